@@ -3,12 +3,11 @@
 from ckm.config.comparison.comparanda import read_designs
 from ckm.config.job.job import Job
 from ckm.config.problems import JobError
-from ckm.config.read import job_schema, read_job, read_noise_spec
+from ckm.config.read import read_job, read_noise_spec
 
 __all__ = [
     "Job",
     "JobError",
-    "job_schema",
     "read_designs",
     "read_job",
     "read_noise_spec",

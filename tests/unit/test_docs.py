@@ -75,10 +75,11 @@ def test_every_key_of_the_service_file_is_in_its_reference():
 
 
 def test_every_key_of_the_swap_file_is_in_its_reference():
-    from ckm.config.swap import swap_schema
+    from ckm.config.section import schema_of
+    from ckm.config.swap import SwapJob
 
     page = (ROOT / "docs" / "reference" / "swapping.md").read_text(encoding="utf-8")
-    schema = swap_schema()
+    schema = schema_of(SwapJob)
     keys = [key for part in (schema, *schema["$defs"].values()) for key in part["properties"]]
     assert len(keys) > 10
     for key in keys:
@@ -86,10 +87,11 @@ def test_every_key_of_the_swap_file_is_in_its_reference():
 
 
 def test_every_key_of_the_training_file_is_in_its_reference():
-    from ckm.config.training import training_schema
+    from ckm.config.section import schema_of
+    from ckm.config.training import TrainingJob
 
     page = (ROOT / "docs" / "reference" / "privacy" / "dpsgd.md").read_text(encoding="utf-8")
-    schema = training_schema()
+    schema = schema_of(TrainingJob)
     keys = [key for part in (schema, *schema["$defs"].values()) for key in part["properties"]]
     assert len(keys) > 20
     for key in keys:
@@ -97,9 +99,10 @@ def test_every_key_of_the_training_file_is_in_its_reference():
 
 
 def test_every_key_of_the_job_file_is_in_its_reference():
-    from ckm.config import job_schema
+    from ckm.config.job.job import Job
+    from ckm.config.section import schema_of
 
-    schema = job_schema()
+    schema = schema_of(Job)
     page = (ROOT / "docs" / "reference" / "job-file.md").read_text(encoding="utf-8")
     sections = [schema, *schema.get("$defs", {}).values()]
     for section in sections:

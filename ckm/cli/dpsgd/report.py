@@ -9,8 +9,7 @@ import click
 
 from ckm.cli.dpsgd.train import ADJACENCY, SAMPLING
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
-from ckm.cli.terminal.output import check_output
-from footing.files import write_whole
+from ckm.cli.terminal.output_options import output_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +28,7 @@ _SUFFIXES = (".html", ".json")
 
 @click.command(cls=Command)
 @click.argument("files", type=PATH, metavar="[FILE]...", nargs=-1)
-@click.option("-o", "--output", type=PATH, required=True, help="The page: .html or .json.")
+@output_options("The page: .html or .json.", *_SUFFIXES, required=True)
 @click.option(
     "--language",
     "--lang",
@@ -60,7 +59,6 @@ _SUFFIXES = (".html", ".json")
     help="The neighbours that a sweep's epsilons are for; add-remove by default.",
 )
 @click.option("--classes", type=int, help="Of a sweep, for the multiple of chance.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
 def report(
     terminal: Terminal,
@@ -70,7 +68,6 @@ def report(
     output: Path,
     language: str,
     title: str,
-    force: bool,
     **options: Any,
 ) -> None:
     r"""Make a page of what a run costs, reached, gave away or promises.
@@ -87,13 +84,10 @@ def report(
     \b
     Sweeps and audits follow from confidential records: their pages are internal.
     """
-    check_output(output, force=force, endings=_SUFFIXES)
     facts, make = _found(files, title=title, options=options)
     found = make(facts, language=language)
-    text = found.to_json() if output.suffix.lower() == ".json" else found.html
-    is_private = found.edition == "internal"
-    write_whole(output, text, is_private=is_private)
-    if is_private:
+    found.write(output, overwrite=True)
+    if found.edition == "internal":
         terminal.step("page written", "it follows from confidential records: keep it inside")
     click.echo(str(output))
 

@@ -10,7 +10,7 @@ from ckm.cli.check import show_feasibility, tell_noise, tell_preset
 from ckm.cli.ptable.options import asked_spec, named, noise_options
 from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.console import Terminal
-from ckm.cli.terminal.output import check_output
+from ckm.cli.terminal.output_options import output_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,10 +46,9 @@ _mechanism_options = options(
 
 @click.command(cls=Command)
 @click.argument("spec", type=PATH, required=False, metavar="[SPEC.toml]")
-@click.option("-o", "--output", required=True, type=PATH, help="A .parquet or .json file.")
+@output_options("A .parquet or .json file.", ".parquet", ".json", required=True)
 @noise_options
 @_mechanism_options
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--dry-run", is_flag=True, help="Show what is feasible, write nothing.")
 @with_terminal
 # claim noise-is-as-certified
@@ -59,7 +58,6 @@ def build(
     *,
     spec: Path | None,
     output: Path,
-    force: bool,
     dry_run: bool,
     **options: Any,
 ) -> None:
@@ -75,7 +73,6 @@ def build(
     """
     from ptable.design.presets import ONS, ONS_TEXT
 
-    check_output(output, force=force, endings=(".parquet", ".json"))
     given = {name: v for name, v in options.items() if v is not None}
     mechanism = _asked_mechanism(given, has_file=spec is not None)
     if mechanism is None:
@@ -89,7 +86,7 @@ def build(
     if dry_run:
         terminal.step("dry run complete", f"dry run: {output} would be written")
         return
-    table.write(output, overwrite=force)
+    table.write(output, overwrite=True)
     proof = "certified" if mechanism is None else "as its mechanism says"
     terminal.step("p-table built", f"{table.n_rows} rows, {proof}")
     click.echo(str(output))
