@@ -89,14 +89,14 @@ def open_table_service(
     """Open the data of a service and the table service that answers about them."""
     from ckm.service.table_service import TableService
 
-    with (
-        tempfile.TemporaryDirectory(prefix="ckm-service-", ignore_cleanup_errors=True) as own,
-        open_answerer(service) as answerer,
-    ):
+    with contextlib.ExitStack() as stack:
+        if folder is None:
+            own = tempfile.TemporaryDirectory(prefix="ckm-service-", ignore_cleanup_errors=True)
+            folder = Path(stack.enter_context(own))
+        answerer = stack.enter_context(open_answerer(service))
         _require_comparison(service)
-        jobs = Path(own if folder is None else folder) / "jobs"
-        with contextlib.closing(TableService(service, answerer(), folder=jobs)) as opened:
-            yield opened
+        opened = TableService(service, answerer(), folder=folder / "jobs")
+        yield stack.enter_context(contextlib.closing(opened))
 
 
 @contextlib.contextmanager
