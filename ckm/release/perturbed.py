@@ -20,11 +20,13 @@ from ckm.errors import ConfigError
 from ckm.formats.about import to_plain
 from ckm.ledger.release_check import ReleaseCheck
 from ckm.release.audit_gate import audit_checks
+from ckm.release.files.distributed import fill_distributed
 from ckm.release.files.manifest import (
     KIND,
     record_file,
     write_amount_ptables,
     write_manifest,
+    write_ptable,
 )
 from ckm.release.files.output_folder import resolve_target
 from ckm.release.job_inputs import load_secret, opened_job, zero_sums_caution
@@ -148,13 +150,14 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
     warnings: list[str]
     designs: dict[str, MapDesign]
     restorer: Restorer | None = None
+    written: dict[str, list[dict[str, Any]]]
     manifest: dict[str, Any]
 
     @contextmanager
     def opened(self, *, step: Step, **resources: Unpack[Resources]) -> Iterator[OpenedJob]:
         """Open the data with the keys, the p-tables and the ledger; keep what is warned of."""
         with captured_warnings() as self.warnings:
-            self.designs = _designs(self.job)
+            self.designs, self.written = _designs(self.job), {}
             self._note(self.job.warnings)
             with opened_job(
                 self.job,
@@ -164,7 +167,15 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 **resources,
             ) as opened:
                 self.inputs.include(opened.engine.far_files)
-                yield opened
+                try:
+                    yield opened
+                except BaseException:
+                    if self.written:
+                        text = (
+                            "There is no release, and workers may have left files to remove: "
+                        )
+                        self._warn(text + ", ".join(self.written), event="tables left")
+                    raise
 
     def fill(self, public: Path, internal: Path, opened: OpenedJob) -> list[TableRecord]:
         """Write the tables, the reports and the manifests."""
@@ -175,6 +186,8 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             inputs = self.inputs.record(self.progress)
         self.quality = engine.check_keys()
         self._note(self.quality.problems)
+        if self.job.output.place is not None:
+            return fill_distributed(self, public, internal, opened, inputs)
         caution = zero_sums_caution(self.job, ptable)
         if caution is not None:
             self._warn(caution, event="caution")
@@ -191,7 +204,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             self.restorer = Restorer(self.job, ptable=ptable)
         tables = self._write_tables(public, engine, assessor)
         self.inputs.require_rest()
-        ptable.write(internal / "pt.parquet")
+        written = write_ptable(internal / "pt.parquet", ptable)
         amounts = write_amount_ptables(internal, opened.noises)
         found = self._assess(assessor)
         for text in self.release_check.compare():
@@ -213,20 +226,8 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             internal,
             tables,
             inputs,
-            job={
-                "file": "job.toml",
-                "sha256": record_file(internal / "job.toml", name="job.toml").sha256,
-                "read_from": str(self.job.path),
-                "secret": self._secret_label(),
-            },
-            method={
-                "ptable": {
-                    "id": ptable.id,
-                    "file": asdict(record_file(internal / "pt.parquet", name="pt.parquet")),
-                    "certificate": ptable.certificate.summary() if ptable.certificate else None,
-                },
-                "amounts": amounts,
-            },
+            job=self.job_record(internal),
+            method={"ptable": written, "amounts": amounts},
             inside={
                 "report": [asdict(file) for file in pages["internal"]],
                 "ledger": self.release_check.record,
@@ -238,6 +239,15 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             },
         )
         return tables
+
+    def job_record(self, internal: Path) -> dict[str, Any]:
+        """Return what the internal manifest says of the job."""
+        return {
+            "file": "job.toml",
+            "sha256": record_file(internal / "job.toml", name="job.toml").sha256,
+            "read_from": str(self.job.path),
+            "secret": self._secret_label(),
+        }
 
     def publish(self, internal: Path) -> None:
         """Record the tables in the ledger; its entries have their numbers then."""
