@@ -171,10 +171,9 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                     yield opened
                 except BaseException:
                     if self.written:
-                        text = (
-                            "There is no release, and workers may have left files to remove: "
-                        )
-                        self._warn(text + ", ".join(self.written), event="tables left")
+                        left = ", ".join(self.written)
+                        text = f"There is no release: remove what workers left in {left}"
+                        self._warn(text, event="tables left")
                     raise
 
     def fill(self, public: Path, internal: Path, opened: OpenedJob) -> list[TableRecord]:
@@ -182,12 +181,12 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
         engine, ptable = opened.engine, opened.ptable
         self.seconds: dict[str, float] = {}
         self.release_check = ReleaseCheck(opened.ledger, self.job.ledger)
+        if self.job.output.place is not None:
+            return fill_distributed(self, public, internal, opened)
         with self._timed("inputs"):
             inputs = self.inputs.record(self.progress)
         self.quality = engine.check_keys()
         self._note(self.quality.problems)
-        if self.job.output.place is not None:
-            return fill_distributed(self, public, internal, opened, inputs)
         caution = zero_sums_caution(self.job, ptable)
         if caution is not None:
             self._warn(caution, event="caution")

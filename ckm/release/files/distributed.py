@@ -14,21 +14,22 @@ from ckm.release.files.manifest import write_manifest, write_ptable
 from reports.facts.release import StatedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from ckm.engine.engine import Engine
     from ckm.release.files.manifest import TableRecord
     from ckm.release.job_inputs import OpenedJob
     from ckm.release.perturbed import NoiseRun
-    from reports.facts.release import FileFact
 
 
 def fill_distributed(
-    run: NoiseRun, public: Path, internal: Path, opened: OpenedJob, inputs: Sequence[FileFact]
+    run: NoiseRun, public: Path, internal: Path, opened: OpenedJob
 ) -> list[TableRecord]:
     """Let workers write the tables of a run, then write the manifests."""
-    ptable, tables = opened.ptable, list(_write_tables(run, public, opened.engine))
+    ptable, inputs = opened.ptable, run.inputs.record(run.progress)
+    tables = list(_write_tables(run, public, opened.engine))
+    run.quality = opened.engine.check_keys()
     run.inputs.require_rest()
     method = "positive" if keeps_positive(ptable.transition.tolist()) else "noise"
     said = {f"{name}.{code}": to_plain(about) for (name, code), about in run.files.said.items()}

@@ -209,7 +209,7 @@ def _require_parts(job: Job) -> None:
         key = "place" if is_far else "stream = true"
         raise ConfigError(
             f"{key} under [output] does not go with {' and '.join(wrong)}: that needs "
-            "whole tables in memory.",
+            "whole tables in the memory of this machine.",
             hint=f"leave one of them out; its formats are {', '.join(formats)}",
         )
 
