@@ -74,7 +74,7 @@ class JobOutput(Section):
     def add_problems(self, reading: Reading) -> None:
         """Note formats that are unknown, and languages that are named twice."""
         if self.place is not None and not is_folder(self.place):  # not echoed
-            hint = "s3://…, hdfs://…, abfss://…, gs://… or file:///…: no password, no *, no / at the end"
+            hint = "s3://…, hdfs://…, abfss://… or file:///…, with no password, * or last /"
             reading.add("[output]", "place names no folder that workers can write.", hint)
         for name in self.formats:
             if name not in FORMAT_NAMES:

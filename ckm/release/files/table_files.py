@@ -189,10 +189,8 @@ def _require_parts(job: Job) -> None:
     """Refuse what needs a whole table at once, or cells of it on this machine."""
     output, data, is_far = job.output, job.data, job.output.place is not None
     formats = ("parquet",) if is_far else _ROOMY
-    needs = {
-        "[ledger]": job.ledger is not None,
-        "[suppression]": job.suppression is not None,
-        "[rounding]": job.rounding is not None,
+    needs = {f"[{n}]": bool(getattr(job, n)) for n in ("ledger", "suppression", "rounding")}
+    needs |= {
         "additive = true": output.additive,
         f'engine = "{data.engine}"': (data.engine == "spark") != is_far,
         "publish_noise = true": is_far and output.publish_noise,

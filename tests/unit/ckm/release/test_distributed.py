@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from ckm.cli import app
 from ckm.config import read_job
 from ckm.engine import distributed
+from ckm.engine.engine import Engine
 from ckm.errors import ConfigError, ReleaseError
 from ckm.release.perturbed import NoiseRun, release
 from tables import open_source
@@ -165,6 +166,19 @@ def test_a_run_that_fails_names_what_it_left_and_the_next_one_finds_it(
     assert list(store) == [f"{STORE}/out/places", f"{STORE}/out/old"]
     release(job(folder), "again")
     assert f"{STORE}/again/old" in store
+
+
+def test_a_table_that_stops_in_the_middle_is_named(folder, store, monkeypatch, caplog):
+    def stop(*_given, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Engine, "write_distributed", stop)
+    for dry in (False, True):
+        caplog.clear()
+        with pytest.raises(KeyboardInterrupt):
+            release(job(folder), "out", dry_run=dry)
+        assert (f"workers left in {STORE}/out/places" in caplog.text) is not dry
+    assert not (folder / "out").exists()
 
 
 def test_a_run_that_cannot_keep_its_folder_names_what_it_left(

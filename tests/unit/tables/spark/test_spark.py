@@ -27,6 +27,7 @@ from tables import (
     open_source,
     prepare,
 )
+from tables.spark.explaining import explain
 from tables.spark.session import is_master, open_session
 from tables.spark.spark import SparkSource, open_spark
 from tests.spark_support import both, require_same
@@ -588,3 +589,21 @@ def test_etags_are_those_that_a_connector_tells(monkeypatch, tells):
     assert asked[0] == (files["s3a://b/x"], "org.apache.hadoop.fs.EtagSource")
     source._context = None
     assert source._etags("s3a://b*") == {}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "java.nio.file.AccessDeniedException: s3a://b/t: 403 of Ann",
+            "place of its tables cannot",
+        ),
+        ("java.io.IOException: Mkdirs failed to create file:/t", "place of its tables cannot"),
+        ("No FileSystem for scheme gs", "no connector for 'people', or for the place"),
+    ],
+)
+def test_a_place_that_spark_cannot_use_is_told_without_its_text(said, told):
+    pytest.importorskip("pyspark", reason="PySpark is not installed")
+    error = explain(OSError(said), "people")
+    assert told in str(error)
+    assert "Ann" not in str(error)
