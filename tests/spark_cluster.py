@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from base64 import b64encode
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -118,7 +119,12 @@ def files_with(folder: Path, keys: list[bytes]) -> list[Path]:
     """Find the files that say one of the keys in some way."""
     texts = [text for key in keys for text in spoken(key)]
     files = [p for p in folder.rglob("*") if p.is_file() and not p.is_symlink()]
-    return [p for p in files if any(text in p.read_bytes() for text in texts)]
+    found = []
+    for path in files:
+        with suppress(FileNotFoundError):  # Spark clears up meanwhile
+            content = path.read_bytes()
+            found += [path] if any(text in content for text in texts) else []
+    return found
 
 
 def main(folder: Path, port: int) -> None:
@@ -154,6 +160,8 @@ def main(folder: Path, port: int) -> None:
                 REQUEST, f"hdfs://bucket/data/out/{name}"
             ) == len(wanted)
             right[name] = rows(pq.read_table(folder / "data" / "out" / name)) == wanted
+            right[f"{name} listed"] = len(engine.far_files("hdfs://bucket/data/out")) > 0
+            right[f"{name} new"] = engine.far_files("hdfs://bucket/data/nowhere") == {}
         states = engine.far_files()
         right[f"{name} files"] = len(states) == 3
         sizes = {p.stat().st_size for p in (folder / "data" / "people").rglob("*.parquet")}
