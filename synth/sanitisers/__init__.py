@@ -3,7 +3,7 @@
 They change records and promise nothing by themselves; `risk.anonymity` says what is left.
 """
 
-from synth.sanitisers.generalising import Buckets, bucketise, cross_bucket, intervals, recode
+from synth.sanitisers.generalising import bucketise, cross_bucket, intervals, recode
 from synth.sanitisers.microaggregation import aggregate, mdav_groups, microaggregate
 from synth.sanitisers.perturbation import (
     add_noise,
@@ -22,7 +22,6 @@ from synth.sanitisers.response import (
 )
 
 __all__ = [
-    "Buckets",
     "add_noise",
     "aggregate",
     "answer_in_two_rounds",
