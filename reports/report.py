@@ -50,7 +50,7 @@ class Report:
 
     Examples
     --------
-    >>> from reports import release_report
+    >>> from reports import make_report
     >>> from reports.facts.release import PublicFacts
     >>> facts = PublicFacts(
     ...     id="2027-03",
@@ -62,7 +62,7 @@ class Report:
     ...     checks={"noise-bound": "passed"},
     ...     tables=(),
     ... )
-    >>> report = release_report(facts, edition="public", language="fr")
+    >>> report = make_report(facts, edition="public", language="fr")
     >>> report
     Report('Jobseekers', public, fr)
     >>> '<html lang="fr"' in report.html
@@ -83,7 +83,7 @@ class Report:
 
         Examples
         --------
-        >>> from reports import release_report
+        >>> from reports import make_report
         >>> from reports.facts.release import PublicFacts
         >>> facts = PublicFacts(
         ...     id="2027-03",
@@ -95,7 +95,7 @@ class Report:
         ...     checks={},
         ...     tables=(),
         ... )
-        >>> print(release_report(facts, edition="public", language="en").to_json()[:41])
+        >>> print(make_report(facts, edition="public", language="en").to_json()[:41])
         {
          "edition": "public",
          "id": "2027-03",
@@ -115,7 +115,7 @@ class Report:
 
         Examples
         --------
-        >>> from reports import release_report
+        >>> from reports import make_report
         >>> from reports.facts.release import PublicFacts
         >>> facts = PublicFacts(
         ...     id="",
@@ -128,7 +128,7 @@ class Report:
         ...     tables=(),
         ... )
         >>> try:
-        ...     release_report(facts, edition="public", language="en").write("report.pdf")
+        ...     make_report(facts, edition="public", language="en").write("report.pdf")
         ... except ReportError as error:
         ...     print(error)
         A report is written to .html or .json, not '.pdf'.
