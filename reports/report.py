@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import base64
-import csv
 import html as escaping
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from footing.files import write_whole
+from footing.files import csv_text, write_whole
 from reports.errors import ReportError
 
 if TYPE_CHECKING:
@@ -176,11 +174,7 @@ class Download:
 
 def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Write rows as comma-separated text; nothing in it starts a formula."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_entry(value) for value in row] for row in rows)
-    return text.getvalue()
+    return csv_text([columns, *(map(_entry, row) for row in rows)])
 
 
 def as_json(facts: Any) -> str:

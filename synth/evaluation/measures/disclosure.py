@@ -10,6 +10,8 @@ from synth.evaluation.measures.bins import Bins
 from synth.evaluation.measures.nearest import Space, nearest_two
 from synth.evaluation.records import Records
 
+_MOST = 3000
+
 
 def exact_matches(real: Records, synthetic: Records) -> float:
     """Give the share of synthetic records that equal a real one in every column."""
@@ -30,7 +32,7 @@ def replicated_uniques(real: Records, synthetic: Records) -> float:
 
 
 def closeness(
-    train: Records, holdout: Records, synthetic: Records, *, seed: int, most: int = 3000
+    train: Records, holdout: Records, synthetic: Records, *, seed: int
 ) -> dict[str, float]:
     """Give distances to the closest record, and their ratios, against a holdout, by figure.
 
@@ -48,9 +50,9 @@ def closeness(
        Privacy Risk of Synthetic Data", *ESORICS* 2025.
     """
     rng = np.random.default_rng(seed)
-    size = min(len(train), len(holdout), most)
+    size = min(len(train), len(holdout), _MOST)
     space = Space(train, metric="gower")
-    made = synthetic.some(most, rng)
+    made = synthetic.some(_MOST, rng)
     near, far = (
         nearest_two(space, made, records.some(size, rng)) for records in (train, holdout)
     )

@@ -155,14 +155,13 @@ def probabilities(
 
 
 _MOST = 8000
+_FOLDS = 3
 
 
 def detection(
     real: Records,
     synthetic: Records,
     *,
-    most: int = _MOST,
-    folds: int = 3,
     learner: Learner = "histogram",
     seed: int = 0,
 ) -> dict[str, float]:
@@ -177,11 +176,11 @@ def detection(
     .. [1] J. Snoke, G. M. Raab, B. Nowok, C. Dibben, A. Slavkovic, "General and specific
        utility measures for synthetic data", *JRSS A* 181 (2018).
     """
-    size = min(len(real), len(synthetic), most)
-    if size < folds or folds < 2:
+    size = min(len(real), len(synthetic), _MOST)
+    if size < _FOLDS:
         raise EvaluationError(
-            f"Detection in {folds} folds needs at least 2 folds and as many records on each "
-            f"side; one side has {size}.",
+            f"Detection in {_FOLDS} folds needs as many records on each side; one side has "
+            f"{size}.",
             hint="give more records, or leave detection out",
         )
     rng = np.random.default_rng(seed)
@@ -191,9 +190,9 @@ def detection(
     ]
     features = np.vstack(sides)
     labels = np.repeat(np.array([0, 1]), size)
-    fold = np.concatenate([rng.permutation(size) % folds for _ in sides])
+    fold = np.concatenate([rng.permutation(size) % _FOLDS for _ in sides])
     propensity = np.empty(2 * size)
-    for number in range(folds):
+    for number in range(_FOLDS):
         is_out = fold == number
         propensity[is_out] = probabilities(
             features[~is_out],
