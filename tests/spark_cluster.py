@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from base64 import b64encode
 from contextlib import nullcontext
@@ -36,6 +37,7 @@ from tables import Secret
 from tables.spark import session
 from tests import s3_store
 
+PAGE = Path(__file__).parents[1] / "docs" / "howto" / "spark.md"
 DECOY = b"a secret that Spark is told in a text"
 SECRET = b"the secret that is planted here"
 PASSWORD = "a password that opens the store"  # noqa: S105  (of a test)
@@ -60,17 +62,19 @@ def open_store(folder: Path, url: str) -> FileSystem:
     return SubTreeFileSystem("bucket", store)
 
 
-def tell_spark(home: Path, url: str) -> None:
-    """Tell Spark of the store as its users do: in its file of defaults and the environment."""
-    told = s3_store.OLDER | {
-        "spark.jars": str(s3_store.JAR),
-        "spark.hadoop.fs.s3a.endpoint": url,
-        "spark.hadoop.fs.s3a.path.style.access": "true",
+def tell_spark(folder: Path, url: str) -> None:
+    """Tell Spark of the store as users are told to, but of this one and of the older jar."""
+    told = dict(re.findall(r"^(spark\.\S+) +(\S+)$", PAGE.read_text("utf-8"), re.MULTILINE))
+    told["spark.hadoop.fs.s3a.endpoint"] = url
+    told["spark.jars"] = told.pop("spark.jars.packages") and str(s3_store.JAR)
+    lines = [f"{name}  {value}\n" for name, value in (told | s3_store.OLDER).items()]
+    (folder / "conf").mkdir()
+    (folder / "conf" / "spark-defaults.conf").write_text("".join(lines))
+    os.environ |= {
+        "SPARK_CONF_DIR": str(folder / "conf"),
+        "AWS_ACCESS_KEY_ID": "name",
+        "AWS_SECRET_ACCESS_KEY": PASSWORD,
     }
-    (home / "conf").mkdir()
-    lines = "".join(f"{name}  {value}\n" for name, value in told.items())
-    (home / "conf" / "spark-defaults.conf").write_text(lines)
-    os.environ |= {"AWS_ACCESS_KEY_ID": "name", "AWS_SECRET_ACCESS_KEY": PASSWORD}
 
 
 def plant(folder: Path, port: int, url: str) -> None:
@@ -93,7 +97,7 @@ def plant(folder: Path, port: int, url: str) -> None:
         link = f"spark.hadoop.fs.viewfs.mounttable.{name}.link./data"
         mounts[link] = f"file://{folder}/data"
     if url:
-        tell_spark(home, url)
+        tell_spark(folder, url)
     (folder / "events").mkdir()
     session._SETTINGS["private"] |= mounts | {
         "spark.eventLog.compress": "false",
