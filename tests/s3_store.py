@@ -69,7 +69,7 @@ def _cut_out(folder: Path) -> None:
     """Make a jar of the connector's part of H2O's."""
     pinned = folder / "pinned.txt"
     pinned.write_text(_H2O)
-    options = ("--no-deps", "--no-binary", ":all:", "--require-hashes")
+    options = ("--no-deps", "--no-binary", ":all:", "--require-hashes", "--no-cache-dir")
     _pip("download", *options, "--dest", folder, "--requirement", pinned)
     whole, part = folder / "h2o.jar", folder / "part.jar"
     with tarfile.open(next(folder.glob("*.tar.gz"))) as archive, whole.open("wb") as file:
