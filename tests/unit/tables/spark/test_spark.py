@@ -6,6 +6,7 @@ import datetime as dt
 import os
 import shutil
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,7 @@ from tables import (
 )
 from tables.spark.explaining import explain
 from tables.spark.session import is_master, open_session
-from tables.spark.spark import open_spark
+from tables.spark.spark import SparkSource, open_spark
 from tests.spark_support import both, require_same
 
 SECRET = Secret(b"sixteen bytes or more")
@@ -554,3 +555,50 @@ def test_an_interrupt_stops_the_work_and_spark_serves_on(tmp_path, master, monke
         with pytest.raises(KeyboardInterrupt):
             cube(source, ID, [Request(dimensions=["x"])], progress=interrupt)
         assert cube(source, ID, [Request(dimensions=["x"])])[0].count[-1] == 20
+
+
+class Files(list):
+    """Java's iterator of the files below a folder."""
+
+    hasNext = list.__len__  # noqa: N815  (Java's name)
+
+    def next(self):
+        return self.pop(0)
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_etags_are_those_that_a_connector_tells(monkeypatch, tells):
+    java_gateway = pytest.importorskip("py4j.java_gateway", reason="PySpark is not installed")
+    told = {"s3a://b/x": "e1", "s3a://b/y": None}
+    files = {
+        name: SimpleNamespace(
+            getPath=lambda name=name: SimpleNamespace(toString=lambda: name),
+            getEtag=lambda etag=etag: etag,
+        )
+        for name, etag in told.items()
+    }
+    store = SimpleNamespace(
+        globStatus=lambda path: [SimpleNamespace(getPath=lambda: path.top)],
+        listFiles=lambda top, deep: Files(
+            files.values() if (top, deep) == ("s3a://b", True) else ()
+        ),
+    )
+    path = SimpleNamespace(top="s3a://b", getFileSystem=lambda conf: store if conf else None)
+    hadoop = SimpleNamespace(
+        fs=SimpleNamespace(Path=lambda text: path if text == "s3a://b*" else None)
+    )
+    java = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(hadoop=hadoop)))
+    asked = []
+    monkeypatch.setattr(
+        java_gateway,
+        "is_instance_of",
+        lambda _, file, name: asked.append((file, name)) or tells,
+    )
+    source = object.__new__(SparkSource)
+    source._context = SimpleNamespace(
+        _jvm=java, _gateway=None, _jsc=SimpleNamespace(hadoopConfiguration=lambda: "conf")
+    )
+    assert source._etags("s3a://b*") == ({"s3a://b/x": "e1", "s3a://b/y": ""} if tells else {})
+    assert asked[0] == (files["s3a://b/x"], "org.apache.hadoop.fs.EtagSource")
+    source._context = None
+    assert source._etags("s3a://b*") == {}
