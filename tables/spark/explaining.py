@@ -51,7 +51,7 @@ def _of_places(text: str, label: str) -> TablesError | None:
             "There is something where the table is to be written.",
             hint="write to a folder that is not there yet",
         )
-    if "PATH_NOT_FOUND" in text or "UNABLE_TO_INFER_SCHEMA" in text:
+    if re.search("PATH_NOT_FOUND|UNABLE_TO_INFER_SCHEMA|UnknownStoreException", text):
         return SourceError(f"No file matches {label!r}.", hint="look at the path's spelling")
     if "No module named" in text:
         return SourceError(

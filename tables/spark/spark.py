@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import pyarrow as pa
 
-from footing.places import DISTRIBUTED, masked, scheme_of
+from footing.places import DISTRIBUTED, has_password, masked, scheme_of
 from tables.errors import SourceError
 from tables.keyed_hash import plaintext_sql
 from tables.source.files import common_folder, file_format
@@ -201,7 +201,7 @@ class SparkSource(Source):
         shape = ", ".join(f"{q} {self._types[name]}" for name, q in quoted.items())
         reader = self._session.read.schema(shape)
         if self._root is not None:
-            reader = reader.option("basePath", f"file://{self._root}")
+            reader = reader.option("basePath", self._root)
         places = [self._place] if self._place else map(_hadoop_path, self.files)
         records = reader.parquet(*places)
         urls = records.inputFiles()
@@ -336,7 +336,7 @@ class SparkSource(Source):
 def open_spark(path: object, *, master: str = LOCAL) -> SparkSource:
     """Open Parquet files for tabulation by Spark, of this machine or of a store of others."""
     if isinstance(path, str) and scheme_of(path) in DISTRIBUTED:
-        return _open_far(path, open_session(master))
+        return _open_far(path, _far(path), open_session(master))
     described = open_source(path, threads=1)
     try:
         root = _require_plain(described, path)
@@ -346,19 +346,22 @@ def open_spark(path: object, *, master: str = LOCAL) -> SparkSource:
         raise
 
 
-def _open_far(path: str, session: SparkSession) -> SparkSource:
+def _open_far(path: str, place: str, session: SparkSession) -> SparkSource:
     """Open files that Spark alone can read; it tells their columns."""
-    place, problem = _far(path), None
+    problem = None
+    folder = re.split(r"/[^/]*[*?{\[]", place)[0]
+    root = None if folder == place else folder
+    reader = session.read if root is None else session.read.option("basePath", root)
     try:
         with quiet():
-            columns = session.read.parquet(place).limit(0).toArrow()
+            columns = reader.parquet(place).limit(0).toArrow()
     except Exception as error:  # noqa: BLE001  (explained)
         problem = explain(error, masked(path))
     if problem is not None:  # no chain: Spark's texts quote records
         raise problem
     described = open_source(columns, threads=1)
     described.label = masked(path)
-    return SparkSource(described, session=session, place=place)
+    return SparkSource(described, session=session, place=place, root=root)
 
 
 def _require_plain(described: Source, path: object) -> str | None:
@@ -383,7 +386,7 @@ def _require_plain(described: Source, path: object) -> str | None:
             )
     paths = [path] if isinstance(path, (str, os.PathLike)) else path
     has_folders = len(names) < len(described.columns)
-    return common_folder([os.fspath(p) for p in paths]) if has_folders else None  # type: ignore[attr-defined]
+    return f"file://{common_folder([os.fspath(p) for p in paths])}" if has_folders else None  # type: ignore[attr-defined]
 
 
 def _hadoop_path(file: str) -> str:
@@ -393,6 +396,11 @@ def _hadoop_path(file: str) -> str:
 
 def _far(path: str) -> str:
     """Write a path as Spark's own connectors know it: S3 goes by s3a."""
+    if has_password(path):
+        raise SourceError(
+            "The address must not hold a password.",
+            hint="the connector finds it in AWS_… or in spark-defaults.conf",
+        )
     return re.sub("^s3://", "s3a://", path, flags=re.IGNORECASE)
 
 

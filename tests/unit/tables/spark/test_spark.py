@@ -463,6 +463,19 @@ def test_files_that_spark_would_skip_are_refused(tmp_path, master):
     assert "rename" in str(caught.value)
 
 
+@pytest.mark.parametrize("scheme", ["s3", "S3A", "hdfs", "abfss", "gs"])
+def test_an_address_with_a_password_is_refused_before_spark_has_it(scheme):
+    with pytest.raises(SourceError, match="must not hold a password") as caught:
+        open_spark(f"{scheme}://name:open/sesame@bucket/people", master="local[0]")
+    assert "sesame" not in str(caught.value)
+
+
+def test_a_bucket_that_is_not_there_is_like_a_file_that_is_not():
+    pytest.importorskip("pyspark", reason="PySpark is not installed")
+    told = OSError("org.apache.hadoop.fs.s3a.UnknownStoreException: Bucket does not exist")
+    assert str(explain(told, "s3://b/x")).startswith("No file matches 's3://b/x'")
+
+
 def test_columns_that_differ_in_case_alone_are_refused(tmp_path, master):
     path = written(tmp_path, id=[1], x=["a"], X=["b"])
     with pytest.raises(SourceError, match="upper and lower case"):
