@@ -20,11 +20,13 @@ from ckm.errors import ConfigError
 from ckm.formats.about import to_plain
 from ckm.ledger.release_check import ReleaseCheck
 from ckm.release.audit_gate import audit_checks
+from ckm.release.files.distributed import fill_distributed
 from ckm.release.files.manifest import (
     KIND,
     record_file,
     write_amount_ptables,
     write_manifest,
+    write_ptable,
 )
 from ckm.release.files.output_folder import resolve_target
 from ckm.release.job_inputs import load_secret, opened_job, zero_sums_caution
@@ -148,13 +150,14 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
     warnings: list[str]
     designs: dict[str, MapDesign]
     restorer: Restorer | None = None
+    written: dict[str, list[dict[str, Any]]]
     manifest: dict[str, Any]
 
     @contextmanager
     def opened(self, *, step: Step, **resources: Unpack[Resources]) -> Iterator[OpenedJob]:
         """Open the data with the keys, the p-tables and the ledger; keep what is warned of."""
         with captured_warnings() as self.warnings:
-            self.designs = _designs(self.job)
+            self.designs, self.written = _designs(self.job), {}
             self._note(self.job.warnings)
             with opened_job(
                 self.job,
@@ -164,13 +167,22 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 **resources,
             ) as opened:
                 self.inputs.include(opened.engine.far_files)
-                yield opened
+                try:
+                    yield opened
+                except BaseException:
+                    if self.written:
+                        left = ", ".join(self.written)
+                        text = f"There is no release: remove what workers left in {left}"
+                        self._warn(text, event="tables left")
+                    raise
 
     def fill(self, public: Path, internal: Path, opened: OpenedJob) -> list[TableRecord]:
         """Write the tables, the reports and the manifests."""
         engine, ptable = opened.engine, opened.ptable
         self.seconds: dict[str, float] = {}
         self.release_check = ReleaseCheck(opened.ledger, self.job.ledger)
+        if self.job.output.place is not None:
+            return fill_distributed(self, public, internal, opened)
         with self._timed("inputs"):
             inputs = self.inputs.record(self.progress)
         self.quality = engine.check_keys()
@@ -191,7 +203,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             self.restorer = Restorer(self.job, ptable=ptable)
         tables = self._write_tables(public, engine, assessor)
         self.inputs.require_rest()
-        ptable.write(internal / "pt.parquet")
+        written = write_ptable(internal / "pt.parquet", ptable)
         amounts = write_amount_ptables(internal, opened.noises)
         found = self._assess(assessor)
         for text in self.release_check.compare():
@@ -213,20 +225,8 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             internal,
             tables,
             inputs,
-            job={
-                "file": "job.toml",
-                "sha256": record_file(internal / "job.toml", name="job.toml").sha256,
-                "read_from": str(self.job.path),
-                "secret": self._secret_label(),
-            },
-            method={
-                "ptable": {
-                    "id": ptable.id,
-                    "file": asdict(record_file(internal / "pt.parquet", name="pt.parquet")),
-                    "certificate": ptable.certificate.summary() if ptable.certificate else None,
-                },
-                "amounts": amounts,
-            },
+            job=self.job_record(internal),
+            method={"ptable": written, "amounts": amounts},
             inside={
                 "report": [asdict(file) for file in pages["internal"]],
                 "ledger": self.release_check.record,
@@ -238,6 +238,15 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             },
         )
         return tables
+
+    def job_record(self, internal: Path) -> dict[str, Any]:
+        """Return what the internal manifest says of the job."""
+        return {
+            "file": "job.toml",
+            "sha256": record_file(internal / "job.toml", name="job.toml").sha256,
+            "read_from": str(self.job.path),
+            "secret": self._secret_label(),
+        }
 
     def publish(self, internal: Path) -> None:
         """Record the tables in the ledger; its entries have their numbers then."""
