@@ -41,6 +41,11 @@ def has_password(uri: str) -> bool:
     return bool(re.search(r"//[^/@]*:.*@", uri) or _SECRET.search(uri))
 
 
+def as_connectors_know(path: str) -> str:
+    """Write a path as Spark's own connectors know it: S3 goes by s3a."""
+    return re.sub("^s3://", "s3a://", path, flags=re.IGNORECASE)
+
+
 def is_folder(uri: str) -> bool:
     """Tell whether a URI names one folder that workers of a cluster can write."""
     kinds = "|".join(sorted({*DISTRIBUTED, "file"}))

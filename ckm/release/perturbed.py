@@ -17,7 +17,6 @@ from ckm.additivity.release_step import Restorer
 from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings, release_facts
 from ckm.errors import ConfigError
-from ckm.formats.about import to_plain
 from ckm.ledger.release_check import ReleaseCheck
 from ckm.release.audit_gate import audit_checks
 from ckm.release.files.distributed import fill_distributed
@@ -30,7 +29,7 @@ from ckm.release.files.manifest import (
 )
 from ckm.release.files.output_folder import resolve_target
 from ckm.release.job_inputs import load_secret, opened_job, zero_sums_caution
-from ckm.release.pages.report_pages import LeakCheck, write_report
+from ckm.release.pages.report_pages import LeakCheck, hidden_texts, write_report
 from ckm.release.rounded import RoundingRun
 from ckm.release.run import ReleaseRun
 from ckm.release.verdict import judge
@@ -404,8 +403,8 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
         ids: Sequence[str],
     ) -> Mapping[Edition, Sequence[FileFact]]:
         """Write the pages and the public manifest, once nothing in them must stay inside."""
-        hidden = [str(self.job.path.parent), *ids]
-        leaks = LeakCheck(facts, more=hidden, secret=load_secret(self.job))
+        hidden = hidden_texts(facts, more=[str(self.job.path.parent), *ids])
+        leaks = LeakCheck(facts.public(), hidden=hidden, secret=load_secret(self.job))
         languages = self.job.report.languages
         with self._timed("report"):
             pages = write_report(
@@ -414,10 +413,10 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
         method = "additive" if self.job.output.additive else "noise"
         method = "positive" if facts.keeps_positive else method
         manifest = self.public_manifest(tables, method=method, report=pages["public"])
-        said = {
-            f"{name}.{code}": to_plain(about) for (name, code), about in self.files.said.items()
-        }
-        for what, content in (("the public manifest", manifest), ("a file of a table", said)):
+        for what, content in (
+            ("the public manifest", manifest),
+            ("a file of a table", self.files.words),
+        ):
             leaks.require_clean(content, what=what)
         write_manifest(folder / "public" / "manifest.json", manifest)
         return pages

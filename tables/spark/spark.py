@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import pyarrow as pa
 
-from footing.places import DISTRIBUTED, has_password, masked, scheme_of
+from footing.places import DISTRIBUTED, as_connectors_know, has_password, masked, scheme_of
 from tables.errors import SourceError
 from tables.keyed_hash import plaintext_sql
 from tables.source.files import common_folder, file_format
@@ -395,13 +395,13 @@ def _hadoop_path(file: str) -> str:
 
 
 def _far(path: str) -> str:
-    """Write a path as Spark's own connectors know it: S3 goes by s3a."""
+    """Return what Spark is told of a path."""
     if has_password(path):
         raise SourceError(
             "The address must not hold a password.",
             hint="the connector finds it in AWS_… or in spark-defaults.conf",
         )
-    return re.sub("^s3://", "s3a://", path, flags=re.IGNORECASE)
+    return as_connectors_know(path)
 
 
 def _quoted(name: str) -> str:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from ckm.assessment.facts import keeps_positive
 from ckm.errors import ConfigError, ReleaseError
-from ckm.formats.about import to_plain
 from ckm.release.files.manifest import write_manifest, write_ptable
-from reports.facts.release import StatedFile
+from ckm.release.job_inputs import load_secret
+from ckm.release.pages.report_pages import LeakCheck
+from reports.facts.release import PublicFacts, StatedFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from ckm.release.files.manifest import TableRecord
     from ckm.release.job_inputs import OpenedJob
     from ckm.release.perturbed import NoiseRun
+
+#: What a page would know of the release, which has none.
+_NOTHING = PublicFacts(
+    id="", title="", date="", contact="", version="", ptable_label="", checks={}, tables=()
+)
 
 
 def fill_distributed(
@@ -32,9 +38,11 @@ def fill_distributed(
     run.quality = opened.engine.check_keys()
     run.inputs.require_rest()
     method = "positive" if keeps_positive(ptable.transition.tolist()) else "noise"
-    said = {f"{name}.{code}": to_plain(about) for (name, code), about in run.files.said.items()}
-    manifest = run.public_manifest(tables, method=method)
-    write_manifest(public / "manifest.json", {**manifest, "words": said})
+    manifest = run.public_manifest(tables, method=method) | {"words": run.files.words}
+    hidden = [str(run.job.path.parent), ptable.id]
+    leaks = LeakCheck(_NOTHING, hidden=hidden, secret=load_secret(run.job))
+    leaks.require_clean(manifest, what="the public manifest")
+    write_manifest(public / "manifest.json", manifest)
     run.write_internal_manifest(
         internal,
         tables,

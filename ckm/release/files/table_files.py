@@ -16,13 +16,13 @@ import numpy as np
 from ckm.engine.published_table import PublishedTable, measure_columns
 from ckm.errors import ConfigError, FormatError, ReleaseError
 from ckm.formats import FORMATS, to_bytes, without_repeats
-from ckm.formats.about import with_noise
+from ckm.formats.about import to_plain, with_noise
 from ckm.formats.csv_text import formulas, is_formula, without_formulas
 from ckm.formats.registry import format_named
 from ckm.release.files.manifest import RELEASE_KINDS
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.pages.report_pages import FILES, is_draft
-from footing.places import is_below, is_matched
+from footing.places import as_connectors_know, is_below, is_matched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -90,6 +90,11 @@ class TableFiles:
         self.said: dict[tuple[str, str], TableAbout] = {}
         #: The margin of error of counts, where the job tells it.
         self.margin: MarginOfError | None = None
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What the files of all tables say, by table and language."""
+        return {f"{name}.{code}": to_plain(about) for (name, code), about in self.said.items()}
 
     def require_fit(self) -> None:
         """Refuse what no data are needed to see: names and words that a format cannot hold."""
@@ -296,8 +301,9 @@ def refuse_overlap(job: Job, target: Path) -> None:
     written = [target / "public" / name for name in names]
     is_read = any(is_matched(path, one) for path in written for one in job.data.patterns)
     if job.output.place is not None:
-        place = job.output.place.removeprefix("file://")
-        is_read |= any(is_below(place, p) for p in [*job.data.patterns, str(job.data.path)])
+        place = as_connectors_know(job.output.place).removeprefix("file://")
+        read = [*job.data.patterns, as_connectors_know(str(job.data.path))]
+        is_read |= any(is_below(place, pattern) for pattern in read)
     if is_read:
         raise ReleaseError(
             f"The output {target.name!r} would be read as data by the next release.",

@@ -15,7 +15,7 @@ from ckm.cli import app
 from ckm.config import read_job
 from ckm.engine import distributed
 from ckm.engine.engine import Engine
-from ckm.errors import ConfigError, ReleaseError
+from ckm.errors import CheckFailedError, ConfigError, ReleaseError
 from ckm.release.perturbed import NoiseRun, release
 from tables import open_source
 from tables.spark import spark
@@ -267,12 +267,25 @@ def test_places_of_clusters_are_taken_as_they_are(folder, place):
     assert job(folder, place=place).output.place == place
 
 
-@pytest.mark.parametrize("place", ["s3://bucket/people", "s3://bucket/people/tables"])
+@pytest.mark.parametrize("place", ["s3://bucket/people", "s3a://bucket/people/tables"])
 def test_a_place_among_the_records_is_refused(folder, place):
     text = JOB.format(engine=LOCAL, place=f'place = "{place}"')
     (folder / "job.toml").write_text(text.replace("people.parquet", "s3://bucket/people"))
     with pytest.raises(ReleaseError, match="would be read as data"):
         release(read_job(folder / "job.toml"), "out")
+
+
+def test_a_public_manifest_with_the_secret_is_not_published(folder, store):
+    said = job(folder)
+    words = (
+        (folder / "job.toml")
+        .read_text()
+        .replace("persons", "a secret of sixteen bytes or more")
+    )
+    (folder / "job.toml").write_text(words)
+    with pytest.raises(CheckFailedError, match="the public manifest would hold"):
+        release(read_job(said.path), "out")
+    assert not (folder / "out").exists()
 
 
 def test_the_cluster_writes_what_one_machine_releases_and_no_cell_comes_back(
