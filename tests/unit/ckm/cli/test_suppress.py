@@ -452,7 +452,8 @@ def test_without_an_audit_the_proofs_decide(folder):
 @pytest.mark.parametrize("method", ["exact", "sequential"])
 def test_every_method_can_be_asked_for(folder, method):
     smaller = JOB.replace('dimensions = ["geo", "job"]', 'dimensions = ["region", "job"]')
-    text = smaller.replace("threshold = 3", f'threshold = 3\nmethod = "{method}"\ncosts = "one"')
+    asked = f'threshold = 3\nmethod = "{method}"\ncosts = "one"'
+    text = smaller.replace("threshold = 3", asked)
     (folder / "job.toml").write_text(text)
     assert run("suppress", "job.toml", "-o", "out").exit_code == 0
     measure = manifest(folder / "out", "internal")["measures"][0]
