@@ -29,7 +29,7 @@ def test_links_to_files_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
-#: What is no French typography, which has a narrow space before ; ! and ?, one that does not break
+#: No French typography: that has a narrow space before ; ! and ?, one that does not break
 #: before : and % and within « », and curved apostrophes.
 WRONG_IN_FRENCH = re.compile(
     r"\w'\w|[^\u202f\s][;!?](?=\s|$)|[ \u00a0][;!?]|[^\u00a0\s]:(?=\s|$)|[ \u202f]:(?=\s|$)"
