@@ -174,7 +174,9 @@ def test_a_page_names_what_was_trained_only_where_something_was():
         facts = facts_of(
             {"": Evaluation(figures=(found,), settings=settings)}, title="", version="1"
         )
-        assert ("What was trained" in synthesis_report(facts, language="en").html) == bool(facts.learner)
+        assert ("What was trained" in synthesis_report(facts, language="en").html) == bool(
+            facts.learner
+        )
         return facts.learner
 
     assert named("detection_auc", 0.7) == named("class_auc", 0.7) != ""
