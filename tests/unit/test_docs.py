@@ -1,5 +1,6 @@
 """The pages say what the code does."""
 
+import importlib
 import re
 from pathlib import Path
 
@@ -63,6 +64,13 @@ def test_what_is_no_french_typography_is_found(wrong):
     assert not WRONG_IN_FRENCH.search(
         prose("l\u2019an\u202f; a\u202f? b\xa0: «\xa0c\xa0» 5\xa0% `a: 'b'`")
     )
+
+
+def test_the_picture_of_the_start_page_has_the_numbers_of_the_engine(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "pictures")
+    flow = importlib.import_module("flow")
+    for file, text in flow.pictures().items():
+        assert file.read_text(encoding="utf-8") == text
 
 
 def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
