@@ -426,10 +426,11 @@ class PrivateTraining:
             self._sums.setdefault(name, torch.zeros_like(p))
             for name, p in self._books.parameters.items()
         ]
-        counts = torch.tensor([self._within, float(self._drawn)])
+        counts = torch.zeros(1 + self.processes.size)
+        counts[0], counts[1 + self.processes.rank] = self._within, self._drawn
         self.processes.add_up([*sums, counts])
         self._within = float(counts[0])
-        if self.processes.is_first and counts[1] != self._drawn * self.processes.size:
+        if self.processes.is_first and bool((counts[1:] != counts[1]).any()):
             raise DPSGDError(
                 "The processes are not at the same batch.",
                 hint="each takes a step for each batch; a loop ends for all or for none",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -22,6 +23,7 @@ from dpsgd import (
     privatise,
 )
 from dpsgd.training import callbacks
+from dpsgd.training.processes import Processes
 
 EACH = nn.CrossEntropyLoss(reduction="none")
 SIZE = 60
@@ -181,6 +183,25 @@ def work(rank, folder):
     torch.save(found, folder / f"{rank}.pt")
     torch.save(death(rank), folder / f"death {rank}.pt")
     os._exit(0)  # as one that is killed: nothing is said to the other
+
+
+@pytest.mark.parametrize(("fellows", "is_one"), [((1, 1), True), ((0, 2), False)])
+def test_batches_that_differ_are_not_added_though_their_numbers_sum_up_alike(fellows, is_one):
+    training = begun(plan())
+    for x, y in training.pieces(next(training.draws(SIZE)), X, Y):
+        training.accumulate(EACH(training.model(x), y))
+
+    class Three(Processes):
+        def add_up(self, arrays):
+            arrays[-1][2:] += torch.tensor(fellows)
+
+        def share(self, arrays):
+            """Have nobody to tell."""
+
+    training.processes = Three()
+    training.processes.size = 3
+    with nullcontext() if is_one else pytest.raises(DPSGDError, match="not at the same batch"):
+        training.step()
 
 
 @pytest.fixture(scope="module")
