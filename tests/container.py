@@ -107,9 +107,9 @@ def copy(root: Path, what: str, home: str) -> None:
         assert sources == [target]
         return
     listed = subprocess.run(
-        ["git", "ls-files", *sources], cwd=ROOT, capture_output=True, check=True
+        ["git", "ls-files", "-z", *sources], cwd=ROOT, capture_output=True, check=True
     )
-    for name in listed.stdout.decode().split():
+    for name in listed.stdout.decode().rstrip("\0").split("\0"):
         to = root / os.path.normpath(f"{Path(home, target, name)}").lstrip("/")
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, to)
