@@ -19,15 +19,11 @@ def measured(n_cells: int, kind: str) -> dict[str, Any]:
     table = solve(NoiseSpec(max_noise=5, variance=3.0, small=2))
     keys = rng.integers(0, 2**32, n_cells, dtype=np.uint32)
     published = original + table.lookup(original, keys)
-    groups = {"level": rng.integers(0, 3, n_cells), "variable": rng.integers(0, 5, n_cells)}
     del keys
     before = peak_mb()
     calls = {
         "no p-table": lambda: assess_utility(original, published),
         "p-table": lambda: assess_utility(original, published, ptable=table),
-        "p-table, 8 groups": lambda: assess_utility(
-            original, published, ptable=table, groups=groups
-        ),
         "record": lambda: utility_record(Pairs(original=original, published=published)),
     }
     spent, _ = best_cpu(calls[kind], 3)
@@ -37,7 +33,7 @@ def measured(n_cells: int, kind: str) -> dict[str, Any]:
 def main() -> None:
     given = arguments(__doc__ or "", cells=1_000_000)
     rows: list[list[object]] = []
-    for kind in ("no p-table", "p-table", "p-table, 8 groups", "record"):
+    for kind in ("no p-table", "p-table", "record"):
         found = in_process(measured, given.cells, kind)
         rows.append([kind, found["cpu"], found["before"], found["peak"]])
     show(f"{given.cells:,} cells", ["call", "CPU s", "MB before", "peak MB"], rows)

@@ -13,14 +13,14 @@ from dp.accounting.gaussian import (
     gaussian_scale,
 )
 from dp.accounting.pld import PrivacyLoss
-from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve, Spent, renyi_divergence
+from dp.accounting.rdp import CLASSIC_ORDERS, RenyiCurve, renyi_divergence
 from dp.accounting.shuffled import shuffled_delta, shuffled_epsilon
-from dp.accounting.training import TrainingCost, training_cost
+from dp.accounting.training import training_cost
 from dp.adjacency import Adjacency
 from dp.aggregates.plan import Plan, TablePlan
-from dp.aggregates.questions import Answers, Question
+from dp.aggregates.questions import Question
 from dp.aggregates.release import Released, release
-from dp.auditor import Audit, audit, one_run_bound
+from dp.auditor import audit, one_run_bound
 from dp.belief import (
     Meaning,
     Shift,
@@ -34,9 +34,8 @@ from dp.belief import (
     tail_bound,
     true_positive_bound,
 )
-from dp.budget.entries import Entry
 from dp.budget.ledger import BudgetLedger
-from dp.check import Loss, exact_epsilon
+from dp.check import exact_epsilon
 from dp.errors import (
     BudgetSpentError,
     DPError,
@@ -47,10 +46,10 @@ from dp.errors import (
 )
 from dp.guarantee import Guarantee
 from dp.mechanisms.choice import Exponential
-from dp.mechanisms.noise import DiscreteGaussian, Gaussian, Geometric, Laplace, Noise
+from dp.mechanisms.noise import DiscreteGaussian, Gaussian, Geometric, Laplace
 from dp.mechanisms.planar import PlanarLaplace
-from dp.mechanisms.response import RandomisedResponse, Shares
-from dp.mechanisms.response_regression import ResponseFit, response_regression
+from dp.mechanisms.response import RandomisedResponse
+from dp.mechanisms.response_regression import response_regression
 from dp.sensitivity import (
     Sensitivity,
     bounded_sum,
@@ -65,26 +64,20 @@ from dp.sensitivity import (
 
 __all__ = [
     "CLASSIC_ORDERS",
-    "WIDE_ORDERS",
     "Adjacency",
-    "Answers",
-    "Audit",
     "BudgetLedger",
     "BudgetSpentError",
     "DPError",
     "DPWarning",
     "DiscreteGaussian",
-    "Entry",
     "Exponential",
     "Gaussian",
     "Geometric",
     "Guarantee",
     "Laplace",
     "LedgerFileError",
-    "Loss",
     "Meaning",
     "MissingPackageError",
-    "Noise",
     "Plan",
     "PlanarLaplace",
     "PrivacyLoss",
@@ -92,13 +85,9 @@ __all__ = [
     "RandomisedResponse",
     "Released",
     "RenyiCurve",
-    "ResponseFit",
     "Sensitivity",
-    "Shares",
     "Shift",
-    "Spent",
     "TablePlan",
-    "TrainingCost",
     "UnboundedError",
     "advanced",
     "advantage_bound",

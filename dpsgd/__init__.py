@@ -18,7 +18,7 @@ from dpsgd.errors import (
     TrainingDataError,
     UnsupportedLayerError,
 )
-from dpsgd.files.model_file import ModelFacts, read_facts
+from dpsgd.files.model_file import read_facts
 from dpsgd.plan import AdaptiveClipping, Plan
 from dpsgd.schema import Category, Number, Schema
 
@@ -37,7 +37,6 @@ __all__ = [
     "DPClassifier",
     "DPRegressor",
     "DPSGDError",
-    "ModelFacts",
     "Number",
     "Plan",
     "PlanError",

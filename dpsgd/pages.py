@@ -6,9 +6,9 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from dp.accounting.training import steps_of
 from dp.belief import meaning
 from dp.guarantee import Guarantee
-from dpsgd.accounting.budget import steps_of
 from dpsgd.accounting.choosing import cost_of_choosing
 from dpsgd.accounting.claims import claims
 from dpsgd.accounting.cost import Sampling

@@ -10,72 +10,52 @@
 Where people are, for as long as they like, is `rappor.location`.
 """
 
-from rappor.accounting import bit_losses, epsilon_after, epsilon_between
+from rappor.accounting import epsilon_after, epsilon_between
 from rappor.client.account import ValueLedger
-from rappor.client.client import Client, encode, encode_stream
-from rappor.client.google import as_drawn, permanent_by_google
+from rappor.client.client import Client, encode
+from rappor.client.google import as_drawn
 from rappor.client.simulate import population, simulate_counts
 from rappor.counts import Counts
 from rappor.decoding.candidates import Candidates
 from rappor.decoding.decode import decode
-from rappor.decoding.diagnostics import Diagnostic, diagnostics
-from rappor.decoding.joint import Joint, joint
-from rappor.decoding.ngrams import Discovery, discover, draw_pairs, pieces
-from rappor.decoding.result import Amount, Decoding
+from rappor.decoding.diagnostics import diagnostics
+from rappor.decoding.joint import joint
+from rappor.decoding.ngrams import discover, draw_pairs, pieces
 from rappor.encoded import Reports
 from rappor.errors import (
-    CapError,
-    MismatchError,
     RapporError,
-    RapporInfeasibleError,
-    ReportFileError,
 )
 from rappor.oracles import compare_oracles, oracle, oracle_variance
 from rappor.parameters import Parameters
-from rappor.report_files import read_reports, sum_files, sum_reports, write_reports
-from rappor.solver import Design, Goal, predict, solve
+from rappor.report_files import sum_files, write_reports
+from rappor.solver import Goal, predict, solve
 
 __all__ = [
-    "Amount",
     "Candidates",
-    "CapError",
     "Client",
     "Counts",
-    "Decoding",
-    "Design",
-    "Diagnostic",
-    "Discovery",
     "Goal",
-    "Joint",
-    "MismatchError",
     "Parameters",
     "RapporError",
-    "RapporInfeasibleError",
-    "ReportFileError",
     "Reports",
     "ValueLedger",
     "as_drawn",
-    "bit_losses",
     "compare_oracles",
     "decode",
     "diagnostics",
     "discover",
     "draw_pairs",
     "encode",
-    "encode_stream",
     "epsilon_after",
     "epsilon_between",
     "joint",
     "oracle",
     "oracle_variance",
-    "permanent_by_google",
     "pieces",
     "population",
     "predict",
-    "read_reports",
     "simulate_counts",
     "solve",
     "sum_files",
-    "sum_reports",
     "write_reports",
 ]

@@ -233,35 +233,6 @@ def _mismatch(name: str, found: str, parameters: Parameters) -> MismatchError:
     )
 
 
-def sum_reports(pieces: Iterable[Reports], *, parameters: Parameters) -> Counts:
-    """Sum pieces of reports as they come.
-
-    Parameters
-    ----------
-    pieces
-        The reports.
-    parameters
-        What all of them must have been made with.
-
-    Raises
-    ------
-    MismatchError
-        If a piece was made with others.
-
-    Examples
-    --------
-    >>> from rappor import Parameters, Reports
-    >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
-    >>> piece = Reports.from_texts(["01", "11"], [0, 0], parameters=coin)
-    >>> sum_reports([piece, piece], parameters=coin).ones.tolist()
-    [[4, 2]]
-    """
-    total = Counts.zeros(parameters)
-    for piece in pieces:
-        total = total + piece.sum()
-    return total
-
-
 def sum_files(
     paths: Sequence[StrPath],
     *,

@@ -78,7 +78,7 @@ def scan(text: str, facts: PublicFacts, *, forbidden: Collection[str] = ()) -> t
 
     Examples
     --------
-    >>> from reports import release_report
+    >>> from reports import make_report
     >>> facts = PublicFacts(
     ...     id="2027-03",
     ...     title="Jobseekers",
@@ -89,7 +89,7 @@ def scan(text: str, facts: PublicFacts, *, forbidden: Collection[str] = ()) -> t
     ...     checks={"noise-bound": "passed"},
     ...     tables=(),
     ... )
-    >>> page = release_report(facts, edition="public", language="en").html
+    >>> page = make_report(facts, edition="public", language="en").html
     >>> scan(page, facts, forbidden=["c7a5b3a7c7a5b3a7"])
     ()
     >>> leaky = page.replace("</main>", "<p>The variance is 3.</p></main>")
@@ -209,15 +209,14 @@ def _forbidden(text: str, facts: PublicFacts, forbidden: Collection[str]) -> Ite
 @cache
 def _own_words() -> frozenset[str]:
     """Give the words of the public pages themselves, in every language."""
+    from reports import make_report
     from reports.catalogues.release import CHECKS
-    from reports.render import release_report
 
     blank = PublicFacts(
         id="", title="", date="", contact="", version="", ptable_label="",
         checks=dict.fromkeys(CHECKS, "passed"), tables=(),
     )  # fmt: skip
     pages = [
-        release_report(blank, edition="public", language=language).html
-        for language in LANGUAGES
+        make_report(blank, edition="public", language=language).html for language in LANGUAGES
     ]
     return frozenset(word for page in pages for word in _WORD.findall(page.casefold()))

@@ -57,6 +57,20 @@ class Cell:
 Entry: TypeAlias = str | Cell
 
 
+def with_interval(
+    words: Words,
+    write: Callable[[float], str],
+    value: float,
+    low: float | None,
+    high: float | None,
+) -> Entry:
+    """Write a number, with its interval below where it has one."""
+    if low is None or high is None:
+        return write(value)
+    ends = words.say("%(low)s to %(high)s", low=write(low), high=write(high))
+    return Cell(text=write(value), small=ends)
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column: its heading, and whether it holds numbers."""

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import re
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from reports.errors import ReportError
 from reports.facts.checking import require_sound
 from reports.facts.decoding import DecodingFacts
+from reports.facts.dp_tables import DPTablesFacts
 from reports.facts.exposure import ExposureFacts
 from reports.facts.meaning import MeaningFacts
 from reports.facts.mobility import MobilityFacts
 from reports.facts.release import ComparisonFacts, PublicFacts, ReleaseFacts
 from reports.facts.synthesis import SynthesisFacts
+from reports.facts.training import AuditFacts, CardFacts, StudyFacts, SweepFacts
 from reports.i18n.languages import LANGUAGES, words_of
 from reports.pages.comparison import comparison_page
 from reports.pages.decoding import decoding_page
+from reports.pages.dp_tables import dp_tables_page
 from reports.pages.exposure import exposure_page
 from reports.pages.meaning import meaning_page
 from reports.pages.mobility import mobility_page
 from reports.pages.release.internal import internal_page
 from reports.pages.release.public import public_page
 from reports.pages.synthesis import synthesis_page
+from reports.pages.training.audits import audits_page
+from reports.pages.training.card import card_page
+from reports.pages.training.study import study_page
+from reports.pages.training.sweep import sweep_page
 from reports.report import Report
 
 if TYPE_CHECKING:
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
 
     from jinja2 import Environment
 
-    from reports.i18n.languages import Words
+    from reports.facts.checking import Facts
     from reports.report import Edition, Links
 
 _FILE = re.compile(r"[\w.-]+\.html")
@@ -38,31 +45,54 @@ _FILE = re.compile(r"[\w.-]+\.html")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
-def release_report(
-    facts: ReleaseFacts | PublicFacts,
+_PAGES: Mapping[type, tuple[Callable[..., tuple[str, dict[str, Any]]], Edition]] = {
+    AuditFacts: (audits_page, "internal"),
+    CardFacts: (card_page, "public"),
+    ComparisonFacts: (comparison_page, "internal"),
+    DPTablesFacts: (dp_tables_page, "public"),
+    DecodingFacts: (decoding_page, "internal"),
+    ExposureFacts: (exposure_page, "internal"),
+    MeaningFacts: (meaning_page, "public"),
+    MobilityFacts: (mobility_page, "internal"),
+    PublicFacts: (public_page, "public"),
+    ReleaseFacts: (internal_page, "internal"),
+    StudyFacts: (study_page, "public"),
+    SweepFacts: (sweep_page, "internal"),
+    SynthesisFacts: (synthesis_page, "internal"),
+}
+
+
+def make_report(
+    facts: Facts,
     *,
-    edition: Edition,
     language: str,
+    edition: Edition | None = None,
     links: Links = None,
     is_full: bool = False,
 ) -> Report:
-    """Make the report of a release.
-
-    The public edition is made of `facts.public()` alone.
+    """Make the page of what was computed; a release has one for inside and one for everybody.
 
     Parameters
     ----------
     facts
-        All that is known of the release; for the public edition `PublicFacts` will do.
-    edition
-        ``"internal"`` or ``"public"``.
+        All that the page says: of a release, a comparison of designs, decoded reports, an
+        audit of a service or of trips, what an epsilon means, tables with noise, synthetic
+        records, or private training: a study, a sweep, audits or a card.
     language
         ``"en"`` or ``"fr"``.
+    edition
+        ``"public"`` makes the page for everybody of the facts of a release; None takes the
+        edition of the facts.
     links
-        Language → the file of the same report in it, in the same folder.
+        Other languages → the file beside this one that holds the page in that language.
     is_full
-        Whether the internal edition has the long lists too: every measure, definition and
-        file. Without them it is for signing.
+        Whether the page of a release or of a comparison has its long tables too.
+
+    Raises
+    ------
+    ReportError
+        If there is no such page, edition or language, a link leaves the folder, or a fact is
+        no number or a name of no catalogue.
 
     Examples
     --------
@@ -77,274 +107,30 @@ def release_report(
     ...     checks={"noise-bound": "passed"},
     ...     tables=(),
     ... )
-    >>> page = release_report(facts, edition="public", language="en").html
+    >>> page = make_report(facts, edition="public", language="en").html
     >>> "The one check passed." in page
     True
     """
-    if edition not in ("internal", "public"):
+    if edition == "public" and isinstance(facts, ReleaseFacts):
+        facts = facts.public()
+    if type(facts) not in _PAGES:
         raise ReportError(
-            f"There is no edition {edition!r}.", hint="take 'internal' or 'public'"
+            f"There is no page of {type(facts).__name__}.",
+            hint="reports.facts has what pages are made of",
         )
-    if isinstance(facts, PublicFacts) and edition == "public":
-        return rendered(public_page, facts, edition=edition, language=language, links=links)
-    if isinstance(facts, PublicFacts):
+    page, own = _PAGES[type(facts)]
+    if edition not in (None, own):
         raise ReportError(
-            "The internal edition needs ReleaseFacts, not PublicFacts.",
-            hint="take edition='public'",
+            f"There is no edition {edition!r} of {type(facts).__name__}.", hint=f"take {own!r}"
         )
-    require_kind(facts, ReleaseFacts, "A report of a release")
-    if edition == "public":
-        return release_report(facts.public(), edition=edition, language=language, links=links)
-    page = partial(internal_page, is_full=is_full)
-    return rendered(page, facts, language=language, links=links)
-
-
-def comparison_report(
-    facts: ComparisonFacts, *, language: str, links: Links = None, is_full: bool = False
-) -> Report:
-    """Make the report of a comparison of designs, methods or both; it stays inside.
-
-    Parameters
-    ----------
-    facts
-        All that is known of them.
-    language, links, is_full
-        As for `release_report`.
-
-    Examples
-    --------
-    >>> from reports.facts.release import ComparisonFacts, ScenarioFacts
-    >>> facts = ComparisonFacts(
-    ...     title="Jobseekers",
-    ...     version="0.1.0",
-    ...     tables={},
-    ...     sensitive=(1, 2),
-    ...     scenarios=ScenarioFacts(designs=(), refused={}),
-    ...     by_table={},
-    ...     sets=(),
-    ...     posteriors={},
-    ...     utility={},
-    ...     conclusion={},
-    ... )
-    >>> comparison_report(facts, language="en").edition
-    'internal'
-    """
-    require_kind(facts, ComparisonFacts, "A comparison")
-    page = partial(comparison_page, is_full=is_full)
-    return rendered(page, facts, language=language, links=links)
-
-
-def decoding_report(facts: DecodingFacts, *, language: str, links: Links = None) -> Report:
-    """Make the report of decoded reports of clients.
-
-    Parameters
-    ----------
-    facts
-        All that is known of them.
-    language, links
-        As for `release_report`.
-
-    Examples
-    --------
-    >>> from reports.facts.decoding import DecodingFacts
-    >>> facts = DecodingFacts(
-    ...     title="Towns",
-    ...     version="0.1.0",
-    ...     reports=100,
-    ...     parameters={"k": 8},
-    ...     fingerprint="00",
-    ...     epsilon_one=1.0,
-    ...     epsilon_permanent=2.0,
-    ...     candidates=(),
-    ...     is_ordered=False,
-    ...     collisions=(),
-    ...     fitted_together=0,
-    ...     correction="bonferroni",
-    ...     alpha=0.05,
-    ...     confidence=0.95,
-    ...     limit=None,
-    ...     unknown=None,
-    ...     rest=None,
-    ...     mass=None,
-    ...     freedom=0,
-    ...     dispersion=None,
-    ...     misfit=None,
-    ...     mass_misfit=None,
-    ... )
-    >>> decoding_report(facts, language="en").title
-    'Towns'
-    """
-    require_kind(facts, DecodingFacts, "A decoding")
-    return rendered(decoding_page, facts, language=language, links=links)
-
-
-def synthesis_report(facts: SynthesisFacts, *, language: str, links: Links = None) -> Report:
-    """Make the report of an evaluation of synthetic records; it stays inside.
-
-    Parameters
-    ----------
-    facts
-        All that was measured.
-    language, links
-        As for `release_report`.
-
-    Examples
-    --------
-    >>> from reports.facts.synthesis import SynthesisFacts
-    >>> facts = SynthesisFacts(
-    ...     title="Census",
-    ...     version="0.1.0",
-    ...     train=100,
-    ...     holdout=0,
-    ...     synthetic={},
-    ...     columns=(),
-    ...     learner="",
-    ...     figures={},
-    ...     findings={},
-    ... )
-    >>> synthesis_report(facts, language="en").edition
-    'internal'
-    """
-    require_kind(facts, SynthesisFacts, "An evaluation")
-    return rendered(synthesis_page, facts, language=language, links=links)
-
-
-def exposure_report(facts: ExposureFacts, *, language: str, links: Links = None) -> Report:
-    """Make the report of an audit of all tables of a service; it stays inside.
-
-    Parameters
-    ----------
-    facts
-        All that was found.
-    language, links
-        As for `release_report`.
-
-    Examples
-    --------
-    >>> from reports.facts.exposure import ExposureFacts, PartFact
-    >>> from risk.reconstruction.attributes import FoundAttributes
-    >>> whole = PartFact(name="", n_tables=9, n_cells=80, n_small=0, alone=0, together=0)
-    >>> facts = ExposureFacts(
-    ...     title="Jobseekers",
-    ...     version="0.1.0",
-    ...     small=2,
-    ...     confidence=0.95,
-    ...     n_areas=1,
-    ...     n_areas_drawn=1,
-    ...     seed=0,
-    ...     limit=None,
-    ...     largest_share=0.0,
-    ...     whole=whole,
-    ...     guessed=0,
-    ...     sure=0,
-    ...     sure_wrong=0,
-    ...     certain=0,
-    ...     remaining=whole,
-    ...     persons=FoundAttributes(),
-    ...     sizes=(),
-    ...     variables=(),
-    ...     areas=(),
-    ...     tables=(),
-    ... )
-    >>> exposure_report(facts, language="en").edition
-    'internal'
-    """
-    require_kind(facts, ExposureFacts, "An audit of a service")
-    return rendered(exposure_page, facts, language=language, links=links)
-
-
-def meaning_report(facts: MeaningFacts, *, language: str, links: Links = None) -> Report:
-    """Make the page of what an epsilon means; nothing in it comes from records.
-
-    Parameters
-    ----------
-    facts
-        All that was computed.
-    language, links
-        As for `release_report`.
-
-    Examples
-    --------
-    >>> from reports import ReportError
-    >>> try:
-    ...     meaning_report(1.0, language="en")
-    ... except ReportError as error:
-    ...     print(error)
-    A meaning needs MeaningFacts, not float.
-    """
-    require_kind(facts, MeaningFacts, "A meaning")
-    return rendered(meaning_page, facts, edition="public", language=language, links=links)
-
-
-def mobility_report(facts: MobilityFacts, *, language: str, links: Links = None) -> Report:
-    """Make the report of an audit of trips; it stays inside.
-
-    Parameters
-    ----------
-    facts
-        All that was found.
-    language, links
-        As for `release_report`.
-
-    Examples
-    --------
-    >>> from reports.facts.mobility import GrainFact, MobilityFacts, ShareFact
-    >>> none = ShareFact(n=0, base=0)
-    >>> grain = GrainFact(
-    ...     metres=250.0,
-    ...     alone={1.0: {4: ShareFact(n=19, base=20, low=0.75, high=1.0)}},
-    ...     home=none,
-    ...     work=none,
-    ...     both=none,
-    ...     usual_crowd=None,
-    ...     foretold=none,
-    ...     usual=none,
-    ...     met=(none, none, none),
-    ...     met_by_chance=(),
-    ... )
-    >>> counts = dict.fromkeys(["rows", "without", "outside", "repeated", "points"], 0)
-    >>> facts = MobilityFacts(
-    ...     title="Trips",
-    ...     version="0.1.0",
-    ...     **counts,
-    ...     persons=20,
-    ...     persons_once=0,
-    ...     days=7,
-    ...     sampled=20,
-    ...     seed=1,
-    ...     confidence=0.95,
-    ...     grains=(grain,),
-    ... )
-    >>> mobility_report(facts, language="en").edition
-    'internal'
-    """
-    require_kind(facts, MobilityFacts, "An audit of trips")
-    return rendered(mobility_page, facts, language=language, links=links)
-
-
-def require_kind(facts: object, kind: type, what: str) -> None:
-    """Refuse facts of another page."""
-    if not isinstance(facts, kind):
-        raise ReportError(f"{what} needs {kind.__name__}, not {type(facts).__name__}.")
-
-
-def rendered(
-    page: Callable[[Words, Any], tuple[str, dict[str, Any]]],
-    facts: Any,
-    *,
-    edition: Edition = "internal",
-    language: str,
-    links: Links,
-) -> Report:
-    """Make a report from facts and the function that arranges them."""
     words = words_of(language)
     beside = _checked_links(links or {}, language)
     require_sound(facts)
-    template, arranged = page(words, facts)
+    template, arranged = page(words, facts, **{"is_full": True} if is_full else {})
     context = {"id": "", "facts": facts, "numbers": words.numbers, "links": beside} | arranged
     html = environment(language).get_template(template).render(language=language, **context)
     return Report(
-        edition=edition,
+        edition=own,
         language=language,
         title=context["title"],
         html=without_controls(html),

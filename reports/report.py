@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import base64
-import csv
 import html as escaping
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from footing.files import write_whole
+from footing.files import csv_text, write_whole
 from reports.errors import ReportError
 
 if TYPE_CHECKING:
@@ -50,7 +48,7 @@ class Report:
 
     Examples
     --------
-    >>> from reports import release_report
+    >>> from reports import make_report
     >>> from reports.facts.release import PublicFacts
     >>> facts = PublicFacts(
     ...     id="2027-03",
@@ -62,7 +60,7 @@ class Report:
     ...     checks={"noise-bound": "passed"},
     ...     tables=(),
     ... )
-    >>> report = release_report(facts, edition="public", language="fr")
+    >>> report = make_report(facts, edition="public", language="fr")
     >>> report
     Report('Jobseekers', public, fr)
     >>> '<html lang="fr"' in report.html
@@ -83,7 +81,7 @@ class Report:
 
         Examples
         --------
-        >>> from reports import release_report
+        >>> from reports import make_report
         >>> from reports.facts.release import PublicFacts
         >>> facts = PublicFacts(
         ...     id="2027-03",
@@ -95,7 +93,7 @@ class Report:
         ...     checks={},
         ...     tables=(),
         ... )
-        >>> print(release_report(facts, edition="public", language="en").to_json()[:41])
+        >>> print(make_report(facts, edition="public", language="en").to_json()[:41])
         {
          "edition": "public",
          "id": "2027-03",
@@ -115,7 +113,7 @@ class Report:
 
         Examples
         --------
-        >>> from reports import release_report
+        >>> from reports import make_report
         >>> from reports.facts.release import PublicFacts
         >>> facts = PublicFacts(
         ...     id="",
@@ -128,7 +126,7 @@ class Report:
         ...     tables=(),
         ... )
         >>> try:
-        ...     release_report(facts, edition="public", language="en").write("report.pdf")
+        ...     make_report(facts, edition="public", language="en").write("report.pdf")
         ... except ReportError as error:
         ...     print(error)
         A report is written to .html or .json, not '.pdf'.
@@ -176,11 +174,7 @@ class Download:
 
 def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Write rows as comma-separated text; nothing in it starts a formula."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_entry(value) for value in row] for row in rows)
-    return text.getvalue()
+    return csv_text([columns, *(map(_entry, row) for row in rows)])
 
 
 def as_json(facts: Any) -> str:

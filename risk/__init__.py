@@ -9,44 +9,30 @@ from risk.distributions.histogram import Histogram
 from risk.distributions.noise_distributions import difference_law, published_law, sum_law
 from risk.distributions.prior import Prior
 from risk.errors import RiskError
-from risk.inference.accuracy import Accuracy, accuracy_table
+from risk.inference.accuracy import accuracy_table
 from risk.inference.credible import (
-    CredibleIntervals,
-    CredibleSet,
     credible_intervals,
     credible_set,
 )
-from risk.inference.intervals import FigureIntervals, count_intervals
+from risk.inference.intervals import count_intervals
 from risk.inference.inverse import Inverse
-from risk.inference.inverse_matrix import InverseMatrix, inverse_matrix
+from risk.inference.inverse_matrix import inverse_matrix
 from risk.inference.ratios import (
-    StatisticError,
     error_given_originals,
     error_given_published,
     percentage,
 )
 from risk.inference.sets import deviation_set, possible_set
-from risk.inference.worst import WorstPosterior, worst_posterior
-from risk.risk_map.designs import MapDesign, noise_grid
+from risk.inference.worst import worst_posterior
+from risk.risk_map.designs import noise_grid
 from risk.risk_map.map import risk_utility_map
-from risk.risk_map.result import MapLine, RiskUtilityMap
 
 __all__ = [
-    "Accuracy",
-    "CredibleIntervals",
-    "CredibleSet",
-    "FigureIntervals",
     "Histogram",
     "Inverse",
-    "InverseMatrix",
     "Law",
-    "MapDesign",
-    "MapLine",
     "Prior",
     "RiskError",
-    "RiskUtilityMap",
-    "StatisticError",
-    "WorstPosterior",
     "accuracy_table",
     "count_intervals",
     "credible_intervals",

@@ -9,21 +9,20 @@ from synth.errors import (
     RuleError,
     SchemaError,
     SynthError,
-    SynthWarning,
     UndeclaredError,
     UnitError,
 )
 from synth.fitted import Model
 from synth.guarantee import Guarantee, guarantee_beside
 from synth.marginals.engine import fit_codes
-from synth.marginals.measuring import Neighbours, NoiseSource, SecureNoise, SimulatedNoise
-from synth.marginals.model import Measured, TableModel
-from synth.marginals.spending import Budget, Call, Settings, Spend
+from synth.marginals.measuring import Neighbours, SecureNoise, SimulatedNoise
+from synth.marginals.model import TableModel
+from synth.marginals.spending import Budget, Call, Settings
 from synth.mechanisms import Mechanism
 from synth.picture import draw_structure, structure
-from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole
+from synth.schema.columns import Category, Date, Real, Whole
 from synth.schema.discovery import Discovery, discover
-from synth.schema.lint import Finding, lint
+from synth.schema.lint import lint
 from synth.schema.migration import schema_from
 from synth.schema.public import Prior, Published, Rule
 from synth.schema.rules.rules import EditRule, code_hierarchy
@@ -37,19 +36,14 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "Claim",
-    "Column",
     "Date",
     "Discovery",
     "DomainError",
     "EditRule",
-    "Finding",
     "Guarantee",
-    "Measured",
     "Mechanism",
     "Model",
     "Neighbours",
-    "NoiseSource",
-    "Numeric",
     "OverspentError",
     "Prior",
     "Published",
@@ -61,9 +55,7 @@ __all__ = [
     "SecureNoise",
     "Settings",
     "SimulatedNoise",
-    "Spend",
     "SynthError",
-    "SynthWarning",
     "Synthesizer",
     "TableModel",
     "UndeclaredError",

@@ -95,16 +95,6 @@ class CertificateError(SynthError):
     code = "synth-certificate"
 
 
-class SynthWarning(UserWarning):
-    """What weakens the protection or the data, and can be mended.
-
-    Examples
-    --------
-    >>> issubclass(SynthWarning, UserWarning)
-    True
-    """
-
-
 class EvaluationError(SynthError):
     """The frames or the request cannot be evaluated.
 

@@ -4,7 +4,7 @@ The only package that reads records. What leaves it are `Cells`: counts and cell
 which are disclosive until `ckm` has perturbed them.
 """
 
-from tables.cells.axes import Axis, Level
+from tables.cells.axes import Axis
 from tables.cells.blocks import Cells
 from tables.cells.cube import cell_table, cube, record_groups
 from tables.cells.given import GivenCells
@@ -51,7 +51,6 @@ __all__ = [
     "KeyQuality",
     "KeyQualityError",
     "KeyQualityWarning",
-    "Level",
     "Magnitudes",
     "Prepared",
     "PreparedCells",

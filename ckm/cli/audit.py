@@ -213,7 +213,7 @@ def _write(
 ) -> None:
     """Write the figures, and the page where one is wanted."""
     from ckm.release.audit_gate import KIND
-    from reports import exposure_report
+    from reports import make_report
     from reports.report import plain_facts
 
     facts = replace(facts, finished=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
@@ -230,7 +230,7 @@ def _write(
     }
     write_whole(_beside(output), json.dumps(told, indent=2) + "\n", is_private=True)
     if output != _beside(output):
-        page = exposure_report(facts, language=lang).html
+        page = make_report(facts, language=lang).html
         write_whole(output, page, is_private=True)
 
 

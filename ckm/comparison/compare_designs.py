@@ -77,9 +77,9 @@ class Comparison:
         links: Mapping[str, str] | None = None,
     ) -> Report:
         """Make the page, for inside."""
-        from reports import comparison_report
+        from reports import make_report
 
-        return comparison_report(self.facts(), language=language, links=links)
+        return make_report(self.facts(), language=language, links=links)
 
     def plot(self, *, language: str = "en") -> Picture:
         """Draw the designs by risk and utility, as on the page; for inside."""

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dp.accounting.rdp import CLASSIC_ORDERS, RenyiCurve
-from dp.adjacency import Adjacency
 from dp.checking import checked_count, checked_delta, checked_loss
 from dp.errors import DPError, DPWarning
-from dp.guarantee import Guarantee
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +31,6 @@ class TrainingCost:
         The Rényi order that gave it.
     is_at_edge
         Whether another order, outside of those tried, may cost less.
-    conversion
-        The formula: ``"classic"`` or ``"tight"``.
 
     Examples
     --------
@@ -50,18 +46,18 @@ class TrainingCost:
     delta: float
     order: float
     is_at_edge: bool
-    conversion: str
-    unit: str = "record"
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """The cost as a guarantee, for a ledger."""
-        return Guarantee(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            adjacency=Adjacency.ADD_REMOVE,
-            unit=self.unit,
+
+def steps_of(dataset_size: int, *, batch_size: int, epochs: int) -> int:
+    """Count the steps of a run; the last, smaller batch of each pass counts as a whole one."""
+    size = checked_count(dataset_size, "dataset_size")
+    batch = checked_count(batch_size, "batch_size")
+    if batch > size:
+        raise DPError(
+            f"batch_size must not exceed dataset_size, but {batch} exceeds {size}.",
+            hint="for one step on all records, make them equal",
         )
+    return checked_count(epochs, "epochs") * math.ceil(size / batch)
 
 
 def training_cost(
@@ -106,33 +102,22 @@ def training_cost(
     >>> round(cost.epsilon, 2)
     6.11
     """
-    size = checked_count(dataset_size, "dataset_size")
-    batch = checked_count(batch_size, "batch_size")
-    epochs = checked_count(epochs, "epochs")
+    steps = steps_of(dataset_size, batch_size=batch_size, epochs=epochs)
+    rate = batch_size / dataset_size
     delta = checked_delta(delta)
-    if batch > size:
-        raise DPError(
-            f"batch_size must not exceed dataset_size, but {batch} exceeds {size}.",
-            hint="for one step on all records, make them equal",
-        )
     sigma = checked_loss(noise_multiplier, "noise_multiplier")
-    steps = epochs * math.ceil(size / batch)
     curve = RenyiCurve.subsampled_gaussian(
-        sampling_rate=batch / size, noise_multiplier=sigma, orders=orders
+        sampling_rate=rate, noise_multiplier=sigma, orders=orders
     )
-    spent = (curve * steps).epsilon(delta, conversion=conversion)
     cost = TrainingCost(
-        sampling_rate=batch / size,
+        sampling_rate=rate,
         steps=steps,
         noise_multiplier=sigma,
-        epsilon=spent.epsilon,
         delta=delta,
-        order=spent.order,
-        is_at_edge=spent.is_at_edge,
-        conversion=conversion,
+        **(curve * steps).epsilon(delta, conversion=conversion)._asdict(),
     )
     if strict:
-        for note in weak_points(cost, dataset_size=size, batch_size=batch):
+        for note in weak_points(cost, dataset_size=dataset_size, batch_size=batch_size):
             warnings.warn(note, DPWarning, stacklevel=2)
     return cost
 

@@ -1,27 +1,14 @@
 """What a training run costs before it starts, and how long a budget allows it to go on."""
 
-import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve
-from dp.accounting.training import training_cost
-from dp.checking import checked_count, checked_epsilon
+from dp.accounting.training import steps_of
+from dp.checking import checked_epsilon
 from dp.errors import DPError
 
 _MAX_EPOCHS = 1 << 40
-
-
-def steps_of(dataset_size: int, *, batch_size: int, epochs: int) -> int:
-    """Return the number of steps: each pass is rounded up, not their sum."""
-    size = checked_count(dataset_size, "dataset_size")
-    batch = checked_count(batch_size, "batch_size")
-    if batch > size:
-        raise DPError(
-            f"batch_size must not exceed dataset_size, but {batch} exceeds {size}.",
-            hint="for one step on all records, make them equal",
-        )
-    return checked_count(epochs, "epochs") * math.ceil(size / batch)
 
 
 def compute_dp_sgd_privacy(
@@ -39,19 +26,11 @@ def compute_dp_sgd_privacy(
     The figure of the first libraries, for Poisson batches and neighbours with a record more or
     less; `dpsgd.accounting.claims` states it beside those of other samplers and neighbours.
     """
-    cost = training_cost(
-        dataset_size,
-        batch_size=batch_size,
-        noise_multiplier=noise_multiplier,
-        epochs=epochs,
-        delta=delta,
-        orders=alphas,
-        strict=False,
-    )
+    steps = steps_of(dataset_size, batch_size=batch_size, epochs=epochs)
     return apply_dp_sgd_analysis(
-        cost.sampling_rate,
+        batch_size / dataset_size,
         noise_multiplier=noise_multiplier,
-        steps=cost.steps,
+        steps=steps,
         delta=delta,
         alphas=alphas,
         report_progress=report_progress,

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dp.accounting.rdp import WIDE_ORDERS, RenyiCurve
+from dp.accounting.training import steps_of
 from dp.bisection import bisected
 from dp.checking import checked_count, checked_delta
 from dp.errors import DPError
-from dpsgd.accounting.budget import steps_of
 from dpsgd.errors import DPSGDError
 from footing.checks import require_number
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS
+from dp.accounting.training import steps_of
 from dp.adjacency import Adjacency
 from dp.errors import DPError
 from dp.guarantee import Guarantee
-from dpsgd.accounting.budget import steps_of
 from dpsgd.accounting.cost import Sampling, cost_of
 from dpsgd.accounting.published import strong_composition
 from dpsgd.accounting.sensitivity import Choices

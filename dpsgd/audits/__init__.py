@@ -2,7 +2,7 @@
 
 from dpsgd.audits.bounds import Ceiling
 from dpsgd.audits.evidence import Evidence, read_evidence, write_evidence
-from dpsgd.audits.game import MembershipGame, membership_game
+from dpsgd.audits.game import membership_game
 from dpsgd.audits.inversion import AttributeInversion, attribute_inversion
 from dpsgd.audits.membership import (
     lira_scores,
@@ -11,20 +11,16 @@ from dpsgd.audits.membership import (
     shadow_scores,
     signals_of,
 )
-from dpsgd.audits.one_run import OneRun, one_run_audit
-from dpsgd.audits.rates import AttackRates, attack_rates
-from dpsgd.audits.rebuilding import Rebuilt, rebuilt
+from dpsgd.audits.one_run import one_run_audit
+from dpsgd.audits.rates import attack_rates
+from dpsgd.audits.rebuilding import rebuilt
 from dpsgd.audits.reconstruction import invert_gradient, invert_linear
 from dpsgd.audits.transcript import audit_transcripts, transcript_scores
 
 __all__ = [
-    "AttackRates",
     "AttributeInversion",
     "Ceiling",
     "Evidence",
-    "MembershipGame",
-    "OneRun",
-    "Rebuilt",
     "attack_rates",
     "attribute_inversion",
     "audit_transcripts",

@@ -55,8 +55,6 @@ class _Moves:
 
     def add(self, table: PTable, row: int, again: PTable, other: int) -> None:
         """Compare two rows."""
-        if _is_same(table, row, again, other):
-            return
         law, found = _law(table, row), _law(again, other)
         if [v for _, v in law] == [v for _, v in found]:
             moved = (abs(a - b) for (a, _), (b, _) in zip(law, found, strict=True))
@@ -67,18 +65,6 @@ class _Moves:
         self.keys = max(self.keys, _share(law, found))
         self.mean = max(self.mean, abs(_moment(law, 1) - _moment(found, 1)))
         self.second = max(self.second, abs(_moment(law, 2) - _moment(found, 2)))
-
-
-def _is_same(table: PTable, row: int, again: PTable, other: int) -> bool:
-    """Compare two rows in whole numbers, which is quick and mostly enough."""
-    return (
-        table.step == again.step
-        and table.noise[row] == again.noise[other]
-        and all(
-            end * again.key_range == theirs * table.key_range
-            for end, theirs in zip(table.upper[row], again.upper[other], strict=True)
-        )
-    )
 
 
 def _law(table: PTable, row: int) -> _Law:

@@ -25,11 +25,11 @@ def shaped(problem: RowProblem, peak: int | None) -> RowProblem:
     return replace(problem, unimodal=False) if peak is None else problem.with_peak(peak)
 
 
-def has_one_peak(law: Sequence[Fraction | int], *, slack: int = 0) -> bool:
-    """Say whether numbers rise, up to `slack`, and fall from there on."""
+def has_one_peak(law: Sequence[Fraction | int]) -> bool:
+    """Say whether numbers rise and fall from there on."""
     top = max(range(len(law)), key=law.__getitem__)
-    rises = all(low - high <= slack for low, high in pairwise(law[: top + 1]))
-    return rises and all(low - high <= slack for high, low in pairwise(law[top:]))
+    rises = all(low <= high for low, high in pairwise(law[: top + 1]))
+    return rises and all(low <= high for high, low in pairwise(law[top:]))
 
 
 def best_peak(problem: RowProblem) -> tuple[int | None, _Law, tuple[float, ...] | None]:

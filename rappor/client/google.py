@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import hmac
 import math
 from collections.abc import Callable
 from typing import Literal
 
-import numpy as np
-
-from footing.arrays import Flags
 from rappor.errors import RapporError
 from rappor.parameters import Parameters
 
@@ -70,43 +65,3 @@ def as_drawn(parameters: Parameters, *, language: Language) -> Parameters:
             )
         p, q = (math.floor(_STEPS_PQ * value) / _STEPS_PQ for value in (p, q))
     return dataclasses.replace(parameters, f=f, p=p, q=q)
-
-
-def permanent_by_google(bloom: Flags, *, secret: bytes, f: float) -> Flags:
-    """Give the permanent response of google/rappor's Python client, to replay old reports.
-
-    For replaying alone: the response does not depend on the metric, so that two questions
-    asked with one secret share their noise.
-
-    Parameters
-    ----------
-    bloom
-        At most 32 bits, bit 0 first.
-    secret
-        The client's secret.
-    f
-        The probability told to the client.
-
-    Raises
-    ------
-    RapporError
-        If there are more than 32 bits.
-
-    Notes
-    -----
-    Byte i of ``HMAC-SHA256(secret, bits)``, the bits as four bytes big endian: its lowest bit
-    replaces bit i when the other seven are below ``128 f``.
-
-    Examples
-    --------
-    >>> bits = (8256 >> np.arange(16) & 1).astype(bool)
-    >>> kept = permanent_by_google(bits, secret=b"secret", f=0.5)
-    >>> int(np.sum(kept * 2 ** np.arange(16)))
-    57576
-    """
-    if bloom.ndim != 1 or not 1 <= bloom.size <= 32:
-        raise RapporError(f"google/rappor's Python client has 1 to 32 bits, not {bloom.size}.")
-    word = int(np.sum(bloom.astype(np.int64) << np.arange(bloom.size)))
-    digest = hmac.digest(secret, word.to_bytes(4, "big"), hashlib.sha256)
-    drawn = np.frombuffer(digest, np.uint8)[: bloom.size]
-    return np.where((drawn >> 1) < f * _STEPS_F, (drawn & 1).astype(bool), bloom)

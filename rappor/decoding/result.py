@@ -220,9 +220,9 @@ class Decoding:
         >>> found.report(language="fr", title="Villes")
         Report('Villes', internal, fr)
         """
-        from reports import decoding_report
+        from reports import make_report
 
-        return decoding_report(self.facts(title=title), language=language, links=links)
+        return make_report(self.facts(title=title), language=language, links=links)
 
     def __repr__(self) -> str:
         found = int(self.is_detected.sum())

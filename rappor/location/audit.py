@@ -55,7 +55,7 @@ def audit_trips(
     Returns
     -------
     MobilityFacts
-        What a page says of it: `reports.mobility_report`.
+        What a page says of it: `reports.make_report`.
 
     Notes
     -----

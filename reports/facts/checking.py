@@ -15,6 +15,7 @@ from reports.catalogues import training as training_words
 from reports.errors import ReportError
 from reports.facts import (
     decoding,
+    dp_tables,
     exposure,
     meaning,
     methods,
@@ -30,6 +31,7 @@ Facts: TypeAlias = (
     | release.PublicFacts
     | release.ComparisonFacts
     | decoding.DecodingFacts
+    | dp_tables.DPTablesFacts
     | exposure.ExposureFacts
     | meaning.MeaningFacts
     | mobility.MobilityFacts

@@ -25,7 +25,7 @@ from reports.facts.synthesis import (
     SynthesisFinding,
 )
 from reports.i18n.languages import Words
-from reports.parts import Cell, Entry, Lines, Row, Table
+from reports.parts import Cell, Entry, Lines, Row, Table, with_interval
 from reports.report import Download, as_csv, as_json, download
 
 #: Drawn as limits; the training records are 0 off themselves.
@@ -146,11 +146,10 @@ def _value(words: Words, figure: SynthesisFigure) -> Entry:
 
 
 def _spread(words: Words, figure: SynthesisFigure | SweptFigure, found: SpreadFact) -> Entry:
-    text = _number(words, figure, found.mean)
-    if found.low is None or found.high is None:
-        return text
-    low, high = (_number(words, figure, end) for end in (found.low, found.high))
-    return Cell(text=text, small=words.say("%(low)s to %(high)s", low=low, high=high))
+    def write(value: float) -> str:
+        return _number(words, figure, value)
+
+    return with_interval(words, write, found.mean, found.low, found.high)
 
 
 def _number(words: Words, figure: SynthesisFigure | SweptFigure, value: float | None) -> str:

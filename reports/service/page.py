@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reports.charts.service import charts
 from reports.errors import ReportError
-from reports.facts.service import Grid, PageFacts, SignInFacts, Try
+from reports.facts.service import PageFacts, SignInFacts, Try
 from reports.i18n.languages import LANGUAGES, Words, words_of
 from reports.render import environment, without_controls
 
@@ -38,7 +38,7 @@ def service_page(facts: PageFacts, *, language: str) -> str:
     >>> "<h1>Job seekers</h1>" in service_page(facts, language="en")
     True
     """
-    words = words_of(language)
+    words, grid = words_of(language), facts.grid
     html = (
         environment(language)
         .get_template("service.html")
@@ -49,14 +49,12 @@ def service_page(facts: PageFacts, *, language: str) -> str:
             numbers=words.numbers,
             versions=_versions(),
             try_words=lambda other: _try_words(words, other),
-            pictures=() if facts.grid is None else _charts(words, facts.grid),
+            pictures=()
+            if grid is None
+            else charts(words, grid.chart, title=grid.caption, margin=grid.margin),
         )
     )
     return without_controls(html)
-
-
-def _charts(words: Words, grid: Grid) -> tuple[str, ...]:
-    return charts(words, grid.chart, title=grid.caption, margin=grid.margin)
 
 
 def sign_in_page(facts: SignInFacts, *, language: str) -> str:

@@ -4,12 +4,12 @@ An attack asks an `Oracle` as a user would, so that rules, limits and refusals c
 reports an `AttackResult`. Where there is a formula, `closed_form` gives the same probability.
 """
 
-from risk.attacks.additive_keys import AdditiveKeys, Leakage, joint_noise
-from risk.attacks.averaging import RepeatedAnswers, TwoPartition, repeats_needed
-from risk.attacks.differencing import Differencing, DifferencingFigures
+from risk.attacks.additive_keys import AdditiveKeys, joint_noise
+from risk.attacks.averaging import RepeatedAnswers, TwoPartition
+from risk.attacks.differencing import Differencing
 from risk.attacks.hidden_bound import HiddenBound
 from risk.attacks.margins import MarginBounds, reveal
-from risk.attacks.oracle import AttackResult, CountRequest, Oracle, wilson
+from risk.attacks.oracle import AttackResult, CountRequest, wilson
 from risk.attacks.pairs import pairs_available, pairs_needed
 from risk.attacks.reconstruction.geographic import GeographicDifferencing
 from risk.attacks.reconstruction.linear import LinearReconstruction
@@ -22,13 +22,10 @@ __all__ = [
     "AttackResult",
     "CountRequest",
     "Differencing",
-    "DifferencingFigures",
     "GeographicDifferencing",
     "HiddenBound",
-    "Leakage",
     "LinearReconstruction",
     "MarginBounds",
-    "Oracle",
     "RepeatedAnswers",
     "SimulatedOracle",
     "SmallCell",
@@ -37,7 +34,6 @@ __all__ = [
     "joint_noise",
     "pairs_available",
     "pairs_needed",
-    "repeats_needed",
     "reveal",
     "wilson",
 ]

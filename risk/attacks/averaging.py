@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from ptable import PTable
 from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.attacks.pairs import (
-    answers_needed,
     complementary_groups,
     pair_sums,
     pairs_available,
@@ -162,28 +161,6 @@ class TwoPartition:
         return p_mean_rounds_to_zero(
             Law.weighted_sum([(g, 1, n) for g, n in laws]), divisor=n_used
         )
-
-
-def repeats_needed(variance: float, *, confidence: float = 0.95) -> float:
-    """Give the answers after which the mean of fresh noise rounds to zero.
-
-    Parameters
-    ----------
-    variance
-        Of the noise on one answer.
-    confidence
-        The probability.
-
-    Notes
-    -----
-    ``n = V (z / 0.5)²`` by the normal law, about 15.4 V for 95 %.
-
-    Examples
-    --------
-    >>> round(repeats_needed(3.0), 1)
-    46.1
-    """
-    return answers_needed(variance, confidence=confidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,14 +52,9 @@ def pairs_needed(variance: float, *, confidence: float = 0.95) -> float:
     >>> round(pairs_needed(1.0), 1), round(2 * pairs_needed(2.0))
     (30.7, 123)
     """
-    return 2 * answers_needed(variance, confidence=confidence)
-
-
-def answers_needed(variance: float, *, confidence: float) -> float:
-    """Give the answers of independent noise after which their mean rounds to the truth."""
     require_number(variance, "variance", error=RiskError, minimum=0)
     require_number(confidence, "confidence", error=RiskError, above=0, below=1)
-    return float(variance * (2 * NormalDist().inv_cdf((1 + confidence) / 2)) ** 2)
+    return float(2 * variance * (2 * NormalDist().inv_cdf((1 + confidence) / 2)) ** 2)
 
 
 def complementary_groups(n_categories: int) -> list[tuple[Group, Group]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from risk.errors import RiskError
-from risk.utility.classes import CLASSES, checked_classes, class_cells, group_cells
+from risk.utility.classes import CLASSES, checked_classes, class_cells
 from risk.utility.measures.additivity import additivity
 from risk.utility.measures.association import association
 from risk.utility.measures.deviations import deviations, distributions, summaries
@@ -41,7 +41,7 @@ class Entry:
     Parameters
     ----------
     group, value
-        The group and its value; both ``"all"`` for all cells.
+        ``"parent"`` and a dimension, for the gaps of its totals; else both ``"all"``.
     cells
         The class of original counts; ``"all"`` for all of them.
     measure
@@ -107,8 +107,7 @@ class Utility:
 
         Examples
         --------
-        >>> found = assess_utility([4, 60], [5, 60], groups={"sex": ["f", "m"]})
-        >>> found.find("aad", group="sex", value="f").value
+        >>> assess_utility([4, 60], [5, 60]).find("aad", cells="small").value
         1.0
         """
         wanted = (group, value, cells, name)
@@ -152,7 +151,6 @@ def assess_utility(
     published: ArrayLike,
     *,
     ptable: PTable | None = None,
-    groups: Mapping[str, ArrayLike] | None = None,
     classes: Classes = CLASSES,
     parents: Mapping[str, ArrayLike] | None = None,
     threshold: int = 4,
@@ -166,8 +164,6 @@ def assess_utility(
         two-way table of inner cells gives measures of association as well.
     ptable
         The p-table that made the noise, for bias, tests and expected gaps.
-    groups
-        Name → one label per cell, such as the level of a margin or a variable's category.
     classes
         Name → least and greatest original count.
     parents
@@ -184,12 +180,11 @@ def assess_utility(
     pairs = Pairs(original=original, published=published)
     checked_classes(classes)
     entries: list[Entry] = []
-    for group, value, some in _sets(pairs, groups or {}):
-        for cells, taken in class_cells(some, classes):
-            entries += [
-                Entry(group=group, value=value, cells=cells, measure=measure)
-                for measure in _measures(taken, ptable, threshold)
-            ]
+    for cells, taken in class_cells(pairs, classes):
+        entries += [
+            Entry(group="all", value="all", cells=cells, measure=measure)
+            for measure in _measures(taken, ptable, threshold)
+        ]
     gaps = {
         name: additivity(pairs, parent=parent, noise=ptable)
         for name, parent in (parents or {}).items()
@@ -214,12 +209,6 @@ def assess_utility(
         gaps=MappingProxyType(gaps),
         association=related,
     )
-
-
-def _sets(pairs: Pairs, groups: Mapping[str, ArrayLike]) -> Iterator[tuple[str, str, Pairs]]:
-    yield "all", "all", pairs
-    for group, value, cells in group_cells(groups, pairs.n_cells):
-        yield group, value, pairs.take(cells)
 
 
 def _measures(pairs: Pairs, ptable: PTable | None, threshold: int) -> Iterator[Measure]:

@@ -7,14 +7,13 @@ what it really cost.
 from synth.baselines.copulas.copula_shirley import copula_shirley, vine_without_privacy
 from synth.baselines.copulas.dp_copula import LEGACY_DEFECTS, dp_copula
 from synth.baselines.copulas.encoders import Encoding, encode_glmm, encode_ordinal, encode_woe
-from synth.baselines.model import Account, BaselineModel, Charge
+from synth.baselines.model import Account, Charge
 from synth.baselines.networks.priv_bayes import priv_bayes
 from synth.baselines.per_class import fit_per_class
 
 __all__ = [
     "LEGACY_DEFECTS",
     "Account",
-    "BaselineModel",
     "Charge",
     "Encoding",
     "copula_shirley",

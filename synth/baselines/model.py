@@ -102,25 +102,14 @@ class Charge:
 
     Examples
     --------
-    >>> Charge(part="margins", what="age", epsilon=0.5).is_bounded
-    True
+    >>> Charge(part="margins", what="age", epsilon=0.5).delta
+    0.0
     """
 
     part: str
     what: str
     epsilon: float
     delta: float = 0.0
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether anything is promised.
-
-        Examples
-        --------
-        >>> Charge(part="bins", what="age", epsilon=math.inf).is_bounded
-        False
-        """
-        return math.isfinite(self.epsilon)
 
 
 @dataclass(slots=True)

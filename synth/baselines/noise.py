@@ -20,11 +20,11 @@ Mechanism = Literal["laplace", "geometric", "gaussian"]
 
 
 def noise_of(
-    mechanism: Mechanism, *, epsilon: float, sensitivity: float = 2.0, delta: float = 1e-3
+    mechanism: Mechanism, *, epsilon: float, delta: float = 1e-3
 ) -> Laplace | Geometric | Gaussian:
-    """Return the noise of a mechanism."""
+    """Return the noise of a mechanism on counts, two of which one replaced record moves."""
     require_one_of(mechanism, "mechanism", get_args(Mechanism), error=SynthError)
-    moved = Sensitivity(l1=sensitivity, adjacency=Adjacency.REPLACE)
+    moved = Sensitivity(l1=2.0, adjacency=Adjacency.REPLACE)
     if mechanism == "laplace":
         return Laplace.calibrated(moved, epsilon=epsilon)
     if mechanism == "geometric":

@@ -14,7 +14,7 @@ from synth.baselines.coded import CodedColumn
 from synth.baselines.model import Account
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
-from synth.marginals.measuring import Neighbours, NoiseSource
+from synth.marginals.measuring import Neighbours
 from synth.methods import CodeModel
 
 _NAMES = {
@@ -71,11 +71,6 @@ def coded_columns(codes: AnyIntegers, *, ordered: Sequence[bool]) -> list[CodedC
     return found
 
 
-def first_look(noise: Any) -> None:
-    """Tell a source that watches that all is checked, and the records are looked at."""
-    getattr(noise, "look", lambda: None)()
-
-
 def account_record(
     account: Account, *, label: str, claimed: float | None, rows: int
 ) -> dict[str, Any]:
@@ -91,11 +86,6 @@ def account_record(
         "epsilon": bounded(account.spent()),
         "parts": {part: bounded(account.spent(part)) for part in parts},
     }
-
-
-def seeded_by(noise: NoiseSource | None) -> np.random.Generator | None:
-    """Return the generator of simulated noise; none where noise is secure."""
-    return getattr(noise, "rng", None)
 
 
 def refuse_add_remove(neighbours: Neighbours, what: str) -> None:

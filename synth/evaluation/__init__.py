@@ -6,18 +6,15 @@ does not matter. The figures follow from confidential records and stay inside.
 
 from synth.errors import EvaluationError
 from synth.evaluation.evaluate import Plan, evaluate
-from synth.evaluation.records import Kind, Records, encode, kinds_of, read_kinds
-from synth.evaluation.result import Evaluation, Figure
-from synth.evaluation.sweep import Run, Sweep, grid, sweep
+from synth.evaluation.records import Kind, encode, kinds_of, read_kinds
+from synth.evaluation.result import Evaluation
+from synth.evaluation.sweep import Sweep, grid, sweep
 
 __all__ = [
     "Evaluation",
     "EvaluationError",
-    "Figure",
     "Kind",
     "Plan",
-    "Records",
-    "Run",
     "Sweep",
     "encode",
     "evaluate",

@@ -233,16 +233,25 @@ def _tables(case: _Case) -> Iterator[_Line]:
             yield "subsample", "", share, ""
 
 
+def _lines(
+    found: Mapping[str, float | None], subject: str = "", *, why: str = ""
+) -> Iterator[_Line]:
+    """Give a line a figure, with the reason where one has no value."""
+    for name, value in found.items():
+        yield name, subject, value, why if value is None else ""
+
+
 def _columns(case: _Case) -> Iterator[_Line]:
     ks = margins.ks_distances(case.train, case.made)
-    yield "ks_mean", "", sum(ks.values()) / len(ks), ""
-    yield "ks_largest", "", max(ks.values()), ""
-    for name, diagonal in (("spearman_change", True), ("spearman_change_pairs", False)):
-        change = margins.correlation_change(case.train, case.made, diagonal=diagonal)
-        yield name, "", change, "" if change is not None else "nothing varies"
+    yield from _lines({"ks_mean": sum(ks.values()) / len(ks), "ks_largest": max(ks.values())})
+    changes = {
+        name: margins.correlation_change(case.train, case.made, diagonal=diagonal)
+        for name, diagonal in (("spearman_change", True), ("spearman_change_pairs", False))
+    }
+    yield from _lines(changes, why="nothing varies")
     v = margins.cramer_change(case.train, case.made)
     mean = sum(v.values()) / len(v) if v else None
-    yield "cramer_change", "", mean, "" if v else "there is one column"
+    yield from _lines({"cramer_change": mean}, why="there is one column")
 
 
 def _detection(case: _Case) -> Iterator[_Line]:
@@ -251,11 +260,10 @@ def _detection(case: _Case) -> Iterator[_Line]:
     except EvaluationError as error:
         if "on each side" not in error.problem:
             raise
-        yield "detection_auc", "", None, "there are too few records"
-        yield "pmse", "", None, "there are too few records"
-        return
-    yield "detection_auc", "", found.auc, ""
-    yield "pmse", "", found.pmse, ""
+        absent = dict.fromkeys(("detection_auc", "pmse"))
+        yield from _lines(absent, why="there are too few records")
+    else:
+        yield from _lines(found)
 
 
 def _learning(case: _Case) -> Iterator[_Line]:
@@ -263,29 +271,26 @@ def _learning(case: _Case) -> Iterator[_Line]:
     for target in plan.classes:
         case.train.place(target)
         if case.holdout is None:
-            for name in ("class_auc", "class_mcc", "class_accuracy"):
-                yield name, target, None, lacking
+            absent = dict.fromkeys(("class_auc", "class_mcc", "class_accuracy"))
+            yield from _lines(absent, target, why=lacking)
             continue
         found = classification(
             case.made, case.holdout, target=target, learner=plan.learner, seed=plan.seed
         )
-        why = "" if found.auc is not None else "the holdout has one class"
-        yield "class_auc", target, found.auc, why
-        yield "class_mcc", target, found.mcc, ""
-        yield "class_accuracy", target, found.accuracy, ""
+        yield from _lines(found, target, why="the holdout has one class")
     for target in plan.numbers:
         case.train.place(target)
         error = None
         if case.holdout is not None:
             error = regression(case.made, case.holdout, target=target)
-            lacking = "" if error is not None else "no number is left"
-        yield "number_rmse", target, error, lacking
+            lacking = "no number is left"
+        yield from _lines({"number_rmse": error}, target, why=lacking)
 
 
 def _membership(case: _Case) -> Iterator[_Line]:
-    names = ("mia_mean", "mia_worst", "mia_euclidean", "domias")
     if case.holdout is None:
-        yield from ((name, "", None, "there is no holdout") for name in names)
+        absent = dict.fromkeys(("mia_mean", "mia_worst", "mia_euclidean", "domias"))
+        yield from _lines(absent, why="there is no holdout")
         return
     plan = case.plan
     attack = partial(
@@ -299,39 +304,29 @@ def _membership(case: _Case) -> Iterator[_Line]:
         most=plan.attacked,
     )
     found = attack(metric="hamming")
-    yield "mia_mean", "", found.mean, ""
-    yield "mia_worst", "", found.worst, ""
-    yield "mia_euclidean", "", attack(metric="euclidean").mean, ""
-    if len(case.holdout) < 2:
-        yield "domias", "", None, "there are too few records"
-        return
-    seen, unseen = _halves(case.holdout, seed=plan.seed)
-    area = density_ratio(case.train, seen, case.made, reference=unseen, seed=plan.seed)
-    yield "domias", "", area, ""
+    yield from _lines({"mia_mean": found.mean, "mia_worst": found.worst})
+    yield from _lines({"mia_euclidean": attack(metric="euclidean").mean})
+    area = None
+    if len(case.holdout) > 1:
+        seen, unseen = _halves(case.holdout, seed=plan.seed)
+        area = density_ratio(case.train, seen, case.made, reference=unseen, seed=plan.seed)
+    yield from _lines({"domias": area}, why="there are too few records")
 
 
 def _nearness(case: _Case) -> Iterator[_Line]:
     yield "exact_matches", "", exact_matches(case.train, case.made), ""
     yield "replicated_uniques", "", replicated_uniques(case.train, case.made), ""
-    if case.holdout is None:
-        names = ("nearer_train", "dcr_train", "dcr_holdout", "nndr_train", "nndr_holdout")
-        yield from ((name, "", None, "there is no holdout") for name in names)
+    if case.holdout is not None:
+        yield from _lines(closeness(case.train, case.holdout, case.made, seed=case.plan.seed))
         return
-    found = closeness(case.train, case.holdout, case.made, seed=case.plan.seed)
-    yield "nearer_train", "", found.nearer_train, ""
-    yield "dcr_train", "", found.to_train, ""
-    yield "dcr_holdout", "", found.to_holdout, ""
-    yield "nndr_train", "", found.ratio_train, ""
-    yield "nndr_holdout", "", found.ratio_holdout, ""
+    names = ("nearer_train", "dcr_train", "dcr_holdout", "nndr_train", "nndr_holdout")
+    yield from _lines(dict.fromkeys(names), why="there is no holdout")
 
 
 def _inference(case: _Case) -> Iterator[_Line]:
     for target in case.plan.sensitive:
         found = attribute_inference(case.train, case.made, keys=case.plan.keys, target=target)
-        why = "" if found.right is not None else "no keys have one value"
-        yield "inferred", target, found.right, why
-        yield "inferred_baseline", target, found.baseline, why
-        yield "inferred_reach", target, found.reached, ""
+        yield from _lines(found, target, why="no keys have one value")
 
 
 _MEASURED: Mapping[str, Callable[[_Case], Iterator[_Line]]] = {

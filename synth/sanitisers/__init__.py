@@ -3,7 +3,7 @@
 They change records and promise nothing by themselves; `risk.anonymity` says what is left.
 """
 
-from synth.sanitisers.generalising import Buckets, bucketise, cross_bucket, intervals, recode
+from synth.sanitisers.generalising import bucketise, cross_bucket, intervals, recode
 from synth.sanitisers.microaggregation import aggregate, mdav_groups, microaggregate
 from synth.sanitisers.perturbation import (
     add_noise,
@@ -14,23 +14,15 @@ from synth.sanitisers.perturbation import (
     swap,
 )
 from synth.sanitisers.reduction import sample_columns, sample_rows, suppress, suppress_rare
-from synth.sanitisers.response import (
-    answer_in_two_rounds,
-    answer_with_coins,
-    estimate_from_coins,
-    estimate_from_two_rounds,
-)
+from synth.sanitisers.response import answer_in_two_rounds, estimate_from_two_rounds
 
 __all__ = [
-    "Buckets",
     "add_noise",
     "aggregate",
     "answer_in_two_rounds",
-    "answer_with_coins",
     "bucketise",
     "cross_bucket",
     "dispersion",
-    "estimate_from_coins",
     "estimate_from_two_rounds",
     "intervals",
     "mdav_groups",

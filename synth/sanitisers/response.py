@@ -1,52 +1,10 @@
-"""Randomised answers: every one can be denied, the share is estimated."""
+"""Randomised answers in two rounds; in one round they are `dp.RandomisedResponse`."""
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from footing.arrays import Integers
 from synth.errors import SynthError
-
-
-def answer_with_coins(truths: ArrayLike, *, rng: np.random.Generator | None = None) -> Integers:
-    """Answer for everybody: heads, the truth; tails, what a second coin says.
-
-    Parameters
-    ----------
-    truths
-        0 or 1 per person.
-    rng
-        A generator; without one the coins have no seed.
-
-    Examples
-    --------
-    >>> answers = answer_with_coins(np.ones(4000), rng=np.random.default_rng(1))
-    >>> bool(0.72 < answers.mean() < 0.78)
-    True
-    """
-    values = _bits(truths)
-    source = np.random.default_rng(rng)
-    is_true = source.random(len(values)) < 0.5
-    return np.where(is_true, values, source.integers(0, 2, len(values)))
-
-
-def estimate_from_coins(answers: ArrayLike) -> float:
-    """Estimate the share of ones behind answers given with two coins.
-
-    Parameters
-    ----------
-    answers
-        0 or 1 per person.
-
-    Notes
-    -----
-    Unbiased: twice the share of ones, less one half. It may leave [0, 1].
-
-    Examples
-    --------
-    >>> estimate_from_coins([1, 1, 1, 0])
-    1.0
-    """
-    return float(2 * _bits(answers).mean() - 0.5)
 
 
 def answer_in_two_rounds(

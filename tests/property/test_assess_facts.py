@@ -14,7 +14,7 @@ from ckm.release.files.manifest import TableRecord
 from ckm.release.pages.numbers import read_facts
 from ptable import NoiseSpec, PTable, solve
 from ptable.design.mechanisms import Mechanism
-from reports import release_report
+from reports import make_report
 from reports.facts.release import FileFact, ReproductionFacts
 from tests.strategies import examples
 from tests.unit.ckm.assessment.support import cells_of, found_in, job_of, observed
@@ -94,7 +94,7 @@ def test_facts_hold_numbers_alone_and_json_gives_them_back(  # noqa: PLR0917
         warnings=[title],
         reproduction=REPRODUCTION,
     )
-    report = release_report(facts, edition="internal", language="en")
+    report = make_report(facts, edition="internal", language="en")
     text = report.to_json()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.json"

@@ -6,19 +6,7 @@ from shutil import which
 
 import pytest
 
-from reports import (
-    audits_report,
-    card_report,
-    comparison_report,
-    decoding_report,
-    exposure_report,
-    meaning_report,
-    mobility_report,
-    release_report,
-    study_report,
-    sweep_report,
-    synthesis_report,
-)
+from reports import make_report
 from reports.i18n.languages import LANGUAGES
 from tests.reports import facts as made
 
@@ -103,24 +91,22 @@ def hostile():
 
 def pages(language):
     return {
-        "internal": release_report(small(), edition="internal", language=language, links=LINKS),
-        "full": release_report(small(), edition="internal", language=language, is_full=True),
-        "public": release_report(
-            made.release(), edition="public", language=language, links=LINKS
-        ),
-        "comparison": comparison_report(small_comparison(), language=language, links=LINKS),
-        "decoding": decoding_report(made.decoding(), language=language, links=LINKS),
-        "exposure": exposure_report(made.exposure(), language=language, links=LINKS),
-        "mobility": mobility_report(made.mobility(), language=language, links=LINKS),
-        "synthesis": synthesis_report(made.synthesis(1), language=language, links=LINKS),
-        "swept": synthesis_report(made.swept(), language=language, links=LINKS),
-        "meaning": meaning_report(made.meaning(), language=language, links=LINKS),
-        "study": study_report(made.study(), language=language, links=LINKS),
-        "sweep": sweep_report(made.sweep(), language=language, links=LINKS),
-        "audits": audits_report(made.audits(), language=language, links=LINKS),
-        "card": card_report(made.card(), language=language, links=LINKS),
-        "quiet": release_report(made.quiet(), edition="internal", language=language),
-        "hostile": release_report(hostile(), edition="internal", language=language),
+        "internal": make_report(small(), edition="internal", language=language, links=LINKS),
+        "full": make_report(small(), edition="internal", language=language, is_full=True),
+        "public": make_report(made.release(), edition="public", language=language, links=LINKS),
+        "comparison": make_report(small_comparison(), language=language, links=LINKS),
+        "decoding": make_report(made.decoding(), language=language, links=LINKS),
+        "exposure": make_report(made.exposure(), language=language, links=LINKS),
+        "mobility": make_report(made.mobility(), language=language, links=LINKS),
+        "synthesis": make_report(made.synthesis(1), language=language, links=LINKS),
+        "swept": make_report(made.swept(), language=language, links=LINKS),
+        "meaning": make_report(made.meaning(), language=language, links=LINKS),
+        "study": make_report(made.study(), language=language, links=LINKS),
+        "sweep": make_report(made.sweep(), language=language, links=LINKS),
+        "audits": make_report(made.audits(), language=language, links=LINKS),
+        "card": make_report(made.card(), language=language, links=LINKS),
+        "quiet": make_report(made.quiet(), edition="internal", language=language),
+        "hostile": make_report(hostile(), edition="internal", language=language),
     }
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from ckm.comparison.method_facts import conclusion_of
-from reports import comparison_report
+from reports import make_report
 from reports.catalogues.comparison import CRITERIA, METHODS, SLIDES
 from reports.charts.curves import Design, Points, points
 from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
@@ -69,7 +69,7 @@ def report(*methods, language="en", **options):
         scenarios=replace(made.comparison().scenarios, designs=()),
         methods=facts(*methods),
     )
-    return comparison_report(page, language=language, **options)
+    return make_report(page, language=language, **options)
 
 
 def test_the_recommendation_follows_from_the_numbers_of_the_page():
@@ -173,7 +173,7 @@ def test_why_something_was_not_tried_is_told_in_the_language_of_the_page():
     left_out = replace(method("suppression-alone"), criteria=(), reason=why)
     methods = facts(method("exact"), left_out)
     for told in (replace(compared, scenarios=refused), replace(compared, methods=methods)):
-        page = comparison_report(told, language="fr").html
+        page = make_report(told, language="fr").html
         assert "Les tableaux de deux zones ont plus de 1" in page
         assert why not in page
 
@@ -194,7 +194,7 @@ def test_the_name_of_the_chosen_design_stays_off_its_ring():
 
 def test_long_lists_of_designs_wait_for_full():
     short, full = (
-        comparison_report(made.comparison(), language="en", is_full=full).html
+        make_report(made.comparison(), language="en", is_full=full).html
         for full in (False, True)
     )
     for ident in ("by-table-0", "posteriors-0", "variables-0", "measure-definitions"):
@@ -220,7 +220,7 @@ def test_comparisons_print_on_few_pages_and_fit_a_telephone(browser, tmp_path, l
     ]
     pages = {
         5: report(*everything, BEHIND, language=language),
-        6: comparison_report(made.comparison(), language=language),
+        6: make_report(made.comparison(), language=language),
     }
     for most, page in pages.items():
         (tmp_path / "page.html").write_text(page.html, encoding="utf-8")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import DictLoader
 
-from reports import ReportError, release_report, scan
+from reports import ReportError, make_report, scan
 from reports.facts.checking import walk
 from reports.facts.release import PublicFacts, ReleaseFacts, TableFact
 from reports.i18n.languages import LANGUAGES
@@ -90,7 +90,7 @@ def marked(start: int) -> tuple[ReleaseFacts, list[str]]:
 def test_markers_planted_in_every_internal_member_never_show_in_public(language):
     facts, planted = marked(1_234_567)
     assert len(planted) > 3000
-    report = release_report(facts, edition="public", language=language)
+    report = make_report(facts, edition="public", language=language)
     for text in (report.html, report.to_json()):
         assert facts.title in text
         assert [marker for marker in planted if marker in text] == []
@@ -101,15 +101,15 @@ def test_markers_do_show_where_they_may():
     facts = made.release()
     planted = Markers(7_654_321)
     facts = replace(facts, title=planted.text(), contact=planted.text())
-    page = release_report(facts, edition="public", language="en").html
+    page = make_report(facts, edition="public", language="en").html
     assert all(marker in page for marker in planted.planted)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_releases_that_differ_inside_alone_have_the_same_public_bytes(language):
-    first = release_report(marked(1_000)[0], edition="public", language=language)
-    second = release_report(marked(9_000_000)[0], edition="public", language=language)
-    plain = release_report(made.release(), edition="public", language=language)
+    first = make_report(marked(1_000)[0], edition="public", language=language)
+    second = make_report(marked(9_000_000)[0], edition="public", language=language)
+    plain = make_report(made.release(), edition="public", language=language)
     assert first.html == second.html == plain.html
     assert first.to_json() == second.to_json() == plain.to_json()
 
@@ -117,12 +117,12 @@ def test_releases_that_differ_inside_alone_have_the_same_public_bytes(language):
 def test_the_public_edition_is_made_of_public_facts_alone():
     whole, public = made.release(), made.release().public()
     assert (
-        release_report(whole, edition="public", language="fr").html
-        == release_report(public, edition="public", language="fr").html
+        make_report(whole, edition="public", language="fr").html
+        == make_report(public, edition="public", language="fr").html
     )
-    assert isinstance(release_report(whole, edition="public", language="fr").facts, PublicFacts)
-    with pytest.raises(ReportError, match="needs ReleaseFacts"):
-        release_report(public, edition="internal", language="fr")
+    assert isinstance(make_report(whole, edition="public", language="fr").facts, PublicFacts)
+    with pytest.raises(ReportError, match="no edition 'internal' of PublicFacts"):
+        make_report(public, edition="internal", language="fr")
 
 
 def inside(facts: ReleaseFacts) -> list[str]:
@@ -142,7 +142,7 @@ def inside(facts: ReleaseFacts) -> list[str]:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_scan_passes_the_true_page_and_its_json(language):
     facts = made.release()
-    report = release_report(
+    report = make_report(
         facts, edition="public", language=language, links={"en": "report.en.html"}
     )
     assert scan(report.html, facts.public(), forbidden=inside(facts)) == ()
@@ -197,7 +197,7 @@ def test_the_scan_sees_a_leaky_template(leak, language):
 
 def test_the_scan_reads_json_value_by_value():
     facts = made.release()
-    content = json.loads(release_report(facts, edition="public", language="en").to_json())
+    content = json.loads(make_report(facts, edition="public", language="en").to_json())
     content["tables"][0]["cells"] = facts.tables[0].cells
     assert [m.kind for m in scan(json.dumps(content), facts.public())] == ["number"]
 
@@ -210,7 +210,7 @@ def test_the_scan_reads_text_line_by_line():
 
 def test_a_short_parameter_counts_as_a_word_but_not_where_the_page_says_it_anyway():
     facts = made.release().public()
-    page = release_report(facts, edition="public", language="en").html
+    page = make_report(facts, edition="public", language="en").html
     assert "exact" in page.casefold()
     assert scan(page, facts, forbidden=["exact", "unimod", "", "  "]) == ()
     leaky = page.replace("</main>", "<p>unimod</p></main>")
@@ -220,7 +220,7 @@ def test_a_short_parameter_counts_as_a_word_but_not_where_the_page_says_it_anywa
 def test_a_forbidden_text_is_found_however_it_is_escaped():
     facts = made.release().public()
     hidden = "fish & chips <hot>"
-    page = release_report(replace(facts, contact=hidden), edition="public", language="en").html
+    page = make_report(replace(facts, contact=hidden), edition="public", language="en").html
     assert hidden not in page
     assert scan(page, facts, forbidden=[hidden])
 
@@ -248,14 +248,14 @@ def test_a_number_of_nowhere_is_marked_in_every_notation(number):
 @given(st.text(st.characters(codec="utf-8"), max_size=60))
 def test_no_title_of_an_office_raises_a_false_alarm(title):
     facts = replace(made.release().public(), title=title, contact=title, id=title)
-    report = release_report(facts, edition="public", language="fr")
+    report = make_report(facts, edition="public", language="fr")
     assert scan(report.html, facts) == ()
     assert scan(report.to_json(), facts) == ()
 
 
 def test_a_published_hash_with_the_beginning_of_a_hidden_one_is_no_leak():
     facts = made.release().public()
-    page = release_report(facts, edition="public", language="en").html
+    page = make_report(facts, edition="public", language="en").html
     by_chance = facts.tables[0].files[0].sha256[20:36] + 48 * "f"
     assert scan(page, facts, forbidden=[by_chance]) == ()
     for leak in (by_chance, by_chance[:8]):
@@ -266,5 +266,5 @@ def test_a_published_hash_with_the_beginning_of_a_hidden_one_is_no_leak():
 
 def test_a_hidden_hash_that_is_also_published_stays_hidden():
     facts = made.release().public()
-    page = release_report(facts, edition="public", language="en").html
+    page = make_report(facts, edition="public", language="en").html
     assert scan(page, facts, forbidden=[facts.tables[0].files[0].sha256])

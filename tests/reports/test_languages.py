@@ -8,20 +8,7 @@ import pytest
 from babel.messages.pofile import read_po
 from lxml import html as parser
 
-from reports import (
-    ReportError,
-    audits_report,
-    card_report,
-    comparison_report,
-    decoding_report,
-    exposure_report,
-    meaning_report,
-    mobility_report,
-    release_report,
-    study_report,
-    sweep_report,
-    synthesis_report,
-)
+from reports import ReportError, make_report
 from reports.catalogues.release import REFERENCES
 from reports.i18n.languages import LANGUAGES, LOCALE, words_of
 from reports.i18n.numbers import Numbers
@@ -114,14 +101,14 @@ def words_in(html):
 
 
 OTHERS = {
-    "exposure": lambda language: exposure_report(made.exposure(), language=language),
-    "mobility": lambda language: mobility_report(made.mobility(), language=language),
-    "swept": lambda language: synthesis_report(made.swept(), language=language),
-    "meaning": lambda language: meaning_report(made.meaning(), language=language),
-    "study": lambda language: study_report(made.study(), language=language),
-    "sweep": lambda language: sweep_report(made.sweep(), language=language),
-    "audits": lambda language: audits_report(made.audits(), language=language),
-    "card": lambda language: card_report(made.card(), language=language),
+    "exposure": lambda language: make_report(made.exposure(), language=language),
+    "mobility": lambda language: make_report(made.mobility(), language=language),
+    "swept": lambda language: make_report(made.swept(), language=language),
+    "meaning": lambda language: make_report(made.meaning(), language=language),
+    "study": lambda language: make_report(made.study(), language=language),
+    "sweep": lambda language: make_report(made.sweep(), language=language),
+    "audits": lambda language: make_report(made.audits(), language=language),
+    "card": lambda language: make_report(made.card(), language=language),
 }
 
 
@@ -132,14 +119,14 @@ OTHERS = {
 def test_no_sentence_of_the_french_page_is_that_of_the_english_one(page):
     def made_in(language):
         if page == "comparison":
-            return comparison_report(made.comparison(), language=language)
+            return make_report(made.comparison(), language=language)
         if page == "decoding":
-            return decoding_report(made.decoding(), language=language)
+            return make_report(made.decoding(), language=language)
         if page in OTHERS:
             return OTHERS[page](language)
         if page == "synthesis":
-            return synthesis_report(made.synthesis(), language=language)
-        return release_report(made.release(), edition=page, language=language)
+            return make_report(made.synthesis(), language=language)
+        return make_report(made.release(), edition=page, language=language)
 
     same = words_in(made_in("en").html) & words_in(made_in("fr").html)
     own = (
@@ -183,13 +170,13 @@ def test_an_unknown_language_is_refused():
     with pytest.raises(ReportError, match="no language 'de'"):
         words_of("de")
     with pytest.raises(ReportError, match="take one of 'en', 'fr'"):
-        release_report(made.release(), edition="public", language="de")
+        make_report(made.release(), edition="public", language="de")
 
 
 def test_dates_and_numbers_follow_the_language():
     facts = made.release()
-    english = release_report(facts, edition="internal", language="en").html
-    french = release_report(facts, edition="internal", language="fr").html
+    english = make_report(facts, edition="internal", language="en").html
+    french = make_report(facts, edition="internal", language="fr").html
     assert "15 March 2027" in english
     assert "15 mars 2027" in french
     assert "394,871" in english

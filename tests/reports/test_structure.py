@@ -8,59 +8,37 @@ from itertools import pairwise
 import pytest
 from lxml import html as parser
 
-from reports import (
-    audits_report,
-    card_report,
-    comparison_report,
-    decoding_report,
-    exposure_report,
-    meaning_report,
-    mobility_report,
-    release_report,
-    study_report,
-    sweep_report,
-    synthesis_report,
-)
+from reports import make_report
 from tests.reports import facts as made
 
 LANGUAGES = ("en", "fr")
 PAGES = {
-    "internal": lambda language: release_report(
+    "internal": lambda language: make_report(
         made.release(), edition="internal", language=language, links=LINKS
     ),
-    "public": lambda language: release_report(
+    "public": lambda language: make_report(
         made.release(), edition="public", language=language, links=LINKS
     ),
-    "comparison": lambda language: comparison_report(
+    "comparison": lambda language: make_report(
         made.comparison(), language=language, links=LINKS
     ),
-    "decoding": lambda language: decoding_report(
-        made.decoding(), language=language, links=LINKS
-    ),
-    "ordered": lambda language: decoding_report(
+    "decoding": lambda language: make_report(made.decoding(), language=language, links=LINKS),
+    "ordered": lambda language: make_report(
         made.ordered_decoding(), language=language, links=LINKS
     ),
-    "exposure": lambda language: exposure_report(
-        made.exposure(), language=language, links=LINKS
-    ),
-    "mobility": lambda language: mobility_report(
-        made.mobility(), language=language, links=LINKS
-    ),
-    "synthesis": lambda language: synthesis_report(
-        made.synthesis(), language=language, links=LINKS
-    ),
-    "swept": lambda language: synthesis_report(made.swept(), language=language, links=LINKS),
-    "meaning": lambda language: meaning_report(made.meaning(), language=language, links=LINKS),
-    "study": lambda language: study_report(made.study(), language=language, links=LINKS),
-    "sweep": lambda language: sweep_report(made.sweep(), language=language, links=LINKS),
-    "audits": lambda language: audits_report(made.audits(), language=language, links=LINKS),
-    "card": lambda language: card_report(made.card(), language=language, links=LINKS),
-    "full": lambda language: release_report(
+    "exposure": lambda language: make_report(made.exposure(), language=language, links=LINKS),
+    "mobility": lambda language: make_report(made.mobility(), language=language, links=LINKS),
+    "synthesis": lambda language: make_report(made.synthesis(), language=language, links=LINKS),
+    "swept": lambda language: make_report(made.swept(), language=language, links=LINKS),
+    "meaning": lambda language: make_report(made.meaning(), language=language, links=LINKS),
+    "study": lambda language: make_report(made.study(), language=language, links=LINKS),
+    "sweep": lambda language: make_report(made.sweep(), language=language, links=LINKS),
+    "audits": lambda language: make_report(made.audits(), language=language, links=LINKS),
+    "card": lambda language: make_report(made.card(), language=language, links=LINKS),
+    "full": lambda language: make_report(
         made.release(), edition="internal", language=language, is_full=True
     ),
-    "quiet": lambda language: release_report(
-        made.quiet(), edition="internal", language=language
-    ),
+    "quiet": lambda language: make_report(made.quiet(), edition="internal", language=language),
 }
 LINKS = {"en": "report.en.html", "fr": "report.fr.html"}
 
@@ -214,7 +192,7 @@ def test_tables_pass_sixty_and_measures_a_thousand():
     many = made.utility() * 5
     facts = replace(made.release(), tables=made.tables(60), utility=many)
     tree = parser.document_fromstring(
-        release_report(facts, edition="internal", language="en", is_full=True).html
+        make_report(facts, edition="internal", language="en", is_full=True).html
     )
     assert len(tree.xpath("//table[@id='tables']/tbody/tr")) == 60
     assert len(tree.xpath("//table[@id='measures']/tbody/tr")) == len(many) > 1000

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 from lxml import html as parser
 
-from reports import ReportError, synthesis_report
+from reports import ReportError, make_report
 from reports.catalogues import synthesis as words
 from reports.catalogues.synthesis import GUARANTEES, TELLING, say_guarantee
 from reports.i18n.languages import words_of
@@ -41,14 +41,12 @@ def test_names_without_words_and_numbers_that_are_none_are_refused(change):
     ((name, figures),) = facts.figures.items()
     bad = replace(facts, figures={name: (replace(figures[0], **change), *figures[1:])})
     with pytest.raises(ReportError):
-        synthesis_report(bad, language="en")
-    with pytest.raises(ReportError, match="needs SynthesisFacts"):
-        synthesis_report(made.comparison(), language="en")
+        make_report(bad, language="en")
 
 
 def test_the_lines_and_bands_of_a_sweep_are_those_of_the_folds_in_its_json():
     """Read the drawing back by its own axes, and compute it anew from the folds."""
-    report = synthesis_report(made.swept(), language="en")
+    report = make_report(made.swept(), language="en")
     tree = parser.fromstring(report.html)
     measures = {m["name"]: m for m in json.loads(report.to_json())["measures"]}
     drawn = tree.xpath("//div[@class='panels']//svg")
@@ -105,7 +103,7 @@ def test_a_sweep_of_more_ways_than_lines_can_tell_apart_lists_the_others_in_its_
     spreads = tuple(
         replace(first.spreads[0], line=way, mean=n / 10) for n, way in enumerate(ways)
     )
-    html = synthesis_report(
+    html = make_report(
         replace(facts, measures=(replace(first, spreads=spreads, leads=()),)), language="en"
     ).html
     legend = re.search(r'id="by-way-legend-desc">([^<]*)<', html).group(1)
@@ -115,7 +113,7 @@ def test_a_sweep_of_more_ways_than_lines_can_tell_apart_lists_the_others_in_its_
 
 
 def test_sets_of_records_are_dots_of_their_own_beside_the_controls():
-    html = synthesis_report(made.synthesis(2), language="en").html
+    html = make_report(made.synthesis(2), language="en").html
     picture = re.search(r'<svg[^>]*aria-labelledby="picture-0-title.*?</svg>', html).group()
     assert picture.count('class="mark m') == 2
     assert [f'class="limit l{n}"' in picture for n in range(3)] == [True] * 3
@@ -128,7 +126,7 @@ def test_hostile_names_of_sets_and_columns_stay_texts():
     facts = made.synthesis(1)
     ((_, figures),) = facts.figures.items()
     name = "<script>alert(1)</script>"
-    html = synthesis_report(
+    html = make_report(
         replace(
             facts,
             title=name,
@@ -143,7 +141,7 @@ def test_hostile_names_of_sets_and_columns_stay_texts():
 
 def test_a_page_without_figures_says_so():
     facts = replace(made.synthesis(1), figures={}, findings={}, synthetic={})
-    html = synthesis_report(facts, language="en").html
+    html = make_report(facts, language="en").html
     assert "No conclusion was drawn." in html
     assert "There is nothing to draw." in html
 
@@ -172,6 +170,6 @@ def test_every_guarantee_has_words_and_only_the_private_ones_state_an_epsilon():
 
 
 def test_a_page_tells_what_is_promised_of_each_set():
-    html = synthesis_report(made.synthesis(2), language="en").html
+    html = make_report(made.synthesis(2), language="en").html
     assert "epsilon 1 at delta 1.0 × 10⁻⁶. One unit of neighbours is replaced" in html
     assert "NOT differentially private as claimed: epsilon 1 was claimed, and nothing" in html

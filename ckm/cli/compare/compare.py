@@ -218,7 +218,7 @@ class _Found:
 
     def report(self, language: str) -> Report:
         from ckm.comparison.method_facts import comparison_of_methods, method_facts
-        from reports import comparison_report
+        from reports import make_report
 
         if self.designs is None:
             assert self.methods is not None  # noqa: S101  (one of the two was asked for)
@@ -227,7 +227,7 @@ class _Found:
             facts = self.designs.facts()
             if self.methods is not None:
                 facts = replace(facts, methods=method_facts(self.methods))
-        return comparison_report(facts, language=language, is_full=self.is_full)
+        return make_report(facts, language=language, is_full=self.is_full)
 
 
 def _names(methods: str | None) -> tuple[str, ...]:

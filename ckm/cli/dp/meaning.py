@@ -95,7 +95,7 @@ def meaning_page(
     """Return the page of what a guarantee means, for whoever decides on it."""
     from ckm import __version__
     from dp.belief import TABLE_EPSILONS, TABLE_PRIORS, meaning
-    from reports import meaning_report
+    from reports import make_report
     from reports.facts.meaning import MeaningFacts
 
     pure, adjacency = replace(guarantee, delta=0.0), str(guarantee.adjacency)
@@ -117,7 +117,7 @@ def meaning_page(
         ranges=several(_RANGES, _GRID),
         table=several(TABLE_EPSILONS, TABLE_PRIORS),
     )
-    return meaning_report(facts, language=language)
+    return make_report(facts, language=language)
 
 
 def _fact(guarantee: Guarantee, priors: Sequence[float]) -> EpsilonFact:

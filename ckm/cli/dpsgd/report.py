@@ -140,11 +140,11 @@ def _of_json(files: tuple[Path, ...], first: dict[str, Any], about: dict[str, An
 def _study(given: Any, about: dict[str, Any]) -> _Page:
     from dpsgd.pages import choices_of, study_facts
     from dpsgd.plan import Plan
-    from reports import study_report
+    from reports import make_report
 
     plan = given if isinstance(given, Plan) else None
     base = given if plan is None else choices_of(plan)
-    return study_facts(base, plan=plan, **about), study_report
+    return study_facts(base, plan=plan, **about), make_report
 
 
 def _choices(options: dict[str, Any]) -> Choices:
@@ -165,7 +165,7 @@ def _sweep(file: Path, options: dict[str, Any], about: dict[str, Any]) -> _Page:
     from dpsgd.errors import TrainingDataError
     from dpsgd.pages import sweep_facts
     from dpsgd.sweeps.sweep import outcomes
-    from reports import sweep_report
+    from reports import make_report
 
     if not file.is_file():
         raise click.UsageError(f"The file {file.name!r} cannot be read.")
@@ -180,24 +180,24 @@ def _sweep(file: Path, options: dict[str, Any], about: dict[str, Any]) -> _Page:
         **{name: options[name] for name in ("delta", "dataset_size", "classes")},
         **about,
     )
-    return facts, sweep_report
+    return facts, make_report
 
 
 def _audits(files: tuple[Path, ...], about: dict[str, Any]) -> _Page:
     from dpsgd.audits.evidence import read_evidence
     from dpsgd.pages import audit_facts
-    from reports import audits_report
+    from reports import make_report
 
     texts = [json.dumps(_read_json(file)) for file in files]
     found = [evidence for text in texts for evidence in read_evidence(text)]
-    return audit_facts(found, **about), audits_report
+    return audit_facts(found, **about), make_report
 
 
 def _card(card: PrivacyCard, about: dict[str, Any]) -> _Page:
     from dpsgd.pages import card_facts
-    from reports import card_report
+    from reports import make_report
 
-    return card_facts(card, **about), card_report
+    return card_facts(card, **about), make_report
 
 
 def _card_in_model(file: Path) -> PrivacyCard:

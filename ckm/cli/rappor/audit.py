@@ -60,7 +60,7 @@ def audit(
         --zone Europe/Paris -o trips.html --lang fr
     """
     from rappor.location.audit import audit_trips
-    from reports import mobility_report
+    from reports import make_report
     from reports.i18n.languages import words_of
     from reports.pages.mobility import findings
     from tables import open_source
@@ -84,7 +84,7 @@ def audit(
     for text in findings(words_of(terminal.language), facts):
         terminal.tell(text)
     if output is not None:
-        page = mobility_report(facts, language=lang)
+        page = make_report(facts, language=lang)
         is_page = output.suffix.lower() == ".html"
         text = page.html if is_page else page.to_json()
         write_whole(output, text, is_private=True)

@@ -332,11 +332,11 @@ def _as_json(found: Mapping[str, Evaluation], _title: str, _language: str) -> st
 def page_of(found: Mapping[str, Evaluation], title: str, language: str) -> str:
     """Return the page of evaluations of the same real records."""
     from ckm import __version__
-    from reports import synthesis_report
+    from reports import make_report
     from synth.evaluation.conclusions import facts_of
 
     facts = facts_of(found, title=title, version=__version__)
-    return synthesis_report(facts, language=language).html
+    return make_report(facts, language=language).html
 
 
 _WRITERS: dict[str, Callable[[Mapping[str, Evaluation], str, str], str]] = {

@@ -181,7 +181,7 @@ def _digest(path: Path) -> str:
 
 def _page(found: Sweep, plan: SweepPlan, rows: int, title: str, lang: str | None) -> str:
     from ckm import __version__
-    from reports import synthesis_report
+    from reports import make_report
     from synth.evaluation.conclusions import sweep_facts
     from synth.evaluation.ways import control_ways
 
@@ -193,7 +193,7 @@ def _page(found: Sweep, plan: SweepPlan, rows: int, title: str, lang: str | None
         title=title,
         version=__version__,
     )
-    return synthesis_report(facts, language=lang or "en").html
+    return make_report(facts, language=lang or "en").html
 
 
 def _show(terminal: Terminal, found: Sweep, over: str | None) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from ckm import __version__
 from dp import Released, meaning
 from dp.aggregates.release import ReleasedTable
-from reports import Report, dp_tables_report
+from reports import Report, make_report
 from reports.facts.copying import fact_of
 from reports.facts.dp_tables import DPPartFact, DPRowFact, DPTableFact, DPTablesFacts
 
@@ -39,7 +39,7 @@ def page_of(found: Released, *, title: str, language: str, links: Mapping[str, s
         at=found.entry.at,
         tables=tuple(_table_fact(table) for table in found.tables),
     )
-    return dp_tables_report(facts, language=language, links=links)
+    return make_report(facts, language=language, links=links)
 
 
 def _table_fact(table: ReleasedTable) -> DPTableFact:

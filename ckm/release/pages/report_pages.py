@@ -146,12 +146,12 @@ def make_pages(
     is_full: bool = False,
 ) -> dict[str, Report]:
     """Make the pages of an edition, and look that the public ones give nothing away."""
-    from reports import release_report
+    from reports import make_report
 
     beside = languages if linked is None else linked
     links = {language: page_name(edition, language) for language in beside}
     pages = {
-        page_name(edition, language): release_report(
+        page_name(edition, language): make_report(
             facts, edition=edition, language=language, links=links, is_full=is_full
         )
         for language in languages

@@ -9,8 +9,8 @@ from reports.catalogues.training import ATTACKS, AUDITS, INVERSIONS, PICTURES
 from reports.charts.curves import Curve, Curves, Spot, panels
 from reports.facts.training import AuditFacts, MembershipFact, ModelFact, RateFact
 from reports.i18n.languages import Words
-from reports.pages.training.private import delta, scheme, unit_of
-from reports.parts import NOTHING, Cell, Entry, Lines, Row, Table
+from reports.pages.training.private import delta, meanings, scheme, unit_of
+from reports.parts import NOTHING, Cell, Entry, Lines, Row, Table, with_interval
 from reports.report import Download, as_csv, as_json, download
 
 #: Rates below are drawn here: fewer records cannot tell them from none.
@@ -30,11 +30,11 @@ def audits_page(words: Words, facts: AuditFacts) -> tuple[str, dict[str, Any]]:
         "attacks": _attacks(words, facts),
         "bounds": _bounds(words, facts),
         "inversions": _inversions(words, facts),
-        "attack_meanings": _meanings(
-            words, ATTACKS, [a.name for model in facts.models for a in model.attacks]
+        "attack_meanings": meanings(
+            words, ATTACKS, {a.name for model in facts.models for a in model.attacks}
         ),
-        "inversion_meanings": _meanings(
-            words, INVERSIONS, [i.name for model in facts.models for i in model.inversions]
+        "inversion_meanings": meanings(
+            words, INVERSIONS, {i.name for model in facts.models for i in model.inversions}
         ),
         "downloads": _downloads(facts),
     }
@@ -212,20 +212,17 @@ def _advantage(words: Words, attack: MembershipFact) -> Entry:
     return Cell(text=text, small=words.say("at most %(most)s", most=most))
 
 
-def _rate(words: Words, rate: RateFact) -> Cell:
-    write = words.numbers.ratio
-    low, high = write(rate.low), write(rate.high)
-    return Cell(
-        text=write(rate.true_positive_rate),
-        small=words.say("%(low)s to %(high)s", low=low, high=high)
-        if rate.ceiling is None
-        else words.say(
-            "%(low)s to %(high)s; at most %(most)s",
-            low=low,
-            high=high,
-            most=write(rate.ceiling),
-        ),
+def _rate(words: Words, rate: RateFact) -> Entry:
+    write, value = words.numbers.ratio, rate.true_positive_rate
+    if rate.ceiling is None:
+        return with_interval(words, write, value, rate.low, rate.high)
+    said = words.say(
+        "%(low)s to %(high)s; at most %(most)s",
+        low=write(rate.low),
+        high=write(rate.high),
+        most=write(rate.ceiling),
     )
+    return Cell(text=write(value), small=said)
 
 
 def _bounds(words: Words, facts: AuditFacts) -> Table:
@@ -252,12 +249,8 @@ def _refuted(words: Words, model: ModelFact) -> Entry:
 
 
 def _inversions(words: Words, facts: AuditFacts) -> Table:
-    def share(value: float, low: float, high: float) -> Cell:
-        write = words.numbers.probability
-        return Cell(
-            text=write(value),
-            small=words.say("%(low)s to %(high)s", low=write(low), high=write(high)),
-        )
+    def share(value: float, low: float, high: float) -> Entry:
+        return with_interval(words, words.numbers.probability, value, low, high)
 
     return (
         Lines(words, [(model, one) for model in facts.models for one in model.inversions])
@@ -285,14 +278,6 @@ def _inversions(words: Words, facts: AuditFacts) -> Table:
             n_heads=2,
         )
     )
-
-
-def _meanings(words: Words, known: Any, names: list[str]) -> list[tuple[str, str]]:
-    return [
-        (words.say(name), words.say(meaning))
-        for key, (name, meaning) in known.items()
-        if key in names
-    ]
 
 
 def _downloads(facts: AuditFacts) -> list[Download]:

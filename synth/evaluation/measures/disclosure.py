@@ -1,7 +1,6 @@
 """Copies of real records, and what keys tell of a sensitive column."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,47 +10,7 @@ from synth.evaluation.measures.bins import Bins
 from synth.evaluation.measures.nearest import Space, nearest_two
 from synth.evaluation.records import Records
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distances:
-    """How near synthetic records are to real ones. This is no evidence of privacy.
-
-    Parameters
-    ----------
-    to_train, to_holdout
-        Medians of the distance to the nearest record of either set.
-    nearer_train
-        The share of synthetic records nearer to the training records than to as many of the
-        holdout; equal distances count half.
-    ratio_train, ratio_holdout
-        Medians of nearest to second nearest distance.
-    """
-
-    to_train: float
-    to_holdout: float
-    nearer_train: float
-    ratio_train: float
-    ratio_holdout: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inferred:
-    """How often the keys of a record give its sensitive value away.
-
-    Parameters
-    ----------
-    right
-        The share of right guesses among records whose keys the synthetic records tie to one
-        value; None where there is no such record.
-    baseline
-        The share of right guesses for the same records by the most frequent value.
-    reached
-        The share of records that such a guess was made for.
-    """
-
-    right: float | None
-    baseline: float | None
-    reached: float
+_MOST = 3000
 
 
 def exact_matches(real: Records, synthetic: Records) -> float:
@@ -73,9 +32,12 @@ def replicated_uniques(real: Records, synthetic: Records) -> float:
 
 
 def closeness(
-    train: Records, holdout: Records, synthetic: Records, *, seed: int, most: int = 3000
-) -> Distances:
-    """Give distances to the closest record, and their ratios, against a holdout.
+    train: Records, holdout: Records, synthetic: Records, *, seed: int
+) -> dict[str, float]:
+    """Give distances to the closest record, and their ratios, against a holdout, by figure.
+
+    Distances and ratios of nearest to second nearest are medians; equal distances to both
+    sets count half.
 
     Notes
     -----
@@ -88,27 +50,31 @@ def closeness(
        Privacy Risk of Synthetic Data", *ESORICS* 2025.
     """
     rng = np.random.default_rng(seed)
-    size = min(len(train), len(holdout), most)
+    size = min(len(train), len(holdout), _MOST)
     space = Space(train, metric="gower")
-    made = synthetic.some(most, rng)
+    made = synthetic.some(_MOST, rng)
     near, far = (
         nearest_two(space, made, records.some(size, rng)) for records in (train, holdout)
     )
     apart = near[:, 0] - far[:, 0]
     is_equal = np.abs(apart) < 1e-12
-    return Distances(
-        to_train=float(np.median(near[:, 0])),
-        to_holdout=float(np.median(far[:, 0])),
-        nearer_train=float(np.mean(np.where(is_equal, 0.5, apart < 0))),
-        ratio_train=_ratio(near),
-        ratio_holdout=_ratio(far),
-    )
+    return {
+        "nearer_train": float(np.mean(np.where(is_equal, 0.5, apart < 0))),
+        "dcr_train": float(np.median(near[:, 0])),
+        "dcr_holdout": float(np.median(far[:, 0])),
+        "nndr_train": _ratio(near),
+        "nndr_holdout": _ratio(far),
+    }
 
 
 def attribute_inference(
     real: Records, synthetic: Records, *, keys: Sequence[str], target: str, least: float = 1.0
-) -> Inferred:
+) -> dict[str, float | None]:
     """Guess a sensitive column of real records from keys that an intruder knows.
+
+    Given are the share of records whose keys the synthetic ones tie to one value, and among
+    them the shares of right guesses: of these, and of the most frequent value. Both are None
+    where there is no such record.
 
     References
     ----------
@@ -131,13 +97,13 @@ def attribute_inference(
     truth = one.codes[:, wanted]
     is_said = said >= 0
     if not is_said.any():
-        return Inferred(right=None, baseline=None, reached=0.0)
+        return {"inferred": None, "inferred_baseline": None, "inferred_reach": 0.0}
     common = int(np.bincount(other.codes[:, wanted]).argmax())
-    return Inferred(
-        right=float(np.mean(said[is_said] == truth[is_said])),
-        baseline=float(np.mean(truth[is_said] == common)),
-        reached=float(np.mean(is_said)),
-    )
+    return {
+        "inferred": float(np.mean(said[is_said] == truth[is_said])),
+        "inferred_baseline": float(np.mean(truth[is_said] == common)),
+        "inferred_reach": float(np.mean(is_said)),
+    }
 
 
 def _guesses(keys: Integers, values: Integers, least: float) -> dict[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,30 +12,13 @@ from synth.evaluation.measures.scores import auc, mcc, rmse
 from synth.evaluation.records import Records
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Classified:
-    """How well a class was predicted.
-
-    Parameters
-    ----------
-    mcc
-        Matthews correlation.
-    auc
-        Area under the curve; of several classes the mean over pairs of one against the rest,
-        weighted by the share of the class. None where the test records show one class only.
-    accuracy
-        The share of records that were classified rightly.
-    """
-
-    mcc: float
-    auc: float | None
-    accuracy: float
-
-
 def classification(
     train: Records, test: Records, *, target: str, learner: Learner = "histogram", seed: int = 0
-) -> Classified:
+) -> dict[str, float | None]:
     """Predict a column of categories in the test records from all others.
+
+    The area of several classes is the mean over pairs of one against the rest, weighted by the
+    share of the class; None where the test records show one class only.
 
     A class that the training records never show is never predicted; that lowers the score and
     stops nothing.
@@ -54,11 +36,11 @@ def classification(
         seed=seed,
     )
     said = chances.argmax(axis=1)
-    return Classified(
-        mcc=mcc(truth, said),
-        auc=_area(truth, chances),
-        accuracy=float(np.mean(truth == said)),
-    )
+    return {
+        "class_auc": _area(truth, chances),
+        "class_mcc": mcc(truth, said),
+        "class_accuracy": float(np.mean(truth == said)),
+    }
 
 
 def regression(train: Records, test: Records, *, target: str) -> float | None:
@@ -173,36 +155,16 @@ def probabilities(
 
 
 _MOST = 8000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Detected:
-    """How well synthetic records were told from real ones.
-
-    Parameters
-    ----------
-    auc
-        Area under the curve: 0.5 where nothing tells them apart, 1 where everything does.
-    pmse
-        Mean squared distance of the propensity from the share of synthetic records: 0 to 0.25.
-    n
-        Records on each side.
-    """
-
-    auc: float
-    pmse: float
-    n: int
+_FOLDS = 3
 
 
 def detection(
     real: Records,
     synthetic: Records,
     *,
-    most: int = _MOST,
-    folds: int = 3,
     learner: Learner = "histogram",
     seed: int = 0,
-) -> Detected:
+) -> dict[str, float]:
     """Train a classifier to tell synthetic from real, and judge it on records it never saw.
 
     Notes
@@ -214,11 +176,11 @@ def detection(
     .. [1] J. Snoke, G. M. Raab, B. Nowok, C. Dibben, A. Slavkovic, "General and specific
        utility measures for synthetic data", *JRSS A* 181 (2018).
     """
-    size = min(len(real), len(synthetic), most)
-    if size < folds or folds < 2:
+    size = min(len(real), len(synthetic), _MOST)
+    if size < _FOLDS:
         raise EvaluationError(
-            f"Detection in {folds} folds needs at least 2 folds and as many records on each "
-            f"side; one side has {size}.",
+            f"Detection in {_FOLDS} folds needs as many records on each side; one side has "
+            f"{size}.",
             hint="give more records, or leave detection out",
         )
     rng = np.random.default_rng(seed)
@@ -228,9 +190,9 @@ def detection(
     ]
     features = np.vstack(sides)
     labels = np.repeat(np.array([0, 1]), size)
-    fold = np.concatenate([rng.permutation(size) % folds for _ in sides])
+    fold = np.concatenate([rng.permutation(size) % _FOLDS for _ in sides])
     propensity = np.empty(2 * size)
-    for number in range(folds):
+    for number in range(_FOLDS):
         is_out = fold == number
         propensity[is_out] = probabilities(
             features[~is_out],
@@ -241,8 +203,7 @@ def detection(
             seed=seed,
         )[:, 1]
     area = auc(labels == 1, propensity)
-    return Detected(
-        auc=0.5 if area is None else area,
-        pmse=float(np.mean((propensity - 0.5) ** 2)),
-        n=size,
-    )
+    return {
+        "detection_auc": 0.5 if area is None else area,
+        "pmse": float(np.mean((propensity - 0.5) ** 2)),
+    }

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from dp import gaussian_epsilon
+from dp.accounting.training import steps_of
 from dpsgd import AdaptiveClipping, Plan, PlanError, UnsupportedLayerError, cost_of, noise_for
 from dpsgd.accounting.accounts import epsilon_of_run
-from dpsgd.accounting.budget import steps_of
 from dpsgd.accounting.shuffling import shuffled_lower_bound
 from dpsgd.training.gradients import check_model
 from dpsgd.training.loop import privatise

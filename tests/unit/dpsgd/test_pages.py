@@ -27,7 +27,7 @@ from dpsgd.card import PrivacyCard
 from dpsgd.errors import DPSGDError
 from dpsgd.pages import _plan, audit_facts, card_facts, choices_of, study_facts, sweep_facts
 from dpsgd.sweeps.sweep import Outcome
-from reports import audits_report, card_report, study_report, sweep_report
+from reports import make_report
 
 RUN = {"batch_size": 64.0, "epochs": 5.0}
 
@@ -84,7 +84,7 @@ def test_a_study_has_the_figures_of_its_source(study):
     assert (study.batches, study.noises) == ((4, 16), (0.7, 0.8))
     assert study.surface[1][0] == pytest.approx(2.9503, abs=1e-4)
     assert study.surface[0][1] == study.epsilon == pytest.approx(1.4656134, abs=1e-7)
-    html = study_report(study, language="fr").html
+    html = make_report(study, language="fr").html
     for name, points in GOLDEN.items():
         for epsilon in points.values():
             assert f">{epsilon:.3f}<".replace(".", ",") in html, name
@@ -99,7 +99,7 @@ def test_every_epsilon_of_a_study_names_its_sampler_and_its_neighbours(study):
     assert promise.epsilon > found["shuffled", "zero-out", "floor"].epsilon > 0
     assert promise.epsilon > usual.epsilon
     assert usual.times == usual.epsilon / study.epsilon
-    html = study_report(study, language="en").html
+    html = make_report(study, language="en").html
     for claim in study.claims:
         assert f">{claim.epsilon:.3f}<" in html
 
@@ -121,10 +121,10 @@ def test_the_page_of_a_plan_headlines_what_the_plan_costs(study):
     )
     facts = replace(study, plan=_plan(plan))
     for language, words in (("en", "The plan costs ε = 1.0"), ("fr", "Le plan coûte ε = 1,0")):
-        text = " ".join(study_report(facts, language=language).html.split())
+        text = " ".join(make_report(facts, language=language).html.split())
         headline = text.split('class="verdict">')[1].split("</p>")[0]
         assert headline.startswith(words), headline
-    alone = study_report(study, language="en").html
+    alone = make_report(study, language="en").html
     assert "classic formula" in alone.split('class="verdict">')[1].split("</p>")[0]
 
 
@@ -196,7 +196,7 @@ def test_the_frontier_holds_what_nothing_cheaper_reaches():
     assert front == {4.0, 1.0}
     half = facts.outcomes[0].high - facts.outcomes[0].mean
     assert half == pytest.approx(12.706 * 0.01 / math.sqrt(2), abs=0.05)
-    html = sweep_report(facts, language="fr").html
+    html = make_report(facts, language="fr").html
     assert "90,0\u00a0%" in html
     assert facts.tuning == ()
 
@@ -211,7 +211,7 @@ def test_a_run_without_noise_costs_without_bound_and_the_page_says_so():
     several = [outcome(0.0, 0.9, epsilon=math.inf), outcome(2.0, 0.8)]
     facts = sweep_facts(several, version="1", delta=1e-5, dataset_size=10_000)
     assert [fact.epsilon for fact in facts.tuning] == [None, None]
-    html = sweep_report(facts, language="en").html
+    html = make_report(facts, language="en").html
     assert "90.0\u00a0% at ε = ∞" in html
     assert "owes" not in html
 
@@ -283,7 +283,7 @@ def test_a_page_of_audits_shows_what_was_found_beside_what_is_allowed():
     for rate, most in private.ceiling:
         assert most == true_positive_bound(rate, epsilon=1.0, delta=1e-5)
     assert not plain.ceiling
-    html = audits_report(facts, language="en").html
+    html = make_report(facts, language="en").html
     assert "The promise is broken for: private." in html
     assert f"{found.attacks['loss'].auc:.3f}" in html
     assert f"{found.one_run.epsilon:.3f}" in html
@@ -333,7 +333,7 @@ def test_a_card_says_what_it_says_in_both_languages_and_is_stamped_when_seeded()
         steps=1000,
         expected_batch=320,
     )
-    html = card_report(card_facts(card, version="1"), language="en").html
+    html = make_report(card_facts(card, version="1"), language="en").html
     assert "odds that one person is in the data change by a factor of 5.44 at most" in html
     assert "any other statement about one person change by a factor of 14.78 at most" in html
     assert "DEMONSTRATION" not in html
@@ -341,6 +341,6 @@ def test_a_card_says_what_it_says_in_both_languages_and_is_stamped_when_seeded()
     seeded = card_facts(replace(card, randomness="seed 7"), version="1")
     for language, stamp in (("en", "NOT A RELEASE"), ("fr", "PAS UNE PUBLICATION")):
         assert html.count(stamp) == 0
-        assert card_report(seeded, language=language).html.count(stamp) >= 3
-    huge = card_report(card_facts(replace(card, epsilon=1000.0), version="1"), language="en")
+        assert make_report(seeded, language=language).html.count(stamp) >= 3
+    huge = make_report(card_facts(replace(card, epsilon=1000.0), version="1"), language="en")
     assert "a factor of ∞ at most" in huge.html

@@ -13,7 +13,7 @@ from ckm.audit.audit import open_space
 from ckm.audit.breakdown import growth_of, parts_of
 from ckm.cli import app
 from ckm.config.service.service import read_service
-from reports import exposure_report
+from reports import make_report
 from risk.reconstruction.lattice import Found
 from tests.reports import facts as made
 from tests.unit.ckm.service.answering.test_ledger_recorder import JOB
@@ -206,7 +206,7 @@ def test_a_log_holds_no_figure_of_an_audit(service_file, monkeypatch):
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_the_page_says_whether_the_limit_is_kept_and_what_was_drawn(language):
     def text(**changes):
-        return exposure_report(made.exposure(**changes), language=language).html
+        return make_report(made.exposure(**changes), language=language).html
 
     over = {"en": "more than the limit of 20", "fr": "plus que la limite de 20"}[language]
     within = {"en": "within the limit of 50", "fr": "dans la limite de 50"}[language]

@@ -31,7 +31,7 @@ from ckm.config.comparison.method_settings import (
 )
 from ckm.errors import ConfigError
 from ckm.release.job_inputs import load_ptable, load_secret, open_engine
-from reports import comparison_report
+from reports import make_report
 from reports.catalogues.comparison import CRITERIA, DETAILS, METHODS
 from reports.facts.methods import CriterionFact
 from reports.pages.methods import rating_of
@@ -261,7 +261,7 @@ def test_one_dimension_is_compared_without_areas(folder):
     assert found.result("exact").criteria.share("found_by_differencing") == 1
     assert found.result("exact").criteria.share("decentral") is None
     assert "area" in found.result("swapping").reason
-    page = comparison_report(comparison_of_methods(found, title=""), language="en").html
+    page = make_report(comparison_of_methods(found, title=""), language="en").html
     assert "No dimension tells areas." in page
     assert "not measured" in page
 
@@ -284,7 +284,7 @@ def test_methods_are_compared_at_equal_protection(folder):
             again = compare_methods(job, tried, experiment=Experiment(persons=9))
             assert again.results[0].criteria.share("small_counts_found") > 0.5
     assert found.result("cell-key-additive").choice == DEFAULTS["cell-key-additive"]
-    page = comparison_report(comparison_of_methods(found, title=""), language="en").html
+    page = make_report(comparison_of_methods(found, title=""), language="en").html
     assert "Compared at equal protection" in page
 
 
@@ -365,7 +365,7 @@ def test_records_of_a_synthesizer_are_compared_and_fit_the_hierarchy(folder):
     assert result.guarantee.status == "private"
     assert found.result("exact").guarantee is None
     assert ',guarantee,"epsilon 2 at delta 1e-06, add-remove, per' in methods_csv(found)
-    page = comparison_report(comparison_of_methods(found, title=""), language="en").html
+    page = make_report(comparison_of_methods(found, title=""), language="en").html
     assert "Differentially private by its certificate: epsilon 2 at delta" in page
     (folder / "made.parquet.certificate.json").unlink()
     compared = run("compare", "job.toml", "methods.toml", "--methods", "synthetic")
@@ -414,7 +414,7 @@ def test_the_page_has_words_for_every_method_and_detail(found):
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_the_page_shows_shares_with_their_base_and_no_record(found, language):
-    report = comparison_report(comparison_of_methods(found, title=""), language=language)
+    report = make_report(comparison_of_methods(found, title=""), language=language)
     assert report.edition == "internal"
     assert "MARKER" not in report.html
     assert "nan" not in report.html.lower().replace("nanc", "")

@@ -16,7 +16,7 @@ from ckm.comparison.compare_designs import compare
 from ckm.config import read_designs, read_job
 from ckm.demo.demo import DESIGNS, JOB, write_register
 from footing.svg import text_width
-from reports import comparison_report
+from reports import make_report
 from reports.catalogues.comparison import FINDINGS
 from reports.charts.curves import Design, Points, points
 from reports.facts.release import LevelFact
@@ -163,7 +163,7 @@ def test_fronts_and_the_chosen_design_are_told_for_every_table(found, facts):
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_the_page_and_its_numbers_can_be_made(facts, language):
-    report = comparison_report(facts, language=language)
+    report = make_report(facts, language=language)
     assert "NaN" not in report.html
     numbers = json.loads(report.to_json())
     assert numbers["conclusion"]["cells"]["tables"] == 6
@@ -174,7 +174,7 @@ def test_a_page_calls_the_job_and_its_variables_as_its_readers_do(facts):
     said = LevelFact(label={"en": "Sort", "fr": "Genre"}, categories={})
     named = replace(facts, title={"en": "People", "fr": "Gens"}, levels={level: said})
     for language, title, label in (("en", "People", "Sort"), ("fr", "Gens", "Genre")):
-        page = comparison_report(named, language=language, is_full=True).html
+        page = make_report(named, language=language, is_full=True).html
         assert f"<h1>{title}</h1>" in page
         assert f">{label}</t" in page
         assert f">{level}</t" not in page
@@ -218,7 +218,7 @@ def test_without_sensitive_cells_there_is_no_conclusion(found, tmp_path):
     ).facts()
     assert some.chosen == "rounding to 5"
     assert set(facts.conclusion) == {"cells", "record-sets"}
-    assert comparison_report(facts, language="en").html
+    assert make_report(facts, language="en").html
 
 
 def boxes_of(svg):
@@ -233,7 +233,7 @@ def boxes_of(svg):
 
 def drawn_map(facts):
     """Give the boxes of the labels on the map, and the places of its circles."""
-    page = parser.fromstring(comparison_report(facts, language="en").html)
+    page = parser.fromstring(make_report(facts, language="en").html)
     (svg,) = page.xpath("//figure[@id='map']//svg")
     circles = svg.xpath(".//circle[@r='5']")[:-3]  # the last ones are those of the legend
     return boxes_of(svg), [(float(c.get("cx")), float(c.get("cy"))) for c in circles]
@@ -303,7 +303,7 @@ def test_the_recommended_design_keeps_all_rules_with_the_least_loss(found, facts
             changed += size * p * (published != count)
             zeros += size * p * (published == 0)
             moved += size * p * abs(published - count)
-    page = parser.fromstring(comparison_report(facts, language="en").html)
+    page = parser.fromstring(make_report(facts, language="en").html)
     (verdict,) = page.xpath("//p[@class='verdict']")
     assert f"Recommended: “{best}”" in verdict.text
     text = " ".join(page.xpath("string(//main)").split())
@@ -316,7 +316,7 @@ def test_the_recommended_design_keeps_all_rules_with_the_least_loss(found, facts
 @pytest.mark.parametrize(("limit", "words"), [(None, "sets no limit"), (0.9, "of rule 1;")])
 def test_the_page_says_whose_the_rules_are(found, limit, words):
     rules = None if limit is None else Rules(posterior=limit)
-    page = comparison_report(replace(found, rules=rules).facts(), language="en").html
+    page = make_report(replace(found, rules=rules).facts(), language="en").html
     assert words in page
 
 
@@ -327,7 +327,7 @@ def test_a_chosen_design_off_the_front_is_told_which_one_is_better(facts):
     }
     loss, risk, is_front = at["D=8 V=6.5 js=4"]
     assert not is_front
-    page = comparison_report(facts, language="en").html
+    page = make_report(facts, language="en").html
     told = re.search(
         r"not on the front: “(.*)” is better \(.*: ([\d.]+) instead of ([\d.]+);"
         r".*: ([\d.]+) instead of ([\d.]+)\)",

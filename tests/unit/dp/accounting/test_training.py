@@ -36,16 +36,8 @@ def test_an_account_that_leans_on_nothing_is_silent():
     run()
 
 
-def test_the_cost_is_a_guarantee_for_a_ledger():
-    promise = run().guarantee
-    assert promise.adjacency == "add-remove"
-    assert promise.epsilon == run().epsilon
-    assert promise.delta == 1e-5
-
-
 def test_no_noise_costs_everything():
     assert run(noise_multiplier=0).epsilon == math.inf
-    assert not run(noise_multiplier=0).guarantee.is_private
 
 
 def test_the_tight_formula_is_never_above_the_classic_one():

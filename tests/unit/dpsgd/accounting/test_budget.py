@@ -10,12 +10,12 @@ import pytest
 
 from dp import Adjacency
 from dp.accounting.rdp import WIDE_ORDERS, RenyiCurve
+from dp.accounting.training import steps_of
 from dp.errors import DPError
 from dpsgd.accounting.budget import (
     apply_dp_sgd_analysis,
     compute_dp_sgd_privacy,
     epochs_for_budget,
-    steps_of,
 )
 from dpsgd.accounting.claims import Claim, claims
 from dpsgd.accounting.cost import Sampling, cost_of

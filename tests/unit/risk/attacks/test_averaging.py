@@ -14,7 +14,6 @@ from risk.attacks import (
     TwoPartition,
     pairs_available,
     pairs_needed,
-    repeats_needed,
 )
 from risk.attacks.pairs import complementary_groups, rounded_mean
 from risk.errors import RiskError
@@ -197,7 +196,7 @@ def test_repeats_are_right_as_often_as_computed(noise):
 
 def test_consistent_noise_makes_repeats_worthless():
     table = r_table(5, 3)
-    n = round(repeats_needed(3.0))
+    n = round(pairs_needed(3.0) / 2)
     fresh = RepeatedAnswers(n_repeats=n).closed_form(table, noise="fresh")
     assert fresh == pytest.approx(0.95, abs=0.01)
     once = RepeatedAnswers(n_repeats=1).closed_form(table, noise="fresh")
@@ -205,7 +204,6 @@ def test_consistent_noise_makes_repeats_worthless():
     assert many == pytest.approx(once, abs=1e-12)
 
 
-def test_repeats_need_half_as_many_answers_as_pairs():
-    assert 2 * repeats_needed(2.0) == pairs_needed(2.0)
+def test_noise_of_no_known_kind_is_refused():
     with pytest.raises(RiskError, match="noise must be"):
         RepeatedAnswers(n_repeats=2).closed_form(r_table(2, 1), noise="none")

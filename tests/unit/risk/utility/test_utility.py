@@ -436,18 +436,17 @@ def test_a_measure_is_a_finite_number_or_has_a_reason():
 # --- the whole assessment ---------------------------------------------------
 
 
-def test_assessment_holds_every_measure_by_group_and_class(pairs, table):
-    sex = np.arange(pairs.n_cells) % 2
-    found = assess_utility(pairs.o, pairs.p, ptable=table, groups={"sex": sex})
+def test_assessment_holds_every_measure_by_class(pairs, table):
+    found = assess_utility(pairs.o, pairs.p, ptable=table)
     frame = found.to_frame()
     sets = frame[["group", "value", "cells"]].drop_duplicates()
-    assert len(sets) == 3 * (1 + len(CLASSES))
+    assert len(sets) == 1 + len(CLASSES)
     assert len(frame) == 71 * len(sets)
     assert not frame.drop(columns="number").isna().to_numpy().any()
     assert (frame["number"].isna() == (frame["reason"] != "")).all()
     assert (frame["definition"] != "").all()
-    part = pairs.take((sex == 1) & (pairs.o >= 1) & (pairs.o <= 20))
-    measure = found.find("aad", group="sex", value="1", cells="small")
+    part = pairs.take((pairs.o >= 1) & (pairs.o <= 20))
+    measure = found.find("aad", cells="small")
     assert measure == deviations(part)[0]
     assert measure.base == part.n_cells
 
@@ -474,9 +473,6 @@ def test_every_measure_of_the_catalogue_is_computed_somewhere(pairs, table):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"groups": {"sex": ["f"]}}, "1 labels for 2 cells"),
-        ({"groups": {"sex": ["f", None]}}, "missing"),
-        ({"groups": {"all": ["f", "m"]}}, "all"),
         ({"classes": {"all": (1, 2)}}, "all"),
         ({"classes": {"odd": (3, 2)}}, "odd"),
         ({"threshold": 0}, "threshold"),
@@ -485,12 +481,6 @@ def test_every_measure_of_the_catalogue_is_computed_somewhere(pairs, table):
 def test_requests_that_make_no_sense_are_refused(given, words):
     with pytest.raises(RiskError, match=words):
         assess_utility([1, 2], [1, 2], **given)
-
-
-def test_a_group_of_too_many_values_is_refused():
-    n = 1001
-    with pytest.raises(RiskError, match="1001 values"):
-        assess_utility(np.ones(n, int), np.ones(n, int), groups={"id": np.arange(n)})
 
 
 def test_a_measure_that_is_not_there_is_named():
@@ -502,7 +492,7 @@ def test_arguments_are_never_written_into():
     original, published = np.array([3, 0]), np.array([4, 0])
     original.setflags(write=False)
     published.setflags(write=False)
-    assess_utility(original, published, groups={"sex": np.array(["f", "m"])})
+    assess_utility(original, published)
 
 
 def test_representations_hold_no_counts():

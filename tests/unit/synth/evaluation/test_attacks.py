@@ -114,11 +114,11 @@ def test_uniques_that_are_twice_in_the_synthetic_records_are_not_replicated():
 
 def test_copies_lie_nearer_to_the_training_records_and_fresh_records_do_not():
     train, holdout, fresh = encode(*(numbers(500, k) for k in range(3)))
-    assert closeness(train, holdout, train, seed=1).nearer_train == 1.0
+    assert closeness(train, holdout, train, seed=1)["nearer_train"] == 1.0
     null = closeness(train, holdout, fresh, seed=1)
-    assert null.nearer_train == pytest.approx(0.5, abs=0.07)
-    assert 0 < null.ratio_train <= 1
-    assert null.to_train == pytest.approx(null.to_holdout, rel=0.1)
+    assert null["nearer_train"] == pytest.approx(0.5, abs=0.07)
+    assert 0 < null["nndr_train"] <= 1
+    assert null["dcr_train"] == pytest.approx(null["dcr_holdout"], rel=0.1)
 
 
 def test_keys_that_tell_the_value_are_counted_against_the_most_frequent_value():
@@ -126,18 +126,18 @@ def test_keys_that_tell_the_value_are_counted_against_the_most_frequent_value():
     one, same = encode(real, real)
     found = attribute_inference(one, same, keys=["key"], target="ill")
     # the intruder is sure about key a alone, whose three records are x, as most are
-    assert (found.right, found.baseline, found.reached) == (1.0, 1.0, 0.5)
+    assert [*found.values()] == [1.0, 1.0, 0.5]
     wide = attribute_inference(one, same, keys=["key"], target="ill", least=0.6)
-    assert wide.right == pytest.approx(5 / 6)
-    assert wide.baseline == pytest.approx(4 / 6)
-    assert wide.reached == 1.0
+    assert wide["inferred"] == pytest.approx(5 / 6)
+    assert wide["inferred_baseline"] == pytest.approx(4 / 6)
+    assert wide["inferred_reach"] == 1.0
 
 
 def test_keys_of_which_no_synthetic_record_is_sure_give_no_guess():
     real = pd.DataFrame({"key": ["a", "a"], "ill": ["x", "y"]})
     found = attribute_inference(*encode(real, real), keys=["key"], target="ill")
-    assert found.right is None
-    assert found.reached == 0.0
+    assert found["inferred"] is None
+    assert found["inferred_reach"] == 0.0
 
 
 @pytest.mark.parametrize("wrong", [{"n": 0}, {"repetitions": 0}, {"most": 0}])

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reports import synthesis_report
+from reports import make_report
 from synth.evaluation import EvaluationError, Plan, grid, sweep
 from synth.evaluation.conclusions import facts_of, sweep_facts
 from synth.evaluation.journal import Journal
@@ -174,7 +174,7 @@ def test_a_page_names_what_was_trained_only_where_something_was():
         facts = facts_of(
             {"": Evaluation(figures=(found,), settings=settings)}, title="", version="1"
         )
-        assert ("What was trained" in synthesis_report(facts, language="en").html) == bool(
+        assert ("What was trained" in make_report(facts, language="en").html) == bool(
             facts.learner
         )
         return facts.learner

@@ -10,11 +10,9 @@ from synth.sanitisers import (
     add_noise,
     aggregate,
     answer_in_two_rounds,
-    answer_with_coins,
     bucketise,
     cross_bucket,
     dispersion,
-    estimate_from_coins,
     estimate_from_two_rounds,
     intervals,
     mdav_groups,
@@ -254,10 +252,8 @@ def test_laplace_noise_has_its_scale_and_stays_within_limits():
 
 
 @pytest.mark.parametrize("share", [0.1, 0.45, 0.8])
-def test_both_designs_of_randomised_response_estimate_the_share(share):
+def test_randomised_response_in_two_rounds_estimates_the_share(share):
     truths = (RNG(1).random(40_000) < share).astype(int)
-    coins = answer_with_coins(truths, rng=RNG(2))
-    assert estimate_from_coins(coins) == pytest.approx(truths.mean(), abs=0.02)
     first, second = answer_in_two_rounds(truths, forced=0.45, rng=RNG(3))
     found = estimate_from_two_rounds(first, second, forced=0.45)
     assert found == pytest.approx(truths.mean(), abs=0.02)
@@ -285,8 +281,8 @@ def test_both_designs_of_randomised_response_estimate_the_share(share):
         lambda: add_noise(T31, scales={"age": -1}),
         lambda: add_noise(T31, noises={"age": [1]}),
         lambda: add_noise(T31, scales={"age": 1}, lower=2, upper=1),
-        lambda: answer_with_coins([0, 2]),
-        lambda: answer_with_coins([]),
+        lambda: answer_in_two_rounds([0, 2], forced=0.5),
+        lambda: answer_in_two_rounds([], forced=0.5),
         lambda: answer_in_two_rounds([0, 1], forced=1),
         lambda: sample_rows([1, 2], share=0.5),
     ],
