@@ -7,12 +7,15 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TypeAlias
 
 STANDARD_INPUT = "-"
 #: Scheme of a database's URI → its ADBC driver.
 DRIVERS = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
 #: Schemes of stores that a Spark cluster reads by itself.
 DISTRIBUTED = frozenset({"s3", "s3a", "hdfs", "abfs", "abfss", "gs"})
+#: Of a file on a store: its size, its last change, and its ETag where one is told.
+FileState: TypeAlias = tuple[int, str, str]
 _SECRET = re.compile(r"\w*(password|secret\w*|token)\s*=", re.IGNORECASE)
 
 
@@ -36,6 +39,18 @@ def masked(uri: str) -> str:
 def has_password(uri: str) -> bool:
     """Tell whether a URI gives a password away."""
     return bool(re.search(r"//[^/@]*:.*@", uri) or _SECRET.search(uri))
+
+
+def as_connectors_know(path: str) -> str:
+    """Write a path as Spark's own connectors know it: S3 goes by s3a."""
+    return re.sub("^s3://", "s3a://", path, flags=re.IGNORECASE)
+
+
+def is_folder(uri: str) -> bool:
+    """Tell whether a URI names one folder that workers of a cluster can write."""
+    kinds = "|".join(sorted({*DISTRIBUTED, "file"}))
+    is_plain = re.fullmatch(rf"({kinds})://[^*?{{}}\[\]\\%#\s]+(?<!/)", uri, re.IGNORECASE)
+    return is_plain is not None and not has_password(uri)
 
 
 def list_files(path: str) -> list[str]:

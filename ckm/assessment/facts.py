@@ -86,7 +86,7 @@ def findings(
         shares=noise_shares(cells, design),
         sizes=noise_sizes(assessor.distinct),
         amounts=amount_noises(assessor.noises),
-        keeps_positive=not job.output.additive and _keeps_positive(transition(design)),
+        keeps_positive=not job.output.additive and keeps_positive(transition(design)),
     )
     scenarios = None
     if designs and assessor.tables:
@@ -186,7 +186,7 @@ def _margin(assessor: Assessor) -> MarginFact:
     )
 
 
-def _keeps_positive(rows: Sequence[Sequence[float]]) -> bool:
+def keeps_positive(rows: Sequence[Sequence[float]]) -> bool:
     """Whether no row takes a count to 0, and some row is too high on average."""
     means = [sum(j * p for j, p in enumerate(row)) - i for i, row in enumerate(rows)]
     return max(means[1:], default=0) > _LEAST_BIAS and not any(row[0] for row in rows[1:])

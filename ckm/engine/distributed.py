@@ -37,12 +37,12 @@ def write_distributed(
     keys: RecordKeys,
     request: TableRequest,
     built: Request,
-    place: str,
+    place: str | None,
     *,
     protection: Protection,
     progress: Callable[[float], None] | None,
 ) -> int:
-    """Tabulate, protect and write a table by the workers; return how many rows it has."""
+    """Tabulate, protect and, into a place, write a table by the workers; count its rows."""
     _require_cells_alone(request, built)
     if not isinstance(source, SparkSource):
         raise ConfigError("Workers of Spark write tables.", hint='engine = "spark"')
@@ -77,13 +77,7 @@ def write_distributed(
 def _require_cells_alone(request: TableRequest, built: Request) -> None:
     """Refuse tables that depend on more than their cells, one by one."""
     has_trees = any(nested.tree is not None for nested in built.hierarchies.values())
-    if (
-        not built.dimensions
-        or {*request.measures} - {"count", "weighted"}
-        or request.empty_cells == "grid"
-        or built.categories
-        or has_trees
-    ):
+    if request.needs_whole_table or built.categories or has_trees:
         raise ConfigError(
             "Workers of Spark write counts and weighted counts of tables with dimensions, "
             "without declared categories, code trees and empty cells.",

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
     from ckm.engine.streamed_table import StreamedTable
     from ckm.ledger.watch import Watch
+    from footing.places import FileState
     from ptable import PTable
     from tables import Cells, Prepared
     from tables.quality import Action
@@ -460,7 +461,7 @@ class Engine:
         return spool.table()
 
     def write_distributed(
-        self, request: TableRequest, place: str, *, progress: Progress | None = None
+        self, request: TableRequest, place: str | None, *, progress: Progress | None = None
     ) -> int:
         """Tabulate, protect and write a table where the records are, by the workers of Spark.
 
@@ -472,14 +473,15 @@ class Engine:
         request
             The table: counts and weighted counts.
         place
-            A folder that is not there yet, as workers know it: ``"s3a://bucket/table"``.
+            A folder that is not there yet, as workers know it: ``"s3a://bucket/table"``. None
+            makes the rows, and counts them without writing.
         progress
             As for `tabulate_all`.
 
         Returns
         -------
         int
-            How many rows were written.
+            How many rows there are.
 
         Raises
         ------
@@ -499,9 +501,9 @@ class Engine:
             progress=_scan_progress(progress),
         )
 
-    def far_files(self) -> dict[str, tuple[int, str]]:
-        """Return the files that lie on no disk of this machine: name → size, last change."""
-        return self._source.far_files()
+    def far_files(self, place: str | None = None) -> dict[str, FileState]:
+        """Return the files that workers see, of the records or below a place: name → state."""
+        return self._source.far_files(place)
 
     def count_histogram(
         self,

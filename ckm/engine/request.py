@@ -117,6 +117,12 @@ class TableRequest:
         return tuple(dict.fromkeys(column for column in found if column is not None))
 
     @property
+    def needs_whole_table(self) -> bool:
+        """Whether its rows are more than those of its cells, one by one."""
+        is_more = {*self.measures} - {*_MEASURES} or self.empty_cells == "grid"
+        return bool(is_more) or not self.dimensions
+
+    @property
     def quantiles(self) -> dict[str, tuple[str, str]]:
         """Measure → its column and share, of the medians and other quantiles asked for."""
         pairs = ((measure, quantile_of(measure)) for measure in self.measures)

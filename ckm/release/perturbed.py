@@ -17,18 +17,19 @@ from ckm.additivity.release_step import Restorer
 from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings, release_facts
 from ckm.errors import ConfigError
-from ckm.formats.about import to_plain
 from ckm.ledger.release_check import ReleaseCheck
 from ckm.release.audit_gate import audit_checks
+from ckm.release.files.distributed import fill_distributed
 from ckm.release.files.manifest import (
     KIND,
     record_file,
     write_amount_ptables,
     write_manifest,
+    write_ptable,
 )
 from ckm.release.files.output_folder import resolve_target
 from ckm.release.job_inputs import load_secret, opened_job, zero_sums_caution
-from ckm.release.pages.report_pages import LeakCheck, write_report
+from ckm.release.pages.report_pages import LeakCheck, hidden_texts, write_report
 from ckm.release.rounded import RoundingRun
 from ckm.release.run import ReleaseRun
 from ckm.release.verdict import judge
@@ -148,13 +149,14 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
     warnings: list[str]
     designs: dict[str, MapDesign]
     restorer: Restorer | None = None
+    written: dict[str, list[dict[str, Any]]]
     manifest: dict[str, Any]
 
     @contextmanager
     def opened(self, *, step: Step, **resources: Unpack[Resources]) -> Iterator[OpenedJob]:
         """Open the data with the keys, the p-tables and the ledger; keep what is warned of."""
         with captured_warnings() as self.warnings:
-            self.designs = _designs(self.job)
+            self.designs, self.written = _designs(self.job), {}
             self._note(self.job.warnings)
             with opened_job(
                 self.job,
@@ -164,13 +166,22 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 **resources,
             ) as opened:
                 self.inputs.include(opened.engine.far_files)
-                yield opened
+                try:
+                    yield opened
+                except BaseException:
+                    if self.written:
+                        left = ", ".join(self.written)
+                        text = f"There is no release: remove what workers left in {left}"
+                        self._warn(text, event="tables left")
+                    raise
 
     def fill(self, public: Path, internal: Path, opened: OpenedJob) -> list[TableRecord]:
         """Write the tables, the reports and the manifests."""
         engine, ptable = opened.engine, opened.ptable
         self.seconds: dict[str, float] = {}
         self.release_check = ReleaseCheck(opened.ledger, self.job.ledger)
+        if self.job.output.place is not None:
+            return fill_distributed(self, public, internal, opened)
         with self._timed("inputs"):
             inputs = self.inputs.record(self.progress)
         self.quality = engine.check_keys()
@@ -191,7 +202,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             self.restorer = Restorer(self.job, ptable=ptable)
         tables = self._write_tables(public, engine, assessor)
         self.inputs.require_rest()
-        ptable.write(internal / "pt.parquet")
+        written = write_ptable(internal / "pt.parquet", ptable)
         amounts = write_amount_ptables(internal, opened.noises)
         found = self._assess(assessor)
         for text in self.release_check.compare():
@@ -213,20 +224,8 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             internal,
             tables,
             inputs,
-            job={
-                "file": "job.toml",
-                "sha256": record_file(internal / "job.toml", name="job.toml").sha256,
-                "read_from": str(self.job.path),
-                "secret": self._secret_label(),
-            },
-            method={
-                "ptable": {
-                    "id": ptable.id,
-                    "file": asdict(record_file(internal / "pt.parquet", name="pt.parquet")),
-                    "certificate": ptable.certificate.summary() if ptable.certificate else None,
-                },
-                "amounts": amounts,
-            },
+            job=self.job_record(internal),
+            method={"ptable": written, "amounts": amounts},
             inside={
                 "report": [asdict(file) for file in pages["internal"]],
                 "ledger": self.release_check.record,
@@ -238,6 +237,15 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             },
         )
         return tables
+
+    def job_record(self, internal: Path) -> dict[str, Any]:
+        """Return what the internal manifest says of the job."""
+        return {
+            "file": "job.toml",
+            "sha256": record_file(internal / "job.toml", name="job.toml").sha256,
+            "read_from": str(self.job.path),
+            "secret": self._secret_label(),
+        }
 
     def publish(self, internal: Path) -> None:
         """Record the tables in the ledger; its entries have their numbers then."""
@@ -395,8 +403,8 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
         ids: Sequence[str],
     ) -> Mapping[Edition, Sequence[FileFact]]:
         """Write the pages and the public manifest, once nothing in them must stay inside."""
-        hidden = [str(self.job.path.parent), *ids]
-        leaks = LeakCheck(facts, more=hidden, secret=load_secret(self.job))
+        hidden = hidden_texts(facts, more=[str(self.job.path.parent), *ids])
+        leaks = LeakCheck(facts.public(), hidden=hidden, secret=load_secret(self.job))
         languages = self.job.report.languages
         with self._timed("report"):
             pages = write_report(
@@ -405,10 +413,10 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
         method = "additive" if self.job.output.additive else "noise"
         method = "positive" if facts.keeps_positive else method
         manifest = self.public_manifest(tables, method=method, report=pages["public"])
-        said = {
-            f"{name}.{code}": to_plain(about) for (name, code), about in self.files.said.items()
-        }
-        for what, content in (("the public manifest", manifest), ("a file of a table", said)):
+        for what, content in (
+            ("the public manifest", manifest),
+            ("a file of a table", self.files.words),
+        ):
             leaks.require_clean(content, what=what)
         write_manifest(folder / "public" / "manifest.json", manifest)
         return pages

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from ckm.engine.published_table import PublishedTable
     from ckm.release.job_inputs import Resources, Step
+    from footing.places import FileState
 
     Progress = Callable[[str, int, int], None]
 
@@ -84,18 +85,18 @@ class InputFiles:
 
     def __init__(self, names: Mapping[Path, str], *, most: float = math.inf) -> None:
         self._names, self._most = names, most
-        self._far: Callable[[], Mapping[str, tuple[int, str]]] = dict
+        self._far: Callable[[], Mapping[str, FileState]] = dict
         self._before = self._states()
 
-    def include(self, far: Callable[[], Mapping[str, tuple[int, str]]]) -> None:
-        """Add files that lie on no disk of this machine: name → size, last change."""
+    def include(self, far: Callable[[], Mapping[str, FileState]]) -> None:
+        """Add files that lie on no disk of this machine."""
         self._far, self._before = far, (self._before[0], far())
 
     def record(self, progress: Progress) -> tuple[FileFact, ...]:
         """Hash the files, or state the size and the last change of what is large or far."""
         local, far = self._before
         stated = {
-            name: (size, dt.datetime.fromtimestamp(changed / 1e9, dt.UTC).isoformat())
+            name: (size, dt.datetime.fromtimestamp(changed / 1e9, dt.UTC).isoformat(), "")
             for name, (changed, size) in zip(self._names.values(), local, strict=True)
             if size > self._most
         }
@@ -110,21 +111,18 @@ class InputFiles:
         with _reading():
             return (
                 *(record_file(path, name=name, progress=add) for path, name in hashed.items()),
-                *(
-                    StatedFile(file=name, bytes=size, modified=changed)
-                    for name, (size, changed) in {**stated, **far}.items()
-                ),
+                *(StatedFile.of(name, state) for name, state in {**stated, **far}.items()),
             )
 
     def require_rest(self) -> None:
         """Refuse files that changed since the run began."""
         if self._states() != self._before:
             raise ReleaseError(
-                "The input changed while it was being read; nothing was written.",
+                "The input changed while it was being read; there is no release.",
                 hint="run it again when the data are at rest",
             )
 
-    def _states(self) -> tuple[list[tuple[int, int]], Mapping[str, tuple[int, str]]]:
+    def _states(self) -> tuple[list[tuple[int, int]], Mapping[str, FileState]]:
         with _reading():
             stats = [path.stat() for path in self._names]
         return [(stat.st_mtime_ns, stat.st_size) for stat in stats], self._far()
@@ -173,6 +171,8 @@ class ReleaseRun(ABC, Generic[_Opened]):
     kind: ClassVar[str]
     #: What the log calls a release that is complete.
     event: ClassVar[str]
+    #: The name of the folder to make; a rehearsal makes none.
+    name = ""
     #: Whether the numbers of its tables are the original ones.
     is_original: ClassVar[bool] = False
 
@@ -225,6 +225,7 @@ class ReleaseRun(ABC, Generic[_Opened]):
         target = resolve_target(out)
         may_replace = refuse_foreign if force else None
         refuse_overlap(self.job, target)
+        self.name = target.name
         check_target(target, may_replace)
         with (
             self.opened(step=silent, **resources) as opened,
@@ -280,21 +281,31 @@ class ReleaseRun(ABC, Generic[_Opened]):
         return sum(table.rows for table in tables)
 
     def write_table(
-        self, public: Path, name: str, table: PublishedTable, *, seconds: float = 0.0
+        self,
+        public: Path,
+        name: str,
+        table: PublishedTable,
+        *,
+        rows: int | None = None,
+        seconds: float = 0.0,
     ) -> TableRecord:
-        """Write a table in each format; `seconds` is what it took so far."""
+        """Write a table in each format; `seconds` is what it took so far.
+
+        Of a table of so many `rows` that workers wrote, only its columns are needed.
+        """
         started = time.monotonic()
-        paths = self.files.write(public, name, table)
+        paths = self.files.write(public, name, table) if rows is None else ()
+        rows = table.n_rows if rows is None else rows
         files = tuple(record_file(path, name=path.name) for path in paths)
+        seconds += time.monotonic() - started
         dimensions = self.job.tables[name].dimensions
         nested = {n: h for n, h in self.job.hierarchies.items() if n in dimensions}
-        seconds += time.monotonic() - started
-        extra = {"table": name, "cells": table.n_rows, "seconds": round(seconds, 3)}
+        extra = {"table": name, "cells": rows, "seconds": round(seconds, 3)}
         logger.info("table written", extra=extra)
         return TableRecord(
             name=name,
             title=self._title(name),
-            rows=table.n_rows,
+            rows=rows,
             columns=describe_columns(
                 table,
                 nested,

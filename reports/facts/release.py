@@ -8,7 +8,7 @@ mechanism are names here.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from reports.facts.copying import fact_of
 from reports.facts.methods import MethodFacts
@@ -59,10 +59,17 @@ class FileFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedFile(FileFact):
-    """A file that nobody hashed: its name, its size and when it changed last."""
+    """A file that nobody hashed: its name, its size, when it changed last, perhaps its ETag."""
 
     sha256: str = ""
     modified: str
+    etag: str = ""
+
+    @classmethod
+    def of(cls, name: str, state: tuple[int, str, str]) -> Self:
+        """State a file by its size, its last change and its ETag."""
+        size, modified, etag = state
+        return cls(file=name, bytes=size, modified=modified, etag=etag)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

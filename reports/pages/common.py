@@ -79,8 +79,8 @@ def has_failed(outcomes: Collection[Outcome]) -> bool:
 
 
 def _digest_of(file: FileFact) -> str:
-    """Return the hash of a file; of one that nobody hashed, when it changed last."""
-    return f"– ({file.modified})" if isinstance(file, StatedFile) else file.sha256
+    """Return the hash of a file; of one that nobody hashed, its ETag or its last change."""
+    return f"– ({file.etag or file.modified})" if isinstance(file, StatedFile) else file.sha256
 
 
 def file_columns(lines: Lines[_Item], file_of: Callable[[_Item], FileFact]) -> Lines[_Item]:

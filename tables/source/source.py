@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 
-from footing.places import has_password, is_elsewhere, list_files
+from footing.places import FileState, has_password, is_elsewhere, list_files
 from tables.deadline import Deadline, stopped
 from tables.errors import RequestError, SourceError, unknown_name
 from tables.filtering.filters import quote
@@ -180,8 +180,8 @@ class Source:
                 if beside is not None:
                     self._connection.unregister(self.beside)
 
-    def far_files(self) -> dict[str, tuple[int, str]]:
-        """Return the files that lie on no disk of this machine: name → size, last change."""
+    def far_files(self, place: str | None = None) -> dict[str, FileState]:  # noqa: ARG002
+        """Return the files that lie on no disk of this machine, of the records or a place."""
         return {}
 
     def aside(

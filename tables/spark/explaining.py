@@ -5,6 +5,8 @@ import re
 from tables.errors import RequestError, SourceError, TablesError
 from tables.spark.types import RESERVED
 
+_UNREACHED = "AccessDenied|AccessControlE|Permission denied|Mkdirs failed|ConnectE|not a dir"
+
 
 def explain(error: BaseException, label: str) -> BaseException:
     """Say what Spark could not do, without its text."""
@@ -24,15 +26,17 @@ def explain(error: BaseException, label: str) -> BaseException:
             hint="raise spark.driver.memory and spark.driver.maxResultSize in "
             "spark-defaults.conf, or ask for fewer dimensions",
         )
+    hint = 'try engine = "duckdb" on a part of the files'
     if re.search(r"CAST_OVERFLOW|OUT_OF_RANGE|ARITHMETIC_OVERFLOW|CAST_INVALID_INPUT", text):
         what = "holds values that do not fit their column's type"
     elif "INVALID_UTF8_STRING" in text:
         what = "is damaged or not of its format"
+    elif re.search(_UNREACHED, text):
+        what = "or the place of its tables cannot be reached or used by Spark"
+        hint = "look at names, rights and the network"
     else:
         what = f"cannot be tabulated by Spark ({type(error).__name__})"
-    return SourceError(
-        f"The source {label!r} {what}.", hint='try engine = "duckdb" on a part of the files'
-    )
+    return SourceError(f"The source {label!r} {what}.", hint=hint)
 
 
 def _of_places(text: str, label: str) -> TablesError | None:
@@ -47,7 +51,7 @@ def _of_places(text: str, label: str) -> TablesError | None:
             "There is something where the table is to be written.",
             hint="write to a folder that is not there yet",
         )
-    if "PATH_NOT_FOUND" in text or "UNABLE_TO_INFER_SCHEMA" in text:
+    if re.search("PATH_NOT_FOUND|UNABLE_TO_INFER_SCHEMA|UnknownStoreException", text):
         return SourceError(f"No file matches {label!r}.", hint="look at the path's spelling")
     if "No module named" in text:
         return SourceError(
@@ -56,7 +60,7 @@ def _of_places(text: str, label: str) -> TablesError | None:
         )
     if re.search("No FileSystem for scheme|ClassNotFoundException", text):
         return SourceError(
-            f"Spark has no connector for {label!r}.",
+            f"Spark has no connector for {label!r}, or for the place of its tables.",
             hint="put hadoop-aws or hadoop-azure, of its Hadoop's version, on its path",
         )
     return None

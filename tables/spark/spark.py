@@ -12,11 +12,11 @@ import re
 import threading
 import urllib.parse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import pyarrow as pa
 
-from footing.places import DISTRIBUTED, masked, scheme_of
+from footing.places import DISTRIBUTED, as_connectors_know, has_password, masked, scheme_of
 from tables.errors import SourceError
 from tables.keyed_hash import plaintext_sql
 from tables.source.files import common_folder, file_format
@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from footing.places import FileState
+
 _T = TypeVar("_T")
 _groups = itertools.count()
+_STATE = ("path", "length", "modificationTime")
+_TELLS_ETAGS = "org.apache.hadoop.fs.EtagSource"
 
 
 class SparkSource(Source):
@@ -121,7 +125,7 @@ class SparkSource(Source):
         self,
         sql: str,
         parameters: Mapping[str, object],
-        place: str,
+        place: str | None,
         *,
         change: Callable[[pa.Table], pa.Table],
         columns: Mapping[str, str],
@@ -135,7 +139,7 @@ class SparkSource(Source):
         sql, parameters
             The query.
         place
-            A folder that is not there yet, as workers know it.
+            A folder that is not there yet, as workers know it. None writes nothing.
         change
             Makes other columns of some rows of the answer.
         columns
@@ -153,9 +157,10 @@ class SparkSource(Source):
                     rows_of_it = as_wanted(pa.Table.from_batches([batch]), wanted)
                     yield from change(rows_of_it).to_batches()
 
-            sorted_rows = rows.mapInArrow(changed, shape).sortWithinPartitions(
-                *map(_quoted, order)
-            )
+            made = rows.mapInArrow(changed, shape)
+            if place is None:
+                return made.count()
+            sorted_rows = made.sortWithinPartitions(*map(_quoted, order))
             sorted_rows.write.option("compression", "zstd").parquet(_far(place))
             return self._session.read.parquet(_far(place)).count()
 
@@ -196,7 +201,7 @@ class SparkSource(Source):
         shape = ", ".join(f"{q} {self._types[name]}" for name, q in quoted.items())
         reader = self._session.read.schema(shape)
         if self._root is not None:
-            reader = reader.option("basePath", f"file://{self._root}")
+            reader = reader.option("basePath", self._root)
         places = [self._place] if self._place else map(_hadoop_path, self.files)
         records = reader.parquet(*places)
         urls = records.inputFiles()
@@ -211,14 +216,49 @@ class SparkSource(Source):
         kept = [f"{kept_as(q, self.columns[name])} AS {q}" for name, q in quoted.items()]
         records.selectExpr(*kept).createOrReplaceTempView(self._relation)
 
-    def far_files(self) -> dict[str, tuple[int, str]]:
-        """Return the files that lie on no disk of this machine: name → size, last change."""
-        if self._place is None:
+    def far_files(self, place: str | None = None) -> dict[str, FileState]:
+        """Return the files of the records on a store, or of all folders below a place."""
+        from pyspark.errors import AnalysisException
+
+        wanted = place or self._place
+        if wanted is None:
             return {}
-        listed = self._session.read.format("binaryFile").load(self._place)
-        found = self._run(listed.select("path", "length", "modificationTime").toArrow)
-        states = zip(*(column.to_pylist() for column in found.columns), strict=True)
-        return {path: (size, moment.isoformat()) for path, size, moment in sorted(states)}
+        reader = self._session.read.format("binaryFile")
+        reader = reader.option("recursiveFileLookup", place is not None)
+
+        def listed() -> dict[str, FileState]:
+            try:
+                found = reader.load(_far(wanted)).select(*_STATE).toArrow()
+            except AnalysisException as error:
+                if place is None or "PATH_NOT_FOUND" not in str(error):
+                    raise
+                return {}
+            etags = self._etags(_far(wanted))
+            rows = zip(*(column.to_pylist() for column in found.columns), strict=True)
+            return {
+                path: (size, moment.isoformat(), etags.get(path, ""))
+                for path, size, moment in sorted(rows)
+            }
+
+        return self._run(listed)
+
+    def _etags(self, place: str) -> dict[str, str]:
+        """Return the ETags that a connector tells; a server of Spark tells none."""
+        if self._context is None:
+            return {}
+        from py4j.java_gateway import is_instance_of
+
+        found, context = dict[str, str](), cast("Any", self._context)
+        path = context._jvm.org.apache.hadoop.fs.Path(place)  # noqa: SLF001
+        store = path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+        for top in store.globStatus(path) or ():
+            files = store.listFiles(top.getPath(), True)  # noqa: FBT003
+            while files.hasNext():
+                file = files.next()
+                if not is_instance_of(context._gateway, file, _TELLS_ETAGS):  # noqa: SLF001
+                    return {}
+                found[file.getPath().toString()] = file.getEtag() or ""
+        return found
 
     def _received(
         self,
@@ -296,7 +336,7 @@ class SparkSource(Source):
 def open_spark(path: object, *, master: str = LOCAL) -> SparkSource:
     """Open Parquet files for tabulation by Spark, of this machine or of a store of others."""
     if isinstance(path, str) and scheme_of(path) in DISTRIBUTED:
-        return _open_far(path, open_session(master))
+        return _open_far(path, _far(path), open_session(master))
     described = open_source(path, threads=1)
     try:
         root = _require_plain(described, path)
@@ -306,19 +346,22 @@ def open_spark(path: object, *, master: str = LOCAL) -> SparkSource:
         raise
 
 
-def _open_far(path: str, session: SparkSession) -> SparkSource:
+def _open_far(path: str, place: str, session: SparkSession) -> SparkSource:
     """Open files that Spark alone can read; it tells their columns."""
-    place, problem = _far(path), None
+    problem = None
+    folder = re.split(r"/[^/]*[*?{\[]", place)[0]
+    root = None if folder == place else folder
+    reader = session.read if root is None else session.read.option("basePath", root)
     try:
         with quiet():
-            columns = session.read.parquet(place).limit(0).toArrow()
+            columns = reader.parquet(place).limit(0).toArrow()
     except Exception as error:  # noqa: BLE001  (explained)
         problem = explain(error, masked(path))
     if problem is not None:  # no chain: Spark's texts quote records
         raise problem
     described = open_source(columns, threads=1)
     described.label = masked(path)
-    return SparkSource(described, session=session, place=place)
+    return SparkSource(described, session=session, place=place, root=root)
 
 
 def _require_plain(described: Source, path: object) -> str | None:
@@ -343,7 +386,7 @@ def _require_plain(described: Source, path: object) -> str | None:
             )
     paths = [path] if isinstance(path, (str, os.PathLike)) else path
     has_folders = len(names) < len(described.columns)
-    return common_folder([os.fspath(p) for p in paths]) if has_folders else None  # type: ignore[attr-defined]
+    return f"file://{common_folder([os.fspath(p) for p in paths])}" if has_folders else None  # type: ignore[attr-defined]
 
 
 def _hadoop_path(file: str) -> str:
@@ -352,8 +395,13 @@ def _hadoop_path(file: str) -> str:
 
 
 def _far(path: str) -> str:
-    """Write a path as Spark's own connectors know it: S3 goes by s3a."""
-    return re.sub("^s3://", "s3a://", path, flags=re.IGNORECASE)
+    """Return what Spark is told of a path."""
+    if has_password(path):
+        raise SourceError(
+            "The address must not hold a password.",
+            hint="the connector finds it in AWS_… or in spark-defaults.conf",
+        )
+    return as_connectors_know(path)
 
 
 def _quoted(name: str) -> str:

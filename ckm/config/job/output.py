@@ -9,6 +9,7 @@ from pydantic import Field
 from ckm.config.problems import did_you_mean
 from ckm.config.section import Name, ReadAs, Section, Some, Words, optional
 from ckm.formats import FORMAT_NAMES, without_repeats
+from footing.places import is_folder
 
 if TYPE_CHECKING:
     from ckm.config.job.job import Job
@@ -45,6 +46,9 @@ class JobOutput(Section):
         alias="language",
         description='Language of all words in the files; ["en", "fr"] for files in both.',
     )
+    place: Name | None = optional(
+        "Where the workers of Spark write the tables instead of this machine: s3://bucket/…."
+    )
     source: Words = optional("Who is responsible for the numbers.", default={})
     unit: Words = optional("What is counted: persons.", default={})
     description: Words = optional("A sentence or two.", default={})
@@ -69,6 +73,9 @@ class JobOutput(Section):
 
     def add_problems(self, reading: Reading) -> None:
         """Note formats that are unknown, and languages that are named twice."""
+        if self.place is not None and not is_folder(self.place):  # not echoed
+            hint = "s3://…, hdfs://…, abfss://… or file:///…, with no password, * or last /"
+            reading.add("[output]", "place names no folder that workers can write.", hint)
         for name in self.formats:
             if name not in FORMAT_NAMES:
                 known = f"known are {', '.join(FORMAT_NAMES)}"

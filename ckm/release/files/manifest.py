@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ckm.engine.magnitudes import MagnitudeNoise
     from ckm.engine.published_table import PublishedTable
+    from ptable import PTable
 
 KIND = "ckm-release"
 SUPPRESSION_KIND = "ckm-suppression"
@@ -160,6 +161,16 @@ def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     path.write_bytes(manifest_text(manifest).encode())
 
 
+def write_ptable(path: Path, ptable: PTable) -> dict[str, Any]:
+    """Write a p-table, and tell what it is."""
+    ptable.write(path)
+    return {
+        "id": ptable.id,
+        "file": asdict(record_file(path, name=path.name)),
+        "certificate": ptable.certificate.summary() if ptable.certificate else None,
+    }
+
+
 def write_amount_ptables(
     folder: Path, noises: Mapping[str, MagnitudeNoise]
 ) -> list[dict[str, Any]]:
@@ -174,12 +185,7 @@ def write_amount_ptables(
                 continue
             if ptable.id not in written:
                 path = folder / f"pt-amounts-{len(written) + 1}.parquet"
-                ptable.write(path)
-                written[ptable.id] = {
-                    "id": ptable.id,
-                    "file": asdict(record_file(path, name=path.name)),
-                    "certificate": ptable.certificate.summary() if ptable.certificate else None,
-                }
+                written[ptable.id] = write_ptable(path, ptable)
             used[field] = written[ptable.id]
         found.append({"variable": variable, "rules": noise.rules, "ptables": used})
     return found

@@ -16,13 +16,13 @@ import numpy as np
 from ckm.engine.published_table import PublishedTable, measure_columns
 from ckm.errors import ConfigError, FormatError, ReleaseError
 from ckm.formats import FORMATS, to_bytes, without_repeats
-from ckm.formats.about import with_noise
+from ckm.formats.about import to_plain, with_noise
 from ckm.formats.csv_text import formulas, is_formula, without_formulas
 from ckm.formats.registry import format_named
 from ckm.release.files.manifest import RELEASE_KINDS
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.pages.report_pages import FILES, is_draft
-from footing.places import is_matched
+from footing.places import as_connectors_know, is_below, is_matched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -91,13 +91,18 @@ class TableFiles:
         #: The margin of error of counts, where the job tells it.
         self.margin: MarginOfError | None = None
 
+    @property
+    def words(self) -> dict[str, Any]:
+        """What the files of all tables say, by table and language."""
+        return {f"{name}.{code}": to_plain(about) for (name, code), about in self.said.items()}
+
     def require_fit(self) -> None:
         """Refuse what no data are needed to see: names and words that a format cannot hold."""
-        if self._job.output.stream:
-            _require_streamable(self._job)
+        if self._job.output.stream or self._job.output.place:
+            _require_parts(self._job)
         self._require_names()
         for name in self._job.tables:
-            table = self._rehearsal(name)
+            table = self.rehearsal(name)
             self._say(name, table)
             for kind, language, _ in files_of(name, self._job.output):
                 if kind in _ROOMY:
@@ -110,7 +115,7 @@ class TableFiles:
         found: dict[str, list[str]] = {}
         words = self._first
         for name in self._job.tables:
-            found |= formulas(self._rehearsal(name))
+            found |= formulas(self.rehearsal(name))
             for column, dimension in words.columns(name).items():
                 texts = [*found.get(column, ()), *words.codes(column, dimension)]
                 found[column] = list(filter(is_formula, dict.fromkeys(texts)))
@@ -164,7 +169,7 @@ class TableFiles:
                 hint="give a [[table]] another name, or leave a format out",
             )
 
-    def _rehearsal(self, name: str) -> PublishedTable:
+    def rehearsal(self, name: str) -> PublishedTable:
         """Make a small table with the columns and the declared categories of a table."""
         words, request = self._first, self._job.tables[name]
         texts = {}
@@ -185,24 +190,30 @@ class TableFiles:
         )
 
 
-def _require_streamable(job: Job) -> None:
-    """Refuse what needs a whole table at once."""
-    needs = {
-        "[ledger]": job.ledger,
-        'engine = "spark"': job.data.engine == "spark",
-        "[suppression]": job.suppression,
-        "[rounding]": job.rounding,
-        "additive = true": job.output.additive,
+def _require_parts(job: Job) -> None:
+    """Refuse what needs a whole table at once, or cells of it on this machine."""
+    output, data, is_far = job.output, job.data, job.output.place is not None
+    formats = ("parquet",) if is_far else _ROOMY
+    needs = {f"[{n}]": bool(getattr(job, n)) for n in ("ledger", "suppression", "rounding")}
+    needs |= {
+        "additive = true": output.additive,
+        f'engine = "{data.engine}"': (data.engine == "spark") != is_far,
+        "publish_noise = true": is_far and output.publish_noise,
+        "stream = true": is_far and output.stream,
+        "[report]": is_far and bool(job.report.model_fields_set),
+        "[categories]": is_far and bool(job.categories),
+        "a code tree": is_far
+        and not all(isinstance(h, list) for h in job.hierarchies.values()),
         "a quantile": any(t.quantiles for t in job.tables.values()),
-        "a table without dimensions": not all(t.dimensions for t in job.tables.values()),
     }
-    needs |= {f"the format {kind!r}": kind not in _ROOMY for kind in job.output.formats}
-    wrong = [what for what, is_there in needs.items() if is_there]
-    if wrong:
+    needs |= {t.place[:-1]: is_far and t.request.needs_whole_table for t in job.table}
+    needs |= {f"the format {kind!r}": kind not in formats for kind in output.formats}
+    if wrong := [what for what, is_there in needs.items() if is_there]:
+        key = "place" if is_far else "stream = true"
         raise ConfigError(
-            f"stream = true under [output] does not go with {' and '.join(wrong)}: that needs "
-            "whole tables in memory.",
-            hint=f"leave one of them out; streamed formats are {', '.join(_ROOMY)}",
+            f"{key} under [output] does not go with {' and '.join(wrong)}: that needs "
+            "whole tables in the memory of this machine.",
+            hint=f"leave one of them out; its formats are {', '.join(formats)}",
         )
 
 
@@ -288,7 +299,12 @@ def refuse_overlap(job: Job, target: Path) -> None:
             )
     names = [name for _, _, names in files_of("table", job.output) for name in names]
     written = [target / "public" / name for name in names]
-    if any(is_matched(path, pattern) for path in written for pattern in job.data.patterns):
+    is_read = any(is_matched(path, one) for path in written for one in job.data.patterns)
+    if job.output.place is not None:
+        place = as_connectors_know(job.output.place).removeprefix("file://")
+        read = [*job.data.patterns, as_connectors_know(str(job.data.path))]
+        is_read |= any(is_below(place, pattern) for pattern in read)
+    if is_read:
         raise ReleaseError(
             f"The output {target.name!r} would be read as data by the next release.",
             hint="choose a folder that the pattern of [data] path does not reach",

@@ -32,13 +32,13 @@ def read_facts(path: Path) -> ReleaseFacts:
     ...     read_facts(pathlib.Path("nowhere") / "report.json")
     ... except ReleaseError as error:
     ...     print(error.problem)
-    The release has no 'report.json': it was made before releases had reports.
+    The release has no 'report.json': it was made without a report.
     """
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
         raise ReleaseError(
-            f"The release has no {path.name!r}: it was made before releases had reports.",
+            f"The release has no {path.name!r}: it was made without a report.",
             hint="make it again with: ckm release internal/job.toml -o another-folder/",
         ) from None
     except OSError as error:

@@ -10,11 +10,11 @@ from ckm.release.files.manifest import record_file
 from reports.facts.checking import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from reports import Mark, Report
-    from reports.facts.release import FileFact, ReleaseFacts
+    from reports.facts.release import FileFact, PublicFacts, ReleaseFacts
     from tables import Secret
 
 _FEWEST_LETTERS = 8
@@ -58,19 +58,17 @@ class LeakCheck:
     Parameters
     ----------
     facts
-        All that is known of the release.
-    more
-        Texts that must stay inside as well.
+        All that anybody may know of the release.
+    hidden
+        Texts that must stay inside.
     secret
         The secret of the record keys, where the release has one.
     """
 
     def __init__(
-        self, facts: ReleaseFacts, *, more: Iterable[str] = (), secret: Secret | None = None
+        self, facts: PublicFacts, *, hidden: Collection[str], secret: Secret | None = None
     ) -> None:
-        self._facts = facts.public()
-        self._hidden = hidden_texts(facts, more=more)
-        self._secret = secret
+        self._facts, self._hidden, self._secret = facts, hidden, secret
 
     def require_clean_page(self, page: Report) -> None:
         """Raise where a public page holds what must stay inside."""

@@ -24,6 +24,7 @@ from ckm.release.pages.report_pages import (
     NUMBERS,
     Edition,
     LeakCheck,
+    hidden_texts,
     is_draft,
     make_pages,
     page_name,
@@ -100,7 +101,7 @@ def _plan(
     facts = read_facts(place / "internal" / NUMBERS)
     there = _languages(manifest, edition)
     wanted = languages or there
-    leaks = LeakCheck(facts)
+    leaks = LeakCheck(facts.public(), hidden=hidden_texts(facts))
     linked = [
         code for code in LANGUAGES if code in wanted or (output is None and code in there)
     ]

@@ -20,9 +20,14 @@ from ckm.engine.engine import Engine
 from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError
 from tables import HashedKeys, Request, RequestError, Secret, SourceError, open_source
+from tests import s3_store
 from tests.spark_cluster import OPTIONS, REQUEST, people, rows
 from tests.spark_support import both, require_same
 
+ABSENT = (
+    "an S3 store and Hadoop's connector are not here: python tests/s3_store.py fetches them"
+)
+PRESENT = "the S3 connector itself is on this machine"
 REQUESTS = (
     REQUEST,
     TableRequest(dimensions=["geo"], margins="none"),
@@ -148,7 +153,16 @@ def is_free(port):
 
 
 @pytest.mark.slow
-def test_a_cluster_and_its_server_publish_the_same_and_write_no_secret_down(tmp_path):
+@pytest.mark.parametrize(
+    "store",
+    [
+        pytest.param(
+            "connector", marks=pytest.mark.skipif(not s3_store.is_here(), reason=ABSENT)
+        ),
+        pytest.param("view", marks=pytest.mark.skipif(s3_store.is_here(), reason=PRESENT)),
+    ],
+)
+def test_a_cluster_and_its_server_publish_the_same_and_write_no_secret_down(tmp_path, store):
     pytest.importorskip("pyspark", reason="PySpark is not installed")
     pytest.importorskip("grpc", reason="gRPC, for Spark Connect, is not installed")
     if shutil.which("java") is None:
@@ -166,6 +180,7 @@ def test_a_cluster_and_its_server_publish_the_same_and_write_no_secret_down(tmp_
     assert found["rows"] > 1000
     wrong = [what for what, is_right in found["right"].items() if is_right is not True]
     assert not wrong
-    assert found["leaks"] == []
+    assert found["leaks"] == found["passwords"] == []
+    assert bool(found["store"]) == (store == "connector")
     assert {"events", "driver.log"} <= set(found["decoys"])
     assert found["largest answer"] <= 256 < found["rows"]  # of the look at the keys

@@ -629,7 +629,7 @@ def test_an_old_release_without_numbers_is_told_with_a_way_out(out):
     (out / "internal" / "report.json").unlink()
     result = run("report", "out")
     assert result.exit_code == 2
-    assert "was made before releases had reports" in result.stderr
+    assert "was made without a report" in result.stderr
     assert "ckm release" in result.stderr
 
 

@@ -6,6 +6,7 @@ import datetime as dt
 import os
 import shutil
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -26,8 +27,9 @@ from tables import (
     open_source,
     prepare,
 )
+from tables.spark.explaining import explain
 from tables.spark.session import is_master, open_session
-from tables.spark.spark import open_spark
+from tables.spark.spark import SparkSource, open_spark
 from tests.spark_support import both, require_same
 
 SECRET = Secret(b"sixteen bytes or more")
@@ -461,6 +463,19 @@ def test_files_that_spark_would_skip_are_refused(tmp_path, master):
     assert "rename" in str(caught.value)
 
 
+@pytest.mark.parametrize("scheme", ["s3", "S3A", "hdfs", "abfss", "gs"])
+def test_an_address_with_a_password_is_refused_before_spark_has_it(scheme):
+    with pytest.raises(SourceError, match="must not hold a password") as caught:
+        open_spark(f"{scheme}://name:open/sesame@bucket/people", master="local[0]")
+    assert "sesame" not in str(caught.value)
+
+
+def test_a_bucket_that_is_not_there_is_like_a_file_that_is_not():
+    pytest.importorskip("pyspark", reason="PySpark is not installed")
+    told = OSError("org.apache.hadoop.fs.s3a.UnknownStoreException: Bucket does not exist")
+    assert str(explain(told, "s3://b/x")).startswith("No file matches 's3://b/x'")
+
+
 def test_columns_that_differ_in_case_alone_are_refused(tmp_path, master):
     path = written(tmp_path, id=[1], x=["a"], X=["b"])
     with pytest.raises(SourceError, match="upper and lower case"):
@@ -540,3 +555,68 @@ def test_an_interrupt_stops_the_work_and_spark_serves_on(tmp_path, master, monke
         with pytest.raises(KeyboardInterrupt):
             cube(source, ID, [Request(dimensions=["x"])], progress=interrupt)
         assert cube(source, ID, [Request(dimensions=["x"])])[0].count[-1] == 20
+
+
+class Files(list):
+    """Java's iterator of the files below a folder."""
+
+    hasNext = list.__len__  # noqa: N815  (Java's name)
+
+    def next(self):
+        return self.pop(0)
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_etags_are_those_that_a_connector_tells(monkeypatch, tells):
+    java_gateway = pytest.importorskip("py4j.java_gateway", reason="PySpark is not installed")
+    told = {"s3a://b/x": "e1", "s3a://b/y": None}
+    files = {
+        name: SimpleNamespace(
+            getPath=lambda name=name: SimpleNamespace(toString=lambda: name),
+            getEtag=lambda etag=etag: etag,
+        )
+        for name, etag in told.items()
+    }
+    store = SimpleNamespace(
+        globStatus=lambda path: [SimpleNamespace(getPath=lambda: path.top)],
+        listFiles=lambda top, deep: Files(
+            files.values() if (top, deep) == ("s3a://b", True) else ()
+        ),
+    )
+    path = SimpleNamespace(top="s3a://b", getFileSystem=lambda conf: store if conf else None)
+    hadoop = SimpleNamespace(
+        fs=SimpleNamespace(Path=lambda text: path if text == "s3a://b*" else None)
+    )
+    java = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(hadoop=hadoop)))
+    asked = []
+    monkeypatch.setattr(
+        java_gateway,
+        "is_instance_of",
+        lambda _, file, name: asked.append((file, name)) or tells,
+    )
+    source = object.__new__(SparkSource)
+    source._context = SimpleNamespace(
+        _jvm=java, _gateway=None, _jsc=SimpleNamespace(hadoopConfiguration=lambda: "conf")
+    )
+    assert source._etags("s3a://b*") == ({"s3a://b/x": "e1", "s3a://b/y": ""} if tells else {})
+    assert asked[0] == (files["s3a://b/x"], "org.apache.hadoop.fs.EtagSource")
+    source._context = None
+    assert source._etags("s3a://b*") == {}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "java.nio.file.AccessDeniedException: s3a://b/t: 403 of Ann",
+            "place of its tables cannot",
+        ),
+        ("java.io.IOException: Mkdirs failed to create file:/t", "place of its tables cannot"),
+        ("No FileSystem for scheme gs", "no connector for 'people', or for the place"),
+    ],
+)
+def test_a_place_that_spark_cannot_use_is_told_without_its_text(said, told):
+    pytest.importorskip("pyspark", reason="PySpark is not installed")
+    error = explain(OSError(said), "people")
+    assert told in str(error)
+    assert "Ann" not in str(error)
