@@ -77,7 +77,7 @@ lowest: $(LOWEST)/.made ## run a choice of tests on the lowest versions that pyp
 versions: setup ## run a choice of tests on the wheel with each newer Python that is on this machine
 	$(BIN)/python -m tests.versions
 
-pictures: setup ## draw the pictures of the documentation from the demonstration, where Chromium is installed
+pictures: setup ## draw the pictures of the documentation: the way to a release, and pages of the demonstration where Chromium is installed
 	$(BIN)/python docs/pictures/draw.py
 
 docs: pictures ## build the pages, every command and the Python packages into a searchable site: docs/_build
