@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ckm.engine.cell_places import CellPlaces, level_of, tree_of
 from tables import Cells
 from tables.cells.axes import Axis
+from tables.cells.places import CellPlaces, level_of, tree_of
 
 Codes = NDArray[np.int64]
 

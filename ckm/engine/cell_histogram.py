@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ckm.engine.cell_places import level_of
 from ckm.engine.published_table import block_size, grid_size, shows_grid
 from ckm.errors import ConfigError
 from risk.distributions.histogram import Histogram
+from tables.cells.places import level_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

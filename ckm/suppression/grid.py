@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ckm.engine.cell_places import CellPlaces, tree_of
 from ckm.errors import ConfigError
 from footing.arrays import Integers
 from tables import Cells
+from tables.cells.places import CellPlaces, tree_of
 
 _MAX_PLACES = 2**62
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ckm.cli import app
-from tests import container
-from tests.container import instructions, last
+from tests.environments import container
+from tests.environments.container import instructions, last
 from tests.unit.ckm.service.conftest import write_service
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,7 +131,7 @@ def test_what_the_container_file_says_makes_a_service_that_answers_and_ends(tmp_
     for file in (data, *data.iterdir()):
         os.chown(file, int(last("USER")), -1)
     question = "http://127.0.0.1:8080/tables/jobseekers/data?valueCodes%5Bsex%5D=*"
-    run = [sys.executable, "-m", "tests.container", tmp_path, question]
+    run = [sys.executable, "-m", "tests.environments.container", tmp_path, question]
     answer = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
     shutil.rmtree(tmp_path / "root", ignore_errors=True)  # its mounts are gone with it
     shutil.rmtree(tmp_path / "local", ignore_errors=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ckm.engine.cell_places import CellPlaces, Columns, factors_of, numbered, tree_of
 from ckm.errors import InternalError
 from footing.arrays import Flags, Integers, Words
 from tables import Axis, Cells
+from tables.cells.places import CellPlaces, Columns, factors_of, numbered, tree_of
 from tables.cells.sketch import PRIME, Sketch
 
 

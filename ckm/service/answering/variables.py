@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.engine.cell_places import level_of
 from ckm.formats.words import MISSING
 from ckm.service.answering.messages import say
+from tables.cells.places import level_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -36,7 +36,7 @@ from ckm.release.files.table_files import TableFiles, file_names, in_formats
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.job_inputs import load_ptable, open_engine
 from ckm.release.perturbed import release
-from tests.reading import READ, read_about, read_table
+from tests.readers.reading import READ, read_about, read_table
 from tests.strategies import worked_ptable
 
 ROOT = Path(__file__).resolve().parents[4]

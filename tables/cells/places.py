@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.arrays import Integers, Words
-from tables import Axis
+from tables.cells.axes import Axis
 
 Columns = Sequence[NDArray[np.integer]]
 

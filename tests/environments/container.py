@@ -1,9 +1,9 @@
 """Carry out deploy/Containerfile in a root of its own, where no builder of images is.
 
-`python -m tests.container FOLDER`, as root: FOLDER/data is what the service gets as /data. The
-base image is this machine's /usr and /etc with the Python that FROM names in /usr/local. What
-is done is read from the file, from RUN and COPY to HEALTHCHECK and STOPSIGNAL; only pip is
-replaced: by uv, which keeps what it fetched.
+`python -m tests.environments.container FOLDER`, as root: FOLDER/data is what the service gets
+as /data. The base image is this machine's /usr and /etc with the Python that FROM names in
+/usr/local. What is done is read from the file, from RUN and COPY to HEALTHCHECK and
+STOPSIGNAL; only pip is replaced: by uv, which keeps what it fetched.
 """
 
 import ctypes
@@ -22,9 +22,9 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.request import urlopen
 
-from tests.versions import interpreter
+from tests.environments.versions import interpreter
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "deploy" / "Containerfile"
 NEW_MOUNTS, NEW_NETWORK = 0x20000, 0x40000000
 ANSWERED_S = 120
