@@ -126,7 +126,8 @@ def make_report(
     words = words_of(language)
     beside = _checked_links(links or {}, language)
     require_sound(facts)
-    template, arranged = page(words, facts, **{"is_full": True} if is_full else {})
+    lists = {"is_full": is_full} if page in (comparison_page, internal_page) else {}
+    template, arranged = page(words, facts, **lists)
     context = {"id": "", "facts": facts, "numbers": words.numbers, "links": beside} | arranged
     html = environment(language).get_template(template).render(language=language, **context)
     return Report(

@@ -11,7 +11,7 @@ import click
 from ckm.cli.terminal.click_group import PATH, Command, Group, common_options, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output, printable
-from ckm.cli.terminal.output_options import output_options
+from ckm.cli.terminal.output_options import may_replace, output_options
 from ckm.errors import CheckFailedError, ConfigError
 from footing.files import new_file, write_whole
 
@@ -73,7 +73,7 @@ def init(
         write_whole(output.with_name("job.schema.json"), text, is_private=False)
     head = "#:schema ./job.schema.json\n" if has_schema else ""
     # Its owner alone may read it: it tells of the data.
-    write_whole(output, head + draft.text, error=ConfigError)
+    write_whole(output, head + draft.text, error=ConfigError, overwrite=may_replace())
     for name, columns in draft.hierarchies.items():
         terminal.step("hierarchy found", f"{name}: {' > '.join(map(printable, columns))}")
     terminal.step("tables drafted", f"tables: {', '.join(draft.tables)}")
@@ -281,5 +281,5 @@ def schema(*, kind: str, output: Path | None) -> None:
         click.echo(_schema_text(kind), nl=False)
         return
     text = _schema_text(kind)
-    write_whole(output, text, error=ConfigError, is_private=False)
+    write_whole(output, text, error=ConfigError, overwrite=may_replace(), is_private=False)
     click.echo(str(output))

@@ -9,7 +9,8 @@ import click
 
 from ckm.cli.terminal.click_group import PATH, Group, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
-from ckm.cli.terminal.output_options import output_options
+from ckm.cli.terminal.output_options import may_replace, output_options
+from ckm.errors import ConfigError
 from footing.files import csv_text, write_whole
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _write(
     if output is None:
         click.echo(text, nl=False)
         return
-    write_whole(output, text)
+    write_whole(output, text, error=ConfigError, overwrite=may_replace())
     terminal.step("list written", f"written to {output.name}")
 
 

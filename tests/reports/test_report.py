@@ -63,7 +63,8 @@ def test_a_number_that_is_none_is_refused_with_its_place(change, number):
 
 def test_what_the_public_edition_does_not_know_cannot_spoil_it():
     facts = replace(made.release(), noise=replace(made.noise(), certificate={"mean": math.nan}))
-    assert make_report(facts, edition="public", language="en").html
+    page = make_report(facts, edition="public", language="en").html
+    assert make_report(facts, edition="public", language="en", is_full=True).html == page
 
 
 def test_a_number_of_another_kind_is_refused():

@@ -9,7 +9,7 @@ import click
 
 from ckm.cli.dpsgd.train import ADJACENCY, SAMPLING
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
-from ckm.cli.terminal.output_options import output_options
+from ckm.cli.terminal.output_options import may_replace, output_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +84,7 @@ def report(
 
     facts = _found(files, title=title, options=options)
     found = make_report(facts, language=language)
-    found.write(output, overwrite=True)
+    found.write(output, overwrite=may_replace())
     if found.edition == "internal":
         terminal.step("page written", "it follows from confidential records: keep it inside")
     click.echo(str(output))

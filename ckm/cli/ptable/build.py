@@ -10,7 +10,7 @@ from ckm.cli.check import show_feasibility, tell_noise, tell_preset
 from ckm.cli.ptable.options import asked_spec, named, noise_options
 from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.console import Terminal
-from ckm.cli.terminal.output_options import output_options
+from ckm.cli.terminal.output_options import may_replace, output_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,7 +86,7 @@ def build(
     if dry_run:
         terminal.step("dry run complete", f"dry run: {output} would be written")
         return
-    table.write(output, overwrite=True)
+    table.write(output, overwrite=may_replace())
     proof = "certified" if mechanism is None else "as its mechanism says"
     terminal.step("p-table built", f"{table.n_rows} rows, {proof}")
     click.echo(str(output))

@@ -9,7 +9,7 @@ import click
 
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
-from ckm.cli.terminal.output_options import output_options
+from ckm.cli.terminal.output_options import may_replace, output_options
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -87,7 +87,7 @@ def show(
 def _write(terminal: Terminal, table: PTable, name: str, output: Path) -> None:
     from ptable import pictures
 
-    getattr(pictures, name)(table).write(output, overwrite=True)
+    getattr(pictures, name)(table).write(output, overwrite=may_replace())
     terminal.step("picture written", "the picture shows the parameters: keep it inside")
     click.echo(str(output))
 

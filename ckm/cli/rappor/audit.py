@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
-from ckm.cli.terminal.output_options import output_options
+from ckm.cli.terminal.output_options import may_replace, output_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +81,7 @@ def audit(
         terminal.tell(text)
     if output is not None:
         page = make_report(facts, language=lang)
-        page.write(output, overwrite=True)
+        page.write(output, overwrite=may_replace())
         terminal.step("page written", "it follows from records: keep it inside")
         click.echo(str(output))
 

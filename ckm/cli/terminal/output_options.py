@@ -11,6 +11,11 @@ from ckm.cli.terminal.click_group import PATH, options
 from ckm.cli.terminal.output import check_output
 
 
+def may_replace() -> bool:
+    """Whether --force was given: else a file that appears while a verb works stays, too."""
+    return bool(click.get_current_context().params["force"])
+
+
 def output_options(
     text: str,
     *endings: str,

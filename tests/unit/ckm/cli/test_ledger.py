@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import sqlite3
+from importlib import import_module
 
 import pytest
 from click.testing import CliRunner
@@ -143,6 +144,39 @@ def test_an_output_is_not_replaced_unless_asked(folder):
     assert kept.exit_code == 2
     assert (folder / "out.csv").read_text() == "mine"
     assert run("ledger", "export", "ledger.db", "-o", "out.csv", "--force").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("verb", "inner"),
+    [
+        (("ledger", "export", "ledger.db"), "ckm.cli.ledger.csv_text"),
+        (("schema", "job"), "ckm.cli.job._schema_text"),
+        (("job", "init", "people.csv"), "ckm.config.draft.draft_job"),
+        (
+            ("ptable", "build", "--max-noise", "1", "--variance", "0.5"),
+            "ckm.cli.ptable.build._solve",
+        ),
+    ],
+    ids=lambda given: given[0] if isinstance(given, tuple) else "",
+)
+def test_an_output_that_appears_while_a_verb_works_is_not_replaced(
+    folder, monkeypatch, verb, inner
+):
+    (folder / "people.csv").write_text("id,sex\n1,F\n2,M\n3,F\n")
+    out = folder / {"job": "out.toml", "ptable": "out.json"}.get(verb[0], "out.csv")
+    place, _, name = inner.rpartition(".")
+    module = import_module(place)
+    works = getattr(module, name)
+
+    def meanwhile(*given, **named):
+        out.write_text("mine")
+        return works(*given, **named)
+
+    monkeypatch.setattr(module, name, meanwhile)
+    assert run(*verb, "-o", out.name).exit_code == 2
+    assert out.read_text() == "mine"
+    assert run(*verb, "-o", out.name, "--force").exit_code == 0
+    assert out.read_text() != "mine"
 
 
 def test_labels_cannot_write_on_the_terminal(folder):
