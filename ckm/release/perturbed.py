@@ -171,7 +171,10 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 except BaseException:
                     if self.written:
                         left = ", ".join(self.written)
-                        text = f"There is no release: remove what workers left in {left}"
+                        text = (
+                            f"There is no release: remove what workers left in {left}, "
+                            "unless another run writes there"
+                        )
                         self._warn(text, event="tables left")
                     raise
 

@@ -5,7 +5,10 @@ import re
 from tables.errors import RequestError, SourceError, TablesError
 from tables.spark.types import RESERVED
 
-_UNREACHED = "AccessDenied|AccessControlE|Permission denied|Mkdirs failed|ConnectE|not a dir"
+_UNREACHED = (
+    "AccessDenied|AccessControlE|Permission denied|Mkdirs failed|ConnectE|"
+    "not a dir|UnknownStore"
+)
 
 
 def explain(error: BaseException, label: str) -> BaseException:
@@ -51,7 +54,7 @@ def _of_places(text: str, label: str) -> TablesError | None:
             "There is something where the table is to be written.",
             hint="write to a folder that is not there yet",
         )
-    if re.search("PATH_NOT_FOUND|UNABLE_TO_INFER_SCHEMA|UnknownStoreException", text):
+    if re.search("PATH_NOT_FOUND|UNABLE_TO_INFER_SCHEMA", text):
         return SourceError(f"No file matches {label!r}.", hint="look at the path's spelling")
     if "No module named" in text:
         return SourceError(

@@ -39,7 +39,8 @@ def read_facts(path: Path) -> ReleaseFacts:
     except FileNotFoundError:
         raise ReleaseError(
             f"The release has no {path.name!r}: it was made without a report.",
-            hint="make it again with: ckm release internal/job.toml -o another-folder/",
+            hint="make it again, without place under [output]: "
+            "ckm release internal/job.toml -o another-folder/",
         ) from None
     except OSError as error:
         raise ReleaseError(

@@ -125,6 +125,24 @@ def test_folders_are_columns_and_workers_write_what_one_machine_publishes(tmp_pa
         ]
 
 
+def test_a_table_that_two_runs_wrote_at_once_is_refused(tmp_path, master, monkeypatch):
+    from pyspark.sql import DataFrameWriter
+
+    write = DataFrameWriter.parquet
+    pq.write_table(people(), tmp_path / "a.parquet")
+
+    def twice(writer, path):
+        write(writer, path)
+        write(writer.mode("append"), path)
+
+    with Engine(tmp_path / "a.parquet", engine="spark", master=master, **OPTIONS) as engine:
+        n = engine.write_distributed(REQUEST, str(tmp_path / "once"))
+        monkeypatch.setattr(DataFrameWriter, "parquet", twice)
+        with pytest.raises(SourceError, match="Another run wrote the same table"):
+            engine.write_distributed(REQUEST, str(tmp_path / "twice"))
+    assert pq.read_table(tmp_path / "twice").num_rows == 2 * n
+
+
 def test_a_category_called_like_the_total_is_refused(tmp_path, master):
     pq.write_table(pa.table({"id": [1, 2], "x": ["a", "Total"]}), tmp_path / "a.parquet")
     options = {"id": "id", "secret": OPTIONS["secret"], "ptable": OPTIONS["ptable"]}

@@ -158,7 +158,8 @@ def test_a_run_that_fails_names_what_it_left_and_the_next_one_finds_it(
         pytest.raises(ConfigError, match="'old' has no cells"),
     ):
         release(good, "out")
-    assert f"{STORE}/out/places, {STORE}/out/old" in caplog.text
+    left = f"{STORE}/out/places, {STORE}/out/old, unless another run writes there"
+    assert left in caplog.text
     assert not (folder / "out").exists()
     for force in (False, True):
         with pytest.raises(ReleaseError, match=f"files in '{STORE}/out'"):
@@ -267,12 +268,30 @@ def test_places_of_clusters_are_taken_as_they_are(folder, place):
     assert job(folder, place=place).output.place == place
 
 
-@pytest.mark.parametrize("place", ["s3://bucket/people", "s3a://bucket/people/tables"])
-def test_a_place_among_the_records_is_refused(folder, place):
+@pytest.mark.parametrize(
+    ("place", "data"),
+    [
+        ("s3://bucket/people", "s3://bucket/people"),
+        ("s3a://bucket/people/tables", "s3://bucket/people"),
+        ("s3://bucket/tables", "s3://bucket/*/*/*/*.parquet"),
+        ("s3://bucket/tables", "s3a://bucket/tables/*/places"),
+    ],
+)
+def test_a_place_among_the_records_is_refused(folder, place, data):
     text = JOB.format(engine=LOCAL, place=f'place = "{place}"')
-    (folder / "job.toml").write_text(text.replace("people.parquet", "s3://bucket/people"))
+    (folder / "job.toml").write_text(text.replace("people.parquet", data))
     with pytest.raises(ReleaseError, match="would be read as data"):
         release(read_job(folder / "job.toml"), "out")
+
+
+@pytest.mark.parametrize("name", ["a*", "a?", "[a]", "{a,b}", "a:b", "a\\b"])
+def test_a_name_that_spark_would_read_otherwise_is_refused_before_any_record(
+    folder, store, monkeypatch, name
+):
+    monkeypatch.setattr(spark, "open_spark", None)
+    with pytest.raises(ReleaseError, match="signs that stand for others"):
+        release(job(folder), name)
+    assert not (folder / name).exists()
 
 
 def test_a_public_manifest_with_the_secret_is_not_published(folder, store):
@@ -308,7 +327,9 @@ def test_the_cluster_writes_what_one_machine_releases_and_no_cell_comes_back(
     for name in ("places", "old"):
         own = pq.read_table(folder / "own" / "public" / f"{name}.parquet")
         assert rows(pq.read_table(folder / "store" / "out" / name)) == rows(own)
-    listed = manifest(folder / "out", "internal")["written"]
+    told = manifest(folder / "out", "internal")
+    assert told["versions"]["pyspark"].startswith("4.")
+    listed = told["written"]
     sizes = {p.name: p.stat().st_size for p in (folder / "store").rglob("*.parquet")}
     files = [file for each in listed.values() for file in each]
     assert {f["file"].rpartition("/")[2]: f["bytes"] for f in files} == sizes
