@@ -5,10 +5,7 @@ import re
 from tables.errors import RequestError, SourceError, TablesError
 from tables.spark.types import RESERVED
 
-_UNREACHED = (
-    "AccessDenied|AccessControlE|Permission denied|Mkdirs failed|ConnectE|"
-    "not a dir|UnknownStore"
-)
+_UNREACHED = "AccessDenied|AccessControlE|Permission denied|Mkdirs failed|ConnectE|not a dir"
 
 
 def explain(error: BaseException, label: str) -> BaseException:
@@ -54,8 +51,9 @@ def _of_places(text: str, label: str) -> TablesError | None:
             "There is something where the table is to be written.",
             hint="write to a folder that is not there yet",
         )
-    if re.search("PATH_NOT_FOUND|UNABLE_TO_INFER_SCHEMA", text):
-        return SourceError(f"No file matches {label!r}.", hint="look at the path's spelling")
+    if re.search("PATH_NOT_FOUND|UNABLE_TO_INFER_SCHEMA|UnknownStoreException", text):
+        hint = "look at the spelling of the path, and of the place of its tables"
+        return SourceError(f"No file matches {label!r}.", hint=hint)
     if "No module named" in text:
         return SourceError(
             "The workers of Spark have no Python with this program.",

@@ -166,10 +166,7 @@ class SparkSource(Source):
             sorted_rows.write.option("compression", "zstd").parquet(_far(place))
             written = self._session.read.parquet(_far(place))
             if len({run for url in written.inputFiles() for run in _WRITER.findall(url)}) > 1:
-                raise SourceError(
-                    "Another run wrote the same table at the same time: it has rows twice.",
-                    hint="remove it, and let one run at a time write there",
-                )
+                raise SourceError("Two runs wrote this table at the same time: remove it.")
             return written.count()
 
         return self._received(sql, parameters, receive, progress=progress)

@@ -158,8 +158,8 @@ def test_a_run_that_fails_names_what_it_left_and_the_next_one_finds_it(
         pytest.raises(ConfigError, match="'old' has no cells"),
     ):
         release(good, "out")
-    left = f"{STORE}/out/places, {STORE}/out/old, unless another run writes there"
-    assert left in caplog.text
+    ours = f"unless another run writes there, remove {STORE}/out/places, {STORE}/out/old"
+    assert ours in caplog.text
     assert not (folder / "out").exists()
     for force in (False, True):
         with pytest.raises(ReleaseError, match=f"files in '{STORE}/out'"):
@@ -178,7 +178,7 @@ def test_a_table_that_stops_in_the_middle_is_named(folder, store, monkeypatch, c
         caplog.clear()
         with pytest.raises(KeyboardInterrupt):
             release(job(folder), "out", dry_run=dry)
-        assert (f"workers left in {STORE}/out/places" in caplog.text) is not dry
+        assert (f"remove {STORE}/out/places" in caplog.text) is not dry
     assert not (folder / "out").exists()
 
 
@@ -191,14 +191,14 @@ def test_a_run_that_cannot_keep_its_folder_names_what_it_left(
     monkeypatch.setattr("ckm.release.files.output_folder.flush_files", fail)
     with pytest.raises(ReleaseError, match="disk is full"):
         release(job(folder), "out")
-    assert f"remove what workers left in {STORE}/out/places" in caplog.text
+    assert f"remove {STORE}/out/places" in caplog.text
 
 
 def test_a_failed_dry_run_left_nothing_and_says_nothing_of_it(folder, store, caplog):
     store[f"{STORE}/out/x"] = pa.table({"a": [1]})
     with pytest.raises(ReleaseError, match="files in"):
         release(job(folder), "out", dry_run=True)
-    assert "may have left" not in caplog.text
+    assert "remove" not in caplog.text
 
 
 @pytest.mark.parametrize(
