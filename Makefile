@@ -75,9 +75,9 @@ lowest: $(LOWEST)/.made ## run a choice of tests on the lowest versions that pyp
 
 # With uv, which fetches each version of a library once for all environments of this machine.
 versions: setup ## run a choice of tests on the wheel with each newer Python that is on this machine
-	$(BIN)/python -m tests.versions
+	$(BIN)/python -m tests.environments.versions
 
-pictures: setup ## draw the pictures of the documentation from the demonstration, where Chromium is installed
+pictures: setup ## draw the pictures of the documentation: the way to a release, and pages of the demonstration where Chromium is installed
 	$(BIN)/python docs/pictures/draw.py
 
 docs: pictures ## build the pages, every command and the Python packages into a searchable site: docs/_build

@@ -20,7 +20,8 @@ from ckm.engine.request import TableRequest
 from ptable import NoiseSpec, solve
 from tables import Request, Secret
 from tables.cells.axes import build_axis
-from tables.cells.cube import _Block, _cells
+from tables.cells.blocks import Block, group
+from tables.cells.cube import _cells
 
 if TYPE_CHECKING:
     from tables.cells.blocks import Cells
@@ -43,16 +44,15 @@ def made_up(n_cells: int, seed: int) -> Cells:
         for name, column in zip(_NAMES, codes, strict=True)
     }
     pairs = [build_axis(request, name, values) for name in _NAMES]
-    from tables.cells.cube import _group
 
-    block = _Block(
+    block = Block(
         tuple(code for _, code in pairs),
         rng.geometric(0.15, finest).astype(np.int64),
         rng.integers(0, 2**64, finest, dtype=np.uint64),
         (),
     )
     axes = tuple(axis for axis, _ in pairs)
-    block = _group(block, tuple(axis.levels[0].size for axis in axes), 2**64)
+    block = group(block, tuple(axis.levels[0].size for axis in axes), 2**64)
     return _cells(axes, block, request, 2**64)
 
 

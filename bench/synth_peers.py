@@ -80,9 +80,13 @@ def table(rows: list[dict[str, Any]]) -> list[list[object]]:
 def main() -> None:
     """Measure what is not on file yet, and show all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--files", choices=FILES, nargs="+", default=FILES)
-    parser.add_argument("--epsilons", type=float, nargs="+", default=(1.0, 0.1, 0.5, 4.0))
-    parser.add_argument("--methods", nargs="+", default=("synth", *PEERS))
+    parser.add_argument("--files", choices=FILES, nargs="+", default=FILES, help="Which data.")
+    parser.add_argument(
+        "--epsilons", type=float, nargs="+", default=(1.0, 0.1, 0.5, 4.0), help="Budgets."
+    )
+    parser.add_argument(
+        "--methods", nargs="+", default=("synth", *PEERS), help="Ours and peers."
+    )
     parser.add_argument("--seeds", type=int, default=3, help="Of ours; peers have one.")
     parser.add_argument("--most", type=int, default=1500, help="CPU seconds of a peer's fit.")
     parser.add_argument("--again", action="store_true", help="Measure ours anew.")

@@ -6,6 +6,7 @@ and a file `dp.py` or a folder `reports` beside the user comes first on the path
 """
 
 import importlib.util
+import traceback
 from pathlib import Path
 
 #: What stands before the names: nothing in a checkout, `ckm_engine.` in a wheel.
@@ -30,6 +31,16 @@ def is_own(module: str) -> bool:
     """Tell whether a module's name is one of the engine's."""
     inner = module.removeprefix(_PREFIX)
     return module.startswith(_PREFIX) and inner.partition(".")[0] in _NAMES
+
+
+def place_of(error: BaseException) -> str:
+    """Return module and line of our innermost frame."""
+    place = "an unknown place"
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__", ""))
+        if is_own(module):
+            place = f"{module}:{line}"
+    return place
 
 
 def require_own_packages() -> None:

@@ -35,12 +35,13 @@ suppress_warnings = ["ref.python"]
 def _name_files_outside(_app, docname, source):
     """Name files of the source that are no page, instead of linking to them."""
     folder = (DOCS / docname).parent
+    where = "dans les sources" if docname.startswith("fr/") else "in the source"
 
     def named(link):
         file = (folder / link[2]).resolve()
         if file.is_relative_to(DOCS):
             return link[0]
-        return f"{link[1]} (`{file.relative_to(DOCS.parent)}` in the source)"
+        return f"{link[1]} (`{file.relative_to(DOCS.parent)}` {where})"
 
     source[0] = re.sub(r"\[([^\]]+)\]\(((?:\.\./)+[^)#]+)(?:#[^)]*)?\)", named, source[0])
 

@@ -7,13 +7,11 @@ from numpy.typing import NDArray
 
 from tables import Cells
 from tables.cells.axes import Axis
+from tables.cells.places import CellPlaces, level_of, tree_of
 
 Codes = NDArray[np.int64]
 
 _NONE = np.int32(-1)
-_DENSE = 16  # places per cell up to which a list of all combinations is faster than sorting
-_SOME = 1 << 22
-_MAX_CODES = 2**62
 
 
 class Margins:
@@ -43,7 +41,7 @@ def margins_of(cells: Cells) -> Margins:
     wanted = np.zeros(len(cells.level_sets), np.int64)
     for number, (axis, ranks) in enumerate(zip(cells.axes, cells.ranks, strict=True)):
         depth = len(axis.levels)
-        code = code * depth + _level_of(axis)[ranks]
+        code = code * depth + level_of(axis)[ranks]
         wanted = wanted * depth + np.array([levels[number] for levels in cells.level_sets])
     order = np.argsort(wanted)
     place = order[np.searchsorted(wanted[order], code)] if len(wanted) else code
@@ -56,15 +54,6 @@ def margins_of(cells: Cells) -> Margins:
         for levels in cells.level_sets
     )
     return Margins(place.astype(np.int32), names)
-
-
-def _level_of(axis: Axis) -> NDArray[np.int32]:
-    """Give the level that publishes each category of an axis, by rank; 0 is the finest."""
-    found = np.zeros(axis.size, np.int32)
-    for place in reversed(range(len(axis.levels))):
-        level = axis.levels[place]
-        found[level.ranks[level.is_shown]] = place
-    return found
 
 
 def _level_name(axis: Axis, level: int) -> str:
@@ -114,49 +103,6 @@ def parents(cells: Cells) -> Iterator[tuple[str, Codes]]:
 
     Where the next coarser level is not shown, the total is the nearest one that is.
     """
-    find = _Finder(cells)
-    for number, (axis, ranks) in enumerate(zip(cells.axes, cells.ranks, strict=True)):
-        found = np.full(len(cells), -1, np.int64)
-        own = _level_of(axis)[ranks]
-        for level in range(1, len(axis.levels)):
-            todo = np.flatnonzero((found < 0) & (own < level))
-            above = _ancestors(axis, level)[ranks[todo]]
-            differs = above != ranks[todo]
-            todo, above = todo[differs], above[differs]
-            found[todo] = find(number, todo, above)
-        yield axis.columns[-1], found
-
-
-class _Finder:
-    """Finds the cell that has another category along one axis."""
-
-    def __init__(self, cells: Cells) -> None:
-        sizes = [axis.size for axis in cells.axes]
-        total = float(np.prod(sizes, dtype=float)) if sizes else 1.0
-        self.ranks = cells.ranks
-        if total < _MAX_CODES:
-            steps = [
-                int(np.prod(sizes[place + 1 :], dtype=np.int64)) for place in range(len(sizes))
-            ]
-        else:  # odd multipliers without a pattern: sums modulo 2**64 differ, chance apart
-            rng = np.random.default_rng(1)
-            steps = [int(n) | 1 for n in rng.integers(0, 2**63, len(sizes))]
-        self.steps = np.array(steps, np.uint64)
-        self.code = np.zeros(len(cells), np.uint64)
-        for step, ranks in zip(self.steps, cells.ranks, strict=True):
-            self.code += ranks.astype(np.uint64) * step
-        self.places: NDArray[np.int32] | None = None
-        if total <= max(_SOME, _DENSE * len(cells)):
-            self.places = np.full(int(total), _NONE)
-            self.places[self.code.astype(np.int64)] = np.arange(len(cells), dtype=np.int32)
-        else:
-            self.order = np.argsort(self.code)
-            self.sorted = self.code[self.order]
-
-    def __call__(self, axis: int, cells: Codes, ranks: NDArray[np.int32]) -> NDArray[np.int64]:
-        here = self.ranks[axis][cells].astype(np.uint64)
-        code = self.code[cells] + (ranks.astype(np.uint64) - here) * self.steps[axis]
-        if self.places is not None:
-            return np.asarray(self.places[code.astype(np.int64)], np.int64)
-        place = np.minimum(np.searchsorted(self.sorted, code), len(self.sorted) - 1)
-        return np.where(self.sorted[place] == code, self.order[place], -1)
+    places = CellPlaces([tree_of(axis) for axis in cells.axes], cells.ranks)
+    for number, axis in enumerate(cells.axes):
+        yield axis.columns[-1], places.nearest(number)

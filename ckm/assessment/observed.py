@@ -97,22 +97,8 @@ class ObservedTable:
     utility: tuple[MeasureFact, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repeats:
-    """Cells that have the key and the count of another, and those published differently.
-
-    Parameters
-    ----------
-    repeats, differing
-        How many.
-    """
-
-    repeats: int
-    differing: int
-
-
-def repeats(cells: ObservedCells) -> Repeats:
-    """Compare the noise of cells with the same key and the same count."""
+def repeats(cells: ObservedCells) -> tuple[int, int]:
+    """Count cells that have key and count of another, and those published differently."""
     order = np.argsort(cells.key, kind="stable")
     key = cells.key[order]
     shared = np.zeros(len(key), bool)
@@ -125,7 +111,7 @@ def repeats(cells: ObservedCells) -> Repeats:
     first = np.flatnonzero(np.concatenate([np.ones(min(1, len(key)), bool), ~again]))
     group = np.cumsum(np.concatenate([np.zeros(min(1, len(key)), bool), ~again]))
     differing = int((noise != noise[first][group]).sum()) if len(key) else 0
-    return Repeats(repeats=int(again.sum()), differing=differing)
+    return int(again.sum()), differing
 
 
 def independent(tables: Sequence[ObservedCells], *, is_mixed: bool) -> ObservedCells:

@@ -179,7 +179,7 @@ def exposure_facts(
         growth=growth,
         advice=tuple(one.chosen for one in steps),
         noise=tuple(noise),
-        release=() if release is None else tuple(one.name for one in release.tables),
+        release=() if release is None else tuple(release.tables),
         left_out=tuple(
             release.left_out
             if release is not None

@@ -36,22 +36,6 @@ _NO_RULES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseTable:
-    """A table of a release, or an earlier one of its ledger.
-
-    Parameters
-    ----------
-    name
-        What it is called.
-    request
-        What an engine is asked for.
-    """
-
-    name: str
-    request: TableRequest
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseTables:
     """The tables of a release that are looked at, and those that are not.
 
@@ -60,13 +44,13 @@ class ReleaseTables:
     service
         The service that has these tables and no others.
     tables
-        Those that are.
+        What each that is looked at is called → what an engine is asked for.
     left_out
         Name of a table → why it is not.
     """
 
     service: Service
-    tables: tuple[ReleaseTable, ...]
+    tables: Mapping[str, TableRequest]
     left_out: Mapping[str, str]
 
 
@@ -106,7 +90,7 @@ def open_release(
     with open_answerer(release.service, is_kept=False, is_checked=False) as answerer:
         answers = answerer()
         release = _without_nobody(release, answers)
-        queries = {table.name: _query(table.request, job, answers) for table in release.tables}
+        queries = {name: _query(one, job, answers) for name, one in release.tables.items()}
         refused = [name for name, one in queries.items() if answers.permitted(one) is None]
         if refused:
             raise ConfigError(
@@ -123,30 +107,29 @@ def open_release(
 
 def _release(path: Path, job: Job) -> ReleaseTables:
     """List the tables of counts of a job, and the earlier ones that can be built again."""
-    found, left_out = [], {}
+    found: dict[str, TableRequest] = {}
+    left_out = {}
     for table in job.table:
         if "count" in table.measures:
-            request = TableRequest(
+            found[table.name] = TableRequest(
                 dimensions=table.dimensions, margins=table.margins, where=table.where
             )
-            found.append(ReleaseTable(name=table.name, request=request))
         else:
             left_out[table.name] = "it publishes no counts"
-    known = {one.request for one in found}
+    known = {*found.values()}
     for name, earlier in _earlier(path, job):
         if earlier is None:
             left_out[name] = "the job cannot build it, or a caller chose its categories"
-        elif earlier.request not in known:
-            known.add(earlier.request)
-            found.append(earlier)
+        elif earlier not in known:
+            known.add(earlier)
+            found[name] = earlier
     if not found:
         raise ConfigError("No table of the job publishes counts: there is nothing to audit.")
-    return ReleaseTables(
-        service=_service(path, job, found), tables=tuple(found), left_out=left_out
-    )
+    service = _service(path, job, found.values())
+    return ReleaseTables(service=service, tables=found, left_out=left_out)
 
 
-def _earlier(path: Path, job: Job) -> Iterator[tuple[str, ReleaseTable | None]]:
+def _earlier(path: Path, job: Job) -> Iterator[tuple[str, TableRequest | None]]:
     """Give the name of each earlier table, and the table if it can be built again."""
     ledger = job.ledger
     if ledger is None or not has_ledger(ledger.target):
@@ -159,12 +142,11 @@ def _earlier(path: Path, job: Job) -> Iterator[tuple[str, ReleaseTable | None]]:
                 try:
                     request = _request_of(one.definition)
                     engine.validate({name: request})
-                    table = ReleaseTable(name=name, request=request)
-                    _service(path, job, [table])
+                    _service(path, job, [request])
                 except (ExplainedError, RecursionError, ValueError):
                     yield name, None
                 else:
-                    yield name, table
+                    yield name, request
 
 
 def _request_of(definition: Definition) -> TableRequest:
@@ -182,13 +164,11 @@ def _request_of(definition: Definition) -> TableRequest:
     )
 
 
-def _service(path: Path, job: Job, tables: Sequence[ReleaseTable]) -> Service:
+def _service(path: Path, job: Job, tables: Collection[TableRequest]) -> Service:
     """Describe the tables as those of a service without rules on counts."""
     reading, document = open_settings(path, kind="job")
-    filters = dict.fromkeys(t.request.where for t in tables if t.request.where)
-    names = dict.fromkeys(
-        _variable(name, job) for table in tables for name in table.request.dimensions
-    )
+    filters = dict.fromkeys(table.where for table in tables if table.where)
+    names = dict.fromkeys(_variable(name, job) for table in tables for name in table.dimensions)
     return build(
         Service,
         {
@@ -236,11 +216,11 @@ def _without_nobody(release: ReleaseTables, answers: Answerer) -> ReleaseTables:
         one.where for name, one in release.service.populations.items() if not inside[name].any()
     }
     left_out = {
-        t.name: "no record passes its filter"
-        for t in release.tables
-        if t.request.where in empty
+        name: "no record passes its filter"
+        for name, table in release.tables.items()
+        if table.where in empty
     }
-    kept = tuple(table for table in release.tables if table.name not in left_out)
+    kept = {name: one for name, one in release.tables.items() if name not in left_out}
     return replace(release, tables=kept, left_out={**release.left_out, **left_out})
 
 

@@ -27,14 +27,6 @@ _BINS = (
     ("+1 to +4", 1, 4),
     ("+5 or more", 5, 10**9),
 )
-#: What the rules of a comparison ask for, in turn.
-_RULES = {
-    "": "no rule",
-    "-posterior": "no published count tells a sensitive one with more than {limit:g}",
-    "-certain": "one person more makes no count certain to be sensitive",
-    "-same-answer": "the same question has the same answer",
-    "-threshold": "no count below the threshold is published",
-}
 
 
 @click.command(cls=Command)
@@ -176,31 +168,12 @@ def _signed(number: int) -> str:
 
 
 def _show_comparison(terminal: Terminal, made: Demo) -> None:
-    """Show how the rules of an office lead to a design, in the numbers of the demonstration."""
-    from rich.table import Column
-
+    """Tell what a rule of the office costs, and where all designs stand compared."""
     facts = made.comparison.facts()
-    found = facts.conclusion
-    rows = []
-    for name, words in _RULES.items():
-        numbers = found.get(f"least-loss{name}") or found.get(f"none-left{name}")
-        if numbers is None:
-            break
-        loss = f"{numbers['loss']:.0f}" if numbers.get("loss") is not None else ""
-        rows.append((words.format(**numbers), str(numbers.get("design", "none left")), loss))
     n_designs = len(facts.scenarios.designs)
     cells = made.comparison.count_histogram.distinct
     _heading(terminal, f"{n_designs} ways to protect {cells:,} cells, compared")
-    terminal.table(
-        ("with this rule too", Column("least loss of use", no_wrap=True), "loss"),
-        rows,
-        left=("with this rule too",),
-        is_plain=True,
-        padding=(0, 2, 0, 0),
-        pad_edge=False,
-        show_edge=True,
-    )
-    price = found.get("price-of-forbidding")
+    price = facts.conclusion.get("price-of-forbidding")
     if price is not None and "cost_pct" in price:
         terminal.out.print(
             f"Never to publish a count of 1 to {max(facts.sensitive)} costs "

@@ -11,17 +11,18 @@ import click
 from ckm.cli.terminal.click_group import PATH, Command, Group, common_options, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output, printable
+from ckm.cli.terminal.output_options import output_options
 from ckm.errors import CheckFailedError, ConfigError
 from footing.files import new_file, write_whole
 
 _KINDS = {
-    "job": "ckm.config.read:job_schema",
-    "service": "ckm.config.service.service:service_schema",
+    "job": "ckm.config.job.job:Job",
+    "service": "ckm.config.service.service:Service",
     "designs": "ckm.config.comparison.comparanda:designs_schema",
-    "swap": "ckm.config.swap:swap_schema",
-    "training": "ckm.config.training:training_schema",
-    "synth": "ckm.config.sweeps:sweep_schema",
-    "dp": "ckm.config.dp_plan:dp_plan_schema",
+    "swap": "ckm.config.swap:SwapJob",
+    "training": "ckm.config.training:TrainingJob",
+    "synth": "ckm.config.sweeps:SweepPlan",
+    "dp": "ckm.config.dp_plan:DPPlanFile",
 }
 
 
@@ -32,7 +33,7 @@ def job() -> None:
 
 @job.command()
 @click.argument("data")
-@click.option("-o", "--output", type=PATH, default="job.toml", help="The job file to write.")
+@output_options("The job file to write.", ".toml", default="job.toml")  # never the data
 @click.option("--table", help="The table of a DuckDB file.")
 @click.option(
     "--schema",
@@ -40,7 +41,6 @@ def job() -> None:
     is_flag=True,
     help="Also write job.schema.json beside the job, for editors, and the line that names it.",
 )
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
 def init(
     terminal: Terminal,
@@ -50,7 +50,6 @@ def init(
     output: Path,
     table: str | None,
     has_schema: bool,
-    force: bool,
 ) -> None:
     """Draft a job from data: identifier, hierarchies, categories, tables, each with its reason.
 
@@ -68,14 +67,13 @@ def init(
     """
     from ckm.config.draft import draft_job
 
-    check_output(output, force=force, endings=(".toml",))  # never the data
     draft = draft_job(data, output=output.absolute(), table=table, say=terminal.say)
     if has_schema:
         text = _schema_text("job")
         write_whole(output.with_name("job.schema.json"), text, is_private=False)
     head = "#:schema ./job.schema.json\n" if has_schema else ""
     # Its owner alone may read it: it tells of the data.
-    write_whole(output, head + draft.text, error=ConfigError, overwrite=force)
+    write_whole(output, head + draft.text, error=ConfigError)
     for name, columns in draft.hierarchies.items():
         terminal.step("hierarchy found", f"{name}: {' > '.join(map(printable, columns))}")
     terminal.step("tables drafted", f"tables: {', '.join(draft.tables)}")
@@ -245,17 +243,19 @@ def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _schema_text(kind: str) -> str:
+    from ckm.config.section import schema_of
+
     module, _, name = _KINDS[kind].partition(":")
-    schema = getattr(import_module(module), name)()
+    kind_of_file = getattr(import_module(module), name)
+    schema = kind_of_file() if kind == "designs" else schema_of(kind_of_file)
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 @click.command(cls=Command)
 @click.argument("kind", type=click.Choice(list(_KINDS)))
-@click.option("-o", "--output", type=PATH, help="The file to write, instead of printing it.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@output_options("The file to write, instead of printing it.")
 @common_options
-def schema(*, kind: str, output: Path | None, force: bool) -> None:
+def schema(*, kind: str, output: Path | None) -> None:
     """Print the JSON Schema of a kind of settings file: keys, types, ranges, meanings.
 
     Editors that read TOML with a schema complete keys, show what they mean and mark what is
@@ -277,10 +277,9 @@ def schema(*, kind: str, output: Path | None, force: bool) -> None:
     The line is read by taplo and by the extension Even Better TOML of VS Code. A schema knows
     one file alone: ckm check also knows your data.
     """
-    check_output(output, force=force)
     if output is None:
         click.echo(_schema_text(kind), nl=False)
         return
     text = _schema_text(kind)
-    write_whole(output, text, error=ConfigError, overwrite=force, is_private=False)
+    write_whole(output, text, error=ConfigError, is_private=False)
     click.echo(str(output))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import PATH, Group, common_options, options, with_terminal
+from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 from ckm.cli.terminal.secret import as_part_of_the_command, secret_of
@@ -116,10 +116,9 @@ def draw(terminal: Terminal, /, **options: Any) -> None:
 @click.option("--key-range", type=click.IntRange(min=2), help="Keys run from 0 to this less 1.")
 @click.option("--id", "identifier", help="Column of stable identifiers.")
 @_secret_option
-@common_options
-@click.pass_context
+@with_terminal
 def check(
-    ctx: click.Context,
+    terminal: Terminal,
     *,
     data: str,
     table: str | None,
@@ -139,9 +138,8 @@ def check(
     """
     from tables import HashedKeys, StoredKeys, check_keys, open_source
 
-    terminal = ctx.ensure_object(Terminal)
     if (record_key is None) == (identifier is None):
-        raise click.UsageError("Give one of --record-key and --id.", ctx)
+        raise click.UsageError("Give one of --record-key and --id.")
     chosen: HashedKeys | StoredKeys
     if record_key is not None:
         chosen = StoredKeys(column=record_key, key_range=key_range)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
+from ckm.cli.terminal.click_group import PATH, Group, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
-from ckm.cli.terminal.output import check_output
+from ckm.cli.terminal.output_options import output_options
 from footing.files import csv_text, write_whole
 
 if TYPE_CHECKING:
@@ -41,12 +41,6 @@ def ledger() -> None:
     """
 
 
-_output_options = options(
-    click.option("-o", "--output", type=PATH, help="A .csv file."),
-    click.option("--force", is_flag=True, help="Replace the output if it exists."),
-)
-
-
 @ledger.command(name="list")
 @click.argument("target", metavar="LEDGER")
 @click.option("--history", help="Only the tables of this history.")
@@ -65,14 +59,14 @@ def list_entries(terminal: Terminal, *, target: str, history: str | None) -> Non
 @ledger.command()
 @click.argument("target", metavar="LEDGER")
 @click.option("--history", help="Only the tables of this history.")
-@_output_options
+@output_options("A .csv file.")
 @with_terminal
 def export(
-    terminal: Terminal, *, target: str, history: str | None, output: Path | None, force: bool
+    terminal: Terminal, *, target: str, history: str | None, output: Path | None
 ) -> None:
     """Write the recorded tables as CSV; needs no secret."""
     rows = (_entry_row(entry) for entry in _entries(target, history))
-    _write(terminal, _ENTRY, rows, output, force=force)
+    _write(terminal, _ENTRY, rows, output)
 
 
 @ledger.command()
@@ -91,7 +85,7 @@ def export(
     "there that was recorded up to then?",
 )
 @click.option("--strict", is_flag=True, help="End with exit code 1 when there is one.")
-@_output_options
+@output_options("A .csv file.")
 @with_terminal
 def audit(
     terminal: Terminal,
@@ -104,7 +98,6 @@ def audit(
     head: str | None,
     strict: bool,
     output: Path | None,
-    force: bool,
 ) -> int:
     """List the thin differences of a whole history, after a look whether it is whole.
 
@@ -125,7 +118,7 @@ def audit(
     terminal.step("ledger audited", count if len(found) != 1 else "1 thin difference")
     if output is not None:
         rows = ((*_cell_row(pair.cell), *_cell_row(pair.published)) for pair in found)
-        _write(terminal, _PAIR, rows, output, force=force)
+        _write(terminal, _PAIR, rows, output)
     else:
         for pair in found[:_SHOWN]:
             terminal.tell(_visible(str(pair)))
@@ -178,15 +171,12 @@ def _write(
     columns: tuple[str, ...],
     rows: Iterable[tuple[str, ...]],
     output: Path | None,
-    *,
-    force: bool,
 ) -> None:
     text = csv_text((columns, *rows))
     if output is None:
         click.echo(text, nl=False)
         return
-    check_output(output, force=force)
-    write_whole(output, text, overwrite=force)
+    write_whole(output, text)
     terminal.step("list written", f"written to {output.name}")
 
 

@@ -17,7 +17,6 @@ from ckm.config.section import (
     SettingsFile,
     Some,
     optional,
-    schema_of,
 )
 from dp import DPError, Plan, Question, TablePlan
 from tables import FilterError, parse_filter
@@ -95,7 +94,7 @@ class PlanOutput(Section):
     title: str = optional("The heading of the page.", default="")
 
 
-class DPPlanFile(SettingsFile):
+class DPPlanFile(SettingsFile, title="A plan of tables with noise, for ckm"):
     """One plan. `read_dp_plan` reads it."""
 
     data: Records
@@ -134,8 +133,3 @@ def read_dp_plan(path: Path | str) -> DPPlanFile:
     """Read and check a plan; relative paths start at its folder. The data are not opened."""
     reading, document = open_settings(path, kind="plan")
     return build(DPPlanFile, document, reading)
-
-
-def dp_plan_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a plan, for editors."""
-    return schema_of(DPPlanFile, title="A plan of tables with noise, for ckm")

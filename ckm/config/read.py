@@ -14,7 +14,7 @@ from ckm.config.job.job import Job
 from ckm.config.job.noise import PTableSection, noise_spec
 from ckm.config.problems import Problem, did_you_mean, problem_from_pydantic
 from ckm.config.reading import Reading
-from ckm.config.section import ReadAs, Section, keys_of, schema_of
+from ckm.config.section import ReadAs, Section, keys_of
 from ckm.errors import ConfigError
 from ptable import NoiseSpec
 
@@ -128,17 +128,6 @@ def read_noise_spec(path: Path | str) -> NoiseSpec:
         reading.add("", "The section [ptable] is missing.")
         raise reading.error()
     return build(_Specification, {"ptable": section}, reading, sections=known).ptable
-
-
-def job_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a job file, for editors.
-
-    Examples
-    --------
-    >>> job_schema()["title"]
-    'A release job of ckm'
-    """
-    return schema_of(Job, title="A release job of ckm")
 
 
 def open_settings(path: Path | str, *, kind: str) -> tuple[Reading, dict[str, Any]]:

@@ -222,12 +222,8 @@ class _ForEditors(GenerateJsonSchema):
         return False
 
 
-def schema_of(model: type[BaseModel], *, title: str) -> dict[str, Any]:
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON Schema of a kind of file, for editors."""
     schema = model.model_json_schema(by_alias=True, schema_generator=_ForEditors)
     schema.pop("description", None)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": title,
-    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

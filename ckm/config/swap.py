@@ -2,14 +2,13 @@
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
 from ckm.config.job.data import Records, SecretPath
 from ckm.config.read import build, keys_in, open_settings
 from ckm.config.reading import Reading
-from ckm.config.section import Items, Name, Section, SettingsFile, Some, optional, schema_of
+from ckm.config.section import Items, Name, Section, SettingsFile, Some, optional
 from tables import RequestError
 from tables.swapping.plan import SwapPlan
 
@@ -59,7 +58,7 @@ class SwapSection(Section):
             reading.add_error("[swap]", error, hint)
 
 
-class SwapJob(SettingsFile):
+class SwapJob(SettingsFile, title="A swap of ckm"):
     """One swap: the records, what decides, and who moves. `read_swap` reads one."""
 
     data: Records
@@ -90,8 +89,3 @@ def read_swap(path: Path | str) -> SwapJob:
 def is_swap_file(path: Path) -> bool:
     """Return whether a TOML file describes a swap."""
     return "swap" in keys_in(path)
-
-
-def swap_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a swap file, for editors."""
-    return schema_of(SwapJob, title="A swap of ckm")

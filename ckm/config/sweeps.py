@@ -7,7 +7,7 @@ from pydantic import Field
 
 from ckm.config.read import build, open_settings
 from ckm.config.reading import Reading
-from ckm.config.section import FilePath, Items, Section, SettingsFile, optional, schema_of
+from ckm.config.section import FilePath, Items, Section, SettingsFile, optional
 
 
 class SweepMeasure(Section):
@@ -21,7 +21,7 @@ class SweepMeasure(Section):
     learner: Literal["histogram", "xgboost"] = optional("What predicts.", default="histogram")
 
 
-class SweepPlan(SettingsFile):
+class SweepPlan(SettingsFile, title="A sweep of ckm synth"):
     """What a sweep tries: the records, their schema, and blocks of factors."""
 
     data: FilePath = Field(description="The records.")
@@ -37,11 +37,6 @@ class SweepPlan(SettingsFile):
         if not self.ways:
             hint = 'write [[ways]], and below it method = "tables", epsilon = [1, 8]'
             reading.add("[[ways]]", "must name at least one way to synthesise.", hint)
-
-
-def sweep_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the file of a sweep, for editors."""
-    return schema_of(SweepPlan, title="A sweep of ckm synth")
 
 
 def read_sweep(path: Path | str) -> SweepPlan:

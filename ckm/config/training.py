@@ -18,7 +18,6 @@ from ckm.config.section import (
     SettingsFile,
     Some,
     optional,
-    schema_of,
 )
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class ColumnSection(Section):
         )
 
 
-class TrainingJob(SettingsFile):
+class TrainingJob(SettingsFile, title="A training of ckm dpsgd"):
     """One training: the records, the plan and the network. `read_training` reads one."""
 
     data: TrainingData = TrainingData()
@@ -177,11 +176,6 @@ def read_training(
     if path is not None:
         reading, document = open_settings(path, kind="training")
     return build(TrainingJob, _merged(document, changes or {}), reading)
-
-
-def training_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a training file, for editors."""
-    return schema_of(TrainingJob, title="A training of ckm dpsgd")
 
 
 def _merged(document: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

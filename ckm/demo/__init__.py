@@ -5,11 +5,8 @@ from typing import TYPE_CHECKING
 from footing.lazy import lazy
 
 if TYPE_CHECKING:
-    from ckm.demo.demo import make_demo
     from ckm.demo.register import job_seekers
 
-__all__ = ["job_seekers", "make_demo"]
+__all__ = ["job_seekers"]
 
-__getattr__, __dir__ = lazy(
-    __name__, {"job_seekers": "ckm.demo.register", "make_demo": "ckm.demo.demo"}
-)
+__getattr__, __dir__ = lazy(__name__, {"job_seekers": "ckm.demo.register"})

@@ -10,6 +10,7 @@ import numpy as np
 from ckm.engine.published_table import block_size, grid_size, shows_grid
 from ckm.errors import ConfigError
 from risk.distributions.histogram import Histogram
+from tables.cells.places import level_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -146,10 +147,7 @@ def _blocks(cells: Cells) -> Iterator[tuple[_Columns, Integers, tuple[int, ...]]
     """Give the cells of every combination of levels, and what tells it from others."""
     code = np.zeros(len(cells), np.int64)
     for axis, rank in zip(cells.axes, cells.ranks, strict=True):
-        level_of = np.zeros(axis.size, np.int64)
-        for depth, level in enumerate(axis.levels):
-            level_of[level.ranks[level.is_shown]] = depth
-        code = code * len(axis.levels) + level_of[rank]
+        code = code * len(axis.levels) + level_of(axis)[rank]
     order = np.argsort(code, kind="stable")
     code = code[order]
     sizes = [len(axis.levels) for axis in cells.axes]

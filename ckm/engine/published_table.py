@@ -180,39 +180,6 @@ class PublishedTable:
         parts = {labels: number for labels, number in cells if total_label not in labels}
         return table_plot(tuple(self.dimensions), measure, parts, language=language)
 
-    @classmethod
-    def of_arrow(cls, table: pa.Table, *, dimensions: Sequence[str]) -> PublishedTable:
-        """Take a published table back from Arrow, as its Parquet file holds it.
-
-        Parameters
-        ----------
-        table
-            The table; what is no dimension is a measure.
-        dimensions
-            Names of its dimensions.
-
-        Examples
-        --------
-        >>> import pyarrow as pa
-        >>> found = pa.table({"sex": ["F", "M"], "count": [5, 7]})
-        >>> PublishedTable.of_arrow(found, dimensions=["sex"])
-        PublishedTable(sex, count; 2 cells)
-        """
-        import pyarrow.compute as pc
-
-        coded, measures = {}, {}
-        for name in table.column_names:
-            column = table[name].combine_chunks()
-            if name in dimensions:
-                texts = column.cast("string").dictionary_encode()
-                codes = texts.indices.to_numpy().astype(np.int32)
-                coded[name] = (codes, texts.dictionary.to_pylist())
-            else:
-                mask = column.is_null().to_numpy(zero_copy_only=False)
-                numbers = pc.fill_null(column, 0).to_numpy()
-                measures[name] = np.ma.array(numbers, mask=mask) if mask.any() else numbers
-        return cls(dimensions=coded, measures=measures)
-
     def __repr__(self) -> str:
         return f"PublishedTable({', '.join(self.columns)}; {self.n_rows:,} cells)"
 

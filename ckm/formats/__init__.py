@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from ckm.errors import FormatError
     from ckm.formats.about import TableAbout
     from ckm.formats.files import read_about, read_table, to_bytes, write_table
-    from ckm.formats.registry import FORMATS, Format
+    from ckm.formats.registry import FORMATS
 
 __all__ = [
     "FORMATS",
-    "Format",
     "FormatError",
     "TableAbout",
     "read_about",
@@ -47,7 +46,6 @@ __getattr__, __dir__ = lazy(
     __name__,
     {
         "FORMATS": "ckm.formats.registry",
-        "Format": "ckm.formats.registry",
         "FormatError": "ckm.errors",
         "TableAbout": "ckm.formats.about",
     }

@@ -23,41 +23,11 @@ from ckm.errors import FormatError
 from ckm.formats.about import TableAbout, about_table, to_plain
 from ckm.formats.content import free_name, hidden, labelled, require_doubles, shown
 from ckm.formats.words import say
+from footing.data_files import read_data
 
-XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-_CORE = f"{_PACKAGE}/metadata/core-properties"
-_TYPE = "application/vnd.openxmlformats-"
-_DECIMALS = range(16)
-_FIRST_FORMAT = 164  # smaller numbers are formats of Excel's own; 49 is that of texts
-_XF = '<xf numFmtId="{}" fontId="{}" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"'
-_WRAPPED = ' applyAlignment="1"><alignment horizontal="{}" vertical="top" wrapText="1"/></xf>'
-# Styles of cells by their places; numbers follow, by how many decimals they show.
+_BOOK = read_data("ckm.formats", "xlsx.toml")
+#: Styles of cells by their places in the book; numbers follow, by how many decimals they show.
 TEXT, TITLE, HEAD, NUMBER_HEAD, LONG = range(5)
-_XFS = [
-    *(_XF.format(49, font) + "/>" for font in (0, 2)),
-    *(_XF.format(49, 1) + _WRAPPED.format(side) for side in ("left", "right")),
-    _XF.format(49, 0) + _WRAPPED.format("left"),
-    *(_XF.format(_FIRST_FORMAT + places, 0) + "/>" for places in _DECIMALS),
-]
-_NUMBERS = "".join(
-    f'<numFmt numFmtId="{_FIRST_FORMAT + n}" formatCode="#,##0{"." * (n > 0)}{"0" * n}"/>'
-    for n in _DECIMALS
-)
-_FONT = '<sz val="{}"/><name val="Calibri"/></font>'
-_STYLES = f"""<styleSheet xmlns="{MAIN}">
-<numFmts count="{len(_DECIMALS)}">{_NUMBERS}</numFmts>
-<fonts count="3"><font>{_FONT.format(11)}<font><b/>{_FONT.format(11)}
-<font><b/>{_FONT.format(14)}</fonts>
-<fills count="2"><fill><patternFill patternType="none"/></fill>
-<fill><patternFill patternType="gray125"/></fill></fills>
-<borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>
-<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>
-<cellXfs count="{len(_XFS)}">{"".join(_XFS)}</cellXfs>
-<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles>
-</styleSheet>"""
 
 HEAD_ROW = 3
 MAX_ROWS = (1 << 20) - HEAD_ROW
@@ -75,63 +45,15 @@ _ODD = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 
 def parts(sheets: Sequence[str], *, title: str) -> dict[str, str]:
     """Return all parts but the sheets: name → text."""
-    listed = "".join(
-        f'<sheet name="{name}" sheetId="{n}" r:id="rId{n}"/>'
-        for n, name in enumerate(sheets, start=1)
-    )
-    links = [
-        (f"{_OFFICE}/worksheet", f"worksheets/sheet{n + 1}.xml") for n in range(len(sheets))
-    ]
-    links.append((f"{_OFFICE}/styles", "styles.xml"))
-    roots = [
-        (f"{_OFFICE}/officeDocument", "xl/workbook.xml"),
-        (f"{_PACKAGE}/relationships/metadata/core-properties", "docProps/core.xml"),
-    ]
-    # Title, note and heads stand on each printed page of a table: every other sheet.
-    titles = "".join(
-        f'<definedName name="_xlnm.Print_Titles" localSheetId="{n}">'
-        f"'{sheets[n]}'!$1:${HEAD_ROW}</definedName>"
-        for n in range(0, len(sheets), 2)
-    )
-    texts = {
-        "[Content_Types].xml": _content_types(len(sheets)),
-        "_rels/.rels": _relationships(roots),
-        "docProps/core.xml": f'<cp:coreProperties xmlns:cp="{_CORE}" '
-        'xmlns:dc="http://purl.org/dc/elements/1.1/">'
-        f"<dc:title>{title}</dc:title></cp:coreProperties>",
-        "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{_OFFICE}">'
-        f"<sheets>{listed}</sheets><definedNames>{titles}</definedNames></workbook>",
-        "xl/_rels/workbook.xml.rels": _relationships(links),
-        "xl/styles.xml": _STYLES,
+    filled = {
+        key: "".join(text.format(n=n, name=name) for n, name in enumerate(sheets, start=1))
+        for key, text in _BOOK["sheet"].items()
     }
-    return {name: XML + text for name, text in texts.items()}
-
-
-def _content_types(n_sheets: int) -> str:
-    sheet = f"{_TYPE}officedocument.spreadsheetml."
-    types = {
-        "/xl/workbook.xml": f"{sheet}sheet.main+xml",
-        "/xl/styles.xml": f"{sheet}styles+xml",
-        "/docProps/core.xml": f"{_TYPE}package.core-properties+xml",
-    }
-    for number in range(1, n_sheets + 1):
-        types[f"/xl/worksheets/sheet{number}.xml"] = f"{sheet}worksheet+xml"
-    overrides = "".join(
-        f'<Override PartName="{name}" ContentType="{kind}"/>' for name, kind in types.items()
+    filled["titles"] = "".join(
+        _BOOK["around"]["titles"].format(place=place, name=sheets[place], head=HEAD_ROW)
+        for place in range(0, len(sheets), 2)
     )
-    return (
-        f'<Types xmlns="{_PACKAGE}/content-types">'
-        f'<Default Extension="rels" ContentType="{_TYPE}package.relationships+xml"/>'
-        f'<Default Extension="xml" ContentType="application/xml"/>{overrides}</Types>'
-    )
-
-
-def _relationships(links: Sequence[tuple[str, str]]) -> str:
-    listed = "".join(
-        f'<Relationship Id="rId{n}" Type="{kind}" Target="{target}"/>'
-        for n, (kind, target) in enumerate(links, start=1)
-    )
-    return f'<Relationships xmlns="{_PACKAGE}/relationships">{listed}</Relationships>'
+    return {name: text.format(title=title, **filled) for name, text in _BOOK["parts"].items()}
 
 
 def write_xlsx(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
@@ -170,22 +92,15 @@ def _sheet(
     rows: Iterable[str], widths: Sequence[int], *, below: int = 0, last: str = ""
 ) -> Iterator[str]:
     """Write a sheet: rows below heads that stay in sight, which filter them up to a cell."""
-    pane = f'<pane ySplit="{below}" topLeftCell="A{below + 1}" activePane="bottomLeft"'
-    pane = f'{pane} state="frozen"/>' if below else ""
+    around = _BOOK["around"]
+    pane = around["pane"].format(below=below, first=below + 1) if below else ""
     columns = [
-        f'<col min="{n}" max="{n}" width="{width}" customWidth="1"/>'
-        for n, width in enumerate(widths, start=1)
+        around["column"].format(n=n, width=width) for n, width in enumerate(widths, start=1)
     ]
-    yield (
-        f'{XML}<worksheet xmlns="{MAIN}"><sheetPr><pageSetUpPr fitToPage="1"/></sheetPr>'
-        f'<sheetViews><sheetView workbookViewId="0">{pane}</sheetView></sheetViews>'
-        '<sheetFormatPr defaultRowHeight="15"/>'
-        f"<cols>{''.join(columns)}</cols><sheetData>"
-    )
+    yield around["before"].format(pane=pane, columns="".join(columns))
     yield from rows
-    filters = f'<autoFilter ref="A{below}:{last}"/>' if last else ""
-    setup = '<pageSetup orientation="landscape" fitToWidth="1" fitToHeight="0"/>'
-    yield f"</sheetData>{filters}{setup}</worksheet>"
+    filters = around["filters"].format(below=below, last=last) if last else ""
+    yield around["after"].format(filters=filters)
 
 
 def _table_sheet(table: PublishedTable, about: TableAbout) -> Iterator[str]:

@@ -8,14 +8,12 @@ few records is refused or flagged, whatever words it was asked in.
 from ckm.ledger.definition import Definition
 from ckm.ledger.errors import LedgerError, ThinDifferenceError
 from ckm.ledger.ledger import Ledger, Published, list_published
-from ckm.ledger.record_sets.entry import Entry
 from ckm.ledger.storage.record import CellName, ThinPair
 from ckm.ledger.watch import Watch
 
 __all__ = [
     "CellName",
     "Definition",
-    "Entry",
     "Ledger",
     "LedgerError",
     "Published",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from typing import TYPE_CHECKING, Any
 
 from ckm.engine.derived import changes, shares
-from ckm.engine.published_table import PublishedTable
-from ckm.errors import ReleaseError
+from ckm.errors import FormatError, ReleaseError
+from ckm.formats import read_table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ckm.engine.published_table import PublishedTable
     from ptable import PTable
 
 
@@ -65,17 +65,13 @@ def _released(
     folder: Path, name: str, share_of: str | None = None
 ) -> tuple[PublishedTable, PTable, bool, str]:
     """Read a table, the p-table and what the job says of keys and totals."""
-    from pyarrow import parquet
-
     from ptable import PTable
 
     try:
         job: dict[str, Any] = tomllib.loads((folder / "internal" / "job.toml").read_text())
-        public = json.loads((folder / "public" / "manifest.json").read_text())
         ptable = PTable.read(folder / "internal" / "pt.parquet")
-        arrow = parquet.read_table(folder / "public" / f"{name}.parquet")
-        (columns,) = (t["columns"] for t in public["tables"] if t["name"] == name)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        table = read_table(folder / "public" / f"{name}.parquet")
+    except (OSError, ValueError, FormatError) as error:
         raise ReleaseError(
             f"The folder {folder.name!r} holds no release of {name!r} in Parquet, with its "
             "p-table inside.",
@@ -87,11 +83,9 @@ def _released(
             "The counts were made additive after the noise: their intervals are not known.",
             hint="compare releases without additive",
         )
-    dimensions = [column["name"] for column in columns if column["type"] == "text"]
     levels = job.get("hierarchies", {}).get(share_of)
-    if share_of not in dimensions and isinstance(levels, list):
+    if share_of not in table.dimensions and isinstance(levels, list):
         text = f"The hierarchy {share_of!r} is of several columns: {', '.join(levels)}."
         raise ReleaseError(text, hint=f"--share-of {levels[0]}")
-    table = PublishedTable.of_arrow(arrow, dimensions=dimensions)
     is_mixed = job.get("keys", {}).get("mix", True)
     return table, ptable, is_mixed, output.get("total_label", "Total")

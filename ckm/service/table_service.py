@@ -7,6 +7,7 @@ import logging
 from functools import partial
 from pathlib import Path
 
+from ckm.config.service.rules import RuleSettings
 from ckm.config.service.service import Service
 from ckm.errors import FormatError
 from ckm.ledger.storage.store import open_store
@@ -25,7 +26,7 @@ from ckm.service.answering.render import Rendered, render
 from ckm.service.answering.variables import Variable
 from ckm.service.jobs import Job, Jobs
 from ckm.service.metrics import Metrics
-from ckm.service.rules import Finding, RuleSettings
+from ckm.service.rules.shape import Finding
 from tables import Deadline
 
 logger = logging.getLogger(__name__)

@@ -1,10 +1,9 @@
 """Cell suppression: true numbers are published, or nothing."""
 
-from ckm.suppression.audit import Audit, audit, check_changes
+from ckm.suppression.audit import Audit, audit
 from ckm.suppression.grid import Grid
 from ckm.suppression.primary import (
     Amounts,
-    Contributions,
     Dominance,
     Frequency,
     Percent,
@@ -14,15 +13,13 @@ from ckm.suppression.primary import (
 from ckm.suppression.publish import publish_true_numbers
 from ckm.suppression.relations import Relations, additive_relations
 from ckm.suppression.secondary.cover import Change
-from ckm.suppression.secondary.problem import Demands, Problem
+from ckm.suppression.secondary.problem import Problem
 from ckm.suppression.secondary.search import Suppression, suppress
 
 __all__ = [
     "Amounts",
     "Audit",
     "Change",
-    "Contributions",
-    "Demands",
     "Dominance",
     "Frequency",
     "Grid",
@@ -33,7 +30,6 @@ __all__ = [
     "Suppression",
     "additive_relations",
     "audit",
-    "check_changes",
     "primary_cells",
     "publish_true_numbers",
     "suppress",

@@ -10,6 +10,7 @@ import numpy as np
 from ckm.errors import ConfigError
 from footing.arrays import Integers
 from tables import Cells
+from tables.cells.places import CellPlaces, tree_of
 
 _MAX_PLACES = 2**62
 
@@ -39,8 +40,7 @@ class Grid:
 
     parents: tuple[Integers, ...]
     ranks: tuple[Integers, ...]
-    _order: Integers = field(init=False)
-    _sorted: Integers = field(init=False)
+    _cells: CellPlaces = field(init=False)
 
     def __post_init__(self) -> None:
         parents = tuple(np.array(tree, np.int64) for tree in self.parents)
@@ -48,12 +48,9 @@ class Grid:
         self._require(parents, ranks)
         object.__setattr__(self, "parents", parents)
         object.__setattr__(self, "ranks", ranks)
-        places = self.places(ranks)
-        order = np.argsort(places, kind="stable")
-        if (np.diff(places[order]) == 0).any():
+        if (np.diff(np.sort(self.places(ranks), kind="stable")) == 0).any():
             raise ConfigError("A table has the same cell twice.")
-        object.__setattr__(self, "_order", order)
-        object.__setattr__(self, "_sorted", places[order])
+        object.__setattr__(self, "_cells", CellPlaces(parents, ranks))
 
     @staticmethod
     def _require(parents: tuple[Integers, ...], ranks: tuple[Integers, ...]) -> None:
@@ -116,20 +113,10 @@ class Grid:
         >>> Grid.of(cells).parents[0].tolist()
         [-1, 0, 0]
         """
-        trees = []
-        for axis in cells.axes:
-            tree = np.full(axis.size, -1, np.int64)
-            for level, above in zip(axis.levels, axis.levels[1:], strict=False):
-                if level.up is not None:
-                    up = above.ranks[level.up]
-                    other = up != level.ranks  # a leaf of a ragged tree stands on two levels
-                    tree[level.ranks[other]] = up[other]
-            trees.append(tree)
+        trees = tuple(tree_of(axis) for axis in cells.axes)
         if not trees:  # a table without dimensions is its total
             return cls(parents=(np.array([-1]),), ranks=(np.zeros(len(cells), np.int64),))
-        return cls(
-            parents=tuple(trees), ranks=tuple(rank.astype(np.int64) for rank in cells.ranks)
-        )
+        return cls(parents=trees, ranks=tuple(rank.astype(np.int64) for rank in cells.ranks))
 
     def __len__(self) -> int:
         return len(self.ranks[0])
@@ -196,10 +183,7 @@ class Grid:
         >>> Grid.full([[-1, 0]]).at(np.array([1, 7]))
         array([ 1, -1])
         """
-        if not len(self):
-            return np.full(places.shape, -1)
-        near = np.minimum(np.searchsorted(self._sorted, places), len(self) - 1)
-        return np.where(self._sorted[near] == places, self._order[near], -1)
+        return self._cells.at(places.astype(np.uint64))
 
     def above(self, axis: int) -> Integers:
         """Find for every cell the next cell above it along an axis; -1 where there is none.
@@ -214,13 +198,4 @@ class Grid:
         >>> Grid.full([[-1, 0, 0]]).above(0)
         array([-1,  0,  0])
         """
-        tree, rank, stride = self.parents[axis], self.ranks[axis], int(self.strides[axis])
-        own = self.places(self.ranks)
-        found = np.full(len(self), -1)
-        open_, up = np.arange(len(self)), tree[rank]
-        while open_.size:
-            open_, up = open_[up >= 0], up[up >= 0]
-            hit = self.at(own[open_] + (up - rank[open_]) * stride)
-            found[open_] = hit
-            open_, up = open_[hit < 0], tree[up[hit < 0]]
-        return found
+        return self._cells.nearest(axis)

@@ -349,7 +349,7 @@ class Percent:
     def __post_init__(self) -> None:
         if not 0 < self.p <= self.q <= 100:
             raise ConfigError(
-                f"The p % rule needs 0 < p <= q <= 100, not p = {self.p:g}, q = {self.q:g}."
+                f"The p-percent rule needs 0 < p <= q <= 100, not {self.p:g} and {self.q:g}."
             )
 
     def on_amounts(self, amounts: Amounts) -> Primary:

@@ -1,7 +1,7 @@
 """Draw the pictures of the documentation from the demonstration: `make pictures`.
 
-The page of a service and the report of a release, in both languages, as Chromium shows them
-today. Without Chromium the pictures in the repository stay as they are.
+The way to a release, and, as Chromium shows them today, the page of a service and the report of
+a release, in both languages. Without Chromium these stay as they are.
 """
 
 import os
@@ -14,6 +14,8 @@ import tempfile
 import time
 import urllib.request
 from pathlib import Path
+
+import flow
 
 HERE = Path(__file__).resolve().parent
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -57,8 +59,9 @@ def draw_service(folder: str) -> None:
 
 def main() -> None:
     """Draw all pictures."""
+    flow.draw_flow()
     if BROWSER is None:
-        print("no Chromium here: the pictures of the documentation stay as they are")
+        print("no Chromium here: the pictures of pages stay as they are")
         return
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

@@ -7,6 +7,7 @@ between two integers would differ with it. Fifty decimal digits leave no such ed
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from operator import mul
 
 from ptable.solver.row import RowProblem
 
@@ -50,10 +51,10 @@ def decimal_law(
         weights: list[Decimal] = []
         for _ in range(_MAX_STEPS):
             weights = _weights(sizes, moments, prices)
-            total = sum(map(_times, sizes, weights), Decimal(0))
+            total = sum(map(mul, sizes, weights), Decimal(0))
             weights = [mass * weight / total for weight in weights]
             gaps = [
-                sum(map(_times, moments[place], weights), Decimal(0)) - goal[place]
+                sum(map(mul, moments[place], weights), Decimal(0)) - goal[place]
                 for place in places
             ]
             if max(map(abs, gaps), default=Decimal(0)) < _SMALL_GAP:
@@ -118,12 +119,12 @@ def _step(
     gaps: Sequence[Decimal],
 ) -> list[Decimal]:
     """Solve Newton's equations of the moments, centred, in decimal numbers."""
-    masses = list(map(_times, sizes, weights))
+    masses = list(map(mul, sizes, weights))
     total = sum(masses, Decimal(0))
     centred = []
     for moment in moments:
         values = [Decimal(x) / size for x, size in zip(moment, sizes, strict=True)]
-        mean = sum(map(_product, masses, values), Decimal(0)) / total
+        mean = sum(map(mul, masses, values), Decimal(0)) / total
         centred.append([value - mean for value in values])
     work = [
         [
@@ -141,14 +142,6 @@ def _step(
                 factor = other[place]
                 other[:] = [x - factor * y for x, y in zip(other, row, strict=True)]
     return [row[-1] for row in work]
-
-
-def _times(whole: int, number: Decimal) -> Decimal:
-    return whole * number
-
-
-def _product(left: Decimal, right: Decimal) -> Decimal:
-    return left * right
 
 
 def _decimal(fraction: Fraction) -> Decimal:

@@ -119,7 +119,7 @@ class SynthesisFacts:
     columns
         Their names.
     learner
-        What was trained.
+        What was trained; empty where nothing was.
     figures
         Name of a set → its figures.
     findings

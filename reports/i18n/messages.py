@@ -40,8 +40,9 @@ _PLACE = re.compile(
 #: Where a message may consist of two, and what may stand before one.
 _CUT = re.compile(r"(?<=[.:;?!\]]) |^[\w.]+,?(?: entry \d+,)? ")
 _SIGN, _SPACE = re.compile("[;:,] "), re.compile(r"(?<=\w)(?= )")
-_SIGNS = {";": _Said("\N{NO-BREAK SPACE};"), ":": _Said("\N{NO-BREAK SPACE}:"), ",": _Said(",")}
-_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+")
+_SIGNS = {";": _Said("\u202f;"), ":": _Said("\xa0:"), ",": _Said(",")}
+_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?%")
+_IN_FRENCH = str.maketrans({",": "\xa0", ".": ",", "%": "\xa0%"})
 #: Longer messages are not cut within a line: it takes long, and they hold texts of others.
 _MOST_CUT = 600
 #: No longer part is looked up, no more parts of one message, and none nested more deeply.
@@ -124,8 +125,8 @@ class _Messages:
     def _filled(self, message: str) -> Iterator[_Said]:
         if message in self.fixed:
             yield _Said(self.fixed[message])
-        elif _GROUPED.fullmatch(message):  # readers would take the comma for a decimal one
-            yield _Said(message.replace(",", "\N{NO-BREAK SPACE}"))
+        elif _NUMBER.fullmatch(message):  # readers would take the comma for a decimal one
+            yield _Said(message.translate(_IN_FRENCH))
         elif " " in message and not _QUOTED.fullmatch(message):
             for form in self.forms:
                 if (given := form.values(message)) is not None:

@@ -41,8 +41,8 @@ def facts_of(
     """Give all that a page says of one or several sets of synthetic records."""
     if not evaluations:
         raise EvaluationError("A page needs at least one evaluation.")
-    settings = [found.settings for found in evaluations.values()]
-    first = settings[0]
+    first = next(iter(evaluations.values())).settings
+    known = [f.name for e in evaluations.values() for f in e.figures if f.value is not None]
     return SynthesisFacts(
         title=title,
         version=version,
@@ -52,7 +52,7 @@ def facts_of(
             name: found.settings.get("synthetic", 0) for name, found in evaluations.items()
         },
         columns=tuple(map(str, first.get("columns", ()))),
-        learner=_LEARNER.get(first.get("learner", ""), ""),
+        learner=_learner(first.get("learner", ""), known),
         figures={
             name: tuple(_figure(figure, found) for figure in found.figures)
             for name, found in evaluations.items()
@@ -78,8 +78,8 @@ def sweep_facts(
     """Give all that a page says of a sweep: each figure by way and epsilon, over the folds."""
     folds = len({run.fold for run in found.runs})
     keys = dict.fromkeys(key for run in found.runs for key in run.figures)
-    known = [key for key in keys if key.partition(":")[0] in FIGURES]
-    measures = tuple(m for key in known if (m := _measure(found, key, controls)).spreads)
+    known = (_measure(found, key, controls) for key in keys if key.partition(":")[0] in FIGURES)
+    measures = tuple(measure for measure in known if measure.spreads)
     return SynthesisFacts(
         title=title,
         version=version,
@@ -87,12 +87,17 @@ def sweep_facts(
         holdout=rows // folds,
         synthetic={},
         columns=(),
-        learner=_LEARNER[learner],
+        learner=_learner(learner, [measure.name for measure in measures]),
         figures={},
         findings={"": tuple(_of_sweep(measures))},
         measures=measures,
         folds=folds,
     )
+
+
+def _learner(name: str, figures: Collection[str]) -> str:
+    """Name what was trained for these figures, if anything was."""
+    return _LEARNER.get(name, "") if {"detection_auc", "class_auc"} & {*figures} else ""
 
 
 def _measure(found: Sweep, key: str, controls: Collection[str]) -> SweptFigure:

@@ -441,7 +441,7 @@ def _texts_of_words() -> dict[str, str]:
 
 
 def command_messages(pages: Collection[str] = ()) -> dict[str, dict[str, str]]:
-    """Collect all messages but those of pages: domain → text → where it is written."""
+    """Collect messages but those that pages alone say: domain → text → where it is written."""
     found = {HELP: help_texts()}
     packages = [one for group in DOMAINS.values() for one in group]
     texts = Collector(sources(packages)).found | _texts_of_presets() | _texts_of_words()
@@ -451,7 +451,7 @@ def command_messages(pages: Collection[str] = ()) -> dict[str, dict[str, str]]:
             for text, place in sorted(texts.items(), key=lambda item: (item[1], item[0]))
             if place.partition("/")[0] in group
             and text not in found[HELP]
-            and text not in pages
+            and not (text in pages and place.startswith("reports/"))
             and "%(" not in text
         }
     return found

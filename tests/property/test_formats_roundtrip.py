@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ckm import PublishedTable
 from ckm.formats import FORMATS, FormatError, to_bytes, write_table
-from tests.reading import READ, read_table
+from tests.readers.reading import READ, read_table
 from tests.strategies import examples
 
 #: Formats that hold the rows and nothing of the categories' order.

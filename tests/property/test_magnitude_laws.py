@@ -14,9 +14,9 @@ from ckm.engine.magnitudes import (
     perturb_magnitudes,
     plan_noise,
 )
-from ckm.engine.magnitudes.examples import amounts
 from ptable import PTable
 from tables import Secret
+from tests.amounts import amounts
 
 SECRET = Secret(bytes(range(32)))
 SPARSE = PTable(

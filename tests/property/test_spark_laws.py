@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tables import HashedKeys, Request, Secret, StoredKeys
-from tests.spark_support import both, require_same
+from tests.environments.spark_support import both, require_same
 from tests.strategies import (
     HIERARCHIES,
     MAY_BE_TINY,

@@ -54,6 +54,7 @@ def test_every_message_is_translated(file):
     assert not waiting, waiting
     assert not any(message.fuzzy for message in found)
     assert not catalog(file).obsolete
+    assert not [(m.id, [*map(str, wrong)]) for m, wrong in catalog(file).check()]
 
 
 @pytest.mark.parametrize("file", PO_FILES, ids=lambda file: file.name)
@@ -75,7 +76,8 @@ def test_a_translation_has_the_places_of_its_message(file):
 def test_french_has_its_own_spaces_and_apostrophes(file):
     for message in messages(file):
         for translation in singles(message.string):
-            assert not re.search(r" [;:!?»]|« |\w'\w| %(?!\()", translation), translation
+            wrong = r" [;:!?»]|« |\w'\w| %(?!\()|\u00a0[;!?]|\u202f[:»%]"
+            assert not re.search(wrong, translation), translation
 
 
 @pytest.mark.parametrize("file", PO_FILES, ids=lambda file: file.name)

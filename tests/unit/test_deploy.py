@@ -2,26 +2,22 @@
 
 import configparser
 import json
-import re
+import os
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from ckm.cli import app
+from tests.environments import container
+from tests.environments.container import instructions, last
+from tests.unit.ckm.service.conftest import write_service
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
-
-
-def instructions():
-    text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
-    lines = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE)).splitlines()
-    return [tuple(line.split(None, 1)) for line in lines if line.strip()]
-
-
-def last(name):
-    return [what for word, what in instructions() if word == name][-1]
 
 
 def test_the_image_runs_as_nobody_in_particular_and_serves():
@@ -60,6 +56,16 @@ def test_what_is_composed_is_closed_but_for_the_proxy():
     proxy = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
     assert f"server tables:{last('EXPOSE')};" in proxy
     assert proxy.count("{") == proxy.count("}")
+    health = json.loads(last("HEALTHCHECK").partition("CMD ")[2])
+    assert services["tables"]["healthcheck"]["test"] == ["CMD", *health]
+    assert services["proxy"]["depends_on"]["tables"]["condition"] == "service_healthy"
+
+
+def test_what_an_office_puts_beside_these_files_is_in_no_image_and_no_commit():
+    kept = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+    for name in ("data", "tls", "pgpass", "postgres.password"):
+        assert f"/deploy/{name}" in kept
+    assert "deploy" in (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
 
 
 def test_the_unit_of_systemd_is_hardened():
@@ -71,3 +77,68 @@ def test_the_unit_of_systemd_is_hardened():
     assert service["ProtectSystem"] == "strict"
     assert service["User"] != "root"
     assert service["UMask"] == "0077"
+
+
+def test_systemd_finds_nothing_wrong_in_its_unit(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    text = (DEPLOY / "ckm.service").read_text(encoding="utf-8")
+    unit = tmp_path / "ckm.service"
+    unit.write_text(text.replace("/srv/ckm/venv/bin/ckm", "/bin/true"), encoding="utf-8")
+    verify = ["systemd-analyze", "verify", "--man=no", unit]
+    said = subprocess.run(verify, capture_output=True, text=True, check=False)
+    assert "ckm.service" not in said.stderr  # of other units it may say what it likes
+
+
+@pytest.mark.slow
+def test_nginx_finds_nothing_wrong_in_its_file(tmp_path):
+    if shutil.which("nginx") is None or shutil.which("openssl") is None:
+        pytest.skip("nginx or openssl is not installed")
+    pem, key = tmp_path / "tables.pem", tmp_path / "tables.key"
+    certify = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+    ]
+    made = [*certify, "-nodes", "-subj", "/CN=tables", "-keyout", key, "-out", pem]
+    subprocess.run(made, capture_output=True, check=True)
+    proxy = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+    proxy = proxy.replace("/etc/ssl/ckm/", f"{tmp_path}/").replace(
+        "tables:8080", "127.0.0.1:8080"
+    )
+    head = f"pid {tmp_path}/pid;\nerror_log stderr;\nevents {{}}\n"
+    (tmp_path / "nginx.conf").write_text(f"{head}http {{\n{proxy}}}\n", encoding="utf-8")
+    check = ["nginx", "-t", "-p", tmp_path, "-c", tmp_path / "nginx.conf"]
+    said = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    assert "[warn]" not in said.stderr
+
+
+@pytest.mark.slow
+def test_what_the_container_file_says_makes_a_service_that_answers_and_ends(tmp_path):
+    if os.geteuid():
+        pytest.skip("only root can give a service a root of its own")
+    if subprocess.run(["unshare", "--mount", "--net", "true"], check=False).returncode:
+        pytest.skip("no mounts and networks of one's own are allowed here")
+    if container.python() is None:
+        pytest.skip("the Python that the image begins with is not on this machine")
+    (data := tmp_path / "data").mkdir()
+    write_service(data, persons=500)
+    for file in (data, *data.iterdir()):
+        os.chown(file, int(last("USER")), -1)
+    question = "http://127.0.0.1:8080/tables/jobseekers/data?valueCodes%5Bsex%5D=*"
+    run = [sys.executable, "-m", "tests.environments.container", tmp_path, question]
+    answer = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
+    shutil.rmtree(tmp_path / "root", ignore_errors=True)  # its mounts are gone with it
+    shutil.rmtree(tmp_path / "local", ignore_errors=True)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    found = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
+    assert found["healthy"]
+    assert found["table"]["id"][0] == "sex"
+    assert found["user"] == int(last("USER"))
+    assert found["written"] == ["/tmp/x", "/data/x"]
+    assert found["left"] == 0

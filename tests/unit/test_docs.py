@@ -1,5 +1,6 @@
 """The pages say what the code does."""
 
+import importlib
 import re
 from pathlib import Path
 
@@ -27,6 +28,49 @@ def test_links_to_files_lead_somewhere(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (page.parent / target).exists(), target
+
+
+#: No French typography: that has a narrow space before ; ! and ?, one that does not break
+#: before : and % and within « », and curved apostrophes.
+WRONG_IN_FRENCH = re.compile(
+    r"\w'\w|[^\u202f\s][;!?](?=\s|$)|[ \u00a0][;!?]|[^\u00a0\s]:(?=\s|$)|[ \u202f]:(?=\s|$)"
+    r"|«[^\u00a0]|[^\u00a0]»|[ \u202f\d]%",
+    re.MULTILINE,
+)
+
+
+def prose(text):
+    """Return a page without what is code, and without the targets of its links."""
+    text = re.sub(r"^(`{3,}).*?^\1", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"`[^`]*`", "code", text)
+    return re.sub(r"\]\([^)]*\)|<[^>]*>", "", text)
+
+
+def test_french_pages_have_the_spaces_and_apostrophes_of_french():
+    pages = sorted((ROOT / "docs" / "fr").rglob("*.md"))
+    assert len(pages) > 10
+    for page in pages:
+        text = prose(page.read_text(encoding="utf-8"))
+        wrong = [text[max(0, m.start() - 20) : m.end()] for m in WRONG_IN_FRENCH.finditer(text)]
+        assert not wrong, page
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["l'an", "a ; b", "a; b", "a\xa0; b", "a ?", "a?", "a : b", "a: b", "« a »", "5 %", "5%"],
+)
+def test_what_is_no_french_typography_is_found(wrong):
+    assert WRONG_IN_FRENCH.search(prose(wrong))
+    assert not WRONG_IN_FRENCH.search(
+        prose("l\u2019an\u202f; a\u202f? b\xa0: «\xa0c\xa0» 5\xa0% `a: 'b'`")
+    )
+
+
+def test_the_picture_of_the_start_page_has_the_numbers_of_the_engine(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "pictures")
+    flow = importlib.import_module("flow")
+    for file, text in flow.pictures().items():
+        assert file.read_text(encoding="utf-8") == text
 
 
 def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
@@ -75,10 +119,11 @@ def test_every_key_of_the_service_file_is_in_its_reference():
 
 
 def test_every_key_of_the_swap_file_is_in_its_reference():
-    from ckm.config.swap import swap_schema
+    from ckm.config.section import schema_of
+    from ckm.config.swap import SwapJob
 
     page = (ROOT / "docs" / "reference" / "swapping.md").read_text(encoding="utf-8")
-    schema = swap_schema()
+    schema = schema_of(SwapJob)
     keys = [key for part in (schema, *schema["$defs"].values()) for key in part["properties"]]
     assert len(keys) > 10
     for key in keys:
@@ -86,10 +131,11 @@ def test_every_key_of_the_swap_file_is_in_its_reference():
 
 
 def test_every_key_of_the_training_file_is_in_its_reference():
-    from ckm.config.training import training_schema
+    from ckm.config.section import schema_of
+    from ckm.config.training import TrainingJob
 
     page = (ROOT / "docs" / "reference" / "privacy" / "dpsgd.md").read_text(encoding="utf-8")
-    schema = training_schema()
+    schema = schema_of(TrainingJob)
     keys = [key for part in (schema, *schema["$defs"].values()) for key in part["properties"]]
     assert len(keys) > 20
     for key in keys:
@@ -97,9 +143,10 @@ def test_every_key_of_the_training_file_is_in_its_reference():
 
 
 def test_every_key_of_the_job_file_is_in_its_reference():
-    from ckm.config import job_schema
+    from ckm.config.job.job import Job
+    from ckm.config.section import schema_of
 
-    schema = job_schema()
+    schema = schema_of(Job)
     page = (ROOT / "docs" / "reference" / "job-file.md").read_text(encoding="utf-8")
     sections = [schema, *schema.get("$defs", {}).values()]
     for section in sections:

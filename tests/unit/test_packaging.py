@@ -2,8 +2,11 @@
 
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -40,6 +43,16 @@ def test_make_alone_lists_the_recipes():
     ).stdout
     for recipe in ("demo", "test", "lint", "check", "bench"):
         assert f"make {recipe}" in listed
+
+
+@pytest.mark.slow
+def test_every_benchmark_finds_what_it_measures():
+    names = [f"bench.{path.stem}" for path in sorted((ROOT / "bench").glob("[a-z]*.py"))]
+    code = f"import importlib\nfor name in {names}: importlib.import_module(name)"
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
 
 
 def test_continuous_integration_runs_the_commands_of_the_readme():

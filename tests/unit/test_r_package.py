@@ -1,6 +1,7 @@
 """The package for R: sound by R's own check, and the same numbers as cellKey by way of it."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -101,3 +102,21 @@ cat(problem)
     assert "i j p v p_int_lb p_int_ub type" in said
     assert "Total 01 02 03 Total F é vname puwc" in said
     assert "did you mean 'region'?" in said
+
+
+@pytest.mark.parametrize("page", ["docs/tutorial/from-r.md", "docs/fr/tutorial/from-r.md"])
+def test_the_tutorial_runs_as_it_is_written(page, tmp_path):
+    needed = (
+        'all(c("nanoparquet", "reticulate") %in% rownames(installed.packages()))'
+        ' && packageVersion("reticulate") >= "1.38"'
+    )
+    if run(["Rscript", "-e", f"q(status = !({needed}))"], tmp_path).returncode:
+        pytest.skip("nanoparquet, or a reticulate that knows NumPy 2, is not installed")
+    text = (ROOT / page).read_text(encoding="utf-8")
+    pieces = re.findall(r"^```r\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    code = "".join(pieces).replace("library(ckm)\n", "")
+    code = re.sub(r"/\w+/\w+/\.venv", sys.prefix, code)
+    (tmp_path / "page.R").write_text(code, encoding="utf-8")
+    said = by_r('found <- source("page.R", echo = TRUE)$value\nis.matrix(found)', tmp_path)
+    assert said.count("Total") == 2
+    assert said.endswith("TRUE\n")

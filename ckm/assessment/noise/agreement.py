@@ -16,7 +16,8 @@ from ckm.assessment.observed import ObservedCells
 
 #: The chance that any of the tests rejects noise that is what the p-table says.
 FAMILY = 1e-6
-_SHARE = FAMILY / 3
+#: The p-value below which shares are called unsound.
+SHARE = FAMILY / 3
 #: Fewest expected cells of a class of Pearson's test.
 _EXPECTED = 5.0
 
@@ -84,7 +85,7 @@ def _bernstein(
     if not spread:
         return None
     largest = float(size[(cells > 0) & (variance > 0)].max())
-    log = math.log(2 / _SHARE)
+    log = math.log(2 / SHARE)
     slope = largest * log / 3
     return SumTest(
         z=total / spread, allowed=(slope + math.sqrt(slope**2 + 2 * log * spread**2)) / spread
@@ -186,8 +187,3 @@ def _gamma_bound(statistic: float, shape: int) -> float:
     if statistic <= shape:
         return 1.0
     return math.exp(shape - statistic + shape * math.log(statistic / shape))
-
-
-def share_limit() -> float:
-    """Give the p-value below which shares are called unsound."""
-    return _SHARE

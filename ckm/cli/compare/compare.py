@@ -12,8 +12,8 @@ import click
 
 from ckm.cli.compare.method_table import show_methods, told
 from ckm.cli.release import limit_options
-from ckm.cli.terminal.click_group import PATH, Command, common_options
-from ckm.cli.terminal.output import check_output
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
 
 if TYPE_CHECKING:
@@ -48,14 +48,15 @@ _TALKATIVE = (
 #: A narrower terminal has room for the two axes of the map alone.
 _WIDE = 72
 
+_SUFFIXES = (".csv", ".svg", ".html", ".json")
+
 
 @click.command(cls=Command)
 @click.argument("job", type=PATH, metavar="JOB.toml")
 @click.argument("designs", type=PATH, metavar="[DESIGNS.toml]", required=False)
-@click.option("-o", "--output", type=PATH, help="A file: .csv, .svg, .html or .json.")
+@output_options("A file: .csv, .svg, .html or .json.", *_SUFFIXES, has_lang=True)
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="The language of the page.")
 @click.option("--full", is_flag=True, help="Write the long lists to the page, too.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--methods", help="Names of methods, with commas; by default all.")
 @click.option("--geography", help="For methods: the dimension of areas.")
 @click.option("--target", help="For methods: the dimension that an intruder wants to know.")
@@ -79,8 +80,7 @@ _WIDE = 72
     "--seed", type=click.IntRange(0, 2**63 - 1), help="Of all that is drawn; by default 1."
 )
 @limit_options
-@common_options
-@click.pass_obj
+@with_terminal
 def compare(
     terminal: Terminal,
     *,
@@ -89,7 +89,6 @@ def compare(
     output: Path | None,
     lang: str | None,
     full: bool,
-    force: bool,
     methods: str | None,
     geography: str | None,
     target: str | None,
@@ -144,7 +143,6 @@ def compare(
     from ckm.config import read_job
     from ckm.config.comparison.comparanda import read_comparanda
 
-    check_output(output, lang=lang, force=force, endings=tuple(_WRITERS))
     plan = read_job(job)
     given = {"geography": geography, "target": target, "records": sample, "seed": seed}
     wanted = read_comparanda(

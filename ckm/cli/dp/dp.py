@@ -9,7 +9,7 @@ import click
 
 from ckm.cli.terminal.click_group import PATH, Group, common_options, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
-from ckm.cli.terminal.output import check_output
+from ckm.cli.terminal.output_options import output_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -187,8 +187,7 @@ def noise(*, epsilon: float, **run: Any) -> None:
 )
 @click.option("--lang", type=click.Choice(["en", "fr"]), default="en", help="Of the page.")
 @click.option("--table", is_flag=True, help="Beliefs after, by beliefs before and epsilon.")
-@click.option("-o", "--output", type=PATH, help="A page with pictures, .html.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@output_options("A page with pictures, .html.", ".html")
 @common_options
 def meaning(
     *,
@@ -197,7 +196,6 @@ def meaning(
     lang: str,
     table: bool,
     output: Path | None,
-    force: bool,
     **cost: Any,
 ) -> None:
     """Say in plain words what an epsilon promises.
@@ -214,7 +212,6 @@ def meaning(
     from dp import meaning as meaning_of
     from footing.files import write_whole
 
-    check_output(output, force=force, endings=(".html",))
     if table:
         _belief_table()
         return

@@ -9,10 +9,10 @@ from ckm.cli.dpsgd.card import card
 from ckm.cli.dpsgd.memory import memory
 from ckm.cli.dpsgd.sweep import sweep
 from ckm.cli.dpsgd.train import ADJACENCY, SAMPLING, predict, train
-from ckm.cli.terminal.click_group import PATH, Group, with_terminal
+from ckm.cli.terminal.click_group import Group, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
-from ckm.cli.terminal.output import check_output
+from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
 
 _PATH = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -51,8 +51,7 @@ def dpsgd() -> None:
 )
 @click.option("--canaries", is_flag=True, help="Membership was drawn by a fair coin each.")
 @click.option("--name", help="Of the model, on a page; by default that of the file.")
-@click.option("-o", "--output", type=PATH, help="The findings: .json.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@output_options("The findings: .json.", ".json")
 @with_terminal
 def audit(
     terminal: Terminal,
@@ -66,7 +65,6 @@ def audit(
     canaries: bool,
     name: str | None,
     output: Path | None,
-    force: bool,
 ) -> int:
     """Set an attack's scores beside what the promise allows; exit code 1 if it is broken.
 
@@ -77,7 +75,6 @@ def audit(
     """
     from dpsgd.audits import Ceiling, Evidence, attack_rates, one_run_audit, write_evidence
 
-    check_output(output, force=force, endings=(".json",))
     scores, is_member = _scores(file)
     ceiling = None if epsilon is None else Ceiling(epsilon=epsilon, delta=delta)
     found = attack_rates(scores[is_member], scores[~is_member], ceiling=ceiling)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.dpsgd.train import asked_job, on_threads, plan_options
-from ckm.cli.terminal.click_group import PATH, Command, with_terminal
-from ckm.cli.terminal.output import check_output
+from ckm.cli.terminal.click_group import Command, with_terminal
+from ckm.cli.terminal.output_options import output_options
 from footing.files import csv_text, write_whole
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ _STAGES = ("start", "model", "batch", "backward", "step", "peak")
 @click.option(
     "--factor", type=click.IntRange(1), default=1, help="Image sides divided by, likewise."
 )
-@click.option("-o", "--output", type=PATH, help="Also a .csv file, in bytes.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@output_options("Also a .csv file, in bytes.")
 @with_terminal
 def memory(
     terminal: Terminal,
@@ -46,7 +45,6 @@ def memory(
     units: int | None,
     factor: int,
     output: Path | None,
-    force: bool,
     **options: Any,
 ) -> None:
     """Measure the memory of one step in four stages, private beside plain.
@@ -61,8 +59,6 @@ def memory(
     what PyTorch loads at first use. The formulas were fitted to a head on frozen features
     of images, by a method that keeps each record's gradient.
     """
-    if output is not None:
-        check_output(output, force=force)
     if formulas:
         if units is None or not batches:
             raise click.UsageError("--formulas needs --units and --batch.")

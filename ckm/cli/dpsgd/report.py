@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.dpsgd.train import ADJACENCY, SAMPLING
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
-from ckm.cli.terminal.output import check_output
-from footing.files import write_whole
+from ckm.cli.terminal.output_options import output_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
     from dpsgd.accounting.sensitivity import Choices
     from dpsgd.card import PrivacyCard
-    from reports import Report
 
-#: What a page says, and what makes the page of it.
-_Page: TypeAlias = "tuple[Any, Callable[..., Report]]"
 _LARGEST = 64 * 2**20
 _SUFFIXES = (".html", ".json")
 
 
 @click.command(cls=Command)
 @click.argument("files", type=PATH, metavar="[FILE]...", nargs=-1)
-@click.option("-o", "--output", type=PATH, required=True, help="The page: .html or .json.")
+@output_options("The page: .html or .json.", *_SUFFIXES, required=True)
 @click.option(
     "--language",
     "--lang",
@@ -60,7 +55,6 @@ _SUFFIXES = (".html", ".json")
     help="The neighbours that a sweep's epsilons are for; add-remove by default.",
 )
 @click.option("--classes", type=int, help="Of a sweep, for the multiple of chance.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
 def report(
     terminal: Terminal,
@@ -70,7 +64,6 @@ def report(
     output: Path,
     language: str,
     title: str,
-    force: bool,
     **options: Any,
 ) -> None:
     r"""Make a page of what a run costs, reached, gave away or promises.
@@ -87,19 +80,18 @@ def report(
     \b
     Sweeps and audits follow from confidential records: their pages are internal.
     """
-    check_output(output, force=force, endings=_SUFFIXES)
-    facts, make = _found(files, title=title, options=options)
-    found = make(facts, language=language)
-    text = found.to_json() if output.suffix.lower() == ".json" else found.html
-    is_private = found.edition == "internal"
-    write_whole(output, text, is_private=is_private)
-    if is_private:
+    from reports import make_report
+
+    facts = _found(files, title=title, options=options)
+    found = make_report(facts, language=language)
+    found.write(output, overwrite=True)
+    if found.edition == "internal":
         terminal.step("page written", "it follows from confidential records: keep it inside")
     click.echo(str(output))
 
 
-def _found(files: tuple[Path, ...], *, title: str, options: dict[str, Any]) -> _Page:
-    """Choose the page by what is given."""
+def _found(files: tuple[Path, ...], *, title: str, options: dict[str, Any]) -> Any:
+    """Gather what the page says, by what is given."""
     from ckm import __version__
 
     about = {"title": title, "version": __version__}
@@ -119,7 +111,7 @@ def _found(files: tuple[Path, ...], *, title: str, options: dict[str, Any]) -> _
     return _of_json(files, _read_json(files[0]), about)
 
 
-def _of_json(files: tuple[Path, ...], first: dict[str, Any], about: dict[str, Any]) -> _Page:
+def _of_json(files: tuple[Path, ...], first: dict[str, Any], about: dict[str, Any]) -> Any:
     if first.get("format") == "ckm-dpsgd-audit":
         return _audits(files, about)
     _only(files)
@@ -137,14 +129,13 @@ def _of_json(files: tuple[Path, ...], first: dict[str, Any], about: dict[str, An
     raise _unknown(files[0])
 
 
-def _study(given: Any, about: dict[str, Any]) -> _Page:
+def _study(given: Any, about: dict[str, Any]) -> Any:
     from dpsgd.pages import choices_of, study_facts
     from dpsgd.plan import Plan
-    from reports import make_report
 
     plan = given if isinstance(given, Plan) else None
     base = given if plan is None else choices_of(plan)
-    return study_facts(base, plan=plan, **about), make_report
+    return study_facts(base, plan=plan, **about)
 
 
 def _choices(options: dict[str, Any]) -> Choices:
@@ -161,11 +152,10 @@ def _choices(options: dict[str, Any]) -> Choices:
     return Choices(delta=delta, **{name: options[name] for name in names})
 
 
-def _sweep(file: Path, options: dict[str, Any], about: dict[str, Any]) -> _Page:
+def _sweep(file: Path, options: dict[str, Any], about: dict[str, Any]) -> Any:
     from dpsgd.errors import TrainingDataError
     from dpsgd.pages import sweep_facts
     from dpsgd.sweeps.sweep import outcomes
-    from reports import make_report
 
     if not file.is_file():
         raise click.UsageError(f"The file {file.name!r} cannot be read.")
@@ -173,31 +163,28 @@ def _sweep(file: Path, options: dict[str, Any], about: dict[str, Any]) -> _Page:
     if not found:
         raise TrainingDataError(f"{file.name!r} has no runs.", hint="run the sweep first")
     known = options["delta"] is not None
-    facts = sweep_facts(
+    return sweep_facts(
         found,
         sampling=options["sampling"] or ("poisson" if known else ""),
         adjacency=options["adjacency"] or ("add-remove" if known else ""),
         **{name: options[name] for name in ("delta", "dataset_size", "classes")},
         **about,
     )
-    return facts, make_report
 
 
-def _audits(files: tuple[Path, ...], about: dict[str, Any]) -> _Page:
+def _audits(files: tuple[Path, ...], about: dict[str, Any]) -> Any:
     from dpsgd.audits.evidence import read_evidence
     from dpsgd.pages import audit_facts
-    from reports import make_report
 
     texts = [json.dumps(_read_json(file)) for file in files]
     found = [evidence for text in texts for evidence in read_evidence(text)]
-    return audit_facts(found, **about), make_report
+    return audit_facts(found, **about)
 
 
-def _card(card: PrivacyCard, about: dict[str, Any]) -> _Page:
+def _card(card: PrivacyCard, about: dict[str, Any]) -> Any:
     from dpsgd.pages import card_facts
-    from reports import make_report
 
-    return card_facts(card, **about), make_report
+    return card_facts(card, **about)
 
 
 def _card_in_model(file: Path) -> PrivacyCard:

@@ -9,6 +9,7 @@ import click
 
 from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.output import check_output
+from ckm.cli.terminal.output_options import output_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -298,8 +299,9 @@ def _estimator(job: TrainingJob, plan: Plan) -> Any:
 @click.argument("data", type=PATH)
 @click.option("--keep", multiple=True, help="A column to take over, an identifier say. Repeat.")
 @click.option("--table", help="The table of a DuckDB file.")
-@click.option("-o", "--output", type=PATH, required=True, help="A .csv or .parquet file.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@output_options(
+    "A .csv or .parquet file.", ".csv", ".parquet", required=True, inputs=("file", "data")
+)
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @thread_option
 @with_terminal
@@ -311,7 +313,6 @@ def predict(
     keep: tuple[str, ...],
     table: str | None,
     output: Path,
-    force: bool,
     dry_run: bool,
     threads: int,
 ) -> None:
@@ -328,7 +329,6 @@ def predict(
     import dpsgd
     from ckm.cli.dpsgd.records import check_columns, predicted, read_columns, write_table
 
-    check_output(output, force=force, endings=(".csv", ".parquet"), inputs=(file, data))
     facts = dpsgd.read_facts(file)
     if facts.plan.schema is None:
         raise dpsgd.DPSGDError(

@@ -9,7 +9,7 @@ import click
 
 from ckm.cli.check import show_feasibility, tell_noise, tell_preset
 from ckm.cli.ptable.options import as_command, as_fields, named, noise_options, not_both
-from ckm.cli.terminal.click_group import PATH, Command, common_options
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import INFEASIBLE
 
@@ -39,17 +39,16 @@ _WISHES = {
     "--stay-about", type=float, help="How often large counts are to stay as they are."
 )
 @click.option("--tolerance", type=float, help="By how much that may be missed; 0.05.")
-@common_options
-@click.pass_context
+@with_terminal
 def advise(
-    ctx: click.Context,
+    terminal: Terminal,
     /,
     *,
     spec: Path | None,
     stay_about: float | None,
     tolerance: float | None,
     **options: Any,
-) -> None:
+) -> int:
     """Say what noise is feasible and what to ask for instead, or find noise for a goal.
 
     With --variance it judges a request; with --stay-about, or without --variance, it looks for
@@ -62,33 +61,32 @@ def advise(
     ckm ptable advise job.toml                                 the [ptable] section of a file
     ckm ptable advise --max-noise 5 --small 4 --stay-about 0.4
     """
-    terminal = ctx.ensure_object(Terminal)
     given = {name: value for name, value in options.items() if value is not None}
     wishes = {"stay_about": stay_about, "tolerance": tolerance}
     wishes = {name: value for name, value in wishes.items() if value is not None}
     if spec is not None:
-        not_both(ctx, {**given, **wishes})
+        not_both({**given, **wishes})
         from ckm.config import read_noise_spec
 
         fields = read_noise_spec(spec).to_dict()
         tell_preset(terminal, spec)
         found = _judge(terminal, fields)
     elif not {"max_noise", "preset"} & given.keys():
-        raise click.UsageError("Give SPEC.toml, --preset, or at least --max-noise.", ctx)
+        raise click.UsageError("Give SPEC.toml, --preset, or at least --max-noise.")
     elif tolerance is not None and stay_about is None:
-        raise click.UsageError("--tolerance can only go with --stay-about.", ctx)
+        raise click.UsageError("--tolerance can only go with --stay-about.")
     elif stay_about is not None or not {"variance", "preset"} & given.keys():
-        found = _serve(terminal, _goal(ctx, given, wishes))
+        found = _serve(terminal, _goal(given, wishes))
     else:
         fields = as_fields(given)
         tell_preset(terminal, given)
         found = _judge(terminal, fields)
     if not found:
         terminal.warn("nothing found", "No p-table near this request was found.")
-        ctx.exit(INFEASIBLE)
+    return 0 if found else INFEASIBLE
 
 
-def _goal(ctx: click.Context, given: Mapping[str, Any], wishes: Mapping[str, Any]) -> Goal:
+def _goal(given: Mapping[str, Any], wishes: Mapping[str, Any]) -> Goal:
     """Return the goal that the options describe."""
     from ptable.design.goal import Goal
 
@@ -96,9 +94,9 @@ def _goal(ctx: click.Context, given: Mapping[str, Any], wishes: Mapping[str, Any
     listed = sorted(name for name, value in given.items() if isinstance(value, tuple))
     if foreign:
         problem = f"A goal does not take {named(foreign)}; give --variance instead."
-        raise click.UsageError(problem, ctx)
+        raise click.UsageError(problem)
     if [name for name in listed if name != "variance"]:
-        raise click.UsageError("A goal takes one value of each option, not one per row.", ctx)
+        raise click.UsageError("A goal takes one value of each option, not one per row.")
     names = {"stay_about": "p_stay"}
     return Goal(**given, **{names.get(name, name): wish for name, wish in wishes.items()})
 

@@ -8,9 +8,9 @@ import click
 
 from ckm.cli.check import show_feasibility, tell_noise, tell_preset
 from ckm.cli.ptable.options import asked_spec, named, noise_options
-from ckm.cli.terminal.click_group import PATH, Command, common_options, options
+from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.console import Terminal
-from ckm.cli.terminal.output import check_output
+from ckm.cli.terminal.output_options import output_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,21 +46,18 @@ _mechanism_options = options(
 
 @click.command(cls=Command)
 @click.argument("spec", type=PATH, required=False, metavar="[SPEC.toml]")
-@click.option("-o", "--output", required=True, type=PATH, help="A .parquet or .json file.")
+@output_options("A .parquet or .json file.", ".parquet", ".json", required=True)
 @noise_options
 @_mechanism_options
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--dry-run", is_flag=True, help="Show what is feasible, write nothing.")
-@common_options
-@click.pass_context
+@with_terminal
 # claim noise-is-as-certified
 def build(
-    ctx: click.Context,
+    terminal: Terminal,
     /,
     *,
     spec: Path | None,
     output: Path,
-    force: bool,
     dry_run: bool,
     **options: Any,
 ) -> None:
@@ -76,12 +73,10 @@ def build(
     """
     from ptable.design.presets import ONS, ONS_TEXT
 
-    terminal = ctx.ensure_object(Terminal)
-    check_output(output, force=force, endings=(".parquet", ".json"))
     given = {name: v for name, v in options.items() if v is not None}
-    mechanism = _asked_mechanism(ctx, given, has_file=spec is not None)
+    mechanism = _asked_mechanism(given, has_file=spec is not None)
     if mechanism is None:
-        asked = asked_spec(ctx, spec, given)
+        asked = asked_spec(spec, given)
         tell_preset(terminal, spec or given)
         table = _solve(terminal, asked, shows_reach=dry_run)
     else:
@@ -91,7 +86,7 @@ def build(
     if dry_run:
         terminal.step("dry run complete", f"dry run: {output} would be written")
         return
-    table.write(output, overwrite=force)
+    table.write(output, overwrite=True)
     proof = "certified" if mechanism is None else "as its mechanism says"
     terminal.step("p-table built", f"{table.n_rows} rows, {proof}")
     click.echo(str(output))
@@ -120,9 +115,7 @@ def _build(terminal: Terminal, mechanism: Mechanism) -> PTable:
     return table
 
 
-def _asked_mechanism(
-    ctx: click.Context, options: Mapping[str, Any], *, has_file: bool
-) -> Mechanism | None:
+def _asked_mechanism(options: Mapping[str, Any], *, has_file: bool) -> Mechanism | None:
     """Return the mechanism that the options name, or None where they name none."""
     from ptable.design.mechanisms import Mechanism
     from ptable.design.presets import ONS
@@ -133,10 +126,10 @@ def _asked_mechanism(
     if name is None:
         own = [option for option in ("base", "epsilon", "edge") if option in rest]
         if own:
-            raise click.UsageError(f"{named(own)} can only go with --mechanism.", ctx)
+            raise click.UsageError(f"{named(own)} can only go with --mechanism.")
         return None
     if has_file:
-        raise click.UsageError(f"Give a file or --{option}, not both.", ctx)
+        raise click.UsageError(f"Give a file or --{option}, not both.")
     needs, takes = _MECHANISMS[name]
     problems = []
     if missing := sorted(needs - rest.keys()):
@@ -144,5 +137,5 @@ def _asked_mechanism(
     if foreign := sorted(rest.keys() - needs - takes):
         problems.append(f"does not take {named(foreign)}")
     if problems:
-        raise click.UsageError(f"--{option} {name} {' and '.join(problems)}.", ctx)
+        raise click.UsageError(f"--{option} {name} {' and '.join(problems)}.")
     return Mechanism.ons_10_5() if name == "ons-10-5" else Mechanism(name=name, **rest)

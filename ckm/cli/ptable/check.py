@@ -8,7 +8,7 @@ import click
 
 from ckm.cli.check import tell_noise
 from ckm.cli.ptable.options import reading_options
-from ckm.cli.terminal.click_group import PATH, Command, common_options
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 
@@ -24,9 +24,8 @@ _MAX_ROWS = 60
 @click.command(cls=Command)
 @click.argument("file", type=PATH)
 @reading_options
-@common_options
-@click.pass_context
-def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
+@with_terminal
+def check(terminal: Terminal, /, *, file: Path, **options: Any) -> int:
     """Verify a p-table of any tool from scratch, and say which design it looks like.
 
     Rows must be whole, without gaps or overlaps, and their noise must have mean zero, or be of
@@ -44,15 +43,14 @@ def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
     from ptable.dialects import detect, read_tables
     from ptable.proof.identify import identify
 
-    terminal = ctx.ensure_object(Terminal)
     if not file.is_file():
-        raise click.UsageError(f"There is no file {file.name or str(file)!r}.", ctx)
+        raise click.UsageError(f"There is no file {file.name or str(file)!r}.")
     try:
         layout = options.pop("dialect") or detect(file)
         tables = read_tables(file, dialect=layout, **options)
     except PTableError as error:
         terminal.warn("p-table check failed", f"{file.name}: {error}")
-        ctx.exit(CHECK_FAILED)
+        return CHECK_FAILED
     terminal.step("p-table read", f"{file.name} is in the layout {layout!r}", layout=layout)
     failed = False
     for name, table in tables.items():
@@ -67,8 +65,7 @@ def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
         else:
             _draw_figures(terminal, table, answer, title)
         failed |= not _tell(terminal, table, answer, title)
-    if failed:
-        ctx.exit(CHECK_FAILED)
+    return CHECK_FAILED if failed else 0
 
 
 def _tell(terminal: Terminal, table: PTable, answer: Identification, title: str) -> bool:

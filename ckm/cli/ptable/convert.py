@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.ptable.options import LAYOUTS, reading_options
-from ckm.cli.terminal.click_group import PATH, Command, common_options
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 
@@ -48,10 +48,9 @@ if TYPE_CHECKING:
 )
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--dry-run", is_flag=True, help="Say what would be lost, write nothing.")
-@common_options
-@click.pass_context
+@with_terminal
 def convert(
-    ctx: click.Context,
+    terminal: Terminal,
     /,
     *,
     source: Path,
@@ -79,9 +78,8 @@ def convert(
     """
     from ptable.dialects import detect, read_tables, write_tables
 
-    terminal = ctx.ensure_object(Terminal)
     if not source.is_file():
-        raise click.UsageError(f"There is no file {source.name or str(source)!r}.", ctx)
+        raise click.UsageError(f"There is no file {source.name or str(source)!r}.")
     check_output(target, force=force)
     layout = dialect or detect(source)
     is_text = target_layout not in {None, "ckm"} or target.suffix == ".pert"
@@ -91,7 +89,7 @@ def convert(
         options.pop("small_n")
     if not is_text:
         options["digits"] = digits
-    tables = _chosen(ctx, read_tables(source, dialect=layout, **options), kind, source)
+    tables = _chosen(read_tables(source, dialect=layout, **options), kind, source)
     terminal.step(
         "p-table read",
         f"{source.name}: {layout}, {_rows(tables)}",
@@ -147,15 +145,13 @@ def _in_keys(terminal: Terminal, table: PTable, n_keys: int) -> PTable:
     return answer.table
 
 
-def _chosen(
-    ctx: click.Context, tables: Mapping[str, PTable], kind: str | None, source: Path
-) -> dict[str, PTable]:
+def _chosen(tables: Mapping[str, PTable], kind: str | None, source: Path) -> dict[str, PTable]:
     """Return the table that was asked for, or all."""
     if kind is None:
         return dict(tables)
     if kind not in tables:
         known = ", ".join(tables)
-        raise click.UsageError(f"{source.name!r} has no type {kind!r}; it has {known}.", ctx)
+        raise click.UsageError(f"{source.name!r} has no type {kind!r}; it has {known}.")
     return {"all": tables[kind]}
 
 

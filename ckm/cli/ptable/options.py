@@ -141,25 +141,25 @@ noise_options = options(
 )
 
 
-def asked_spec(ctx: click.Context, file: Path | None, options: Mapping[str, Any]) -> NoiseSpec:
+def asked_spec(file: Path | None, options: Mapping[str, Any]) -> NoiseSpec:
     """Return the specification of a file, or of the options that were given."""
     from ptable import NoiseSpec
 
     if file is not None:
-        not_both(ctx, options)
+        not_both(options)
         from ckm.config import read_noise_spec
 
         return read_noise_spec(file)
     fields = as_fields(options)
     if "max_noise" not in fields or "variance" not in fields:
-        raise click.UsageError("Give SPEC.toml, --preset, or --max-noise and --variance.", ctx)
+        raise click.UsageError("Give SPEC.toml, --preset, or --max-noise and --variance.")
     return NoiseSpec(**fields)
 
 
-def not_both(ctx: click.Context, options: Mapping[str, Any]) -> None:
+def not_both(options: Mapping[str, Any]) -> None:
     """Refuse options beside a file."""
     if options:
-        raise click.UsageError(f"Give a file or {named(options)}, not both.", ctx)
+        raise click.UsageError(f"Give a file or {named(options)}, not both.")
 
 
 def named(options: Iterable[str]) -> str:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.terminal.click_group import PATH, Command, common_options
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
-from ckm.cli.terminal.output import check_output
+from ckm.cli.terminal.output_options import output_options
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -41,12 +41,10 @@ _CELLS = (1, 2, 5, 10, 20, 50)
     type=click.Choice(["heatmap", "distributions", "perturbation"]),
     help="Draw into a file: probabilities as shades, noise by count, or noise by cell key.",
 )
-@click.option("-o", "--output", type=PATH, help="The .svg file of the picture.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_context
+@output_options("The .svg file of the picture.", ".svg")
+@with_terminal
 def show(
-    ctx: click.Context,
+    terminal: Terminal,
     /,
     *,
     file: Path,
@@ -56,7 +54,6 @@ def show(
     delta: float,
     picture: str | None,
     output: Path | None,
-    force: bool,
 ) -> None:
     """Draw a p-table: how likely each noise is, for each count.
 
@@ -70,21 +67,15 @@ def show(
     """
     from ptable import PTable, guarantee
 
-    terminal = ctx.ensure_object(Terminal)
     if proves and (row is not None or picture is not None):
-        raise click.UsageError(
-            "--guarantee shows all rows; leave out --row and --picture.", ctx
-        )
+        raise click.UsageError("--guarantee shows all rows; leave out --row and --picture.")
     if (picture is None) != (output is None):
-        raise click.UsageError("A picture needs both --picture and --output.", ctx)
-    if force and output is None:
-        raise click.UsageError("--force goes with --picture and --output.", ctx)
+        raise click.UsageError("A picture needs both --picture and --output.")
     if picture is not None and row is not None:
-        raise click.UsageError("A picture shows all rows; leave out --row.", ctx)
-    check_output(output, force=force, endings=(".svg",))
+        raise click.UsageError("A picture shows all rows; leave out --row.")
     table = PTable.read(file)
     if picture is not None and output is not None:
-        _write(terminal, table, picture, output, force=force)
+        _write(terminal, table, picture, output)
     elif proves:
         show_guarantee(terminal, guarantee(table, epsilon=epsilon, delta=delta))
     elif row is None:
@@ -93,10 +84,10 @@ def show(
         _draw_row(terminal, table, row)
 
 
-def _write(terminal: Terminal, table: PTable, name: str, output: Path, *, force: bool) -> None:
+def _write(terminal: Terminal, table: PTable, name: str, output: Path) -> None:
     from ptable import pictures
 
-    getattr(pictures, name)(table).write(output, overwrite=force)
+    getattr(pictures, name)(table).write(output, overwrite=True)
     terminal.step("picture written", "the picture shows the parameters: keep it inside")
     click.echo(str(output))
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
-from ckm.cli.terminal.output import check_output
-from footing.files import write_whole
+from ckm.cli.terminal.output_options import output_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,8 +34,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--title", default="", show_default=False, help="Of the page.")
 @click.option("--memory", help="DuckDB's memory, such as 3GB.")
 @click.option("--lang", type=click.Choice(["en", "fr"]), default="en", help="Of the page.")
-@click.option("-o", "--output", type=PATH, help="An .html or .json file.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@output_options("An .html or .json file.", ".html", ".json", inputs=("file",))
 @with_terminal
 def audit(
     terminal: Terminal,
@@ -48,7 +46,6 @@ def audit(
     memory: str | None,
     lang: str,
     output: Path | None,
-    force: bool,
     **asked: Any,
 ) -> None:
     r"""Measure how easily persons are found in trips: points, home and work, moves, company.
@@ -66,7 +63,6 @@ def audit(
     from tables import open_source
     from tables.mobility import TripColumns
 
-    check_output(output, endings=(".html", ".json"), force=force, inputs=(file,))
     named = ("person", "time", "x", "y", "place", "in_degrees", "zone")
     columns = TripColumns(**{name: asked.pop(name) for name in named})
     with (
@@ -85,9 +81,7 @@ def audit(
         terminal.tell(text)
     if output is not None:
         page = make_report(facts, language=lang)
-        is_page = output.suffix.lower() == ".html"
-        text = page.html if is_page else page.to_json()
-        write_whole(output, text, is_private=True)
+        page.write(output, overwrite=True)
         terminal.step("page written", "it follows from records: keep it inside")
         click.echo(str(output))
 

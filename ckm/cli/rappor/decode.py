@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
-from ckm.cli.terminal.output import check_output
+from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
 
 if TYPE_CHECKING:
@@ -50,10 +50,9 @@ _decoding_options = options(
 
 @click.command(cls=Command)
 @_decoding_options
-@click.option("-o", "--output", type=PATH, help="A .csv or .json file with every candidate.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@output_options("A .csv or .json file with every candidate.", ".csv", ".json")
 @with_terminal
-def decode(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: Any) -> None:
+def decode(terminal: Terminal, /, *, output: Path | None, **asked: Any) -> None:
     """Estimate how many reports each candidate had, and test which had any.
 
     Examples
@@ -62,8 +61,6 @@ def decode(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: 
     ckm rappor decode counts.json --candidates pages.txt -o found.csv
     ckm rappor decode counts.csv --params params.csv --candidates map.csv   of google/rappor
     """
-    if output is not None:
-        check_output(output, endings=(".csv", ".json"), force=force)
     found = _decoded(terminal, **asked)
     _show(terminal, found)
     if output is not None:
@@ -80,12 +77,9 @@ def decode(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: 
 @_decoding_options
 @click.option("--title", default="", show_default=False, help="Of the page.")
 @click.option("--lang", type=click.Choice(["en", "fr"]), default="en", help="Of the page.")
-@click.option("-o", "--output", required=True, type=PATH, help="An .html file.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@output_options("An .html file.", ".html", required=True)
 @with_terminal
-def report(
-    terminal: Terminal, /, *, title: str, lang: str, output: Path, force: bool, **asked: Any
-) -> None:
+def report(terminal: Terminal, /, *, title: str, lang: str, output: Path, **asked: Any) -> None:
     """Make a page of decoded reports: estimates, tests, fit, privacy.
 
     Examples
@@ -93,7 +87,6 @@ def report(
     ckm rappor report counts.json --candidates pages.txt -o pages.html
     ckm rappor report counts.json --candidates pages.txt -o pages.html --lang fr --title Pages
     """
-    check_output(output, endings=(".html",), force=force)
     found = _decoded(terminal, **asked)
     write_whole(output, found.report(language=lang, title=title).html, is_private=True)
     terminal.step("page written", f"written to {output.name}")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
-from ckm.cli.terminal.output import check_output, read_json
+from ckm.cli.terminal.output import read_json
+from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
 
 if TYPE_CHECKING:
@@ -61,9 +62,8 @@ _measure_options = options(
         help="Of all samples: no secret depends on it.",
     ),
     click.option("--title", default="", show_default=False, help="Of the page."),
-    click.option("-o", "--output", type=PATH, help="A file: .csv, .json or .html."),
+    output_options("A file: .csv, .json or .html.", *_SUFFIXES, has_lang=True),
     click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page."),
-    click.option("--force", is_flag=True, help="Replace the output if it exists."),
     with_terminal,
 )
 
@@ -122,7 +122,6 @@ def _run(
     from synth.guarantee import guarantee_beside
 
     output: Path | None = asked["output"]
-    check_output(output, lang=asked["lang"], force=asked["force"], endings=_SUFFIXES)
     declared = _declared(asked["schema"])
     schema = _schema_of(declared)
     dropped = {

@@ -10,16 +10,16 @@ import click
 from ckm.cli.synth.evaluate import page_of, show_figures
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
-from ckm.cli.terminal.output import check_output, printable, read_json
+from ckm.cli.terminal.output import printable, read_json
+from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
 
 
 @click.command(cls=Command)
 @click.argument("file", type=PATH, metavar="FILE")
 @click.option("--title", default="", show_default=False, help="Of the page.")
-@click.option("-o", "--output", type=PATH, help="The page of an evaluation: .html.")
+@output_options("The page of an evaluation: .html.", ".html", has_lang=True)
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
 def report(
     terminal: Terminal,
@@ -29,7 +29,6 @@ def report(
     title: str,
     output: Path | None,
     lang: str | None,
-    force: bool,
 ) -> None:
     r"""Tell what a model, a certificate or a saved evaluation says.
 
@@ -45,7 +44,6 @@ def report(
     """
     from synth.evaluation import Evaluation
 
-    check_output(output, lang=lang, force=force, endings=(".html",))
     found = _content(file)
     facts = _facts(file, found)
     if facts is not None:

@@ -10,7 +10,7 @@ import click
 from ckm.cli.synth.evaluate import read_frame, texts_of
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
-from ckm.cli.terminal.output import check_output
+from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
 
 if TYPE_CHECKING:
@@ -37,11 +37,10 @@ _MAX_WIDE, _MAX_NARROW, _WIDE = 6, 3, 100
 @click.argument("file", type=PATH, metavar="SWEEP.toml")
 @click.option("--journal", type=PATH, help="Where finished runs are kept.")
 @click.option("--title", default="", show_default=False, help="Of the page.")
-@click.option("-o", "--output", type=PATH, help="A file: .csv of all runs, or .html.")
+@output_options("A file: .csv of all runs, or .html.", ".csv", ".html", has_lang=True)
 @click.option("--over", metavar="FACTOR", help="On the terminal: means over it, as epsilon.")
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page.")
 @click.option("--dry-run", is_flag=True, help="Check everything, fit nothing.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
 def sweep(
     terminal: Terminal,
@@ -54,7 +53,6 @@ def sweep(
     over: str | None,
     lang: str | None,
     dry_run: bool,
-    force: bool,
 ) -> int:
     r"""Try many ways to synthesise on folds of the records, and measure what each makes.
 
@@ -93,7 +91,6 @@ def sweep(
     from synth.evaluation.sweep import lines_of
     from synth.evaluation.ways import control_ways, ways_of
 
-    check_output(output, lang=lang, force=force, endings=(".csv", ".html"))
     plan = read_sweep(file)
     schema = Schema.read(plan.declared)
     ways = ways_of(plan.ways, schema=schema)

@@ -2,14 +2,12 @@
 
 import errno
 import os
-import traceback
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import click
 
-from ckm._packages import is_own
+from ckm._packages import place_of
 from footing.errors import ExplainedError
 
 CHECK_FAILED = 1
@@ -139,7 +137,7 @@ _REPORT = "this is a bug of ckm: report this message with the output of ckm --ve
 
 
 def _bug(error: BaseException) -> Failure:
-    place = _place(error.__traceback__)
+    place = place_of(error)
     return Failure(
         exit=INTERNAL,
         code="bug",
@@ -147,13 +145,3 @@ def _bug(error: BaseException) -> Failure:
         hint="report this line with the output of ckm --version; CKM_DEBUG=1 shows more, "
         "but what it shows may hold data",
     )
-
-
-def _place(trace: TracebackType | None) -> str:
-    """Return module and line of our innermost frame."""
-    place = "an unknown place"
-    for frame, line in traceback.walk_tb(trace):
-        module = str(frame.f_globals.get("__name__", ""))
-        if is_own(module):
-            place = f"{module}:{line}"
-    return place

@@ -1,6 +1,7 @@
 """Where a command's result may go: looked at before anything is computed."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def check_output(
         raise click.UsageError(f"The output {output.name!r} is a folder.")
     if any(output.exists() and one.exists() and output.samefile(one) for one in inputs):
         raise click.UsageError("The output must be another file than the data.")
-    if output.exists() and not force:
+    if os.path.lexists(output) and not force:
         raise click.UsageError(f"The output {output.name!r} exists; replace it with --force.")
     if not output.parent.is_dir():
         raise click.UsageError(f"There is no folder {str(output.parent)!r}: make it first.")

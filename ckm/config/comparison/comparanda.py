@@ -124,7 +124,7 @@ def _method(name: str, fields: object, reading: Reading) -> MethodChoice | None:
 
 def designs_schema() -> dict[str, Any]:
     """Return the JSON Schema of a file of designs and methods, for editors."""
-    noise = schema_of(PTableSection, title="Noise")["properties"]
+    noise = schema_of(PTableSection)["properties"]
     path = noise.pop("path")
     noise = {key: form for key, form in noise.items() if key not in ("step", "anchors")}
     design = [
@@ -141,7 +141,7 @@ def designs_schema() -> dict[str, Any]:
     grid = {key: lists[key] for key in ("max_noise", "variance", "small")}
     own, method = {}, []
     for kind, settings in KINDS.items():
-        form = schema_of(settings, title=kind)
+        form = schema_of(settings)
         own[kind] = _closed(form["properties"])
         named = {"method": {"const": kind}, **form["properties"]}
         method.append(_closed(named, ("method", *form.get("required", ()))))
@@ -150,13 +150,14 @@ def designs_schema() -> dict[str, Any]:
     only = {"type": "array", "items": {"type": "string"}, "minItems": 1}
     methods = _closed({_ONLY: only, **known}) | {"additionalProperties": other}
     return {
-        **schema_of(Section, title="Designs and methods of ckm compare"),
+        **schema_of(Section),
+        "title": "Designs and methods of ckm compare",
         "$defs": {"Method": {"anyOf": method}},
         "properties": {
             "designs": {"type": "object", "additionalProperties": {"anyOf": design}},
             "grid": _closed(grid, ("max_noise", "variance")),
             "methods": methods,
-            "experiment": _closed(schema_of(Experiment, title="")["properties"]),
+            "experiment": _closed(schema_of(Experiment)["properties"]),
         },
     }
 

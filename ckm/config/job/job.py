@@ -63,7 +63,7 @@ Categories = Annotated[
 ]
 
 
-class Job(SettingsFile):
+class Job(SettingsFile, title="A release job of ckm"):
     """One release: data, keys, noise and tables. `ckm.config.read_job` reads one."""
 
     title: Words = optional(

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field, PrivateAttr
 
@@ -17,7 +16,7 @@ from ckm.config.job.variable import add_problems_of_variables
 from ckm.config.problems import JobError, did_you_mean
 from ckm.config.read import build, keys_in, open_settings, read_job
 from ckm.config.reading import Reading
-from ckm.config.section import Items, SettingsFile, Some, optional, schema_of
+from ckm.config.section import Items, SettingsFile, Some, optional
 from ckm.config.service.rules import RuleSettings
 from ckm.config.service.sections import (
     OfferedVariable,
@@ -30,7 +29,7 @@ from ckm.config.service.sections import (
 )
 
 
-class Service(SettingsFile):
+class Service(SettingsFile, title="A service of ckm"):
     """A service that answers table requests. `read_service` reads one."""
 
     about: ServiceAbout = Field(alias="service")
@@ -220,11 +219,6 @@ def is_service_file(path: Path) -> bool:
     keys = keys_in(path)
     of_jobs = {"table", "tables", "magnitude", "output", "report"}
     return "service" in keys or ("variable" in keys and not keys & of_jobs)
-
-
-def service_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a service file, for editors."""
-    return schema_of(Service, title="A service of ckm")
 
 
 def read_service(path: Path | str) -> Service:

@@ -5,7 +5,7 @@ The program's own rules are `noise` and `plan`; `cellkey` and `tauargus` repeat 
 
 from ckm.engine.magnitudes.measures import noise_identities, published_ratio
 from ckm.engine.magnitudes.noise.perturb import perturb_magnitudes
-from ckm.engine.magnitudes.noise.plan import Plan, plan_noise
+from ckm.engine.magnitudes.noise.plan import plan_noise
 from ckm.engine.magnitudes.noise.scale import Flex, Proportional
 from ckm.engine.magnitudes.ptables import magnitude_ptable
 from ckm.engine.magnitudes.sensitive.conditions import (
@@ -27,7 +27,6 @@ __all__ = [
     "MagnitudeError",
     "MagnitudeNoise",
     "PPercent",
-    "Plan",
     "PriorPosterior",
     "Proportional",
     "magnitude_ptable",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +11,8 @@ from numpy.typing import NDArray
 from ckm.errors import InternalError
 from footing.arrays import Flags, Integers, Words
 from tables import Axis, Cells
+from tables.cells.places import CellPlaces, Columns, factors_of, numbered, tree_of
 from tables.cells.sketch import PRIME, Sketch
-
-Columns = Sequence[NDArray[np.integer]]
-
-_SEED = 20_270_301
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,17 +46,11 @@ def nested_differences(cells: Cells, is_shown: Flags) -> NestedDifferences:
     found: list[tuple[Integers, Integers, Integers]] = [(none, none, none)]
     shown = np.flatnonzero(is_shown)
     columns = [ranks[shown].astype(np.int64) for ranks in cells.ranks]
-    places = _Places(columns)
-    for number, axis in enumerate(cells.axes):
-        above = _above(axis)
-        part = np.arange(len(shown))
-        rank = above[columns[number]]
-        while (rank >= 0).any():
-            part, rank = part[rank >= 0], rank[rank >= 0]
-            whole = places.find(part, number, rank)
+    places = CellPlaces([tree_of(axis) for axis in cells.axes], columns)
+    for number in range(len(cells.axes)):
+        for part, whole in places.around(number):
             pair = np.flatnonzero(whole >= 0)
             found.append((shown[whole[pair]], shown[part[pair]], np.full(len(pair), number)))
-            rank = above[rank]
     whole, part, axes = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return NestedDifferences(whole=whole, part=part, axis=axes)
 
@@ -142,52 +132,11 @@ def _grouped(rows: Integers) -> Iterator[tuple[Integers, Integers]]:
 
 def _matches(wanted: Columns, given: Columns) -> tuple[Integers, Integers]:
     """Return all places of rows in `wanted` with an equal row in `given`, and of that row."""
-    factors = _factors(len(wanted))
-    sought, known = _number(wanted, factors), _number(given, factors)
+    factors = factors_of(len(wanted))
+    sought, known = numbered(wanted, factors), numbered(given, factors)
     order = np.argsort(known)
     low = np.searchsorted(known[order], sought, "left")
     size = np.searchsorted(known[order], sought, "right") - low
     first = np.repeat(np.arange(len(sought)), size)
     within = np.arange(len(first)) - np.repeat(np.cumsum(size) - size, size)
     return first, order[low[first] + within]
-
-
-def _above(axis: Axis) -> Integers:
-    """Return for every category, by rank, the next coarser one, or -1 for the total."""
-    above = np.full(axis.size, -1, np.int64)
-    for level, coarser in zip(axis.levels, axis.levels[1:], strict=False):
-        if level.up is not None:  # a leaf that stands in for itself gets its own further on
-            above[level.ranks] = coarser.ranks[level.up]
-    return above
-
-
-class _Places:
-    """Finds cells by their ranks."""
-
-    def __init__(self, columns: list[Integers]) -> None:
-        self._ranks = columns
-        self._factors = _factors(len(columns))
-        self._place = _number(columns, self._factors)
-        self._order = np.argsort(self._place)
-        self._sorted = self._place[self._order]
-
-    def find(self, cells: Integers, axis: int, ranks: Integers) -> Integers:
-        """Return the cells like these but for the rank on one axis, or -1."""
-        shift = (ranks - self._ranks[axis][cells]).astype(np.uint64)
-        moved = self._place[cells] + shift * self._factors[axis]
-        at = np.minimum(np.searchsorted(self._sorted, moved), len(self._sorted) - 1)
-        return np.where(self._sorted[at] == moved, self._order[at], -1)
-
-
-@cache
-def _factors(columns: int) -> Words:
-    """Return odd factors that number rows modulo 2**64, however many the combinations."""
-    drawn = np.random.default_rng(_SEED).integers(2**63, size=columns, dtype=np.uint64)
-    return drawn * np.uint64(2) + np.uint64(1)
-
-
-def _number(columns: Columns, factors: Words) -> Words:
-    place = np.zeros(len(columns[0]) if columns else 0, np.uint64)
-    for column, factor in zip(columns, factors, strict=True):
-        place += column.astype(np.uint64) * factor
-    return place

@@ -150,7 +150,11 @@ def make_pages(
     links = {language: page_name(edition, language) for language in beside}
     pages = {
         page_name(edition, language): make_report(
-            facts, edition=edition, language=language, links=links, is_full=is_full
+            facts,
+            edition=edition,
+            language=language,
+            links=links,
+            is_full=is_full and edition == "internal",  # only that page has long lists
         )
         for language in languages
     }

@@ -105,19 +105,13 @@ def _plan(
     linked = [
         code for code in LANGUAGES if code in wanted or (output is None and code in there)
     ]
-    make = partial(
-        make_pages, facts, edition=edition, leaks=leaks, linked=linked, is_full=is_full
+    pages = make_pages(
+        facts, edition=edition, languages=wanted, leaks=leaks, linked=linked, is_full=is_full
     )
-    pages = make(languages=wanted)
     targets = _targets(place, edition, pages, output)
     _require_free(targets, force=force)
     if output is not None:
         return _Plan(pages=targets, manifests={})
-    if set(wanted) - set(there):
-        # The pages that lie there already link to the new one, unless somebody changed them.
-        others = [code for code in _untouched(place, manifest, edition) if code not in wanted]
-        pages = make(languages=others)
-        targets |= _targets(place, edition, pages, None)
     texts = {path.name: text for path, text in targets.items()}
     manifests = renewed_manifests(place, manifest, edition=edition, pages=texts)
     return _Plan(pages=targets, manifests=manifests)
@@ -207,19 +201,6 @@ def _languages(manifest: dict[str, Any], edition: Edition) -> tuple[str, ...]:
     names = {file["file"] for file in files}
     found = tuple(code for code in LANGUAGES if page_name(edition, code) in names)
     return found or LANGUAGES
-
-
-def _untouched(folder: Path, manifest: dict[str, Any], edition: Edition) -> list[str]:
-    """List the languages whose page is the one that the manifest lists."""
-    files = manifest["public"] if edition == "public" else manifest.get("report", ())
-    hashes = {file["file"]: file["sha256"] for file in files}
-    found = []
-    for code in LANGUAGES:
-        name = page_name(edition, code)
-        path = place_of(folder, edition) / name
-        if name in hashes and path.is_file():
-            found += [code] * (record_file(path, name=name).sha256 == hashes[name])
-    return found
 
 
 def _targets(

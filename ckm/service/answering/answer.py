@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ckm.config.service.rules import RuleSettings
 from ckm.service.answering.cells.cell_cache import Cubes
 from ckm.service.answering.ledger_recorder import Publication
 from ckm.service.answering.messages import ClientError, Refusal, explained
@@ -16,7 +17,8 @@ from ckm.service.answering.query import Selection
 from ckm.service.answering.query_plan import Planner
 from ckm.service.answering.table_layout import slices_of, table_of
 from ckm.service.answering.variables import offered_variables
-from ckm.service.rules import Finding, RuleSettings, commonest, judge_areas, judge_shape
+from ckm.service.rules.areas import commonest, judge_areas
+from ckm.service.rules.shape import Finding, judge_shape
 from ptable.lookup import margin_of_error
 from tables import Deadline
 from tables.prepared.prepared import POPULATIONS

@@ -8,7 +8,7 @@ from ckm.service.answering.cells.lru_cache import Cache, digest_of
 from ckm.service.answering.messages import ClientError, Phrase
 from ckm.service.answering.query import Query, Selection
 from ckm.service.answering.variables import Variable
-from ckm.service.rules import Shape
+from ckm.service.rules.shape import Shape
 from tables import Condition, FilterError, Prepared
 from tables.prepared.prepared import POPULATIONS
 

@@ -10,7 +10,7 @@ from ckm.engine.published_table import PublishedTable
 from ckm.service.answering.query import Query, Selection, are_in_margins
 from ckm.service.answering.query_plan import Levels, Plan
 from ckm.service.answering.variables import Variable
-from ckm.service.rules import Slices
+from ckm.service.rules.areas import Slices
 
 Protected = Mapping[Levels, tuple[tuple[NDArray[np.int32], ...], dict[str, NDArray[Any]]]]
 

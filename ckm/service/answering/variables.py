@@ -14,6 +14,7 @@ import numpy as np
 
 from ckm.formats.words import MISSING
 from ckm.service.answering.messages import say
+from tables.cells.places import level_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,31 +121,23 @@ def offered_variables(
     variables = {}
     for name, offer in service.variables.items():
         axis = prepared.axes[name]
-        level_of = _levels(axis)
-        codes = _codes(axis, level_of)
+        levels = level_of(axis)
+        codes = _codes(axis, levels)
         listed = _listed(name, engine, prepared)
         variables[name] = Variable(
             offer=offer,
             axis=axis,
             codes=codes,
             is_listed=listed,
-            level_of=level_of,
+            level_of=levels,
             level_names=_level_names(axis, name),
-            _ranks=_by_code(axis, codes, listed, level_of),
+            _ranks=_by_code(axis, codes, listed, levels),
         )
     return variables
 
 
 def _is_wild(text: str) -> bool:
     return bool(text) and set(text) <= {"*", "?"}
-
-
-def _levels(axis: Axis) -> NDArray[np.int64]:
-    """Return the level at which every category is shown."""
-    level_of = np.zeros(axis.size, np.int64)
-    for place, level in enumerate(axis.levels):
-        level_of[level.ranks[level.is_shown]] = place
-    return level_of
 
 
 def _level_names(axis: Axis, name: str) -> tuple[str, ...]:

@@ -7,13 +7,11 @@ may quote data, go nowhere.
 import asyncio
 import logging
 import time
-import traceback
-from typing import Any
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ckm._packages import is_own
+from ckm._packages import place_of
 from ckm.service.answering.messages import ClientError, bad_request
 from ckm.service.http.responses import problem_of_mistake
 from ckm.service.metrics import Metrics
@@ -189,15 +187,6 @@ def _noted(error: BaseException) -> ClientError:
     """Log a fault of ours by its kind and its place, and nothing more of it."""
     logger.error(
         "request failed",
-        extra={"error": type(error).__name__, "place": _place(error)},
+        extra={"error": type(error).__name__, "place": place_of(error)},
     )
     return ClientError("internal")
-
-
-def _place(error: BaseException) -> str:
-    place: Any = "unknown"
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        module = str(frame.f_globals.get("__name__", ""))
-        if is_own(module):
-            place = f"{module}:{line}"
-    return str(place)

@@ -8,7 +8,6 @@ import json
 import logging
 import math
 import os
-import shutil
 import signal
 import socket
 import sys
@@ -90,20 +89,14 @@ def open_table_service(
     """Open the data of a service and the table service that answers about them."""
     from ckm.service.table_service import TableService
 
-    own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
-    try:
-        with open_answerer(service) as answerer:
-            _require_comparison(service)
-            table_service = TableService(
-                service, answerer(), folder=(own or Path(str(folder))) / "jobs"
-            )
-            try:
-                yield table_service
-            finally:
-                table_service.close()
-    finally:
-        if own is not None:
-            shutil.rmtree(own, ignore_errors=True)
+    with contextlib.ExitStack() as stack:
+        if folder is None:
+            own = tempfile.TemporaryDirectory(prefix="ckm-service-", ignore_cleanup_errors=True)
+            folder = Path(stack.enter_context(own))
+        answerer = stack.enter_context(open_answerer(service))
+        _require_comparison(service)
+        opened = TableService(service, answerer(), folder=folder / "jobs")
+        yield stack.enter_context(contextlib.closing(opened))
 
 
 @contextlib.contextmanager

@@ -189,7 +189,7 @@ def change_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
         .number("Half of the cells deviate by at most", lambda fact: _share(words, fact.median))
         .number("Nine tenths deviate by at most", lambda fact: _share(words, fact.most))
         .number(
-            "Share of cells within 5 % of the original sum",
+            "Share of cells within 5 per cent of the original sum",
             lambda fact: _share(words, fact.within),
         )
         .table(

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from ckm.engine.magnitudes import MagnitudeNoise, perturb_magnitudes, plan_noise
-from ckm.engine.magnitudes.examples import amounts
 from risk.amount_deviations import amount_deviations
 from risk.errors import RiskError
 from tables import Secret
+from tests.amounts import amounts
 
 
 def test_figures_are_those_of_pandas():

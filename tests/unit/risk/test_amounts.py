@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from ckm.engine.magnitudes import MagnitudeNoise, PPercent, perturb_magnitudes, plan_noise
-from ckm.engine.magnitudes.examples import amounts
 from risk.amounts import AmountNoise, chance_within
 from risk.errors import RiskError
 from tables import Secret
 from tables.magnitudes.amounts import Magnitudes
+from tests.amounts import amounts
 
 SECRET = Secret(bytes(range(32)))
 N = 40_000

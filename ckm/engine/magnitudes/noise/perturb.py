@@ -65,13 +65,20 @@ def perturb_magnitudes(
 
     Examples
     --------
-    >>> from ckm.engine.magnitudes.examples import amounts
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, cube, open_source
+    >>> key = pa.array(range(8), pa.uint8())
+    >>> turnover = [40.0, 30.0, 20.0, 10.0, 25.0, 25.0, 25.0, 25.0]
+    >>> firms = pa.table({"town": [*"AAAABBBB"], "turnover": turnover, "key": key})
+    >>> request = Request(dimensions=["town"], sums=["turnover"], top=6)
+    >>> with open_source(firms) as source:
+    ...     (cells,) = cube(source, StoredKeys(column="key"), [request])
     >>> from ckm import MagnitudeNoise
     >>> from tables import Secret
-    >>> cells = amounts([[40.0, 30.0, 20.0, 10.0], [25.0, 25.0, 25.0, 25.0]])
     >>> noise = MagnitudeNoise.start(spread=0.15)
-    >>> perturb_magnitudes(cells, noise, secret=Secret(bytes(16))).tolist()
-    [103.0, 101.0]
+    >>> turnover = cells.magnitudes["turnover"]
+    >>> perturb_magnitudes(turnover, noise, secret=Secret(bytes(16))).tolist()
+    [91.0, 100.0, 197.0]
     """
     if noise.rules == "ckm":
         if secret is None:

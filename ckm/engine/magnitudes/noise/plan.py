@@ -95,10 +95,17 @@ class Plan:
 
         Examples
         --------
-        >>> from ckm.engine.magnitudes.examples import amounts
+        >>> import pyarrow as pa
+        >>> from tables import Request, StoredKeys, cube, open_source
+        >>> key = pa.array(range(4), pa.uint8())
+        >>> turnover = [40.0, 30.0, 20.0, 10.0]
+        >>> firms = pa.table({"town": [*"AAAA"], "turnover": turnover, "key": key})
+        >>> request = Request(dimensions=["town"], sums=["turnover"], top=6)
+        >>> with open_source(firms) as source:
+        ...     (cells,) = cube(source, StoredKeys(column="key"), [request])
         >>> from ckm import MagnitudeNoise
         >>> noise = MagnitudeNoise.start(spread=0.1)
-        >>> plan = plan_noise(amounts([[40.0, 30.0, 20.0, 10.0]]), noise)
+        >>> plan = plan_noise(cells.magnitudes["turnover"], noise)
         >>> round(float(plan.variances()[0]), 6)  # (0.1 * 40)**2
         16.0
         """
@@ -135,11 +142,18 @@ def plan_noise(magnitudes: Magnitudes, noise: MagnitudeNoise) -> Plan:
 
     Examples
     --------
-    >>> from ckm.engine.magnitudes.examples import amounts
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, cube, open_source
+    >>> key = pa.array(range(4), pa.uint8())
+    >>> turnover = [40.0, 30.0, 20.0, 10.0]
+    >>> firms = pa.table({"town": [*"AAAA"], "turnover": turnover, "key": key})
+    >>> request = Request(dimensions=["town"], sums=["turnover"], top=6)
+    >>> with open_source(firms) as source:
+    ...     (cells,) = cube(source, StoredKeys(column="key"), [request])
     >>> from ckm import MagnitudeNoise
-    >>> plan = plan_noise(amounts([[40.0, 30.0, 20.0, 10.0], []]), MagnitudeNoise.start())
+    >>> plan = plan_noise(cells.magnitudes["turnover"], MagnitudeNoise.start())
     >>> plan.row.tolist(), plan.steps.round(2).tolist()
-    ([5, 1], [[4.22], [0.0]])
+    ([5, 5], [[4.22], [4.22]])
     """
     _require_sound(magnitudes, noise)
     sensitive = sensitive_cells(magnitudes, noise.sensitive)

@@ -52,9 +52,16 @@ class FewContributors:
 
         Examples
         --------
-        >>> from ckm.engine.magnitudes.examples import amounts
-        >>> FewContributors(least=3).holds(amounts([[5.0], [5.0, 4.0, 1.0]])).tolist()
-        [True, False]
+        >>> import pyarrow as pa
+        >>> from tables import Request, StoredKeys, cube, open_source
+        >>> key = pa.array(range(4), pa.uint8())
+        >>> turnover = [5.0, 5.0, 4.0, 1.0]
+        >>> firms = pa.table({"town": [*"ABBB"], "turnover": turnover, "key": key})
+        >>> request = Request(dimensions=["town"], sums=["turnover"], top=6)
+        >>> with open_source(firms) as source:
+        ...     (cells,) = cube(source, StoredKeys(column="key"), [request])
+        >>> FewContributors(least=3).holds(cells.magnitudes["turnover"]).tolist()
+        [True, False, False]
         """
         few = magnitudes.contributors < self.least
         return np.asarray(few & (magnitudes.contributors > 0))
@@ -116,9 +123,16 @@ class Dominance:
 
         Examples
         --------
-        >>> from ckm.engine.magnitudes.examples import amounts
-        >>> Dominance(n=1, percent=80).holds(amounts([[9.0, 1.0], [5.0, 5.0]])).tolist()
-        [True, False]
+        >>> import pyarrow as pa
+        >>> from tables import Request, StoredKeys, cube, open_source
+        >>> key = pa.array(range(4), pa.uint8())
+        >>> turnover = [9.0, 1.0, 5.0, 5.0]
+        >>> firms = pa.table({"town": [*"AABB"], "turnover": turnover, "key": key})
+        >>> request = Request(dimensions=["town"], sums=["turnover"], top=6)
+        >>> with open_source(firms) as source:
+        ...     (cells,) = cube(source, StoredKeys(column="key"), [request])
+        >>> Dominance(n=1, percent=80).holds(cells.magnitudes["turnover"]).tolist()
+        [True, False, False]
         """
         total, top = _parts(magnitudes, self.n, weighted=self.weighted)
         return np.asarray(100 * top.sum(axis=1) > self.percent * total)
@@ -167,9 +181,16 @@ class PPercent:
 
         Examples
         --------
-        >>> from ckm.engine.magnitudes.examples import amounts
-        >>> PPercent(percent=10).holds(amounts([[90.0, 9.0, 1.0], [5.0, 5.0, 1.0]])).tolist()
-        [True, False]
+        >>> import pyarrow as pa
+        >>> from tables import Request, StoredKeys, cube, open_source
+        >>> key = pa.array(range(6), pa.uint8())
+        >>> turnover = [90.0, 9.0, 1.0, 5.0, 5.0, 1.0]
+        >>> firms = pa.table({"town": [*"AAABBB"], "turnover": turnover, "key": key})
+        >>> request = Request(dimensions=["town"], sums=["turnover"], top=6)
+        >>> with open_source(firms) as source:
+        ...     (cells,) = cube(source, StoredKeys(column="key"), [request])
+        >>> PPercent(percent=10).holds(cells.magnitudes["turnover"]).tolist()
+        [True, False, False]
         """
         return _estimated(magnitudes, self.percent / 100, weighted=self.weighted)
 
@@ -224,10 +245,17 @@ class PriorPosterior:
 
         Examples
         --------
-        >>> from ckm.engine.magnitudes.examples import amounts
+        >>> import pyarrow as pa
+        >>> from tables import Request, StoredKeys, cube, open_source
+        >>> key = pa.array(range(6), pa.uint8())
+        >>> turnover = [80.0, 9.0, 11.0, 50.0, 20.0, 11.0]
+        >>> firms = pa.table({"town": [*"AAABBB"], "turnover": turnover, "key": key})
+        >>> request = Request(dimensions=["town"], sums=["turnover"], top=6)
+        >>> with open_source(firms) as source:
+        ...     (cells,) = cube(source, StoredKeys(column="key"), [request])
         >>> rule = PriorPosterior(posterior=10, prior=50)
-        >>> rule.holds(amounts([[80.0, 9.0, 11.0], [50.0, 20.0, 11.0]])).tolist()
-        [True, False]
+        >>> rule.holds(cells.magnitudes["turnover"]).tolist()
+        [True, False, False]
         """
         return _estimated(magnitudes, self.posterior / self.prior, weighted=self.weighted)
 
@@ -258,9 +286,16 @@ def sensitive_cells(magnitudes: Magnitudes, conditions: Iterable[Condition]) -> 
 
     Examples
     --------
-    >>> from ckm.engine.magnitudes.examples import amounts
-    >>> cells = amounts([[5.0], [5.0, 4.0, 3.0], [90.0, 9.0, 1.0], []])
-    >>> sensitive_cells(cells, [FewContributors(least=2), PPercent(percent=5)]).tolist()
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, cube, open_source
+    >>> key = pa.array(range(7), pa.uint8())
+    >>> turnover = [5.0, 5.0, 4.0, 3.0, 90.0, 9.0, 1.0]
+    >>> firms = pa.table({"town": [*"ABBBCCC"], "turnover": turnover, "key": key})
+    >>> request = Request(dimensions=["town"], sums=["turnover"], top=6)
+    >>> with open_source(firms) as source:
+    ...     (cells,) = cube(source, StoredKeys(column="key"), [request])
+    >>> conditions = [FewContributors(least=2), PPercent(percent=5)]
+    >>> sensitive_cells(cells.magnitudes["turnover"], conditions).tolist()
     [True, False, True, False]
     """
     found = np.zeros(len(magnitudes), np.bool_)

@@ -7,7 +7,9 @@ import pyarrow as pa
 
 from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings
-from ckm.config import Job, JobData, JobKeys, JobReport
+from ckm.config import Job
+from ckm.config.job.data import JobData, JobKeys
+from ckm.config.job.report import JobReport
 from ckm.config.job.table import JobTable
 from ckm.engine.perturbation import perturb
 from ckm.engine.published_table import publish

@@ -10,9 +10,9 @@ import ckm
 from ckm.assessment.amounts import NEAR, amount_fact
 from ckm.assessment.assessor import Assessor
 from ckm.engine.magnitudes import MagnitudeNoise, PPercent, Proportional, perturb_magnitudes
-from ckm.engine.magnitudes.examples import amounts
 from ptable import NoiseSpec, solve
 from tables import Secret
+from tests.amounts import amounts
 
 
 def observed(cells, noise, *, secrets=400):

@@ -85,7 +85,7 @@ def released(job):
 def test_the_cells_are_those_of_the_release(tmp_path):
     job = write_job(tmp_path)
     space, _, release = open_release(job)
-    assert [one.name for one in release.tables] == ["places", "regions", "zones", "adults"]
+    assert list(release.tables) == ["places", "regions", "zones", "adults"]
     assert release.left_out == {"sums": "it publishes no counts"}
     assert space.variables == ("geo", "sex", "age", "zone")
     everybody, adults = 2, 1
@@ -113,10 +113,10 @@ def test_tables_that_the_ledger_has_from_before_are_looked_at_too(tmp_path):
     run = CliRunner().invoke(app, ["release", str(first), "-o", str(tmp_path / "out")])
     assert run.exit_code == 0, run.stderr
     both, _, before = open_release(write_job(tmp_path, {"adults": TABLES["adults"]}))
-    assert [one.name for one in before.tables] == ["adults"]
+    assert list(before.tables) == ["adults"]
     tables = {n: TABLES[n] for n in ("adults", "zones")}
     whole, _, after = open_release(write_job(tmp_path, tables, more=ledger))
-    assert [one.name for one in after.tables] == ["adults", "zones", "places (ledger 1)"]
+    assert list(after.tables) == ["adults", "zones", "places (ledger 1)"]
     assert len(whole.shown) == len(both.shown) + 4 + 2  # the sexes are a margin of both
 
 
@@ -143,7 +143,7 @@ def test_earlier_tables_that_cannot_be_built_are_left_out(tmp_path, monkeypatch,
     monkeypatch.setattr("ckm.audit.job_tables.has_ledger", lambda _: True)
     monkeypatch.setattr("ckm.audit.job_tables.list_published", lambda _: [entry])
     release = open_release(job)[2]
-    assert [one.name for one in release.tables] == ["adults"]
+    assert list(release.tables) == ["adults"]
     assert list(release.left_out) == ["?[1mold (ledger 7)"]
 
 
@@ -174,7 +174,7 @@ def test_filters_that_a_service_would_refuse_are_audited(tmp_path):
     people = pd.read_parquet(tmp_path / "people.parquet").replace({"zone": {"0": "Total"}})
     people.to_parquet(tmp_path / "people.parquet")
     space, auditor, release = open_release(job)
-    assert [one.name for one in release.tables] == ["zones", "all", "some", "same"]
+    assert list(release.tables) == ["zones", "all", "some", "same"]
     assert release.left_out == {"none": "no record passes its filter"}
     of_sex = {table: numbers_of(space, table) for table in space.shown if table[:2] == (1, 0)}
     assert auditor.audit(space).exposures

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 import ckm.release.swapped
 from ckm.cli import app
 from ckm.config import JobError
-from ckm.config.swap import is_swap_file, read_swap, swap_schema
+from ckm.config.section import schema_of
+from ckm.config.swap import SwapJob, is_swap_file, read_swap
 from tables import open_source
 from tables.swapping import swap_records
 
@@ -382,7 +383,7 @@ def test_the_shell_completes_the_command():
 
 
 def test_the_schema_names_every_section():
-    assert set(swap_schema()["properties"]) == {"schema", "data", "keys", "swap"}
+    assert set(schema_of(SwapJob)["properties"]) == {"schema", "data", "keys", "swap"}
     assert is_swap_file.__module__ == "ckm.config.swap"
 
 

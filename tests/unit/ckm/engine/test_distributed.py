@@ -30,12 +30,13 @@ from tables import (
     SourceError,
     open_source,
 )
-from tests import s3_store
-from tests.spark_cluster import OPTIONS, REQUEST, people, rows
-from tests.spark_support import both, require_same
+from tests.environments import s3_store
+from tests.environments.spark_cluster import OPTIONS, REQUEST, people, rows
+from tests.environments.spark_support import both, require_same
 
 ABSENT = (
-    "an S3 store and Hadoop's connector are not here: python tests/s3_store.py fetches them"
+    "an S3 store and Hadoop's connector are not here: "
+    "python tests/environments/s3_store.py fetches them"
 )
 PRESENT = "the S3 connector itself is on this machine"
 REQUESTS = (
@@ -214,7 +215,7 @@ def test_a_cluster_and_its_server_publish_the_same_and_write_no_secret_down(tmp_
     # None of those that the system gives to whoever asks: it would be gone when Spark is up.
     port = next(port for port in range(20_000 + os.getpid() % 9_000, 32_000) if is_free(port))
     told = subprocess.run(
-        [sys.executable, "-m", "tests.spark_cluster", str(tmp_path), str(port)],
+        [sys.executable, "-m", "tests.environments.spark_cluster", str(tmp_path), str(port)],
         stdout=subprocess.PIPE,
         cwd=Path(__file__).parents[4],
         timeout=900,

@@ -11,7 +11,7 @@ import pytest
 from ckm import ConfigError
 from ckm.formats import FORMATS, TableAbout, to_bytes, write_table
 from ckm.formats.about import about_table
-from tests.reading import READ, read_about
+from tests.readers.reading import READ, read_about
 
 FIELDS = [part.name for part in dataclasses.fields(TableAbout)]
 

@@ -14,7 +14,7 @@ import pytest
 from ckm import PublishedTable
 from ckm.formats import FormatError, TableAbout, to_bytes, write_table
 from ckm.formats.csv_text import formulas, without_formulas
-from tests.reading import read_table
+from tests.readers.reading import read_table
 
 
 def test_texts_stand_in_quotation_marks_as_they_are_and_numbers_bare(rows, tmp_path):

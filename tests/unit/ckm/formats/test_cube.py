@@ -14,7 +14,7 @@ import ckm
 from ckm import PublishedTable
 from ckm.formats import FormatError, TableAbout, to_bytes, write_table
 from ptable import PTable
-from tests.reading import read_table
+from tests.readers.reading import read_table
 from tests.strategies import examples
 from tests.unit.ckm.formats.conftest import encode
 

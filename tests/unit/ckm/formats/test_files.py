@@ -14,7 +14,7 @@ import ckm.formats
 from ckm import PublishedTable, ReleaseError
 from ckm.formats import FORMATS, FormatError, TableAbout, to_bytes
 from ckm.formats import write_table as write
-from tests.reading import read_about, read_table
+from tests.readers.reading import read_about, read_table
 
 SUFFIXES = {
     "t.csv": "csv",

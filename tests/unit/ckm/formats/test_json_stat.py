@@ -16,7 +16,7 @@ from pyjstat import pyjstat
 from ckm import PublishedTable
 from ckm.formats import FormatError, TableAbout, to_bytes, write_table
 from tests.property.test_formats_roundtrip import ALL_HIDDEN, EMPTY, GRAND, tables
-from tests.reading import read_table
+from tests.readers.reading import read_table
 
 
 def expand(document):

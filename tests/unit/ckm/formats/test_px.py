@@ -12,7 +12,7 @@ from pyaxis import pyaxis
 
 from ckm import PublishedTable
 from ckm.formats import FormatError, TableAbout, to_bytes, write_table
-from tests.reading import read_about, read_table
+from tests.readers.reading import read_about, read_table
 
 
 def one(texts, *, column="x", values=None, measure="count"):

@@ -13,7 +13,7 @@ from pysdmx.io.csv.sdmx20.reader import read as read_2
 from ckm import PublishedTable
 from ckm.formats import FormatError, TableAbout, to_bytes, write_table
 from ptable.lookup import MarginOfError
-from tests.reading import read_about, read_table
+from tests.readers.reading import read_about, read_table
 
 
 def lines(table, name="sdmx-csv", about=None):

@@ -16,7 +16,7 @@ import pytest
 
 from ckm import PublishedTable
 from ckm.formats import FormatError, TableAbout, to_bytes, write_table
-from tests.reading import read_table
+from tests.readers.reading import read_table
 
 
 def sheets(data):

@@ -22,7 +22,7 @@ from ckm.release.pages.numbers import read_facts
 from ckm.release.perturbed import release
 from ptable import NoiseSpec, PTable, solve
 from tables import Secret
-from tests.reading import read_about, read_table
+from tests.readers.reading import read_about, read_table
 
 MARKED = 987_654_321.0
 

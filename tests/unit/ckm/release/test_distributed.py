@@ -19,7 +19,7 @@ from ckm.errors import CheckFailedError, ConfigError, ReleaseError
 from ckm.release.perturbed import NoiseRun, release
 from tables import open_source
 from tables.spark import spark
-from tests.spark_cluster import people, rows
+from tests.environments.spark_cluster import people, rows
 from tests.strategies import worked_ptable
 
 JOB = """

@@ -4,11 +4,10 @@ import io
 
 import pandas as pd
 import pytest
-from pyarrow import parquet
 
 import ckm
 from ckm.config import read_job
-from ckm.engine.published_table import PublishedTable
+from ckm.formats import read_table
 from ckm.release import release
 from ptable import PTable
 from tests.unit.ckm.cli.test_cli import run
@@ -61,10 +60,7 @@ def test_figures_are_those_of_python_and_allow_for_noises_that_depend_on_each_ot
     make(tmp_path, "other", 420, variance=1.5)
     make(tmp_path, "additive", 420, additive="true")
     tables = {
-        name: PublishedTable.of_arrow(
-            parquet.read_table(tmp_path / name / "public" / "people.parquet"),
-            dimensions=["sex", "area"],
-        )
+        name: read_table(tmp_path / name / "public" / "people.parquet")
         for name in ("old", "new")
     }
     ptable = PTable.read(tmp_path / "new" / "internal" / "pt.parquet")

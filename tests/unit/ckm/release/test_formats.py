@@ -25,8 +25,10 @@ from pyaxis import pyaxis
 from ckm.assessment.facts import level_facts
 from ckm.cli import app
 from ckm.cli.terminal.exit_codes import WRONG_REQUEST
-from ckm.config import JobError, job_schema, read_job
+from ckm.config import JobError, read_job
+from ckm.config.job.job import Job
 from ckm.config.job.output import JobOutput
+from ckm.config.section import schema_of
 from ckm.engine.published_table import PublishedTable
 from ckm.errors import CheckFailedError, ConfigError, FormatError, ReleaseError
 from ckm.formats import FORMAT_NAMES, FORMATS
@@ -34,7 +36,7 @@ from ckm.release.files.table_files import TableFiles, file_names, in_formats
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.job_inputs import load_ptable, open_engine
 from ckm.release.perturbed import release
-from tests.reading import READ, read_about, read_table
+from tests.readers.reading import READ, read_about, read_table
 from tests.strategies import worked_ptable
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -462,7 +464,7 @@ def test_an_unknown_format_of_a_program_is_told_before_anything_is_read(folder):
 
 
 def test_the_schema_for_editors_lists_the_formats():
-    formats = job_schema()["$defs"]["JobOutput"]["properties"]["formats"]
+    formats = schema_of(Job)["$defs"]["JobOutput"]["properties"]["formats"]
     assert formats["items"]["enum"] == list(FORMAT_NAMES)
 
 

@@ -18,9 +18,9 @@ import pytest
 from ckm.config import read_job
 from ckm.engine.published_table import PublishedTable
 from ckm.errors import ConfigError, ReleaseError
+from ckm.release import release
 from ckm.release.files.manifest import METHODS
 from ckm.release.files.output_folder import new_folder, resolve_target
-from ckm.release.perturbed import release
 from ptable import NoiseSpec, solve
 from tables import RequestError, SourceError
 

@@ -578,8 +578,11 @@ def test_a_language_that_is_added_is_listed_and_the_release_stays_ours(folder):
     assert run("report", "out", "--lang", "fr").exit_code == 0
     public = json.loads((out / "public" / "manifest.json").read_bytes())
     assert "report.fr.html" in [file["file"] for file in public["report"]]
-    assert run("report", "out").exit_code == 0
-    assert "report.fr.html" in (out / "public" / "report.en.html").read_text("utf-8")
+    english = out / "public" / "report.en.html"
+    assert "report.fr.html" not in english.read_text("utf-8")  # what is released stays
+    assert run("report", "out").exit_code == 2
+    assert run("report", "out", "--force").exit_code == 0
+    assert "report.fr.html" in english.read_text("utf-8")
     assert run("release", "job.toml", "-o", "out", "--force").exit_code == 0
 
 

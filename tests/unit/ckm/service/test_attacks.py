@@ -38,7 +38,7 @@ from ckm.service.http.app import make_app
 from ckm.service.process.server import open_table_service
 from ckm.service.table_service import TableService
 from tables import Secret
-from tests.reading import READ, read_about
+from tests.readers.reading import READ, read_about
 from tests.unit.ckm.service.answering.test_ledger_recorder import (
     LEDGER,
     OPEN,

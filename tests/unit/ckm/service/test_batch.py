@@ -17,7 +17,7 @@ from ckm.formats import FORMAT_NAMES
 from ckm.release.files.table_files import file_names
 from ckm.release.job_inputs import load_ptable, open_engine
 from ckm.release.perturbed import release
-from tests.reading import read_table
+from tests.readers.reading import read_table
 from tests.unit.ckm.service.conftest import Served, write_service
 
 LOOSE = """

@@ -9,9 +9,10 @@ import pytest
 
 from ckm.cli.app import app
 from ckm.config.problems import JobError
+from ckm.config.section import schema_of
+from ckm.config.service.rules import RuleSettings
 from ckm.config.service.sections import RECONSTRUCTION
-from ckm.config.service.service import is_service_file, read_service, service_schema
-from ckm.service.rules import RuleSettings
+from ckm.config.service.service import Service, is_service_file, read_service
 from tests.unit.ckm.service.conftest import write_service
 
 ACCEPTED = f'accepts_reconstruction = "{RECONSTRUCTION}"\n'
@@ -159,10 +160,10 @@ def test_a_code_list_comes_from_a_file(file):
 
 
 def test_the_rules_of_the_file_have_the_defaults_of_the_rules():
-    given = service_schema()["$defs"]["RuleSettings"]["properties"]
+    given = schema_of(Service)["$defs"]["RuleSettings"]["properties"]
     own = {name: list(v) if isinstance(v, tuple) else v for name, v in RuleSettings()}
     assert {name: rule.get("default") for name, rule in given.items()} == own
-    assert service_schema()["properties"]["rules"]
+    assert schema_of(Service)["properties"]["rules"]
 
 
 def run(*arguments):

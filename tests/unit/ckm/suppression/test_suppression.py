@@ -21,10 +21,10 @@ from ckm.suppression import (
     Relations,
     additive_relations,
     audit,
-    check_changes,
     primary_cells,
     publish_true_numbers,
 )
+from ckm.suppression.audit import check_changes
 from ckm.suppression.secondary.cover import Cover
 from ckm.suppression.secondary.exact import protect_exactly
 from ckm.suppression.secondary.reverse_delete import reverse_delete

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from ckm.engine.magnitudes import MagnitudeNoise, perturb_magnitudes
-from ckm.engine.magnitudes.examples import amounts
 from risk.attacks.dominated import DominatedCells, average_dominated
 from risk.errors import RiskError
 from tables import Secret
+from tests.amounts import amounts
 
 N_FIRMS = 400
 #: What others add to the cells of each firm, as shares of it.

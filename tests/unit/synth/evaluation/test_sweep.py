@@ -7,9 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from reports import make_report
 from synth.evaluation import EvaluationError, Plan, grid, sweep
-from synth.evaluation.conclusions import sweep_facts
+from synth.evaluation.conclusions import facts_of, sweep_facts
 from synth.evaluation.journal import Journal
+from synth.evaluation.result import Evaluation, Figure
 from synth.evaluation.sweep import Run, Sweep, folds_of
 
 PLAN = Plan(groups=("tables",))
@@ -163,6 +165,23 @@ def test_a_page_of_a_sweep_has_mean_and_ends_over_the_folds_that_have_the_figure
     assert spread.values == (0.1, 0.4)
     assert measure.controls == {"train": pytest.approx(0.06)}
     assert (facts.folds, facts.train, facts.holdout) == (3, 7, 3)
+
+
+def test_a_page_names_what_was_trained_only_where_something_was():
+    def named(figure, value):
+        found = Figure(name=figure, value=value)
+        settings = {"learner": "histogram", "train": 10}
+        facts = facts_of(
+            {"": Evaluation(figures=(found,), settings=settings)}, title="", version="1"
+        )
+        assert ("What was trained" in make_report(facts, language="en").html) == bool(
+            facts.learner
+        )
+        return facts.learner
+
+    assert named("detection_auc", 0.7) == named("class_auc", 0.7) != ""
+    assert named("tvd2", 0.1) == named("detection_auc", None) == ""
+    assert facts_of_sweep({0.5: [0.1, 0.4]}).learner == ""
 
 
 @pytest.mark.parametrize(

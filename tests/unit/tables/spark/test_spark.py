@@ -30,7 +30,7 @@ from tables import (
 from tables.spark.explaining import explain
 from tables.spark.session import is_master, open_session
 from tables.spark.spark import SparkSource, open_spark
-from tests.spark_support import both, require_same
+from tests.environments.spark_support import both, require_same
 
 SECRET = Secret(b"sixteen bytes or more")
 ID = HashedKeys(column="id", secret=SECRET)

@@ -60,7 +60,7 @@ def test_a_picture_replaces_a_file_with_force_alone(folder):
     [
         (("--picture", "heatmap"), "needs both --picture and --output"),
         (("-o", "pt.svg"), "needs both --picture and --output"),
-        (("--force",), "--force goes with --picture"),
+        (("--force",), "--force goes with --output"),
         (("--picture", "heatmap", "-o", "pt.svg", "--row", 1), "leave out --row"),
         (("--picture", "heatmap", "-o", "pt.png"), "must end in .svg"),
         (("--picture", "heatmap", "-o", "folder.svg", "--force"), "'folder.svg' is a folder"),

@@ -11,7 +11,7 @@ from ckm.engine.magnitudes import (
     PriorPosterior,
     sensitive_cells,
 )
-from ckm.engine.magnitudes.examples import amounts
+from tests.amounts import amounts
 
 RNG = np.random.default_rng(20)
 CELLS = [

@@ -13,9 +13,9 @@ from ckm.engine.magnitudes import (
     Proportional,
     perturb_magnitudes,
 )
-from ckm.engine.magnitudes.examples import amounts
 from ptable import PTable
 from tables import Secret
+from tests.amounts import amounts
 
 SECRET = bytes(range(32))
 MASK = 2**64 - 1

@@ -18,10 +18,10 @@ from ckm.engine.magnitudes import (
     plan_noise,
     sensitive_cells,
 )
-from ckm.engine.magnitudes.examples import amounts
 from ckm.engine.magnitudes.sensitive.named import as_named_cells
 from ckm.errors import ConfigError
 from tables import RequestError
+from tests.amounts import amounts
 from tests.strategies import worked_ptable
 
 SECRET = ckm.Secret(bytes(32))

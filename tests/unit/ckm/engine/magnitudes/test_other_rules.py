@@ -11,7 +11,6 @@ from ckm.engine.magnitudes import (
     Proportional,
     perturb_magnitudes,
 )
-from ckm.engine.magnitudes.examples import amounts
 from ckm.engine.magnitudes.other_tools.cellkey import trace_cellkey
 from ckm.engine.magnitudes.other_tools.rotation import (
     decimal_keys,
@@ -21,6 +20,7 @@ from ckm.engine.magnitudes.other_tools.rotation import (
 from ckm.engine.magnitudes.other_tools.tauargus import trace_tauargus
 from ckm.errors import ConfigError
 from ptable import PTable
+from tests.amounts import amounts
 
 # Row 1 has noise -1 and 1, row 2 has -2 and 2: the lower half of the keys goes down.
 TABLE = PTable(

@@ -14,13 +14,13 @@ from ckm.engine.magnitudes import (
     perturb_magnitudes,
     plan_noise,
 )
-from ckm.engine.magnitudes.examples import amounts
 from ckm.engine.magnitudes.noise import perturb as drawing
 from ckm.engine.magnitudes.noise.perturb import keyed_fractions, keyed_numbers
 from ckm.errors import ConfigError, InternalError
 from ptable import PTable
 from tables import Secret
 from tables.magnitudes.amounts import Magnitudes
+from tests.amounts import amounts
 
 SECRET = Secret(bytes(range(32)))
 SKEWED = PTable(

@@ -17,9 +17,9 @@ from ckm.engine.magnitudes import (
     plan_noise,
     published_ratio,
 )
-from ckm.engine.magnitudes.examples import amounts
 from ckm.errors import ConfigError, MagnitudeError
 from ptable import PTable
+from tests.amounts import amounts
 
 TABLE = magnitude_ptable()
 SCALE = Proportional(share=0.1)

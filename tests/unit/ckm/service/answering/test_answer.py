@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ckm.config.service.rules import RuleSettings
 from ckm.service.answering.answer import Answerer
 from ckm.service.answering.messages import ClientError
 from ckm.service.answering.query import Query, Selection, query_of_request
-from ckm.service.rules import Finding, RuleSettings
+from ckm.service.rules.shape import Finding
 
 OPEN = RuleSettings(
     minimum_population=None,

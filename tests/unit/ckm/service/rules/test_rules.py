@@ -10,16 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckm.config.reading import Reading
+from ckm.config.service.rules import RuleSettings
 from ckm.service.answering.messages import LANGUAGES, WORDS
-from ckm.service.rules import (
-    Finding,
-    RuleSettings,
-    Shape,
-    Slices,
-    commonest,
-    judge_areas,
-    judge_shape,
-)
+from ckm.service.rules.areas import Slices, commonest, judge_areas
+from ckm.service.rules.shape import Finding, Shape, judge_shape
 
 OFF = dict.fromkeys(
     (

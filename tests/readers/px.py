@@ -13,7 +13,7 @@ from ckm.formats.about import TableAbout
 from ckm.formats.content import is_weighted, masked
 from ckm.formats.cubes.cube import MAX_CELLS, Axis
 from ckm.formats.cubes.px import MISSING, NO_UNIT
-from tests.json_stat_reader import labels_of, table_of
+from tests.readers.json_stat import labels_of, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

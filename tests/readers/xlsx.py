@@ -13,7 +13,7 @@ from ckm.formats.about import TableAbout
 from ckm.formats.content import encoded, is_weighted, masked
 from ckm.formats.words import LANGUAGES, say
 from ckm.formats.xlsx import HEAD_ROW
-from tests.json_stat_reader import own_units
+from tests.readers.json_stat import own_units
 
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 

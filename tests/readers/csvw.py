@@ -11,7 +11,7 @@ from ckm.errors import FormatError
 from ckm.formats.about import TableAbout, read_date
 from ckm.formats.csv_text import _start, read_rows
 from ckm.formats.csvw import _GEOGRAPHY, _TEXTS, _TIME, _UNIT, METADATA_SUFFIX
-from tests.json_stat_reader import own_units, read_json
+from tests.readers.json_stat import own_units, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """What runs on a cluster of two workers of its own, with all logs on; prints what it found.
 
-Where an S3 store and Hadoop's connector are on this machine (`tests.s3_store`), ``s3a://`` is a
+Where an S3 store and Hadoop's connector are on this machine (`s3_store`), ``s3a://`` is a
 bucket of that store; elsewhere, and for ``hdfs://`` and ``abfss://``, Hadoop's view of file
 systems answers with folders of this machine. The same Spark serves Spark Connect.
 """
@@ -37,12 +37,12 @@ from ckm.engine.request import TableRequest
 from ptable import NoiseSpec, solve
 from tables import Secret
 from tables.spark import session
-from tests import s3_store
+from tests.environments import s3_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PAGE = Path(__file__).parents[1] / "docs" / "howto" / "spark.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "spark.md"
 DECOY = b"a secret that Spark is told in a text"
 SECRET = b"the secret that is planted here"
 PASSWORD = "a password that opens the store"  # noqa: S105  (of a test)

@@ -8,11 +8,11 @@ from pathlib import Path
 import ckm.formats
 from ckm.formats import FORMATS
 from ckm.formats.registry import format_named, format_of
-from tests.csvw_reader import read_csvw
-from tests.json_stat_reader import read_json_stat
-from tests.px_reader import read_px
-from tests.sdmx_reader import read_sdmx_csv
-from tests.xlsx_reader import read_xlsx
+from tests.readers.csvw import read_csvw
+from tests.readers.json_stat import read_json_stat
+from tests.readers.px import read_px
+from tests.readers.sdmx import read_sdmx_csv
+from tests.readers.xlsx import read_xlsx
 
 #: What is for people alone is not read back.
 READ = tuple(name for name in FORMATS if name != "csv-labels")

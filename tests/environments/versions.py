@@ -1,6 +1,7 @@
 """Run a choice of tests on the wheel with every newer Python that is on this machine.
 
-`python -m tests.versions` makes an environment for each with uv, which keeps what it fetched.
+`python -m tests.environments.versions` makes an environment for each with uv, which keeps what
+it fetched.
 """
 
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import hatch_build
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 VERSIONS = ("3.12", "3.13")
 TOOLS = ("pytest", "hypothesis", "polars")
 #: Quick tests of every part that an installation without extras has.

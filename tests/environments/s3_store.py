@@ -1,8 +1,9 @@
 """An S3 store on this machine, and Hadoop's connector to it.
 
-`python tests/s3_store.py` fetches both. The connector, hadoop-aws, is on no index of Python
-packages by itself; the package of H2O has it in its jar: version 3.3.6, with the SDK that it
-needs. The store is Moto's, in an environment of its own, since nothing else here wants it.
+`python tests/environments/s3_store.py` fetches both. The connector, hadoop-aws, is on no index
+of Python packages by itself; the package of H2O has it in its jar: version 3.3.6, with the SDK
+that it needs. The store is Moto's, in an environment of its own, since nothing else here wants
+it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small made-up cells, to try the noise of amounts on."""
+"""Small made-up cells for tests of the noise of amounts."""
 
 import hashlib
 from collections.abc import Sequence
