@@ -49,7 +49,10 @@ def test_what_is_composed_is_closed_but_for_the_proxy():
     services = composed["services"]
     assert services["tables"]["read_only"]
     assert services["tables"]["user"] == last("USER")
-    assert composed["networks"]["inside"]["internal"]
+    inside = composed["networks"]["inside"]
+    assert inside["internal"]
+    manual = (ROOT / "docs" / "reference" / "service.md").read_text(encoding="utf-8")
+    assert f"`{inside['ipam']['config'][0]['subnet']}`" in manual  # for trusted_proxies
     assert [n for n, s in services.items() if "outside" in s["networks"] or "ports" in s] == [
         "proxy"
     ]
