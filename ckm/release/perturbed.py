@@ -171,7 +171,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 except BaseException:
                     if self.written:
                         left = ", ".join(self.written)
-                        text = f"There is no release: remove what workers left in {left}"
+                        text = f"No release: unless another run writes there, remove {left}"
                         self._warn(text, event="tables left")
                     raise
 

@@ -191,9 +191,10 @@ def all_cells(
 
     Its columns are those of dimensions, ``d0`` and so on, ``n`` records, their ``key``, the sum
     of weights ``w0`` and ``w0_n`` records with one, and ``g``, which has a bit, first column
-    highest, where a column is summed over.
+    highest, where a column is summed over. `check_keys` comes first: it knows whether
+    records without a key are accepted.
     """
-    require_records(source, keys, [request])
+    require_records(source, keys, [request], tolerate_missing_keys=True)
     plan = _Plan(source, keys, [request])
     parameters |= plan.parameters
     return plan.rolled_up(request), plan.key_range

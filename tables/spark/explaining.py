@@ -52,7 +52,8 @@ def _of_places(text: str, label: str) -> TablesError | None:
             hint="write to a folder that is not there yet",
         )
     if re.search("PATH_NOT_FOUND|UNABLE_TO_INFER_SCHEMA|UnknownStoreException", text):
-        return SourceError(f"No file matches {label!r}.", hint="look at the path's spelling")
+        hint = "look at the spelling of the path, and of the place of its tables"
+        return SourceError(f"No file matches {label!r}.", hint=hint)
     if "No module named" in text:
         return SourceError(
             "The workers of Spark have no Python with this program.",

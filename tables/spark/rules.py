@@ -204,7 +204,7 @@ def _bits_of(key: exp.Expr, columns: Mapping[str, str]) -> str | None:
 
 def _and(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     """Keep the low bits of a sum: it is never negative."""
-    mask = int(node.expression.unnest().this.name)
+    mask = int(node.expression.find(exp.Literal).name)
     if mask & (mask + 1):
         raise unknown()
     return parsed(f"({node.this.sql('spark')} % {mask + 1})")

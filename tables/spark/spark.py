@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _groups = itertools.count()
 _STATE = ("path", "length", "modificationTime")
+#: In the name of a file, what tells which run of Spark wrote it.
+_WRITER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=[^/]*$)")
 _TELLS_ETAGS = "org.apache.hadoop.fs.EtagSource"
 
 
@@ -162,7 +164,10 @@ class SparkSource(Source):
                 return made.count()
             sorted_rows = made.sortWithinPartitions(*map(_quoted, order))
             sorted_rows.write.option("compression", "zstd").parquet(_far(place))
-            return self._session.read.parquet(_far(place)).count()
+            written = self._session.read.parquet(_far(place))
+            if len({run for url in written.inputFiles() for run in _WRITER.findall(url)}) > 1:
+                raise SourceError("Two runs wrote this table at the same time: remove it.")
+            return written.count()
 
         return self._received(sql, parameters, receive, progress=progress)
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -301,9 +302,15 @@ def refuse_overlap(job: Job, target: Path) -> None:
     written = [target / "public" / name for name in names]
     is_read = any(is_matched(path, one) for path in written for one in job.data.patterns)
     if job.output.place is not None:
-        place = as_connectors_know(job.output.place).removeprefix("file://")
+        if re.search(r"[*?{}\[\]\\:]", target.name):
+            raise ReleaseError(
+                f"The output {target.name!r} has signs that stand for others in Spark's paths.",
+                hint="choose a name of letters, digits, - and _",
+            )
+        place = as_connectors_know(f"{job.output.place}/{target.name}").removeprefix("file://")
+        parts = [f"{place}/{name}/part-0.parquet" for name in job.tables]
         read = [*job.data.patterns, as_connectors_know(str(job.data.path))]
-        is_read |= any(is_below(place, pattern) for pattern in read)
+        is_read |= any(is_below(part, pattern) for part in parts for pattern in read)
     if is_read:
         raise ReleaseError(
             f"The output {target.name!r} would be read as data by the next release.",

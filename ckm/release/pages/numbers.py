@@ -39,7 +39,7 @@ def read_facts(path: Path) -> ReleaseFacts:
     except FileNotFoundError:
         raise ReleaseError(
             f"The release has no {path.name!r}: it was made without a report.",
-            hint="make it again with: ckm release internal/job.toml -o another-folder/",
+            hint="ckm release internal/job.toml makes one, without place under [output]",
         ) from None
     except OSError as error:
         raise ReleaseError(

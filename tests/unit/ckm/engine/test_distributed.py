@@ -11,6 +11,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,7 +20,16 @@ from ckm.engine import distributed
 from ckm.engine.engine import Engine
 from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError
-from tables import HashedKeys, Request, RequestError, Secret, SourceError, open_source
+from tables import (
+    HashedKeys,
+    KeyQualityError,
+    KeyQualityWarning,
+    Request,
+    RequestError,
+    Secret,
+    SourceError,
+    open_source,
+)
 from tests.environments import s3_store
 from tests.environments.spark_cluster import OPTIONS, REQUEST, people, rows
 from tests.environments.spark_support import both, require_same
@@ -65,6 +75,22 @@ def test_cells_one_by_one_are_published_as_a_whole_table_is(monkeypatch, request
     assert found.column_names == wanted.column_names
     assert len(rows(wanted)) > 20
     assert rows(found) == rows(wanted)
+
+
+@pytest.mark.parametrize("checks", ["warn", "stop", "skip"])
+def test_records_without_a_key_are_accepted_as_on_one_machine(monkeypatch, checks):
+    monkeypatch.setattr(distributed, "SparkSource", object)
+    drawn = np.random.default_rng(5).integers(0, 2**32, 1498).tolist()
+    records = people().append_column("key", pa.array([None, None, *drawn], pa.uint32()))
+    options = {k: v for k, v in OPTIONS.items() if k != "id"}
+    with Engine(records, record_key="key", checks=checks, **options) as engine:
+        if checks != "warn":
+            with pytest.raises(KeyQualityError):
+                engine.write_distributed(REQUEST, "anywhere")
+            return
+        with pytest.warns(KeyQualityWarning, match="no key"):
+            wanted = engine.tabulate_all({"": REQUEST})[""].to_arrow()
+        assert rows(written(engine, REQUEST)) == rows(wanted)
 
 
 def test_what_workers_are_given_holds_no_secret(monkeypatch):
@@ -124,6 +150,24 @@ def test_folders_are_columns_and_workers_write_what_one_machine_publishes(tmp_pa
         assert pq.read_table(file, columns=["region", "area"]).to_pylist() == [
             dict(zip(("region", "area"), key, strict=True)) for key in sorted(keys)
         ]
+
+
+def test_a_table_that_two_runs_wrote_at_once_is_refused(tmp_path, master, monkeypatch):
+    from pyspark.sql import DataFrameWriter
+
+    write = DataFrameWriter.parquet
+    pq.write_table(people(), tmp_path / "a.parquet")
+
+    def twice(writer, path):
+        write(writer, path)
+        write(writer.mode("append"), path)
+
+    with Engine(tmp_path / "a.parquet", engine="spark", master=master, **OPTIONS) as engine:
+        n = engine.write_distributed(REQUEST, str(tmp_path / "once"))
+        monkeypatch.setattr(DataFrameWriter, "parquet", twice)
+        with pytest.raises(SourceError, match="Two runs wrote this table"):
+            engine.write_distributed(REQUEST, str(tmp_path / "twice"))
+    assert pq.read_table(tmp_path / "twice").num_rows == 2 * n
 
 
 def test_a_category_called_like_the_total_is_refused(tmp_path, master):

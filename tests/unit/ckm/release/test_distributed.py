@@ -158,7 +158,8 @@ def test_a_run_that_fails_names_what_it_left_and_the_next_one_finds_it(
         pytest.raises(ConfigError, match="'old' has no cells"),
     ):
         release(good, "out")
-    assert f"{STORE}/out/places, {STORE}/out/old" in caplog.text
+    ours = f"unless another run writes there, remove {STORE}/out/places, {STORE}/out/old"
+    assert ours in caplog.text
     assert not (folder / "out").exists()
     for force in (False, True):
         with pytest.raises(ReleaseError, match=f"files in '{STORE}/out'"):
@@ -177,7 +178,7 @@ def test_a_table_that_stops_in_the_middle_is_named(folder, store, monkeypatch, c
         caplog.clear()
         with pytest.raises(KeyboardInterrupt):
             release(job(folder), "out", dry_run=dry)
-        assert (f"workers left in {STORE}/out/places" in caplog.text) is not dry
+        assert (f"remove {STORE}/out/places" in caplog.text) is not dry
     assert not (folder / "out").exists()
 
 
@@ -190,14 +191,14 @@ def test_a_run_that_cannot_keep_its_folder_names_what_it_left(
     monkeypatch.setattr("ckm.release.files.output_folder.flush_files", fail)
     with pytest.raises(ReleaseError, match="disk is full"):
         release(job(folder), "out")
-    assert f"remove what workers left in {STORE}/out/places" in caplog.text
+    assert f"remove {STORE}/out/places" in caplog.text
 
 
 def test_a_failed_dry_run_left_nothing_and_says_nothing_of_it(folder, store, caplog):
     store[f"{STORE}/out/x"] = pa.table({"a": [1]})
     with pytest.raises(ReleaseError, match="files in"):
         release(job(folder), "out", dry_run=True)
-    assert "may have left" not in caplog.text
+    assert "remove" not in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -267,12 +268,30 @@ def test_places_of_clusters_are_taken_as_they_are(folder, place):
     assert job(folder, place=place).output.place == place
 
 
-@pytest.mark.parametrize("place", ["s3://bucket/people", "s3a://bucket/people/tables"])
-def test_a_place_among_the_records_is_refused(folder, place):
+@pytest.mark.parametrize(
+    ("place", "data"),
+    [
+        ("s3://bucket/people", "s3://bucket/people"),
+        ("s3a://bucket/people/tables", "s3://bucket/people"),
+        ("s3://bucket/tables", "s3://bucket/*/*/*/*.parquet"),
+        ("s3://bucket/tables", "s3a://bucket/tables/*/places"),
+    ],
+)
+def test_a_place_among_the_records_is_refused(folder, place, data):
     text = JOB.format(engine=LOCAL, place=f'place = "{place}"')
-    (folder / "job.toml").write_text(text.replace("people.parquet", "s3://bucket/people"))
+    (folder / "job.toml").write_text(text.replace("people.parquet", data))
     with pytest.raises(ReleaseError, match="would be read as data"):
         release(read_job(folder / "job.toml"), "out")
+
+
+@pytest.mark.parametrize("name", ["a*", "a?", "[a]", "{a,b}", "a:b", "a\\b"])
+def test_a_name_that_spark_would_read_otherwise_is_refused_before_any_record(
+    folder, store, monkeypatch, name
+):
+    monkeypatch.setattr(spark, "open_spark", None)
+    with pytest.raises(ReleaseError, match="signs that stand for others"):
+        release(job(folder), name)
+    assert not (folder / name).exists()
 
 
 def test_a_public_manifest_with_the_secret_is_not_published(folder, store):
@@ -308,7 +327,9 @@ def test_the_cluster_writes_what_one_machine_releases_and_no_cell_comes_back(
     for name in ("places", "old"):
         own = pq.read_table(folder / "own" / "public" / f"{name}.parquet")
         assert rows(pq.read_table(folder / "store" / "out" / name)) == rows(own)
-    listed = manifest(folder / "out", "internal")["written"]
+    told = manifest(folder / "out", "internal")
+    assert told["versions"]["pyspark"].startswith("4.")
+    listed = told["written"]
     sizes = {p.name: p.stat().st_size for p in (folder / "store").rglob("*.parquet")}
     files = [file for each in listed.values() for file in each]
     assert {f["file"].rpartition("/")[2]: f["bytes"] for f in files} == sizes

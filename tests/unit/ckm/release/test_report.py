@@ -633,7 +633,7 @@ def test_an_old_release_without_numbers_is_told_with_a_way_out(out):
     result = run("report", "out")
     assert result.exit_code == 2
     assert "was made without a report" in result.stderr
-    assert "ckm release" in result.stderr
+    assert "ckm release internal/job.toml makes one, without place" in result.stderr
 
 
 @pytest.mark.parametrize(

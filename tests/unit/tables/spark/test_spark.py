@@ -212,6 +212,23 @@ def test_stored_keys_are_added_and_judged_alike(tmp_path, master, kind, key_rang
     require_same(found[0][1], found[1][1])
 
 
+@pytest.mark.parametrize("keys", [ID, StoredKeys(column="key", key_range=2**32)])
+def test_of_many_records_both_engines_judge_the_same_slice_of_keys(
+    tmp_path, master, monkeypatch, keys
+):
+    monkeypatch.setattr("tables.quality._SLICE", 100)
+    n = 1000
+    drawn_keys = np.random.default_rng(4).integers(0, 2**32, n)
+    path = written(tmp_path, id=range(n), key=drawn_keys)
+    found = []
+    for source in (open_source(path), open_spark(path, master=master)):
+        with source:
+            found.append(check_keys(source, keys))
+    assert found[0] == found[1]
+    assert found[0].is_sound
+    assert found[0].slice == 16
+
+
 @pytest.mark.parametrize("column", ["text", "number", "large"])
 def test_identifiers_of_any_kind_have_one_key(tmp_path, master, column):
     texts = [*TEXTS, *map(str, range(40))]
@@ -474,6 +491,7 @@ def test_a_bucket_that_is_not_there_is_like_a_file_that_is_not():
     pytest.importorskip("pyspark", reason="PySpark is not installed")
     told = OSError("org.apache.hadoop.fs.s3a.UnknownStoreException: Bucket does not exist")
     assert str(explain(told, "s3://b/x")).startswith("No file matches 's3://b/x'")
+    assert "place of its tables" in str(explain(told, "s3://b/x"))
 
 
 def test_columns_that_differ_in_case_alone_are_refused(tmp_path, master):
