@@ -26,7 +26,8 @@ from tests.environments.versions import interpreter
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "deploy" / "Containerfile"
-NEW_MOUNTS, NEW_NETWORK = 0x20000, 0x40000000
+NEW_MOUNTS, NEW_PROCESSES, NEW_NETWORK = 0x20000, 0x20000000, 0x40000000
+END_WITH_PARENT = 1
 ANSWERED_S = 120
 
 
@@ -53,6 +54,12 @@ def python() -> Path | None:
     return None if said.stdout.strip() in {"/usr", "/usr/local"} else Path(said.stdout.strip())
 
 
+def unshare(kinds: int) -> None:
+    """Leave what this machine has, or end: what is mounted next must not be mounted there."""
+    if ctypes.CDLL(None, use_errno=True).unshare(kinds):
+        raise OSError(ctypes.get_errno(), "no mounts, processes or network of its own")
+
+
 def mount(what: Path, where: Path, options: str = "bind") -> None:
     """Mount a folder, or a file, in one more place."""
     if not where.exists():
@@ -72,6 +79,7 @@ def base_image(root: Path, local: Path) -> None:
     mount(root / "usr", root / "usr", "remount,bind,ro")
     mount(local, root / "usr" / "local")
     mount(Path("/dev"), root / "dev")
+    mount(root / "dev", root / "dev", "remount,bind,ro")
     for name in ("proc", "tmp", "data", "var/tmp"):
         (root / name).mkdir(parents=True)
     (root / "tmp").chmod(0o1777)
@@ -152,7 +160,7 @@ def until(held: Callable[[], bool]) -> bool:
 
 def serve(root: Path, question: str) -> dict[str, object]:
     """Start the image in a network of its own, ask for its health and a table, stop it."""
-    ctypes.CDLL(None, use_errno=True).unshare(NEW_NETWORK)
+    unshare(NEW_NETWORK)
     with socket.socket() as up:  # the loopback interface
         fcntl.ioctl(up, 0x8914, struct.pack("16sh", b"lo", 1))
     user, home = int(last("USER")), last("WORKDIR")
@@ -172,16 +180,25 @@ def serve(root: Path, question: str) -> dict[str, object]:
     return {
         "healthy": healthy,
         "table": table,
-        "user": Path(f"/proc/{service.pid}").stat().st_uid,
+        "user": (root / "proc" / str(service.pid)).stat().st_uid,
         "written": [place for place in places if (root / place[1:]).exists()],
         "left": service.wait(ANSWERED_S),
     }
 
 
-def main(folder: Path, question: str) -> None:
+def main(folder: Path, question: str) -> int:
+    """Do it in a process with which all that it starts and mounts ends, however it ends."""
+    unshare(NEW_MOUNTS | NEW_PROCESSES)
+    if child := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
+    carry_out(folder, question)
+    return 0
+
+
+def carry_out(folder: Path, question: str) -> None:
     """Build, make it read-only but for /tmp and /data, and serve."""
     os.umask(0o022)
-    ctypes.CDLL(None, use_errno=True).unshare(NEW_MOUNTS)
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     root, local = folder / "root", folder / "local"
     base_image(root, local)
@@ -195,4 +212,4 @@ def main(folder: Path, question: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve(), sys.argv[2])
+    sys.exit(main(Path(sys.argv[1]).resolve(), sys.argv[2]))

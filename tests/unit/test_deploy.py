@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,10 @@ def test_what_is_composed_is_closed_but_for_the_proxy():
     services = composed["services"]
     assert services["tables"]["read_only"]
     assert services["tables"]["user"] == last("USER")
-    assert composed["networks"]["inside"]["internal"]
+    inside = composed["networks"]["inside"]
+    assert inside["internal"]
+    manual = (ROOT / "docs" / "reference" / "service.md").read_text(encoding="utf-8")
+    assert f"`{inside['ipam']['config'][0]['subnet']}`" in manual  # for trusted_proxies
     assert [n for n, s in services.items() if "outside" in s["networks"] or "ports" in s] == [
         "proxy"
     ]
@@ -118,24 +122,56 @@ def test_nginx_finds_nothing_wrong_in_its_file(tmp_path):
     assert "[warn]" not in said.stderr
 
 
+def test_nothing_is_mounted_where_no_mounts_of_its_own_are_allowed(tmp_path, monkeypatch):
+    refused = types.SimpleNamespace(unshare=lambda *_: -1)
+    monkeypatch.setattr(container.ctypes, "CDLL", lambda *_, **__: refused)
+    monkeypatch.setattr(container.subprocess, "run", lambda *_, **__: pytest.fail("mounted"))
+    with pytest.raises(OSError, match="of its own"):
+        container.main(tmp_path, "")
+
+
+@pytest.mark.parametrize("end", ["1 / 0", "time.sleep(600)"])
+def test_what_was_started_ends_with_the_test_that_fails_or_is_killed(end):
+    may = ["unshare", "--mount", "--pid", "true"]
+    if os.geteuid() or subprocess.run(may, check=False).returncode:
+        pytest.skip("only root can give processes a root of their own")
+    code = (
+        "import subprocess, sys, time; from tests.environments import container\n"
+        "def carry_out(*_):\n"
+        "    subprocess.Popen(['sleep', '600']); print('up', flush=True); " + end + "\n"
+        "container.carry_out = carry_out; sys.exit(container.main(None, ''))"
+    )
+    run = [sys.executable, "-c", code]
+    with subprocess.Popen(
+        run, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as test:
+        assert test.stdout.readline() == b"up\n"
+        if "sleep" in end:
+            test.kill()
+        test.communicate(timeout=60)  # ends when nobody holds its output any more
+    assert test.returncode
+
+
 @pytest.mark.slow
 def test_what_the_container_file_says_makes_a_service_that_answers_and_ends(tmp_path):
     if os.geteuid():
         pytest.skip("only root can give a service a root of its own")
-    if subprocess.run(["unshare", "--mount", "--net", "true"], check=False).returncode:
-        pytest.skip("no mounts and networks of one's own are allowed here")
+    if subprocess.run(["unshare", "--mount", "--pid", "--net", "true"], check=False).returncode:
+        pytest.skip("no mounts, processes and networks of one's own are allowed here")
     if container.python() is None:
         pytest.skip("the Python that the image begins with is not on this machine")
     (data := tmp_path / "data").mkdir()
     write_service(data, persons=500)
     for file in (data, *data.iterdir()):
         os.chown(file, int(last("USER")), -1)
+    users = Path("/etc/passwd").read_bytes()
     question = "http://127.0.0.1:8080/tables/jobseekers/data?valueCodes%5Bsex%5D=*"
     run = [sys.executable, "-m", "tests.environments.container", tmp_path, question]
     answer = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
     shutil.rmtree(tmp_path / "root", ignore_errors=True)  # its mounts are gone with it
     shutil.rmtree(tmp_path / "local", ignore_errors=True)
     assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert Path("/etc/passwd").read_bytes() == users  # useradd changed the image's
     found = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
     assert found["healthy"]
     assert found["table"]["id"][0] == "sex"
