@@ -12,7 +12,7 @@ Where people are, for as long as they like, is `rappor.location`.
 
 from rappor.accounting import epsilon_after, epsilon_between
 from rappor.client.account import ValueLedger
-from rappor.client.client import Client, encode
+from rappor.client.client import Client, encode, encode_stream
 from rappor.client.google import as_drawn
 from rappor.client.simulate import population, simulate_counts
 from rappor.counts import Counts
@@ -23,20 +23,28 @@ from rappor.decoding.joint import joint
 from rappor.decoding.ngrams import discover, draw_pairs, pieces
 from rappor.encoded import Reports
 from rappor.errors import (
+    CapError,
+    MismatchError,
     RapporError,
+    RapporInfeasibleError,
+    ReportFileError,
 )
 from rappor.oracles import compare_oracles, oracle, oracle_variance
 from rappor.parameters import Parameters
-from rappor.report_files import sum_files, write_reports
+from rappor.report_files import read_reports, sum_files, write_reports
 from rappor.solver import Goal, predict, solve
 
 __all__ = [
     "Candidates",
+    "CapError",
     "Client",
     "Counts",
     "Goal",
+    "MismatchError",
     "Parameters",
     "RapporError",
+    "RapporInfeasibleError",
+    "ReportFileError",
     "Reports",
     "ValueLedger",
     "as_drawn",
@@ -46,6 +54,7 @@ __all__ = [
     "discover",
     "draw_pairs",
     "encode",
+    "encode_stream",
     "epsilon_after",
     "epsilon_between",
     "joint",
@@ -54,6 +63,7 @@ __all__ = [
     "pieces",
     "population",
     "predict",
+    "read_reports",
     "simulate_counts",
     "solve",
     "sum_files",

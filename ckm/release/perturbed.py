@@ -428,7 +428,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             job=record_file(internal / "job.toml", name=self.job.path.name),
             inputs=tuple(inputs),
             secret=self._secret_label() or "",
-            versions=versions(),
+            versions=versions(engine=self.job.data.engine),
             started=self.started.isoformat(timespec="seconds"),
             finished=finished.isoformat(timespec="seconds"),
             seconds=dict(self.seconds),

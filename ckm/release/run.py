@@ -141,11 +141,11 @@ def _reading() -> Iterator[None]:
         ) from None
 
 
-def facts_of_run(started: dt.datetime) -> dict[str, Any]:
+def facts_of_run(started: dt.datetime, *, engine: str = "duckdb") -> dict[str, Any]:
     """Return the versions and the times of a run that ends now, for its manifest."""
     finished = dt.datetime.now(dt.UTC)
     return {
-        "versions": versions(),
+        "versions": versions(engine=engine),
         "times": {
             "started": started.isoformat(timespec="seconds"),
             "finished": finished.isoformat(timespec="seconds"),
@@ -356,7 +356,7 @@ class ReleaseRun(ABC, Generic[_Opened]):
             ],
             "public": [asdict(record_file(path, name=path.name)) for path in public],
             **inside,
-            **facts_of_run(self.started),
+            **facts_of_run(self.started, engine=self.job.data.engine),
             **(last or {}),
         }
         write_manifest(internal / "manifest.json", manifest)

@@ -329,6 +329,7 @@ def test_the_cluster_writes_what_one_machine_releases_and_no_cell_comes_back(
         assert rows(pq.read_table(folder / "store" / "out" / name)) == rows(own)
     told = manifest(folder / "out", "internal")
     assert told["versions"]["pyspark"].startswith("4.")
+    assert "pyspark" not in manifest(folder / "own", "internal")["versions"]
     listed = told["written"]
     sizes = {p.name: p.stat().st_size for p in (folder / "store").rglob("*.parquet")}
     files = [file for each in listed.values() for file in each]
