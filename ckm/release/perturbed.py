@@ -165,6 +165,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 progress=self.progress,
                 **resources,
             ) as opened:
+                self.inputs.require_all(opened.engine.files)
                 self.inputs.include(opened.engine.far_files)
                 try:
                     yield opened

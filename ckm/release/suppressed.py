@@ -100,6 +100,7 @@ class OriginalsRun(ReleaseRun["Originals"]):
     def opened(self, *, step: Step, **resources: Unpack[Resources]) -> Iterator[Originals]:
         """Open the records."""
         with open_originals(self.job, **resources) as originals:
+            self.inputs.require_all(originals.source.files)
             self.inputs.include(originals.source.far_files)
             step("columns checked", "the data have every column, with types that fit")
             yield originals

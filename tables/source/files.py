@@ -12,11 +12,14 @@ import duckdb
 from footing.places import before_wildcards, list_files, masked
 from tables.errors import SourceError, unknown_name
 from tables.filtering.filters import quote
+from tables.source.paths import literal_path
 
 #: The column of a file's path, before partitions are read from it.
 _FILE = "ckm_file"
 ARROW_FILE, _ARROW_STREAM = b"ARROW1\0\0", b"\xff\xff\xff\xff"
 _COLUMNS_A_PASS = 50
+#: Between folders of a path, in a class of a regular expression.
+_SEPARATORS = r"/\\" if os.sep == "\\" else "/"
 
 
 def find_files(paths: Sequence[str]) -> tuple[str, ...]:
@@ -36,7 +39,7 @@ def find_files(paths: Sequence[str]) -> tuple[str, ...]:
 
 def common_folder(paths: Sequence[str]) -> str:
     """Return what all paths have in common, before their wildcards."""
-    fixed = [path if Path(path).exists() else before_wildcards(path) for path in paths]
+    fixed = [before_wildcards(path) for path in paths]
     return os.path.commonpath([os.path.abspath(path) for path in fixed])  # noqa: PTH100
 
 
@@ -70,7 +73,7 @@ def create_view(
                 f"Column {key!r} is named by folders, and again by files or folders.",
                 hint=f"rename the folders {key}=…, or the column",
             )
-        pattern = rf".*[/\\]{re.escape(key)}=([^/\\]*)[/\\]"
+        pattern = rf".*[{_SEPARATORS}]{re.escape(key)}=([^{_SEPARATORS}]*)[{_SEPARATORS}]"
         value = f"url_decode(regexp_extract({_FILE}, {sql_text(pattern)}, 1))"
         columns.append(f"nullif({value}, '__HIVE_DEFAULT_PARTITION__') AS {quote(key)}")
     connection.execute(f"CREATE VIEW {view} AS SELECT {', '.join(columns)} FROM {given}")
@@ -109,7 +112,8 @@ def _check_same_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str,
     shapes = set()
     for file in files if len(files) > 1 else ():
         rows = connection.execute(
-            f"DESCRIBE SELECT * FROM read_parquet({sql_text(file)}, hive_partitioning=false)"
+            "DESCRIBE SELECT * FROM read_parquet("
+            f"{file_list((file,))}, hive_partitioning=false)"
         ).fetchall()
         shapes.add(tuple((row[0], row[1]) for row in rows))
     if len(shapes) > 1:
@@ -261,6 +265,6 @@ def sql_text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def file_list(files: tuple[str, ...]) -> str:
-    """Return a list of files as an SQL literal."""
-    return "[" + ", ".join(sql_text(file) for file in files) + "]"
+def file_list(files: Sequence[str]) -> str:
+    """Return a list of files as an SQL literal; no sign of their names stands for others."""
+    return "[" + ", ".join(sql_text(literal_path(file)) for file in files) + "]"

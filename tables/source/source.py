@@ -35,6 +35,7 @@ from tables.source.files import (
     sql_text,
 )
 from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
+from tables.source.paths import as_readable
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
@@ -604,12 +605,14 @@ def _open_files(
     if len(kinds) > 1:
         raise SourceError("All files must have one format: Parquet, Arrow or CSV.")
     with explained(label):
+        read = files
+        if kinds == {"arrow"}:
+            read = tuple(_as_parquet(file, folder, label) for file in files)
+        read = tuple(as_readable(file, folder) for file in read)
         if kinds == {"csv"}:
-            create_csv_view(connection, files, _FILES, is_text=is_text)
+            create_csv_view(connection, read, _FILES, is_text=is_text)
         else:
-            if kinds == {"arrow"}:
-                read = tuple(_as_parquet(file, folder, label) for file in files)
-            create_parquet_view(connection, files if kinds == {"parquet"} else read, _FILES)
+            create_parquet_view(connection, read, _FILES)
         create_view(connection, _VIEW, _FILES, find_partitions(paths, files))
     source = Source(connection, files=files, label=label)
     source.is_prepared = kinds == {"csv"}  # counting its records would take a scan

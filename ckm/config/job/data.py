@@ -8,7 +8,14 @@ from pydantic import Field, PrivateAttr
 
 from ckm.config.reading import Reading
 from ckm.config.section import Items, Name, ReadAs, Section, Some, optional
-from footing.places import DISTRIBUTED, has_password, is_elsewhere, list_files, scheme_of
+from footing.places import (
+    DISTRIBUTED,
+    as_pattern,
+    has_password,
+    is_elsewhere,
+    list_files,
+    scheme_of,
+)
 
 
 def _places(given: str | tuple[str, ...], reading: Reading) -> Path | str | tuple[Path, ...]:
@@ -62,7 +69,8 @@ class Records(Section):
     @property
     def patterns(self) -> list[str]:
         """The globs of files that the next reading would find."""
-        return [f"{path}/**/*" if path.is_dir() else str(path) for path in self.paths]
+        globs = {path: as_pattern(str(path)) for path in self.paths}
+        return [f"{globs[path]}/**/*" if path.is_dir() else globs[path] for path in self.paths]
 
     def files(self) -> tuple[Path, ...]:
         """Return the files on this machine that hold the records, sorted.
