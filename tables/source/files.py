@@ -127,6 +127,11 @@ def attach(
     connection: duckdb.DuckDBPyConnection, file: str, table: str | None, view: str
 ) -> None:
     """Make a view of the records of a table inside a DuckDB file, opened read-only."""
+    if os.sep != "\\" and "\\" in file:  # DuckDB would open the file of another folder
+        raise SourceError(
+            f"The path of the DuckDB file {Path(file).name!r} holds a backslash.",
+            hint="rename the file or its folder",
+        )
     try:
         connection.execute(f"ATTACH {sql_text(file)} AS ckm_file (READ_ONLY)")
     except duckdb.Error as error:

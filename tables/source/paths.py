@@ -21,11 +21,14 @@ def literal_path(file: str) -> str:
 def as_readable(file: str, folder: Path) -> str:
     """Return a path by which DuckDB can be told a file: its own, or that of a link to it.
 
-    Beside a sign of globs, DuckDB takes a backslash for the end of a folder's name. The link
-    lies below folders of the same names, in which such signs are percent-encoded, as those
-    of partitions may be.
+    Beside a sign of globs, DuckDB takes a backslash for the end of a folder's name; and it
+    looks for the ending that tells compression before a question mark. The link lies below
+    folders of the same names, in which such signs are percent-encoded, as those of partitions
+    may be.
     """
-    if os.sep == "\\" or "\\" not in file or not _SIGNS.search(file):
+    is_cut = "\\" in file and _SIGNS.search(file) is not None
+    is_cut |= "?" in file and file.lower().endswith((".gz", ".zst"))
+    if os.sep == "\\" or not is_cut:
         return file
     path = Path(file).absolute()
     for part in path.parent.parts:
