@@ -43,6 +43,7 @@ class Records(Section):
     table: Name | None = optional("The table of a DuckDB file or a database.")
     query: Name | None = optional("The query of a database, instead of a table.")
     _copies: list[Any] = PrivateAttr(default_factory=list)  # at most one `LocalCopy`
+    _start: Path | None = PrivateAttr(default=None)  # the folder of the file that is read
 
     @property
     def local(self) -> Self:
@@ -56,7 +57,8 @@ class Records(Section):
         if not self._copies:
             from tables.source.copies import LocalCopy
 
-            self._copies.append(LocalCopy(place, table=self.table, query=self.query))
+            made = LocalCopy(place, table=self.table, query=self.query, folder=self._start)
+            self._copies.append(made)
         path = Path(self._copies[0].path)
         return self.changed(path=path, database=None, table=None, query=None)
 
@@ -96,6 +98,7 @@ class Records(Section):
 
     def add_problems(self, reading: Reading) -> None:
         """Note a place that cannot be, and files that are not there."""
+        self._start = reading.path.parent
         for path in self.paths:
             reading.require_file("[data]", "path", path, is_glob=True)
         place = self.database or self.path

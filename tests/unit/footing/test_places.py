@@ -1,6 +1,5 @@
 """A path that exists is that file or folder, whatever signs its name holds."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -89,4 +88,4 @@ def test_the_pattern_of_what_exists_matches_it_alone(tmp_path):
 def test_a_name_matches_itself_and_what_lies_below_it(tmp_path):
     assert is_matched(tmp_path / "a [1]" / "t.csv", str(tmp_path / "a [1]" / "t.csv"))
     assert is_below("b/d [v1]/p.csv", "b/d [v1]")
-    assert not is_below(os.path.join("b", "e", "p.csv"), "b/d [v1]")
+    assert not is_below("b/e/p.csv", "b/d [v1]")
