@@ -126,7 +126,10 @@ def _check_same_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str,
 def attach(
     connection: duckdb.DuckDBPyConnection, file: str, table: str | None, view: str
 ) -> None:
-    """Make a view of the records of a table inside a DuckDB file, opened read-only."""
+    """Make a view of the records of a table inside a DuckDB file, opened read-only.
+
+    A view there is evaluated now and never again: what it depends on may change meanwhile.
+    """
     if os.sep != "\\" and "\\" in file:  # DuckDB would open the file of another folder
         raise SourceError(
             f"The path of the DuckDB file {Path(file).name!r} holds a backslash.",
@@ -144,14 +147,14 @@ def attach(
             else "name a .parquet, .csv or .duckdb file",
         ) from None
     rows = connection.execute(
-        "SELECT schema_name, table_name FROM duckdb_tables()"
+        "SELECT schema_name, table_name, false FROM duckdb_tables()"
         " WHERE database_name = 'ckm_file'"
-        " UNION ALL SELECT schema_name, view_name FROM duckdb_views()"
+        " UNION ALL SELECT schema_name, view_name, true FROM duckdb_views()"
         " WHERE database_name = 'ckm_file' AND NOT internal ORDER BY ALL"
     ).fetchall()
     shown = {
-        name if schema == "main" else f"{schema}.{name}": (schema, name)
-        for schema, name in rows
+        name if schema == "main" else f"{schema}.{name}": (schema, name, is_view)
+        for schema, name, is_view in rows
     }
     if table is None and len(shown) == 1:
         (table,) = shown
@@ -160,14 +163,22 @@ def attach(
             f"The DuckDB file {Path(file).name!r} has {len(shown)} tables; name one.",
             hint="table = one of " + ", ".join(repr(name) for name in list(shown)[:12]),
         )
-    known = {f"{schema}.{name}": (schema, name) for schema, name in rows} | shown
+    known = {f"{schema}.{name}": (schema, name, is_view) for schema, name, is_view in rows}
+    known |= shown
     if table not in known:
         problem, hint = unknown_name("Table", table, shown)
         raise SourceError(problem, hint=hint)
-    schema, name = known[table]
-    connection.execute(
-        f"CREATE VIEW {view} AS SELECT * FROM ckm_file.{quote(schema)}.{quote(name)}"
-    )
+    schema, name, is_view = known[table]
+    records = f"ckm_file.{quote(schema)}.{quote(name)}"
+    if is_view:
+        connection.execute(f"CREATE TABLE ckm_evaluated AS SELECT * FROM {records}")
+        records = "ckm_evaluated"
+    # Bytes decide what is one category, whatever the collation of a column says.
+    columns = connection.execute(f"DESCRIBE {records}").fetchall()
+    texts = [quote(column) for column, kind, *_ in columns if kind == "VARCHAR"]
+    changes = ", ".join(f"{text} COLLATE C AS {text}" for text in texts)
+    shown_as = f"* REPLACE ({changes})" if texts else "*"
+    connection.execute(f"CREATE VIEW {view} AS SELECT {shown_as} FROM {records}")
 
 
 def create_csv_view(
