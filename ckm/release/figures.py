@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ckm.engine.derived import changes, shares
 from ckm.errors import FormatError, ReleaseError
 from ckm.formats import read_table
+from footing.text_files import read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +69,7 @@ def _released(
     from ptable import PTable
 
     try:
-        job: dict[str, Any] = tomllib.loads((folder / "internal" / "job.toml").read_text())
+        job: dict[str, Any] = tomllib.loads(read_text(folder / "internal" / "job.toml"))
         ptable = PTable.read(folder / "internal" / "pt.parquet")
         table = read_table(folder / "public" / f"{name}.parquet")
     except (OSError, ValueError, FormatError) as error:

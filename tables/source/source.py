@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import os
 import threading
+import warnings
 import weakref
 from concurrent.futures import Future
 from pathlib import Path
@@ -19,7 +20,13 @@ import duckdb
 
 from footing.places import FileState, has_password, is_elsewhere, list_files
 from tables.deadline import Deadline, stopped
-from tables.errors import RequestError, SourceError, unknown_name
+from tables.errors import (
+    DataWarning,
+    RequestError,
+    SourceError,
+    missing_column,
+    unknown_name,
+)
 from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
 from tables.source.copies import LocalCopy
@@ -520,19 +527,21 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
     Parameters
     ----------
     path
-        A CSV or Parquet file.
+        A CSV or Parquet file; all that a CSV file holds are texts, whatever they look like.
     columns
         Its columns: one, or those of a hierarchy from broad to fine.
 
     Returns
     -------
     list
-        The distinct categories in the file's order; tuples for several columns.
+        The distinct categories in the file's order; tuples for several columns. Blank lines
+        are none, with a warning.
 
     Raises
     ------
     SourceError, RequestError
-        If the file cannot be read or lists nothing; if it lacks a column.
+        If the file cannot be read or lists nothing; if it lacks a column, or a row of it has
+        no category.
 
     Examples
     --------
@@ -542,15 +551,37 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
     >>> read_categories(file, ["sex"])
     ['F', 'M']
     """
-    with open_source(path, threads=1) as source:
+    name = Path(path).name
+    with open_source(path, threads=1, is_text=True) as source:
         for column in columns:
-            source.require(column)
+            if column not in source.columns:
+                problem, hint = missing_column(name, column, source.columns)
+                raise RequestError(problem, hint=hint)
         listed = ", ".join(quote(column) for column in columns)
         source.fetch("SET preserve_insertion_order=true")
         rows = source.fetch(f"SELECT {listed} FROM {source.relation}")
-    if not rows:
-        raise SourceError(f"The file {Path(path).name!r} lists no category.")
-    return list(dict.fromkeys(rows if len(columns) > 1 else (row[0] for row in rows)))
+        is_text = source.is_text
+    lines = [row for row in rows if not (is_text and _is_blank(row))]
+    if any(value is None for row in lines for value in row):
+        raise SourceError(
+            f"The file {name!r} has rows without a category in "
+            f"{' or '.join(map(repr, columns))}.",
+            hint="remove them: records without a value have a category of their own",
+        )
+    if not lines:
+        raise SourceError(f"The file {name!r} lists no category.")
+    if len(lines) < len(rows):
+        warnings.warn(
+            f"The file {name!r} of categories has blank lines, which are left out.",
+            DataWarning,
+            stacklevel=2,
+        )
+    return list(dict.fromkeys(lines if len(columns) > 1 else (row[0] for row in lines)))
+
+
+def _is_blank(row: Sequence[object]) -> bool:
+    """Tell whether a line of a text holds nothing to be seen."""
+    return not any(str(value).strip() for value in row if value is not None)
 
 
 def _paths(data: object) -> list[str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, get_args
 from ckm.config.service.sections import Role
 from ckm.errors import ConfigError
 from footing.files import locked, require_private, write_whole
+from footing.text_files import read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +98,7 @@ class TokenFile:
         """Return the tokens that are kept."""
         require_private(self.path, "file of tokens", error=ConfigError)
         try:
-            listed = json.loads(self.path.read_text(encoding="utf-8"))["tokens"]
+            listed = json.loads(read_text(self.path))["tokens"]
             entries = [TokenEntry(**entry) for entry in listed]
             for entry in entries:
                 ROLES.index(entry.role)  # who has no role that there is may ask nothing
