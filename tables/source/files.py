@@ -12,6 +12,7 @@ import duckdb
 from footing.places import before_wildcards, list_files, masked
 from tables.errors import SourceError, unknown_name
 from tables.filtering.filters import quote
+from tables.source.compression import require_readable
 from tables.source.paths import literal_path
 
 #: The column of a file's path, before partitions are read from it.
@@ -87,6 +88,7 @@ def file_format(file: str) -> str:
         return "parquet"
     if start == ARROW_FILE or start[:4] == _ARROW_STREAM:
         return "arrow"
+    require_readable(file, start)
     suffixes = {s.lower() for s in Path(file).suffixes}
     if suffixes & {".csv", ".tsv", ".txt"}:
         return "csv"
