@@ -138,7 +138,7 @@ def attach(
             hint="rename the file or its folder",
         )
     try:
-        connection.execute(f"ATTACH {sql_text(file)} AS ckm_file (READ_ONLY)")
+        connection.execute(f"ATTACH {sql_text(os.path.abspath(file))} AS ckm_file (READ_ONLY)")
     except duckdb.Error as error:
         locked = "lock" in str(error).lower()
         raise SourceError(
