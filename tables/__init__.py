@@ -32,6 +32,7 @@ from tables.prepared.prepared import Prepared, PreparedCells
 from tables.quality import KeyQuality, check_keys
 from tables.request import Request, require_fit
 from tables.secret import Secret
+from tables.source.csv_files import ReadOptions
 from tables.source.source import Source, open_source, read_categories
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "Magnitudes",
     "Prepared",
     "PreparedCells",
+    "ReadOptions",
     "Reading",
     "Request",
     "RequestError",
