@@ -10,8 +10,9 @@ that, never a sample.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -26,7 +27,7 @@ from tables.source import csv_text
 from tables.source.files import file_list, free_name, sql_text
 
 if TYPE_CHECKING:
-    Ask = Callable[[str], Any]  # runs a statement; returns its first row
+    Ask = Callable[[str], list[Any]]  # runs a statement
     Guesses = Mapping[str, tuple[str, ...]]
 
 #: Words for the types of columns that can be declared.
@@ -43,9 +44,8 @@ _HINTS = {
     "integer": 'write whole numbers plainly, such as 12, or declare the column as "decimal"',
     "date": 'write dates as 2027-03-31, or declare the column as "text"',
 }
-_SAMPLE = "ckm_sample"
 _SAMPLE_ROWS, _SAMPLE_FIELDS = 2048, 1_000_000
-_COLUMNS_A_PASS = 200
+_FEW_COLUMNS = 64
 _SHORT = 15  # characters; so many digits are told apart as floating-point numbers
 _MOST_DIGITS = 38
 
@@ -139,9 +139,8 @@ class CsvColumns:
         #: Column → how long the texts of numbers are; None where a text is no number.
         self._lengths: dict[str, int | None] = {}
         self._exact: dict[str, str] = {}
-        self._with_values: set[str] = set()
         try:
-            self._settle(connection)
+            self._settle(lambda sql: connection.execute(sql).fetchall())
         except duckdb.Error as error:
             self._explain(str(error))
             raise
@@ -190,7 +189,7 @@ class CsvColumns:
         if self.options.types.get(name) == "text":
             return False
         if name not in self._lengths:
-            self._test(ask, self.relation, {name: ("NUMBER",)})
+            self._test(ask, {name: ("NUMBER",)})
         return self._lengths[name] is not None
 
     def reading(self, ask: Ask, name: str, *, is_exact: bool) -> NumberReading:
@@ -215,7 +214,7 @@ class CsvColumns:
         whole = f"max(strlen(ltrim(split_part({text}, '.', 1), ' +-0')))"
         fraction = f"max(strlen(rtrim(split_part({text}, '.', 2))))"
         has_power = f"bool_or(contains({text}, 'e') OR contains({text}, 'E'))"
-        front, back, is_power = ask(
+        ((front, back, is_power),) = ask(
             f"SELECT {whole}, {fraction}, {has_power} FROM {self.relation}"
         )
         is_short = front + back <= _MOST_DIGITS and not is_power
@@ -224,35 +223,25 @@ class CsvColumns:
 
     # --- what all records say ---------------------------------------------------------------
 
-    def _settle(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def _settle(self, ask: Ask) -> None:
         """Find the types of the columns; what a sample refutes is not asked of all records."""
-        guesses = {name: held for name in self.names if (held := self._guesses(name))}
-        if not guesses:
-            return
-        rows = max(1, min(_SAMPLE_ROWS, _SAMPLE_FIELDS // len(self.names)))
-        listed = ", ".join(map(quote, guesses)) if len(guesses) < len(self.names) else "*"
-        sample = connection.sql(
-            f"SELECT {listed} FROM {self.relation} LIMIT {rows}"
-        ).to_arrow_table()
-
-        def ask(sql: str) -> Any:
-            return connection.execute(sql).fetchall()[0]
-
-        held: dict[str, tuple[str, ...]] = {}
-        for some in _parts(guesses):
-            connection.register(_SAMPLE, sample.select(list(some)))
-            held |= self._test(ask, _SAMPLE, some)
-            connection.unregister(_SAMPLE)
-        if len(sample) == rows:  # there may be more
-            self._lengths = {n: size for n, size in self._lengths.items() if size is None}
-            # The first guess that a sample lets through mostly holds: one scan tells.
-            is_open = {n: sample[n].null_count == rows for n in guesses}
-            first = {n: tests if is_open[n] else tests[:1] for n, tests in held.items()}
-            there = self._test_all(ask, first)
-            rest = {n: held[n][1:] for n in held if not there[n] and not is_open[n]}
-            held = there | self._test_all(ask, rest)
-        for name, tests in held.items():
-            self._take(name, tests)
+        guesses = {name: tests for name in self.names if (tests := self._guesses(name))}
+        most = max(1, min(_SAMPLE_ROWS, _SAMPLE_FIELDS // len(self.names)))
+        answers = self._test(ask, guesses, most=most)
+        if any(answer.records == most for answer in answers.values()):  # there may be more
+            # Of what a sample lets through, the first mostly holds: one scan tells.
+            first = {n: a.held if a.is_empty else a.held[:1] for n, a in answers.items()}
+            rest = {n: () if a.is_empty else a.held[1:] for n, a in answers.items()}
+            answers = self._test(ask, first)
+            rest = {n: tests for n, tests in rest.items() if not answers[n].held}
+            answers |= self._test(ask, rest)
+        for name, answer in answers.items():
+            declared = self.options.types.get(name)
+            if declared is not None and not answer.held:
+                self._refuse(name, declared)
+            held = [test for test in answer.held if test != "NUMBER"]
+            if held and (declared or not answer.is_empty):
+                self._kinds[name] = held[0]
 
     def _guesses(self, name: str) -> tuple[str, ...]:
         declared = self.options.types.get(name)
@@ -260,48 +249,71 @@ class CsvColumns:
             return () if self.options.text else _GUESSES
         return _DECLARED[declared]
 
-    def _take(self, name: str, held: tuple[str, ...]) -> None:
-        """Give a column the type that all its texts let through."""
-        declared = self.options.types.get(name)
-        if declared is not None and not held:
-            self._refuse(name, declared)
-        if held and held[0] != "NUMBER" and (declared or name in self._with_values):
-            self._kinds[name] = held[0]
+    def _test(self, ask: Ask, guesses: Guesses, *, most: int = 0) -> dict[str, _Answer]:
+        """Return what all records let through, or the first so many."""
+        relation = self.relation
+        if most:
+            listed = "*" if len(guesses) == len(self.names) else ", ".join(map(quote, guesses))
+            relation = f"(SELECT {listed} FROM {relation} LIMIT {most})"
+        wanted = {name: tests for name, tests in guesses.items() if tests}
+        rows = self._tested(ask, relation, wanted) if wanted else []
+        answers = dict.fromkeys(guesses, _Answer())
+        for (name, tests), (records, values, longest, *holds) in zip(
+            wanted.items(), rows, strict=True
+        ):
+            held = tuple(test for test, is_held in zip(tests, holds, strict=True) if is_held)
+            answers[name] = _Answer(records=records, is_empty=values == 0, held=held)
+            if "NUMBER" in tests and "NUMBER" not in held:
+                self._lengths[name] = None
+            elif "NUMBER" in tests and (not most or records < most):
+                self._lengths[name] = longest
+        return answers
 
-    def _test_all(self, ask: Ask, guesses: Guesses) -> dict[str, tuple[str, ...]]:
-        """Return the guesses that all records let through."""
-        held: dict[str, tuple[str, ...]] = dict.fromkeys(guesses, ())
-        for some in _parts({name: tests for name, tests in guesses.items() if tests}):
-            held |= self._test(ask, self.relation, some)
-        return held
+    def _tested(self, ask: Ask, relation: str, guesses: Guesses) -> list[Sequence[Any]]:
+        """Return for each column the number of records, of texts, the longest, and answers.
 
-    def _test(self, ask: Ask, relation: str, guesses: Guesses) -> dict[str, tuple[str, ...]]:
-        """Return the guesses that the records of a relation let through."""
-        sql = [f"count({quote(name)}), max(strlen({quote(name)}))" for name in guesses]
-        sql += [self._test_sql(name, test) for name, tests in guesses.items() for test in tests]
-        answers = list(ask(f"SELECT {', '.join(sql)} FROM {relation}"))
-        sizes = {name: (answers.pop(0), answers.pop(0)) for name in guesses}
-        self._with_values = {*self._with_values, *(n for n, (some, _) in sizes.items() if some)}
-        held = {
-            name: tuple(test for test in tests if answers.pop(0) is not False)
-            for name, tests in guesses.items()
+        Many columns become one, beside their place: a statement of many aggregates takes
+        time that grows as the square of their number.
+        """
+        if len(guesses) <= _FEW_COLUMNS:
+            parts = [
+                ["count(*)", *self._test_sql(quote(name), tests)]
+                for name, tests in guesses.items()
+            ]
+            answers = iter(
+                ask(f"SELECT {', '.join(itertools.chain(*parts))} FROM {relation}")[0]
+            )
+            return [list(itertools.islice(answers, len(part))) for part in parts]
+        tests = tuple(dict.fromkeys(itertools.chain(*guesses.values())))
+        listed = ", ".join(map(quote, guesses))
+        single = (
+            f"SELECT unnest([{listed}]) AS t, unnest(range({len(guesses)})) AS i "
+            f"FROM {relation}"
+        )
+        asked = ", ".join(["i", "count(*)", *self._test_sql("t", tests)])
+        rows = {row[0]: row[1:] for row in ask(f"SELECT {asked} FROM ({single}) GROUP BY i")}
+        empty = (0, 0, 0, *[True] * len(tests))
+        found = []
+        for place, own in enumerate(guesses.values()):
+            row = rows.get(place, empty)
+            holds = dict(zip(tests, row[3:], strict=True))
+            found.append([*row[:3], *(holds[test] for test in own)])
+        return found
+
+    def _test_sql(self, column: str, guesses: Iterable[str]) -> list[str]:
+        """Return SQL of the number of texts, the longest, and whether all are of each type."""
+        number = NumberReading("DOUBLE", decimal=self.options.decimal, is_lenient=True)
+        written = f"TRY_CAST({column} AS DATE)::VARCHAR = {column}"
+        tests = {
+            "NUMBER": f"({number.sql(column)}) IS NOT NULL",
+            "DATE": f"(strlen({column}) = 10 AND {written}) IS TRUE",  # years of four digits
         }
-        for name, tests in guesses.items():
-            if "NUMBER" in tests:
-                self._lengths[name] = (sizes[name][1] or 0) if "NUMBER" in held[name] else None
-        return held
-
-    def _test_sql(self, name: str, guess: str) -> str:
-        """Return SQL that tells whether all texts of a column are of a type."""
-        column = quote(name)
-        if guess == "DATE":
-            written = f"TRY_CAST({column} AS DATE)::VARCHAR = {column}"
-            fits = f"(strlen({column}) = 10 AND {written}) IS TRUE"  # of the years 1 to 9999
-            return f"bool_and({column} IS NULL OR {fits})"
-        if guess == "NUMBER":
-            number = NumberReading("DOUBLE", decimal=self.options.decimal, is_lenient=True)
-            return f"bool_and({column} IS NULL OR ({number.sql(column)}) IS NOT NULL)"
-        return f"bool_and(TRY_CAST({column} AS {guess})::VARCHAR IS NOT DISTINCT FROM {column})"
+        own = [
+            tests.get(guess, f"(TRY_CAST({column} AS {guess})::VARCHAR = {column}) IS TRUE")
+            for guess in guesses
+        ]
+        every = [f"coalesce(bool_and({column} IS NULL OR {test}), true)" for test in own]
+        return [f"count({column})", f"coalesce(max(strlen({column})), 0)", *every]
 
     # --- what is wrong ----------------------------------------------------------------------
 
@@ -341,6 +353,15 @@ class CsvColumns:
                 ) from None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """What records say of a column: their number, whether all are missing, what holds."""
+
+    records: int = 0
+    is_empty: bool = True
+    held: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class _Texts:
     """The texts of one column."""
@@ -354,10 +375,3 @@ class _Texts:
 
     def reading(self, *, is_exact: bool = False) -> NumberReading:
         return self.columns.reading(self.ask, self.name, is_exact=is_exact)
-
-
-def _parts(guesses: Guesses) -> Iterator[Guesses]:
-    """Yield some columns after the others: what is tested in one statement."""
-    names = list(guesses)
-    for start in range(0, len(names), _COLUMNS_A_PASS):
-        yield {name: guesses[name] for name in names[start : start + _COLUMNS_A_PASS]}

@@ -52,21 +52,13 @@ def find_partitions(paths: Sequence[str], files: Sequence[str]) -> tuple[str, ..
     return keys
 
 
-def create_view(
-    connection: duckdb.DuckDBPyConnection,
-    view: str,
-    records: str,
-    *,
-    names: Sequence[str],
-    keys: Sequence[str],
-    file_column: str | None,
-) -> None:
-    """Make a view of records, with partitions as columns of texts.
+def with_partitions(
+    records: str, *, names: Sequence[str], keys: Sequence[str], file_column: str | None
+) -> str:
+    """Return SQL of records, with partitions as columns of texts.
 
     Parameters
     ----------
-    connection, view
-        Where to make it, and its name.
     records
         SQL of the records.
     names, keys
@@ -75,8 +67,7 @@ def create_view(
         The column of the path of each record's file; None where there are no partitions.
     """
     if file_column is None:
-        connection.execute(f"CREATE VIEW {view} AS {records}")
-        return
+        return records
     names = [name.lower() for name in (*names, *keys)]
     columns = [f"* EXCLUDE ({quote(file_column)})"]
     for key in keys:
@@ -88,7 +79,7 @@ def create_view(
         pattern = rf".*[/\\]{re.escape(key)}=([^/\\]*)[/\\]"
         value = f"url_decode(regexp_extract({quote(file_column)}, {sql_text(pattern)}, 1))"
         columns.append(f"nullif({value}, '__HIVE_DEFAULT_PARTITION__') AS {quote(key)}")
-    connection.execute(f"CREATE VIEW {view} AS SELECT {', '.join(columns)} FROM ({records})")
+    return f"SELECT {', '.join(columns)} FROM ({records})"
 
 
 def file_format(file: str) -> str:

@@ -27,12 +27,12 @@ from tables.source.csv_files import CsvColumns, ReadOptions
 from tables.source.explaining import explained
 from tables.source.files import (
     attach,
-    create_view,
     file_format,
     find_files,
     find_partitions,
     parquet_records,
     sql_text,
+    with_partitions,
 )
 from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
 from tables.source.spill import SpillFolder
@@ -75,6 +75,11 @@ class Source:
         What messages call the source.
     csv
         The columns of CSV files.
+    view
+        What makes the view, where it is not there yet: with many columns that takes long,
+        and not all who ask for columns ask for records.
+    keys
+        Columns that folders name beside those of CSV files.
     """
 
     #: What its rows are, if no records.
@@ -92,8 +97,12 @@ class Source:
         files: tuple[str, ...],
         label: str,
         csv: CsvColumns | None = None,
+        view: str | None = None,
+        keys: Sequence[str] = (),
     ) -> None:
-        self._connection = connection
+        self._opened = connection
+        self._view = view
+        self._viewing = threading.Lock()
         self._csv = csv
         self.options = None if csv is None else csv.options
         self._sweep: Callable[[], object] = connection.close
@@ -112,18 +121,35 @@ class Source:
         self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
         self._records = _VIEW
-        self._describe(_VIEW)
+        if csv is None:
+            self._describe(_VIEW)
+        else:
+            self._note(csv.types(self.fetch) | dict.fromkeys(keys, "VARCHAR"))
         self._relation = self._clean()
+
+    @property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        """Where the records are, as a view."""
+        if self._view is not None:
+            with self._viewing:
+                if self._view is not None:
+                    self._opened.execute(self._view)
+                self._view = None
+        return self._opened
 
     def _describe(self, relation: str) -> None:
         rows = self.fetch(f"DESCRIBE SELECT * FROM {relation}")
-        self.columns: dict[str, str] = {name: kind for name, kind, *_ in rows}
+        self._note({name: kind for name, kind, *_ in rows})
+
+    def _note(self, columns: Mapping[str, str]) -> None:
+        """Note the columns, and what each is."""
+        self.columns: dict[str, str] = {name: str(kind) for name, kind in columns.items()}
         # Column name → integer, number, text, boolean, date, time or other.
         self.kinds = {name: kind_of(sql_type) for name, sql_type in self.columns.items()}
         # As filters compare them; "" if they cannot.
         self.types: dict[str, str] = dict(self.columns)
         if self._csv is not None:
-            own = self._csv.types(lambda sql: self.fetch(sql)[0])
+            own = self._csv.types(self.fetch)
             self.types |= {n: kind for n, kind in own.items() if n in self.columns}
 
     def add_columns(self, columns: Mapping[str, str]) -> None:
@@ -673,8 +699,15 @@ def _open_files(
             records, names, file_column = parquet_records(
                 connection, read, has_paths=bool(keys)
             )
-        create_view(connection, _VIEW, records, names=names, keys=keys, file_column=file_column)
-    source = Source(connection, files=files, label=label, csv=csv)
+        view = f"CREATE VIEW {_VIEW} AS " + with_partitions(
+            records, names=names, keys=keys, file_column=file_column
+        )
+        if csv is None:
+            connection.execute(view)
+    if csv is None:
+        source = Source(connection, files=files, label=label)
+    else:
+        source = Source(connection, files=files, label=label, csv=csv, view=view, keys=keys)
     source.is_prepared = csv is not None  # counting its records would take a scan
     return source
 
@@ -702,8 +735,8 @@ def _open_object(connection: duckdb.DuckDBPyConnection, data: object, folder: Pa
         else:
             orders = planned[1]
             read = (str(folder / "frame.parquet"),)
-            records, names, _ = parquet_records(connection, read, has_paths=False)
-            create_view(connection, _VIEW, records, names=names, keys=(), file_column=None)
+            records, _, _ = parquet_records(connection, read, has_paths=False)
+            connection.execute(f"CREATE VIEW {_VIEW} AS {records}")
     source = Source(connection, files=(), label=label)
     source.orders.update(orders)
     return source
