@@ -32,8 +32,8 @@ from tables.prepared.prepared import Prepared, PreparedCells
 from tables.quality import KeyQuality, check_keys
 from tables.request import Request, require_fit
 from tables.secret import Secret
-from tables.source.csv_files import ReadOptions
 from tables.source.source import Source, open_source, read_categories
+from tables.source.texts import ReadOptions
 
 __all__ = [
     "Axis",

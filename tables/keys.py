@@ -293,6 +293,7 @@ def draw_keys(
             )
             if writer is None:
                 writer = pq.ParquetWriter(draft, table.schema, compression="zstd")
+                writer.add_key_value_metadata(source.mark)
             writer.write_table(table)
             done += batch.num_rows
             if progress is not None:

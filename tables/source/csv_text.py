@@ -7,6 +7,7 @@ to be said of it: of its text the shape alone is told.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gzip
 import math
 import re
@@ -147,6 +148,12 @@ def find_text(
                 if place < len(fields) and fields[place] and not fits(fields[place]):
                     return file, line, fields[place]
     return None
+
+
+def test_of(word: str, *, decimal: str) -> Callable[[str], bool]:
+    """Return what tells whether a text is of a declared type."""
+    numbers = functools.partial(is_number, decimal=decimal)
+    return {"decimal": numbers, "integer": is_whole, "date": is_day}[word]
 
 
 def is_number(text: str, *, decimal: str = ".") -> bool:

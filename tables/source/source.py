@@ -23,7 +23,7 @@ from tables.errors import RequestError, SourceError, TablesError, unknown_name
 from tables.filtering.filters import quote
 from tables.filtering.values import NOUNS, FileType, kind_of
 from tables.source.copies import LocalCopy
-from tables.source.csv_files import CsvColumns, ReadOptions
+from tables.source.csv_files import CsvColumns
 from tables.source.explaining import explained
 from tables.source.files import (
     attach,
@@ -36,6 +36,7 @@ from tables.source.files import (
 )
 from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
 from tables.source.spill import SpillFolder
+from tables.source.texts import ReadOptions, TextColumns, mark_of, marked_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -84,9 +85,7 @@ class Source:
 
     #: What its rows are, if no records.
     cells: GivenCells | None = None
-    #: What is declared of columns of CSV; None for data of another kind.
-    options: ReadOptions | None = None
-    _csv: CsvColumns | None = None
+    _csv: TextColumns | None = None
     #: Whether it groups by several columns of whole numbers faster as one.
     packs = True
 
@@ -104,7 +103,6 @@ class Source:
         self._view = view
         self._viewing = threading.Lock()
         self._csv = csv
-        self.options = None if csv is None else csv.options
         self._sweep: Callable[[], object] = connection.close
         self._lock = threading.RLock()
         self._aside = threading.Lock()
@@ -152,6 +150,11 @@ class Source:
             own = self._csv.types(self.fetch)
             self.types |= {n: kind for n, kind in own.items() if n in self.columns}
 
+    @property
+    def mark(self) -> dict[str, str]:
+        """Metadata by which a copy of the records says what of them are texts of CSV."""
+        return mark_of(self._csv, self.columns)
+
     def add_columns(self, columns: Mapping[str, str]) -> None:
         """Give the records further columns, by the SQL that makes them."""
         for own in self.columns:
@@ -162,6 +165,17 @@ class Source:
         self._records = _MORE
         self._describe(_MORE)
         self._relation = self._clean()
+
+    def take_mark(self, file: str, *, is_lenient: bool) -> None:
+        """Take columns for texts of CSV where a file says that it is a copy of such."""
+        self._csv = marked_columns(
+            self.fetch,
+            sql_text(file),
+            relation=_VIEW,
+            kinds=self.columns,
+            is_lenient=is_lenient,
+        )
+        self._note(self.columns)
 
     def narrow(self, sql: str) -> None:
         """Let the rows of a query stand for the records from now on."""
@@ -405,8 +419,8 @@ class Source:
         """Stream the answer of a query into a Parquet file, with texts of its metadata."""
         # A temporary file of DuckDB's own is for all to read, and stays after a kill.
         options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
-        if metadata:
-            texts = ", ".join(f"{quote(k)}: {sql_text(v)}" for k, v in metadata.items())
+        if told := {**(metadata or {}), **self.mark}:
+            texts = ", ".join(f"{quote(k)}: {sql_text(v)}" for k, v in told.items())
             options += f", KV_METADATA {{{texts}}}"
         copy = f"COPY ({sql}) TO {sql_text(path)} ({options})"
         self._run(lambda: self._connection.execute(copy, parameters), progress)
@@ -706,6 +720,8 @@ def _open_files(
             connection.execute(view)
     if csv is None:
         source = Source(connection, files=files, label=label)
+        if kinds == {"parquet"}:
+            source.take_mark(files[0], is_lenient=options.is_lenient)
     else:
         source = Source(connection, files=files, label=label, csv=csv, view=view, keys=keys)
     source.is_prepared = csv is not None  # counting its records would take a scan

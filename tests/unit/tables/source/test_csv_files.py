@@ -23,6 +23,7 @@ from tables import (
     StoredKeys,
     attach_keys,
     cube,
+    draw_keys,
     open_source,
     parse_filter,
 )
@@ -402,6 +403,20 @@ def test_a_copy_with_keys_keeps_texts_and_reads_the_same_numbers(tmp_path):
     table = pq.read_table(copy)
     assert table["v"].to_pylist() == ["0_4", "1E2"]
     assert table["w"].to_pylist() == ["10.10", "2.5"]
+    draw_keys_of(copy, tmp_path / "again.parquet")
+    for data in (copy, tmp_path / "again.parquet"):
+        with open_source(data) as source:
+            wish = Request(dimensions=["w"], sums=["w"], where="w >= 2.5 and w <> 2.5")
+            keys = StoredKeys(column="record_key", key_range=2**64)
+            (cells,) = cube(source, keys, [wish])
+            assert cells.axes[0].labels[0].tolist()[1:] == ["10.10"]
+            assert cells.magnitudes["w"].total.tolist()[-1] == 10.1
+            assert source.number_problem("v")[0].endswith("is of the shape '9_9'.")
+
+
+def draw_keys_of(data, path):
+    with open_source(data) as source:
+        draw_keys(source, path=path, column="key")
 
 
 def test_a_draft_tells_amounts_from_codes(tmp_path):
