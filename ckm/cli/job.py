@@ -1,7 +1,7 @@
 """``ckm job`` drafts a job from data; ``ckm schema`` says what files of settings may hold."""
 
 import json
-import shutil
+import os
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +13,7 @@ from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output, printable
 from ckm.cli.terminal.output_options import may_replace, output_options
 from ckm.errors import CheckFailedError, ConfigError
+from footing.drafts import PrivateFolder
 from footing.files import new_file, write_whole
 
 _KINDS = {
@@ -229,17 +230,15 @@ def audit_pattern(terminal: Terminal, /, *, job: Path, pattern: Path) -> None:
 
 def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
     """Make a folder of files that their owner alone may read."""
-    if folder.exists():
+    if os.path.lexists(folder):
         raise ConfigError(f"{folder.name!r} exists.", hint="choose another folder")
-    draft = folder.with_name(f".{folder.name}.draft")
-    draft.mkdir(mode=0o700)
-    try:
+    with PrivateFolder(folder.parent, f".{folder.name[:40]}.partial-") as private:
+        draft = private / folder.name
+        draft.mkdir(mode=0o700)
         for name, text in files.items():
             (draft / name).parent.mkdir(mode=0o700, exist_ok=True)
             write_whole(draft / name, text, error=ConfigError)
         draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _schema_text(kind: str) -> str:

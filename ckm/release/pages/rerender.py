@@ -30,6 +30,8 @@ from ckm.release.pages.report_pages import (
     page_name,
     place_of,
 )
+from footing.drafts import is_draft as has_own_lock
+from footing.drafts import remove_abandoned
 from footing.files import write_whole
 from reports import Report
 
@@ -133,8 +135,10 @@ def _carry_out(plan: _Plan, edition: Edition) -> tuple[Page, ...]:
 def _clear_drafts(folder: Path) -> None:
     """Clear up after runs that were killed; we hold the lock, so none of them lives."""
     for edition in EDITIONS:
-        for path in place_of(folder, edition).iterdir():
-            if is_draft(path.name):
+        place = place_of(folder, edition)
+        remove_abandoned(place)
+        for path in place.iterdir():
+            if is_draft(path.name) and not has_own_lock(path.name):
                 path.unlink()
 
 
