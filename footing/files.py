@@ -72,9 +72,12 @@ def new_file(
     try:
         draft, handle = make_draft(target)
         yield draft
-        if not is_private:
-            draft.chmod(mode_by_umask(target))
-        _give_name(draft, target, error, overwrite=overwrite)
+        mode = 0o600 if is_private else mode_by_umask(target)
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
+            _give_name(draft, target, error, overwrite=overwrite)
+            if not is_private:
+                os.chmod(file.fileno(), mode)  # noqa: PTH101 (the file that took the name)
     except OSError as failure:
         is_of_draft = failure.filename in {None, os.fspath(draft)} or handle < 0
         if failure.errno is None or not is_of_draft or isinstance(failure, ExplainedError):
@@ -138,8 +141,6 @@ def _require_free(target: Path, error: type[ExplainedError], *, overwrite: bool)
 def _give_name(
     draft: Path, target: Path, error: type[ExplainedError], *, overwrite: bool
 ) -> None:
-    with draft.open("rb") as file:
-        os.fsync(file.fileno())
     if not overwrite:
         try:
             os.link(draft, target)  # another process may have taken the name meanwhile
