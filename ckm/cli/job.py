@@ -14,7 +14,7 @@ from ckm.cli.terminal.output import check_output, printable
 from ckm.cli.terminal.output_options import may_replace, output_options
 from ckm.errors import CheckFailedError, ConfigError
 from footing.drafts import PrivateFolder
-from footing.files import new_file, write_whole
+from footing.files import csv_text, new_file, write_whole
 
 _KINDS = {
     "job": "ckm.config.job.job:Job",
@@ -184,14 +184,18 @@ def from_argus(terminal: Terminal, /, *, batch: Path, output: Path) -> None:
 @job.command("audit-pattern")
 @click.argument("job", type=PATH, metavar="JOB.toml")
 @click.argument("pattern", type=PATH, metavar="PATTERN")
+@output_options("A .csv file.")
 @with_terminal
-def audit_pattern(terminal: Terminal, /, *, job: Path, pattern: Path) -> None:
+def audit_pattern(
+    terminal: Terminal, /, *, job: Path, pattern: Path, output: Path | None
+) -> None:
     """Audit the cells that another program hides, by the rules of a job for suppression.
 
     PATTERN has a line for every cell of the job's one table: codes in the order of its
     dimensions, whatever else, and a status. That is what tau-ARGUS writes with WRITETABLE 2
-    to 5, and sdcTable as CSV. Nothing is written; what is printed follows from true numbers.
-    Cells that are not protected as the rules demand are named, and the exit code is 1.
+    to 5, and sdcTable as CSV. What is printed follows from true numbers. Where cells are not
+    protected as the rules demand, the exit code is 1, and -o writes which they are into a file
+    that its owner alone may read.
 
     Example
     -------
@@ -218,12 +222,16 @@ def audit_pattern(terminal: Terminal, /, *, job: Path, pattern: Path) -> None:
     headings = ("measure", "unsafe", "hidden", "disclosed", "under-protected", "exposed")
     title = "Cells, for inside use only"
     terminal.table(headings, rows, left=("measure",), title=title)
-    cells = np.unique(np.concatenate(failed))
+    cells, named = np.unique(np.concatenate(failed)), "-o cells.csv names them"
     if cells.size:
+        if output is not None:
+            places = choice.places(cells)
+            text = csv_text((places.columns, *places.rows))
+            write_whole(output, text, error=ConfigError, overwrite=may_replace())
+            named = f"{output.name!r} names them, for inside use only"
         raise CheckFailedError(
-            f"The pattern does not protect {cells.size:,} cells as the rules demand. They are "
-            f"{choice.names(cells)}.",
-            hint="ckm suppress chooses cells that do",
+            f"The pattern does not protect {cells.size:,} cells as the rules demand.",
+            hint=f"{named}; ckm suppress chooses cells that do",
         )
     terminal.step("pattern audited", "every unsafe cell is protected as the rules demand")
 

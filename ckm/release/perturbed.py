@@ -17,7 +17,7 @@ from ckm.additivity.release_step import Restorer
 from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings, release_facts
 from ckm.errors import ConfigError
-from ckm.ledger.release_check import ReleaseCheck
+from ckm.ledger.release_check import ReleaseCheck, warn_of_differences
 from ckm.release.audit_gate import audit_checks
 from ckm.release.files.distributed import fill_distributed
 from ckm.release.files.manifest import (
@@ -208,8 +208,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
         written = write_ptable(internal / "pt.parquet", ptable)
         amounts = write_amount_ptables(internal, opened.noises)
         found = self._assess(assessor)
-        for text in self.release_check.compare():
-            self._warn(text, event="thin difference")
+        self._note(warn_of_differences(self.release_check.compare()))
         if self.restorer is not None:
             self._note(self.restorer.warnings())
         tables += self._write_tables(public, published)
