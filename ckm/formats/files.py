@@ -127,6 +127,8 @@ def _write_files(files: dict[Path, Callable[[IO[bytes]], None]]) -> None:
 def _draft(target: Path, made: list[Path]) -> Iterator[Path]:
     """Give the draft of a file; note the file where its name is a new one."""
     is_new = not _exists(target)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     with new_file(target, error=ReleaseError, overwrite=True, is_private=False) as draft:
         yield draft
     made += [target] if is_new else []

@@ -66,7 +66,9 @@ def new_folder(
 ) -> Iterator[Path]:
     r"""Write a folder that appears under its name when the block ends without an error."""
     path = resolve_target(target)
-    with _parents(path), draft_folder(path) as draft:
+    with _parents(path), draft_folder(path) as private:
+        draft = private / path.name
+        draft.mkdir()
         check_target(path, may_replace)
         yield draft
         if is_kept:
@@ -77,7 +79,7 @@ def new_folder(
 
 @contextlib.contextmanager
 def draft_folder(path: Path, *, what: str = "folder") -> Iterator[Path]:
-    """Make a folder inside a private one beside a path; nobody else reads it, and both go."""
+    """Make a private folder beside a path that no other process writes; it always goes."""
     with only_writer(path, what=what) as is_locked:
         with _translated(path, what):
             _restore(path)
@@ -85,9 +87,7 @@ def draft_folder(path: Path, *, what: str = "folder") -> Iterator[Path]:
                 _remove_older_drafts(path)
             private = PrivateFolder(path.parent, f".{path.name[:40]}.partial-")
         with private as folder, _translated(path, what):
-            draft = folder / path.name
-            draft.mkdir()
-            yield draft
+            yield folder
 
 
 @contextlib.contextmanager
