@@ -120,7 +120,7 @@ def swap(
             memory_limit=memory_limit,
             threads=threads,
         ) as source,
-        draft_folder(path, what="file", mode=0o700) as folder,
+        draft_folder(path, what="file") as folder,
     ):
         job.swap.plan.require_fit(source)
         files = inputs.record(report_progress)

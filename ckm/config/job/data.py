@@ -8,7 +8,14 @@ from pydantic import Field, PrivateAttr
 
 from ckm.config.reading import Reading
 from ckm.config.section import Items, Name, ReadAs, Section, Some, optional
-from footing.places import DISTRIBUTED, has_password, is_elsewhere, list_files, scheme_of
+from footing.places import (
+    DISTRIBUTED,
+    has_password,
+    is_elsewhere,
+    list_files,
+    masked,
+    scheme_of,
+)
 
 if TYPE_CHECKING:
     from tables import ReadOptions
@@ -216,7 +223,7 @@ class JobData(Records):
             reading.add(where, "master must not hold a token.", hint)
         elif self.master is not None and not is_master(self.master):
             hint = 'write "local[*]", "spark://host:7077", "yarn", "k8s://…" or "sc://host"'
-            reading.add(where, f"{self.master!r} is no master of Spark.", hint)
+            reading.add(where, f"{masked(self.master)!r} is no master of Spark.", hint)
 
 
 def _secret(name: str, reading: Reading) -> Path:
