@@ -670,8 +670,8 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
         raise SourceError(f"The file {name!r} lists no category.")
     if len(lines) < len(rows):
         warnings.warn(
-            f"The file {name!r} of categories has blank lines, which are left out.",
-            DataWarning,
+            message=f"The file {name!r} of categories has blank lines, which are left out.",
+            category=DataWarning,
             stacklevel=2,
         )
     return list(dict.fromkeys(lines if len(columns) > 1 else (row[0] for row in lines)))

@@ -102,7 +102,7 @@ def _parts(values: Sequence[Any]) -> Iterator[pa.Array]:
 def columns_sql(source: Source, columns: Sequence[tuple[str, str]]) -> list[str]:
     """Return the SQL of each column of records that were copied in parts."""
     return [
-        f"{_Parts(source, number).expression(declared.upper())} AS {quote(name)}"
+        f"{_Parts(source, number).column_sql(declared.upper())} AS {quote(name)}"
         for number, (name, declared) in enumerate(columns)
     ]
 
@@ -119,7 +119,7 @@ class _Parts:
         row = source.fetch(f"SELECT {counts}, {ends} FROM {source.records}")[0]
         self.counts, self.ends = row[:4], row[4:]
 
-    def expression(self, declared: str) -> str:
+    def column_sql(self, declared: str) -> str:
         """Return the SQL of the column: of its declared type where every value is of it."""
         integers, reals, texts, blobs = self.counts
         if blobs:  # nothing that a table shows
