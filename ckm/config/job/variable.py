@@ -74,7 +74,7 @@ def _read_codelist(path: Path, *, add: Callable[[str, str | None], None]) -> dic
         add("codelist must be a CSV file in UTF-8 with the columns code, en, fr.", None)
         return {}
     codes = [row["code"] for row in rows]
-    if None in codes or len(set(codes)) < len(codes):
+    if not all(codes) or len(set(codes)) < len(codes):
         add("codelist names a code twice, or none.", "give each code a line of its own")
         return {}
     return {
