@@ -235,6 +235,7 @@ def open_engine(
         ptable=ptable,
         hierarchies=dict(job.hierarchies) or None,
         categories=dict(job.categories) or None,
+        variables=job.derived,
         mix=job.keys.mix,
         checks=job.checks,
         magnitudes=load_noises(job) if noises is None else noises,
@@ -325,6 +326,8 @@ def opened_job(
         if infeasible is not None:
             raise infeasible
         step("columns checked", "the data have every column, with types that fit")
+        for variable in job.derived:
+            step("variable derived", variable.words())
         is_there = ledger is not None and has_ledger(ledger.target)
         opened = stack.enter_context(
             opened_ledger(ledger, job, ptable=ptable, noises=noises, is_kept=is_kept)

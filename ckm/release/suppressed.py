@@ -102,6 +102,8 @@ class OriginalsRun(ReleaseRun["Originals"]):
         with open_originals(self.job, **resources) as originals:
             self.inputs.include(originals.source.far_files)
             step("columns checked", "the data have every column, with types that fit")
+            for variable in self.job.derived:
+                step("variable derived", variable.words())
             yield originals
 
     def tell_keys(self, step: Step) -> None:

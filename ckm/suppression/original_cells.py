@@ -224,6 +224,7 @@ def open_originals(
         table=data.table,
         cells=cells,
         columns=_further_columns(job),
+        variables=job.derived,
         memory_limit=memory_limit,
         threads=threads,
     )

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from tables.cells.given import GivenCells
     from tables.magnitudes.exact import Spread
+    from tables.recoding.variable import DerivedVariable
 
 _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 # Integer categories of up to 2**bits combinations are grouped without hashing. It pays where
@@ -101,6 +102,10 @@ class Source:
         # Columns of whole numbers: least, largest, whether some are missing.
         self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
+        self.derived: dict[str, DerivedVariable] = {}  # columns that are made of others
+        self.labels: dict[
+            str, tuple[str, ...]
+        ] = {}  # all categories that one of these can have
         self._records = _VIEW
         self._describe(_VIEW)
         self._relation = self._clean()
@@ -122,6 +127,41 @@ class Source:
         self._records = _MORE
         self._describe(_MORE)
         self._relation = self._clean()
+
+    def derive(
+        self, variable: DerivedVariable, sql: str, *, order: Sequence[str] | None
+    ) -> None:
+        """Give the records a variable that is made of others; see `tables.recoding.derive`.
+
+        Parameters
+        ----------
+        variable
+            What it is.
+        sql
+            What makes it, of the columns as they are now.
+        order
+            All its categories, in their order, where the data do not tell them.
+        """
+        view = self.new_name("ckm_derived")
+        column = _as_column((variable.name, sql))
+        self.fetch(f"CREATE VIEW {view} AS SELECT *, {column} FROM {self._relation}")
+        self._describe(view)
+        self._relation = view
+        self._note_derived(variable, order)
+
+    def _note_derived(self, variable: DerivedVariable, order: Sequence[str] | None) -> None:
+        import pyarrow as pa
+
+        self.derived[variable.name] = variable
+        if order is not None:
+            self.labels[variable.name] = tuple(order)
+            self.orders[variable.name] = pa.array(order, pa.string())
+
+    def enumerated(self, texts: Sequence[str]) -> str | None:
+        """Return the SQL type of some texts, by which each has a number; None if there is none."""
+        name = self.new_name("ckm_codes")
+        self.fetch(f"CREATE TYPE {name} AS ENUM ({', '.join(map(sql_text, texts))})")
+        return name
 
     def narrow(self, sql: str) -> None:
         """Let the rows of a query stand for the records from now on."""
