@@ -40,7 +40,7 @@ def read_bound(value: object, what: str) -> Bound:
     """Return a bound as an exact number, or a date; a float is what its digits say."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, dt.datetime) or isinstance(value, bool):
+    if isinstance(value, (dt.datetime, bool)):
         value = None
     if isinstance(value, dt.date):
         return value
@@ -204,10 +204,11 @@ def _below(operand: str, bound: Bound, sql_type: str) -> str:
     return f"{operand} {'<' if found.is_exact else '<='} {value_sql(found.low, sql_type)}"
 
 
-def period_sql(period: Period, operand: str, sql_type: str, outside: str) -> str:
+def period_sql(period: Period, operand: str, outside: str) -> str:
     """Return the SQL of a record's year, quarter or month: 2027, 2027-Q1, 2027-03."""
-    text = f"CAST({operand} AS VARCHAR)"
-    first, last = (value_sql(date, "DATE") for date in ("0001-01-01", "9999-12-31"))
+    date = f"CAST({operand} AS DATE)"
+    text = f"CAST({date} AS VARCHAR)"
+    first, last = (value_sql(day, "DATE") for day in ("0001-01-01", "9999-12-31"))
     named = f"left({text}, {4 if period != 'month' else 7})"
     if period == "quarter":
         month = f"right(left({text}, 7), 2)"
@@ -216,7 +217,7 @@ def period_sql(period: Period, operand: str, sql_type: str, outside: str) -> str
         named = f"{named} || CASE {cases} ELSE '-Q4' END"
     return (
         f"CASE WHEN {operand} IS NULL THEN NULL "
-        f"WHEN {operand} >= {first} AND {operand} <= {last} THEN {named} "
+        f"WHEN {date} >= {first} AND {date} <= {last} THEN {named} "
         f"ELSE {outside} END"
     )
 

@@ -108,7 +108,7 @@ def _banded(
             raise RequestError(
                 f"The width of {variable.name!r} is a number, 'year', 'quarter' or 'month'."
             )
-        return period_sql(period, operand, sql_type, outside), ()  # type: ignore[arg-type]
+        return period_sql(period, operand, outside), ()  # type: ignore[arg-type]
     is_whole = kind == "integer" or sql_type.endswith(",0)")
     extremes = None
     if variable.needs_extremes:
@@ -224,20 +224,20 @@ def derived_problems(request: Request, source: Source) -> Iterator[Problem]:
     for column in (c for c in request.columns if c in derived):
         for label in (request.total_label, request.missing_label):
             if label in source.labels.get(column, ()):
-                yield (
-                    f"The variable {column!r} makes a category called {label!r}, a name that "
-                    "is kept for another.",
-                    "choose another label, or another total_label or missing_label",
+                problem = (
+                    f"Column {column!r} has a category called {label!r}, the name kept for "
+                    "another one."
                 )
+                yield problem, "choose another label, or another total_label or missing_label"
     roots = {root_of(source, c): c for c in request.columns if c in derived}
     for name in (*request.sums, *request.ordered):
         if root_of(source, name) in roots:
-            yield (
+            problem = (
                 f"The dimension {roots[root_of(source, name)]!r} is made of {name!r}: its "
-                "categories tell about how large the amounts are, so that their sum would "
-                "tell how many records there are.",
-                "sum another variable, or leave the dimension out",
+                "categories tell how large the amounts are, so that a sum would tell how many "
+                "records there are."
             )
+            yield problem, "sum another variable, or leave the dimension out"
     if isinstance(request.where, Filter):
         for error in filter_errors(request.where, source.derived, source.labels):
             yield error.problem, error.hint or ""

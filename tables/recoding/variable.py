@@ -233,7 +233,9 @@ class DerivedVariable:
         self._require_none(of_others[used[0]], used[0])
 
     def _require_none(self, keys: Sequence[str], beside: str) -> None:
-        wrong = [key for key in keys if getattr(self, key) not in {None, False}]
+        wrong = [
+            key for key in keys if not any(getattr(self, key) is none for none in (None, False))
+        ]
         if wrong:
             raise RequestError(
                 f"{wrong[0]} of {self.name!r} does not go with {beside}.",

@@ -158,7 +158,7 @@ class Source:
             self.orders[variable.name] = pa.array(order, pa.string())
 
     def enumerated(self, texts: Sequence[str]) -> str | None:
-        """Return the SQL type of some texts, by which each has a number; None if there is none."""
+        """Return the SQL type that numbers some texts; None where there is none."""
         name = self.new_name("ckm_codes")
         self.fetch(f"CREATE TYPE {name} AS ENUM ({', '.join(map(sql_text, texts))})")
         return name

@@ -203,7 +203,7 @@ class SparkSource(Source):
         self._run(lambda: self._session.sql(text).createOrReplaceTempView(view))
         self._note_derived(variable, order)
 
-    def enumerated(self, texts: Sequence[str]) -> None:  # noqa: ARG002
+    def enumerated(self, texts: Sequence[str]) -> None:
         """Return None: Spark has no such types."""
 
     def new_name(self, *_given: Any, **_options: Any) -> NoReturn:
