@@ -53,7 +53,7 @@ def test_what_is_wrong_with_a_file_is_said_with_its_line(tmp_path, text, said):
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(RequestError, match="'no.csv' cannot be read: No such file"):
+    with pytest.raises(RequestError, match=r"'no\.csv' cannot be read: No such file"):
         read_recode(tmp_path / "no.csv", of="occ", name="major")
 
 
