@@ -78,6 +78,8 @@ class Source:
 
     #: What its rows are, if no records.
     cells: GivenCells | None = None
+    #: Columns that were cut into bands: as categories they are what somebody chose.
+    banded: frozenset[str] = frozenset()
     #: Whether all columns were left texts.
     is_text = False
     #: Whether it groups by several columns of whole numbers faster as one.
@@ -153,6 +155,7 @@ class Source:
         import pyarrow as pa
 
         self.derived[variable.name] = variable
+        self.banded |= {variable.name} if variable.is_banded else set()
         if order is not None:
             self.labels[variable.name] = tuple(order)
             self.orders[variable.name] = pa.array(order, pa.string())

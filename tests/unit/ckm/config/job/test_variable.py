@@ -141,7 +141,8 @@ def test_what_does_not_fit_the_data_stops_check_and_release_alike(folder, old, n
     for words in (["check", "job.toml"], ["release", "job.toml", "-o", "out"]):
         done = run(folder, text, *words)
         assert done.exit_code in {2, 3}, done.stderr
-        assert said in json.loads('"' + done.stderr.replace('"', "").replace(chr(10), "") + '"')
+        told = [json.loads(line) for line in done.stderr.splitlines()]
+        assert any(said in f"{line.get('message')} {line.get('hint')}" for line in told)
     assert not (folder / "out").exists()
 
 
@@ -172,11 +173,7 @@ def truth():
 def test_every_method_publishes_bands_in_their_order(folder, method, words):
     done = run(folder, job(method), *words, "job.toml", "-o", "out")
     assert done.exit_code == 0, done.stderr
-    table = pd.read_csv(
-        "out/public/by_age.en.csv"
-        if (folder / "out/public/by_age.en.csv").exists()
-        else "out/public/by_age.csv"
-    )
+    table = pd.read_csv("out/public/by_age.csv")
     rows = table[(table["sex"] == "Total") & (table["age5"] != "Total")]
     assert rows["age5"].tolist() == AGES
     expected = truth()["age5"].value_counts()
@@ -191,18 +188,11 @@ def test_every_method_publishes_bands_in_their_order(folder, method, words):
 
 
 def test_every_format_has_the_bands_in_their_order_and_says_how_they_are_made(folder):
-    done = run(folder, job(formats=FORMAT_NAMES), "release", "job.toml", "-o", "out")
+    text = job(formats=FORMAT_NAMES).replace('["en", "fr"]', '"en"')
+    done = run(folder, text, "release", "job.toml", "-o", "out")
     assert done.exit_code == 0, done.stderr
-    for name in FORMAT_NAMES:
-        if name not in READ:
-            continue
-        (path,) = (
-            p
-            for p in (folder / "out/public").iterdir()
-            if p.name.startswith("by_age")
-            and p.name.endswith(FORMATS[name].suffixes[0])
-            and p.name.count(".") == 1 + FORMATS[name].suffixes[0].count(".") - 1
-        )
+    for name in READ:
+        path = folder / f"out/public/by_age{FORMATS[name].suffixes[0]}"
         labels = read_table(path, format=name).dimensions["age5"][1]
         assert [label for label in labels if label in AGES] == AGES, name
     manifest = json.loads((folder / "out/public/manifest.json").read_text())
