@@ -187,7 +187,9 @@ def _recoded(source: Source, variable: DerivedVariable, kind: str) -> str:
         if exact is not None:
             by_label.setdefault(label, []).append(exact)
     for label, values in by_label.items():
+        # DuckDB would make a join of a list; Spark, which has no numbers of texts, does not.
         held = " OR ".join(f"{operand} = {value}" for value in values)
+        held = f"{operand} IN ({', '.join(values)})" if prints_itself else held
         parts.append(f"WHEN {held} THEN {text_sql(label)}")
     return f"CASE {' '.join([*parts, f'ELSE {rest}'])} END"
 
