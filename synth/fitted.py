@@ -20,7 +20,7 @@ from synth.schema.coding import draw_numbers, encode_column, grid_numbers
 from synth.schema.columns import Numeric, Plain
 from synth.schema.rules.constraints import (
     constraints_of,
-    derive,
+    derive_variables,
     identities_of,
     judge_records,
     modelled_sizes,
@@ -184,7 +184,7 @@ class Model:
                 numbers[name][:] = fixed[name]
             codes = np.asarray(found, np.int32)
             for one in derived.values():
-                derive(one, codes, numbers=numbers, columns=self.schema.columns)
+                derive_variables(one, codes, numbers=numbers, columns=self.schema.columns)
             return Drawn(codes, numbers)
 
         def is_kept(drawn: Drawn) -> Flags:

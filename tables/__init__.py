@@ -30,7 +30,7 @@ from tables.magnitudes.amounts import Magnitudes
 from tables.prepared.prepare import prepare
 from tables.prepared.prepared import Prepared, PreparedCells
 from tables.quality import KeyQuality, check_keys
-from tables.recoding.derive import derive
+from tables.recoding.derive import derive_variables
 from tables.recoding.variable import DerivedVariable, as_variables
 from tables.request import Request, require_fit
 from tables.secret import Secret
@@ -72,7 +72,7 @@ __all__ = [
     "check_keys",
     "contributions",
     "cube",
-    "derive",
+    "derive_variables",
     "draw_keys",
     "open_source",
     "parse_filter",

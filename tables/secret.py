@@ -182,7 +182,7 @@ class Secret:
                 f"The secret file {os.fspath(path)!r} cannot be written: {error.strerror}."
             ) from None
 
-    def derive(self, purpose: str) -> bytes:
+    def derive_variables(self, purpose: str) -> bytes:
         """Derive the 32-byte key of one purpose, HMAC-SHA256(secret, purpose).
 
         Parameters

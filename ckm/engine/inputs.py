@@ -14,7 +14,7 @@ from tables import (
     Request,
     Secret,
     Source,
-    derive,
+    derive_variables,
     open_source,
     read_categories,
 )
@@ -117,7 +117,7 @@ def open_records(
                 source.add_columns(columns)
             if cells is not None:
                 cells.take(source)
-            derive(source, variables)
+            derive_variables(source, variables)
         except BaseException:
             source.close()
             raise
@@ -134,7 +134,7 @@ def open_records(
 
     source = open_spark(data, master=master or LOCAL)
     try:
-        derive(source, variables)
+        derive_variables(source, variables)
     except BaseException:
         source.close()
         raise

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from ckm.errors import ReleaseError
+from ckm.formats.derivations import derivations_of
 from ckm.release.files.manifest import (
     TableRecord,
     describe_columns,
@@ -25,7 +26,6 @@ from ckm.release.files.manifest import (
 )
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
 from ckm.release.files.table_files import TableFiles, in_formats, refuse_foreign, refuse_overlap
-from ckm.release.files.table_metadata import derivations_of
 from ckm.release.job_inputs import silent
 from ckm.versions import versions
 from reports.facts.release import FileFact, StatedFile
@@ -310,7 +310,10 @@ class ReleaseRun(ABC, Generic[_Opened]):
             columns=describe_columns(
                 table,
                 nested,
-                derivations=derivations_of(self.job, table.dimensions, language="en"),
+                derivations={
+                    name: " ".join(derivations_of(self.job.derived, [name], language="en"))
+                    for name in table.dimensions
+                },
                 total_label=self.job.output.total_label,
                 is_original=self.is_original,
             ),

@@ -23,6 +23,7 @@ from ckm.release.files.manifest import (
 from ckm.release.run import Release, ReleaseRun
 from ckm.suppression.cell_selection import Choice, choose_hidden
 from ckm.suppression.original_cells import open_originals
+from tables.recoding.variable import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -103,7 +104,7 @@ class OriginalsRun(ReleaseRun["Originals"]):
             self.inputs.include(originals.source.far_files)
             step("columns checked", "the data have every column, with types that fit")
             for variable in self.job.derived:
-                step("variable derived", variable.words())
+                step("variable derived", words_of(variable))
             yield originals
 
     def tell_keys(self, step: Step) -> None:

@@ -63,7 +63,7 @@ def require_rising(bounds: Sequence[Bound], what: str) -> None:
     for low, high in pairwise(bounds):
         if not low < high:  # type: ignore[operator]  (of one kind)
             raise RequestError(
-                f"{what} must rise: {shown(high)} comes after {shown(low)}.",
+                f"{what} must rise: {written(high)} comes after {written(low)}.",
                 hint="each number is where a band begins, and the one before it ends",
             )
 
@@ -75,7 +75,7 @@ def steps(width: Decimal, start: Decimal, end: Decimal) -> list[Bound]:
         number = max(number, 1)
         if number > MOST_BANDS:
             raise RequestError(
-                f"Bands of width {shown(width)} would be more than {MOST_BANDS:,}.",
+                f"Bands of width {written(width)} would be more than {MOST_BANDS:,}.",
                 hint="make them wider, or give start and end",
             )
         return [start + width * place for place in range(number + 1)]
@@ -104,7 +104,7 @@ def bands_between(bounds: Sequence[Bound], opens: Open, *, is_whole: bool) -> tu
     )
 
 
-def shown(bound: Bound, decimals: int = 0) -> str:
+def written(bound: Bound, decimals: int = 0) -> str:
     """Write a bound as people do: 85, 0.5, 2027-03-31."""
     if isinstance(bound, dt.date):
         return bound.isoformat()
@@ -119,20 +119,20 @@ def _decimals(number: Decimal) -> int:
 def _label(low: Bound | None, high: Bound | None, *, is_whole: bool, decimals: int) -> str:
     """Call a band 5–9, 5–<7.5, 2020-01-01 – 2029-12-31, and with an open end <5 or 85+."""
     if low is None:
-        return "" if high is None else f"<{shown(high, decimals)}"
+        return "" if high is None else f"<{written(high, decimals)}"
     if high is None:
-        first = shown(low, decimals)
+        first = written(low, decimals)
         return f"{first}+" if isinstance(low, Decimal) else f"≥{first}"
     if isinstance(low, Decimal) and isinstance(high, Decimal):
         dash = " – " if low < 0 else "–"
         if not is_whole:
-            return f"{shown(low, decimals)}{dash}<{shown(high, decimals)}"
+            return f"{written(low, decimals)}{dash}<{written(high, decimals)}"
         with localcontext(prec=_DIGITS):
             last: Bound = high - 1
     else:
         dash, last = " – ", high - _DAY  # type: ignore[operator]
-    first = shown(low, decimals)
-    return first if last == low else f"{first}{dash}{shown(last, decimals)}"
+    first = written(low, decimals)
+    return first if last == low else f"{first}{dash}{written(last, decimals)}"
 
 
 def named_bands(given: Mapping[str, Mapping[str, object]], what: str) -> tuple[Band, ...]:

@@ -27,7 +27,7 @@ _LISTED = 12
 _NUMBERS = frozenset({"integer", "number"})
 
 
-def derive(source: Source, variables: Sequence[DerivedVariable]) -> None:
+def derive_variables(source: Source, variables: Sequence[DerivedVariable]) -> None:
     """Give the records further columns, which are made whenever they are read.
 
     Parameters
@@ -49,7 +49,7 @@ def derive(source: Source, variables: Sequence[DerivedVariable]) -> None:
     >>> import pyarrow as pa
     >>> from tables import open_source
     >>> with open_source(pa.table({"age": [3, 7, 90, None]})) as source:
-    ...     derive(source, [DerivedVariable(name="age5", of="age", bands=[0, 5, 85])])
+    ...     derive_variables(source, [DerivedVariable(name="age5", of="age", bands=[0, 5, 85])])
     ...     source.fetch(f"SELECT age5 FROM {source.relation} ORDER BY age")
     [('0–4',), ('5–84',), ('85+',), (None,)]
     """
@@ -68,7 +68,7 @@ def derive(source: Source, variables: Sequence[DerivedVariable]) -> None:
             sql, labels = _banded(source, variable, kind)
         else:
             sql, labels = _recoded(source, variable, kind), variable.labels()
-        source.derive(variable, sql, order=None if variable.keep else labels or None)
+        source.add_derived(variable, sql, order=None if variable.keep else labels or None)
 
 
 def _require_names(source: Source, variable: DerivedVariable, *, later: set[str]) -> None:

@@ -21,8 +21,8 @@ from tables.recoding.bands import (
     named_bands,
     read_bound,
     require_rising,
-    shown,
     steps,
+    written,
 )
 from tables.recoding.codes import as_codes, read_recode
 
@@ -125,6 +125,11 @@ class DerivedVariable:
         return "none" if self.width is not None and self.end is None else "end"
 
     @property
+    def bounds(self) -> list[Bound]:
+        """Where bands begin that are listed without labels."""
+        return list(self.bands) if isinstance(self.bands, tuple) else []  # type: ignore[arg-type]
+
+    @property
     def codes(self) -> Mapping[str, str]:
         """The recode; empty for bands."""
         return self.recode if isinstance(self.recode, Mapping) else {}
@@ -144,7 +149,7 @@ class DerivedVariable:
         if self.width is None:
             if isinstance(self.bands, Mapping):
                 return named_bands(self.bands, repr(self.name))
-            bounds = self._bounds
+            bounds = self.bounds
         else:
             bounds = self._stepped(extremes or (Decimal(0), Decimal(0)))
         return bands_between(bounds, self.opens, is_whole=is_whole)
@@ -166,41 +171,6 @@ class DerivedVariable:
         else:
             known = list(self.codes.values())
         return tuple(dict.fromkeys([*known, *([self.other] if self.other else [])]))
-
-    def words(self) -> str:
-        """Say in one line how it is made, and where other values and codes go."""
-        return f"{self.name}: {self._made()}; {self._elsewhere()}; missing stays missing"
-
-    def _made(self) -> str:
-        if not self.is_banded:
-            return f"{len(self.codes)} codes of {self.of} to {len(self.labels())} categories"
-        if self.is_period:
-            return f"{self.of} by {self.width}"
-        if self.width is not None:
-            ends = "".join(
-                f" {word} {shown(read_bound(end, word))}"
-                for word, end in (("from", self.start), ("to", self.end))
-                if end is not None
-            )
-            return f"{self.of} in bands of {shown(read_bound(self.width, 'width'))}{ends}"
-        if isinstance(self.bands, Mapping):
-            return f"{self.of} in {len(self.bands)} bands"
-        first, last = (shown(self._bounds[place]) for place in (0, -1))
-        number = len(bands_between(self._bounds, self.opens, is_whole=False))
-        return f"{self.of} in {number} bands that begin from {first} to {last}"
-
-    def _elsewhere(self) -> str:
-        what = "values outside" if self.is_banded else "other codes"
-        if self.other is not None:
-            return f"{what}: {self.other!r}"
-        if self.keep:
-            return f"{what} stay as they are"
-        if self.needs_extremes and self.start is self.end is None:
-            return "bands reach as far as the values"
-        is_open = self.opens != "none" and self.is_banded and not self.is_period
-        ends = {"end": "above", "start": "below", "both": "below and above"}
-        told = f"open {ends[self.opens]}, " if is_open and self.opens in ends else ""
-        return f"{told}{what} are refused"
 
     def _require_texts(self) -> None:
         for key in ("name", "of"):
@@ -287,9 +257,9 @@ class DerivedVariable:
             bounds = steps(width, start, end)
             if bounds[-1] != end:
                 raise RequestError(
-                    f"From {shown(start)} to {shown(end)} there is no whole number of bands of "
-                    f"{shown(width)}.",
-                    hint=f"end = {shown(bounds[-1])}, or write the bands one by one",
+                    f"From {written(start)} to {written(end)} there is no whole number of bands "
+                    f"of {written(width)}.",
+                    hint=f"end = {written(bounds[-1])}, or write the bands one by one",
                 )
             self._require_several(bands_between(bounds, self.opens, is_whole=False))
 
@@ -343,10 +313,6 @@ class DerivedVariable:
                     hint="choose another word",
                 )
 
-    @property
-    def _bounds(self) -> list[Bound]:
-        return list(self.bands) if isinstance(self.bands, tuple) else []
-
     def _stepped(self, extremes: tuple[Decimal, Decimal]) -> list[Bound]:
         """Return the bounds of bands of one width, as far as the values reach."""
         width, start, end = (
@@ -360,6 +326,54 @@ class DerivedVariable:
         if end is None:
             end = max(anchored(width, start, largest), start) + width
         return steps(width, start, end)
+
+
+def words_of(variable: DerivedVariable) -> str:
+    """Say in one line how a variable is made, and where other values and codes go."""
+    made, elsewhere = _made(variable), _elsewhere(variable)
+    return f"{variable.name}: {made}; {elsewhere}; missing stays missing"
+
+
+def _made(variable: DerivedVariable) -> str:
+    of, bounds = variable.of, variable.bounds
+    if not variable.is_banded:
+        number = len(variable.labels())
+        return f"{len(variable.codes)} codes of {of} become {number} categories"
+    if variable.is_period:
+        return f"{of} by {variable.width}"
+    if isinstance(variable.width, Decimal):
+        ends = ["" if end is None else f"{end:f}" for end in (variable.start, variable.end)]
+        ends = [end or "…" for end in ends]
+        return f"{of} in bands of {variable.width:f}, from {ends[0]} to {ends[1]}"
+    if not bounds:
+        return f"{of} in {len(variable.labels())} bands"
+    first, last = written(bounds[0]), written(bounds[-1])
+    return f"{of} in bands that begin from {first} to {last}"
+
+
+def _elsewhere(variable: DerivedVariable) -> str:
+    if variable.other is not None:
+        return f"others are {variable.other!r}"
+    if variable.keep:
+        return "other codes stay as they are"
+    if not variable.is_banded:
+        return "other codes are refused"
+    if variable.is_period or isinstance(variable.bands, Mapping):
+        return "values outside are refused"
+    is_stepped = variable.width is not None
+    below = _beyond("start", variable, is_endless=is_stepped and variable.start is None)
+    above = _beyond("end", variable, is_endless=is_stepped and variable.end is None)
+    if not below and not above:
+        return "bands reach as far as the values"
+    told = [f"values below {below}" if below else "", f"values above {above}" if above else ""]
+    return ", ".join(filter(None, told))
+
+
+def _beyond(end: str, variable: DerivedVariable, *, is_endless: bool) -> str:
+    """Say what values beyond an end of the bands do; nothing where there are none."""
+    if is_endless:
+        return ""
+    return "have a band" if variable.opens in {end, "both"} else "are refused"
 
 
 def as_variables(given: object) -> tuple[DerivedVariable, ...]:

@@ -130,7 +130,7 @@ class Source:
         self._describe(_MORE)
         self._relation = self._clean()
 
-    def derive(
+    def add_derived(
         self, variable: DerivedVariable, sql: str, *, order: Sequence[str] | None
     ) -> None:
         """Give the records a variable that is made of others; see `tables.recoding.derive`.

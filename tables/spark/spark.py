@@ -184,7 +184,7 @@ class SparkSource(Source):
         """Refuse: there is no answer on the fly."""
         _refuse("Spark answers no requests on the fly.")
 
-    def derive(
+    def add_derived(
         self, variable: DerivedVariable, sql: str, *, order: Sequence[str] | None
     ) -> None:
         """Give the records a variable that is made of others, in Spark's dialect."""
@@ -195,7 +195,7 @@ class SparkSource(Source):
             f"SELECT *, {sql} AS {name} FROM {self._relation}", {}, columns=self.columns
         )
         described = self._described
-        described.derive(variable, "CAST(NULL AS VARCHAR)", order=order)
+        described.add_derived(variable, "CAST(NULL AS VARCHAR)", order=order)
         self.columns, self._relation = described.columns, described.relation
         self.types = {**self.types, variable.name: "VARCHAR"}
         self.kinds = {**self.kinds, variable.name: "text"}

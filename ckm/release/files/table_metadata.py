@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,52 +11,16 @@ from ckm.engine.published_table import measure_columns
 from ckm.engine.request import quantile_of, variable_of
 from ckm.errors import ReleaseError
 from ckm.formats import TableAbout
+from ckm.formats.derivations import derivations_of
 from ckm.formats.words import MISSING, category_labels, say
 from tables import CodeTree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckm.config.job.job import Job
     from ckm.config.job.variable import JobVariable
     from ckm.engine.published_table import PublishedTable
-    from tables import DerivedVariable
-
-# Of many bounds of bands, the first and the last are said.
-_MOST_BOUNDS, _FIRST = 12, 3
-
-
-def derivation_words(variable: DerivedVariable, *, language: str) -> str:
-    """Say how a variable is made of a column."""
-    said: dict[str, object] = {"name": variable.name, "of": variable.of}
-    if not variable.is_banded:
-        key = "derived_recode"
-    elif variable.is_period:
-        key = f"derived_{variable.width}"
-    elif variable.width is not None:
-        key, said["width"] = "derived_width", variable.width
-    elif isinstance(variable.bands, Mapping):
-        key, said["number"] = "derived_named", len(variable.bands)
-    else:
-        shown = [str(bound) for bound in variable.bands or ()]
-        few = [*shown[:_FIRST], "…", shown[-1]] if len(shown) > _MOST_BOUNDS else shown
-        key, said["bounds"] = "derived_bands", ", ".join(few)
-    return say(key, language).format(**said)
-
-
-def derivations_of(job: Job, columns: Iterable[str], *, language: str) -> dict[str, str]:
-    """Say how columns of a table are made of others: column → a sentence.
-
-    What the job says of it, and nothing that the data told.
-    """
-    derived = {variable.name: variable for variable in job.derived}
-    found: dict[str, str] = {}
-    for column in columns:
-        name = column
-        while name in derived and name not in found:
-            found[name] = derivation_words(derived[name], language=language)
-            name = derived[name].of
-    return found
 
 
 class TableWords:
@@ -114,7 +77,7 @@ class TableWords:
             say("zeroed_amounts", language) if job.zeroes_sums(name) else "",
             say("quantiles", language) if has_quantiles else "",
             self._in(output.description),
-            *derivations_of(job, columns, language=language).values(),
+            *derivations_of(job.derived, columns, language=language),
         ]
         return TableAbout(
             id=name,

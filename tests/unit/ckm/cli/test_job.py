@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from ckm.cli import app
 from ckm.config.draft import draft_job
 from ckm.demo.register import job_seekers
-from tables import DerivedVariable, Request, StoredKeys, cube, derive, open_source
+from tables import DerivedVariable, Request, StoredKeys, cube, derive_variables, open_source
 from tables.profile import nestings, profile_columns
 
 N = 2400
@@ -131,7 +131,7 @@ def test_proposed_bands_hold_every_value(folder, values):
     (settings,) = tomllib.loads(block)["variable"]
     request = Request(dimensions=["income_bands"], where="income is not missing")
     with open_source(table) as source:
-        derive(source, [DerivedVariable(**settings)])
+        derive_variables(source, [DerivedVariable(**settings)])
         (cells,) = cube(source, StoredKeys(column="key", key_range=256), [request])
     assert 2 < len(cells) <= 45
 

@@ -55,6 +55,11 @@ def test_bands_and_recodes_are_offered_in_their_order_with_their_words(served):
     ]
     metadata = served.web.get("/tables/jobseekers/metadata", params={"lang": "fr"}).text
     assert "65 ans ou plus" in metadata
+    params = {"valuecodes[age10]": "*", "outputFormat": "json-stat2", "lang": "fr"}
+    assert (
+        "age10\u00a0: age par tranches de 10."
+        in served.web.get(DATA, params=params).json()["note"]
+    )
     assert [code for (code,) in asked(served, "looking")] == ["Total", "active", "other"]
 
 

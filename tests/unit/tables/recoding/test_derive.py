@@ -21,7 +21,7 @@ from tables import (
     RequestError,
     StoredKeys,
     cube,
-    derive,
+    derive_variables,
     open_source,
     prepare,
 )
@@ -36,7 +36,7 @@ def records(**columns):
 
 
 def derived(source, **settings):
-    derive(source, [DerivedVariable(name="new", **settings)])
+    derive_variables(source, [DerivedVariable(name="new", **settings)])
     return [text for (text,) in source.fetch(f"SELECT new FROM {source.relation} ORDER BY key")]
 
 
@@ -118,7 +118,7 @@ def test_other_codes_stay_or_become_one():
 
 def test_a_variable_can_be_made_of_one_before_it():
     with open_source(records(age=AGES)) as source:
-        derive(source, [DerivedVariable(name="age5", of="age", bands=[0, 5, 85])])
+        derive_variables(source, [DerivedVariable(name="age5", of="age", bands=[0, 5, 85])])
         found = derived(source, of="age5", recode={"0–4": "a", "5–84": "b", "85+": "b"})
         assert found == ["a", "a", "b", "b", "b", "b", None]
 
@@ -160,7 +160,7 @@ def test_a_variable_can_be_made_of_one_before_it():
 def test_what_does_not_fit_the_columns_is_said(variables, said):
     data = records(age=[1], sex=["F"], day=[dt.date(2020, 1, 1)], x=[0.5])
     with open_source(data) as source, pytest.raises(RequestError) as caught:
-        derive(source, [DerivedVariable(**v) for v in variables])
+        derive_variables(source, [DerivedVariable(**v) for v in variables])
     assert said in str(caught.value)
 
 
@@ -183,7 +183,7 @@ def test_records_without_a_value_need_no_bands():
 
 def tabulated(data, request, *variables):
     with open_source(data) as source:
-        derive(source, [DerivedVariable(**v) for v in variables])
+        derive_variables(source, [DerivedVariable(**v) for v in variables])
         (cells,) = cube(source, KEYS, [request])
     (axis,), (ranks,) = cells.axes, cells.ranks
     pairs = sorted(zip(ranks.tolist(), cells.count.tolist(), strict=True))
@@ -258,12 +258,16 @@ def test_levels_of_bands_nest_or_are_refused():
         dimensions=["h"], hierarchies={"h": Hierarchy(columns=("new", "fine", "age"))}
     )
     with open_source(data) as source:
-        derive(source, [DerivedVariable(**v) for v in (fine, {**NEW, "bands": [0, 15]})])
+        derive_variables(
+            source, [DerivedVariable(**v) for v in (fine, {**NEW, "bands": [0, 15]})]
+        )
         (cells,) = cube(source, KEYS, [nested])
         assert len(cells) == 1 + 2 + 6 + 30
     for bands in ([0, 8, 16], [0, 3, 15]):
         with open_source(data) as source:
-            derive(source, [DerivedVariable(**v) for v in (fine, {**NEW, "bands": bands})])
+            derive_variables(
+                source, [DerivedVariable(**v) for v in (fine, {**NEW, "bands": bands})]
+            )
             with pytest.raises(DataError, match="of the categories of 'fine' lie in several"):
                 cube(source, KEYS, [nested])
 
@@ -291,7 +295,7 @@ def test_a_label_is_no_reserved_name():
 )
 def test_a_filter_names_categories_that_there_are(where, said):
     with open_source(records(age=[7, 8])) as source:
-        derive(source, [DerivedVariable(**NEW)])
+        derive_variables(source, [DerivedVariable(**NEW)])
         request = Request(dimensions=["age"], where=where)
         with pytest.raises(RequestError) as caught:
             cube(source, KEYS, [request])
@@ -303,7 +307,7 @@ def test_a_filter_names_categories_that_there_are(where, said):
 
 def test_a_variable_is_not_summed_by_its_own_bands():
     with open_source(records(age=[7, 8])) as source:
-        derive(source, [DerivedVariable(**NEW)])
+        derive_variables(source, [DerivedVariable(**NEW)])
         with pytest.raises(RequestError, match="The dimension 'new' is made of 'age'"):
             cube(source, KEYS, [Request(dimensions=["new"], sums=["age"])])
 
@@ -313,7 +317,7 @@ def test_cells_have_no_records_to_derive_from():
     with open_source(data) as source:
         GivenCells(dimensions=("age",)).take(source)
         with pytest.raises(RequestError, match="the data are cells"):
-            derive(source, [DerivedVariable(**NEW)])
+            derive_variables(source, [DerivedVariable(**NEW)])
 
 
 def test_many_codes_are_recoded_without_a_join(tmp_path):
@@ -321,7 +325,7 @@ def test_many_codes_are_recoded_without_a_join(tmp_path):
     recode = {code: code[:2] for code in codes.tolist()}
     data = pa.table({"c": codes, "key": pa.array(np.arange(5000) % 256, pa.uint8())})
     with open_source(data) as source:
-        derive(source, [DerivedVariable(name="new", of="c", recode=recode)])
+        derive_variables(source, [DerivedVariable(name="new", of="c", recode=recode)])
         plan = source.fetch(f"EXPLAIN SELECT new FROM {source.relation}")
         assert "JOIN" not in str(plan).upper()
         rows = source.fetch(f"SELECT count(*) FROM {source.relation} WHERE new = left(c, 2)")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tables import DerivedVariable, RequestError, as_variables
+from tables.recoding.variable import words_of
 
 
 def made(**settings):
@@ -109,18 +110,27 @@ def test_labels_are_those_of_codes_in_their_order_and_the_other_comes_last():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"bands": [0, 5]}, "old in 2 bands that begin from 0 to 5; open above, values out"),
-        ({"bands": [0, 5], "other": "?"}, "values outside: '?'; missing stays missing"),
-        ({"width": 5}, "old in bands of 5; bands reach as far as the values; missing"),
-        ({"width": 0.5, "end": 4}, "old in bands of 0.5 to 4; open above, values outside are"),
+        (
+            {"bands": [0, 5]},
+            "new: old in bands that begin from 0 to 5; values below are refused, ",
+        ),
+        ({"bands": [0, 5]}, "values above have a band; missing stays missing"),
+        ({"bands": [0, 5, 9], "open": "none"}, "below are refused, values above are refused"),
+        ({"bands": [0, 5], "other": "?"}, "; others are '?'; missing stays missing"),
+        ({"width": 5}, "old in bands of 5, from … to …; bands reach as far as the values; "),
+        ({"width": 0.5, "end": 4}, "bands of 0.5, from … to 4; values above have a band; "),
+        ({"width": 5, "start": 0}, "from 0 to …; values below are refused; missing"),
         ({"width": "month"}, "old by month; values outside are refused"),
         ({"bands": {"a": {"end": 5}, "b": {"start": 5}}}, "old in 2 bands"),
-        ({"recode": {"1": "a", "2": "a"}}, "2 codes of old to 1 categories; other codes are"),
+        (
+            {"recode": {"1": "a", "2": "a"}},
+            "2 codes of old become 1 categories; other codes are",
+        ),
         ({"recode": {"1": "a"}, "keep": True}, "other codes stay as they are"),
     ],
 )
 def test_a_variable_says_how_it_is_made_and_where_the_rest_goes(settings, said):
-    assert said in made(**settings).words()
+    assert said in words_of(made(**settings))
 
 
 def test_variables_come_as_they_are_or_as_settings():

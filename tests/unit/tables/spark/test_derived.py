@@ -15,7 +15,7 @@ from tables import (
     Request,
     StoredKeys,
     cube,
-    derive,
+    derive_variables,
     open_source,
 )
 from tables.spark.spark import open_spark
@@ -84,7 +84,7 @@ def test_every_type_is_cut_and_recoded_alike(master, tmp_path):
     found = []
     for source in (open_source(path), open_spark(path, master=master)):
         with source:
-            derive(source, variables)
+            derive_variables(source, variables)
             found.append(cube(source, StoredKeys(column="key"), requests))
     require_same(*found)
     assert len(found[0][2]) == 1 + 5 + 1

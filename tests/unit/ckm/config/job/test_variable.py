@@ -150,9 +150,10 @@ def test_check_says_how_variables_are_made_and_where_the_rest_goes(folder):
     done = run(folder, job(), "check", "job.toml", "--quick")
     assert done.exit_code == 0, done.stderr
     assert (
-        "age15: age in bands of 15 from 0 to 30; open above, values outside are" in done.stderr
+        "age15: age in bands of 15, from 0 to 30; values below are refused, values"
+        in done.stderr
     )
-    assert "occ: 3 codes of job to 3 categories; other codes: 'Other'; missing" in done.stderr
+    assert "occ: 3 codes of job become 3 categories; others are 'Other'; missing" in done.stderr
 
 
 def truth():
