@@ -35,6 +35,7 @@ from tables.recoding.variable import DerivedVariable, as_variables
 from tables.request import Request, require_fit
 from tables.secret import Secret
 from tables.source.source import Source, open_source, read_categories
+from tables.source.texts import ReadOptions
 
 __all__ = [
     "Axis",
@@ -57,6 +58,7 @@ __all__ = [
     "Magnitudes",
     "Prepared",
     "PreparedCells",
+    "ReadOptions",
     "Reading",
     "Request",
     "RequestError",

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ckm.errors import ConfigError
 from ptable import PTable, PTableWarning
@@ -11,6 +11,7 @@ from tables import (
     DerivedVariable,
     GivenCells,
     Hierarchy,
+    ReadOptions,
     Request,
     Secret,
     Source,
@@ -96,8 +97,9 @@ def open_records(
     master: str | None = None,
     table: str | None = None,
     cells: GivenCells | None = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Callable[[Source], Mapping[str, str]] | None = None,
     variables: Sequence[DerivedVariable] = (),
+    options: ReadOptions | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Source:
@@ -111,10 +113,12 @@ def open_records(
         Variables that are derived from columns.
     """
     if engine == "duckdb":
-        source = open_source(data, table=table, memory_limit=memory_limit, threads=threads)
+        source = open_source(
+            data, table=table, options=options, memory_limit=memory_limit, threads=threads
+        )
         try:
-            if columns:
-                source.add_columns(columns)
+            if columns is not None and (further := columns(source)):
+                source.add_columns(further)
             if cells is not None:
                 cells.take(source)
             derive_variables(source, variables)
@@ -124,6 +128,7 @@ def open_records(
         return source
     if engine != "spark":
         raise ConfigError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
+    (options or ReadOptions()).require_csv(str(data))
     if cells is not None or not isinstance(data, (str, os.PathLike, tuple)):
         raise ConfigError(
             "Spark tabulates Parquet files of records, not cells or data in memory.",

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tables.errors import DataError, FilterError, RequestError, unknown_name
 from tables.filtering.filters import Compare, Filter, Within, comparisons_in, quote
-from tables.filtering.values import bounds_of, kind_of, text_of, texts_of
+from tables.filtering.values import FileType, bounds_of, kind_of, text_of, texts_of
 from tables.recoding.bands import bands_sql, period_sql, text_sql, value_sql
 from tables.recoding.variable import DerivedVariable
 
@@ -63,11 +63,10 @@ def derive_variables(source: Source, variables: Sequence[DerivedVariable]) -> No
     for variable in variables:
         later.discard(variable.name)
         _require_names(source, variable, later=later)
-        kind = source.kinds[variable.of]
         if variable.is_banded:
-            sql, labels = _banded(source, variable, kind)
+            sql, labels = _banded(source, variable)
         else:
-            sql, labels = _recoded(source, variable, kind), variable.labels()
+            sql, labels = _recoded(source, variable), variable.labels()
         source.add_derived(variable, sql, order=None if variable.keep else labels or None)
 
 
@@ -87,7 +86,7 @@ def _require_names(source: Source, variable: DerivedVariable, *, later: set[str]
 
 
 def _operand(source: Source, column: str) -> tuple[str, str]:
-    """Return a column as it is compared, and the type in which it is."""
+    """Return a column as its codes are compared, and the type in which they are."""
     sql_type = source.types[column]
     is_coded = sql_type != "VARCHAR" and kind_of(sql_type) == "text"
     if is_coded:
@@ -95,11 +94,24 @@ def _operand(source: Source, column: str) -> tuple[str, str]:
     return quote(column), sql_type
 
 
-def _banded(
-    source: Source, variable: DerivedVariable, kind: str
-) -> tuple[str, tuple[str, ...]]:
+def _ordered(source: Source, variable: DerivedVariable) -> tuple[str, str, str]:
+    """Return a column as its values are ordered, with their type and kind; texts as numbers."""
+    column = variable.of
+    sql_type = source.types[column]
+    if source.kinds[column] == "text" and isinstance(sql_type, FileType):
+        if (problem := source.number_problem(column)) is not None:
+            raise RequestError(
+                f"The bands of {variable.name!r} need numbers or dates. {problem[0]}",
+                hint=problem[1] or "recode puts codes together",
+            )
+        reading = sql_type.texts.reading(is_exact=True)
+        return reading.sql(quote(column)), reading.sql_type, "number"
+    return quote(column), sql_type, source.kinds[column]
+
+
+def _banded(source: Source, variable: DerivedVariable) -> tuple[str, tuple[str, ...]]:
     """Return the SQL of bands, and their labels."""
-    operand, sql_type = _operand(source, variable.of)
+    operand, sql_type, kind = _ordered(source, variable)
     outside = "NULL" if variable.other is None else text_sql(variable.other)
     if variable.is_period:
         _require_kind(variable, kind, {"date"}, "dates")
@@ -160,9 +172,10 @@ def _extremes(
     return Decimal(str(least)), Decimal(str(largest))
 
 
-def _recoded(source: Source, variable: DerivedVariable, kind: str) -> str:
+def _recoded(source: Source, variable: DerivedVariable) -> str:
     """Return the SQL of a recode."""
     operand, sql_type = _operand(source, variable.of)
+    kind = source.kinds[variable.of]
     if kind == "other":
         raise RequestError(f"Column {variable.of!r} has no codes to recode.")
     prints_itself = kind in {"text", "integer", "boolean"} or sql_type == "DATE"

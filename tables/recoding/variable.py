@@ -257,8 +257,8 @@ class DerivedVariable:
             bounds = steps(width, start, end)
             if bounds[-1] != end:
                 raise RequestError(
-                    f"From {written(start)} to {written(end)} there is no whole number of bands "
-                    f"of {written(width)}.",
+                    f"Bands of {written(width)} do not reach from {written(start)} to "
+                    f"{written(end)}.",
                     hint=f"end = {written(bounds[-1])}, or write the bands one by one",
                 )
             self._require_several(bands_between(bounds, self.opens, is_whole=False))

@@ -97,5 +97,5 @@ def test_what_does_not_fit_stops_the_service_before_it_opens(tmp_path):
     assert done.exit_code == 3
     assert "holds values outside the bands of 'age10'" in done.stderr
     path.write_text(path.read_text().replace("width = 10", "width = 7"))
-    with pytest.raises(JobError, match="no whole number of bands of 7"):
+    with pytest.raises(JobError, match="Bands of 7 do not reach"):
         read_service(path)

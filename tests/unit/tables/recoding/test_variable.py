@@ -48,7 +48,7 @@ def made(**settings):
         ({"width": -5}, "must be greater than 0"),
         ({"width": True}, "must be a number or a date, and finite"),
         ({"width": 5, "start": 0, "end": 0}, "must be above its start"),
-        ({"width": 5, "start": 0, "end": 12}, "no whole number of bands of 5"),
+        ({"width": 5, "start": 0, "end": 12}, "Bands of 5 do not reach from 0 to 12"),
         ({"width": 5, "start": 0, "end": 10**9}, "would be more than 1,000"),
         ({"width": 5, "start": 0, "end": 5, "open": "none"}, "needs two bands at least"),
         ({"width": 5, "open": "start"}, "is beyond its start, and there is none"),
