@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from tables.cells.given import GivenCells
     from tables.magnitudes.exact import Spread
+    from tables.recoding.variable import DerivedVariable
 
 _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 # Integer categories of up to 2**bits combinations are grouped without hashing. It pays where
@@ -94,6 +95,8 @@ class Source:
 
     #: What its rows are, if no records.
     cells: GivenCells | None = None
+    #: Columns that were cut into bands: as categories they are what somebody chose.
+    banded: frozenset[str] = frozenset()
     _csv: TextColumns | None = None
     #: Whether it groups by several columns of whole numbers faster as one.
     packs = True
@@ -127,6 +130,8 @@ class Source:
         # Columns of whole numbers: least, largest, whether some are missing.
         self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
+        self.derived: dict[str, DerivedVariable] = {}  # columns that are made of others
+        self.labels: dict[str, tuple[str, ...]] = {}  # all that one of these can hold
         self._records = _VIEW
         if csv is None:
             self._describe(_VIEW)
@@ -174,6 +179,42 @@ class Source:
         self._records = _MORE
         self._describe(_MORE)
         self._relation = self._clean()
+
+    def add_derived(
+        self, variable: DerivedVariable, sql: str, *, order: Sequence[str] | None
+    ) -> None:
+        """Give the records a variable that is made of others; see `tables.recoding.derive`.
+
+        Parameters
+        ----------
+        variable
+            What it is.
+        sql
+            What makes it, of the columns as they are now.
+        order
+            All its categories, in their order, where the data do not tell them.
+        """
+        view = self.new_name("ckm_derived")
+        column = _as_column((variable.name, sql))
+        self.fetch(f"CREATE VIEW {view} AS SELECT *, {column} FROM {self._relation}")
+        self._note({**self.columns, variable.name: "VARCHAR"})
+        self._relation = view
+        self._note_derived(variable, order)
+
+    def _note_derived(self, variable: DerivedVariable, order: Sequence[str] | None) -> None:
+        import pyarrow as pa
+
+        self.derived[variable.name] = variable
+        self.banded |= {variable.name} if variable.is_banded else set()
+        if order is not None:
+            self.labels[variable.name] = tuple(order)
+            self.orders[variable.name] = pa.array(order, pa.string())
+
+    def enumerated(self, texts: Sequence[str]) -> str | None:
+        """Return the SQL type that numbers some texts; None where there is none."""
+        name = self.new_name("ckm_codes")
+        self.fetch(f"CREATE TYPE {name} AS ENUM ({', '.join(map(sql_text, texts))})")
+        return name
 
     def take_mark(self, file: str, *, is_lenient: bool) -> None:
         """Take columns for texts of CSV where a file says that it is a copy of such."""
