@@ -4,6 +4,7 @@ import csv
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -18,6 +19,7 @@ class JobVariable(Section):
     name: Name = Field(description="A dimension, or a column of a hierarchy.")
     labels: Words = optional("What readers see.", default={})
     is_area: bool = optional("Whether it tells places.", default=False)
+    role: Literal["time"] | None = optional('"time" where it tells times: years, months.')
     levels: dict[str, Words] = optional(
         "Level of the hierarchy → what readers see.", default={}
     )
@@ -28,9 +30,11 @@ class JobVariable(Section):
 
     def add_problems(self, reading: Reading) -> None:
         """Take the categories from the code list, and note what is wrong with it."""
+        where = f"[[variable]] {self.name!r}:"
+        if self.is_area and self.role == "time":
+            reading.add(where, "tells places or times, not both.", "keep one of is_area and role")
         if self.codelist is None:
             return
-        where = f"[[variable]] {self.name!r}:"
         if self.categories:
             reading.add(where, "has both codelist and categories.", "keep one of the two")
         reading.require_file(where, "codelist", self.codelist)
@@ -49,6 +53,10 @@ def add_problems_of_variables(
     if len(areas) > 1:
         shown = ", ".join(map(repr, areas))
         reading.add("[[variable]]", f"one variable is the area, not {shown}.")
+    times = [variable.name for variable in variables if variable.role == "time"]
+    if len(times) > 1:
+        shown = ", ".join(map(repr, times))
+        reading.add("[[variable]]", f"one variable tells times, not {shown}.")
     for variable in variables:
         nested = hierarchies.get(variable.name)
         levels = nested if isinstance(nested, list) else []

@@ -25,6 +25,9 @@ variance = 0.5
 [[variable]]
 name = "v"
 is_area = true
+[[variable]]
+name = "year"
+role = "time"
 """
 
 
@@ -32,7 +35,9 @@ is_area = true
 def web(tmp_path_factory):
     folder = tmp_path_factory.mktemp("codes")
     n = 50 * len(CODES)
-    people = pa.table({"id": range(n), "v": [CODES[i % len(CODES)] for i in range(n)]})
+    codes = [CODES[i % len(CODES)] for i in range(n)]
+    years = [str(2025 + i % 7 % 2) for i in range(n)]
+    people = pa.table({"id": range(n), "v": codes, "year": years})
     pq.write_table(people, folder / "people.parquet")
     (folder / "secret.key").write_text(SECRET.hex())
     (folder / "secret.key").chmod(0o600)
@@ -70,3 +75,18 @@ def test_two_areas_with_any_codes_stand_side_by_side(web, first):
 def test_the_page_says_how_a_code_with_a_comma_is_written(web):
     tree = web.get("/?codelist[v]=v&valuecodes[v]=Q9*").text
     assert "a code with a comma in brackets: [I,9]" in tree
+
+
+def test_the_variable_of_times_is_one_in_metadata_and_in_every_format_that_knows_it(web):
+    assert web.get("/tables/data/metadata").json()["role"]["time"] == ["year"]
+    table = web.get("/tables/data").json()
+    assert (table["firstPeriod"], table["lastPeriod"]) == ("2025", "2026")
+    years = f"{DATA}?codelist[year]=year.categories&valuecodes[year]=*&outputFormat="
+    assert web.get(years + "json-stat2").json()["role"]["time"] == ["year"]
+    px = web.get(years + "px").text
+    assert 'TIMEVAL("year")=TLIST(A1),"2025","2026";' in px
+    assert 'VARIABLE-TYPE("year")="T";' in px
+    header = web.get(years + "sdmx-csv").text.splitlines()[0]
+    assert header.split(",")[3] == "TIME_PERIOD"
+    with_total = web.get(f"{DATA}?valuecodes[year]=*&outputFormat=sdmx-csv").text
+    assert with_total.splitlines()[0].split(",")[3] == "year"
