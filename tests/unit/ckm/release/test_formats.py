@@ -692,7 +692,7 @@ def test_an_output_that_the_next_release_would_read_is_refused_in_any_format(fol
         ('[[variable]]\nname = "sex"\n', "occurs more than once"),
         ('[[variable]]\nname = "region"\nis_area = true\n', "one variable is the area"),
         ('[[variable]]\nname = "ages"\nis_area = true\nrole = "time"\n', "places or times"),
-        ('[[variable]]\nname = "ages"\nrole = "place"\n', "role must be 'time'"),
+        ('[[variable]]\nname = "ages"\nrole = "place"\n', "role must be one of"),
         (
             '[[variable]]\nname = "ages"\nrole = "time"\n'
             '[[variable]]\nname = "region"\nrole = "time"\n',
