@@ -231,7 +231,7 @@ def _text(found: Draft, path: str, *, table: str | None, folder: Path) -> str:
         "[keys]",
         _secret(folder),
         "",
-        _setting("[ptable]", "decide: how much noise; see docs/howto/choosing-noise.md"),
+        _setting("[ptable]", "decide: how much noise; ckm ptable advise compares designs"),
         _setting("max_noise = 5", "no published count is further than this from the truth"),
         _setting("variance = 3.0", "how much noise there is"),
         _setting("small = 2", "no published count is 1 or 2"),
@@ -257,9 +257,7 @@ def _text(found: Draft, path: str, *, table: str | None, folder: Path) -> str:
         cells = f"at most {found.cells(dimensions):,} cells"
         lines += ["[[table]]", f'name = "{name}"']
         lines += [_setting(f"dimensions = {_quoted(dimensions)}", f"{cells}; decide"), ""]
-    columns = (
-        "The columns of the data (sums need [[magnitude]]: docs/explanation/magnitudes.md):"
-    )
+    columns = "The columns of the data (sums need a section [[magnitude]]):"
     lines.append(f"# {_note(columns)}")
     lines += [f"# {one}" for one in _columns(found, used)]
     return "\n".join(lines) + "\n"

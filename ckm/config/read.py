@@ -23,13 +23,16 @@ _S = TypeVar("_S", bound=Section)
 logger = logging.getLogger(__name__)
 
 _MAX_BYTES = 1_000_000
-_EXAMPLE = "examples/job.toml shows a whole job; ckm job init drafts one from data"
+#: Commands that make such a file, or say what may stand in one: a wheel has no pages.
+_EXAMPLE = "ckm job init drafts one from data"
 _EXAMPLES = {
-    "design": "examples/qpv/designs.toml is such a file; ckm demo makes one",
-    "plan": "docs/reference/privacy/dp-release.md shows a whole plan",
-    "swap": "docs/reference/swapping.md shows a whole file",
-    "sweep": "docs/explanation/privacy/synth-evaluation.md shows a whole file",
-    "training": "docs/reference/privacy/dpsgd.md shows a whole file",
+    "design": "ckm demo makes one; ckm schema designs lists its keys",
+    "plan": "ckm schema dp lists its keys",
+    "service": "ckm demo makes one; ckm schema service lists its keys",
+    "specification": "ckm ptable advise proposes one",
+    "swap": "ckm schema swap lists its keys",
+    "sweep": "ckm schema synth lists its keys",
+    "training": "ckm schema training lists its keys",
 }
 
 
@@ -217,7 +220,10 @@ def _read_text(path: Path, *, kind: str) -> str:
     except OSError as error:
         hint = None
         if isinstance(error, FileNotFoundError) and path.parent.is_dir():
-            hint = did_you_mean(name, [p.name for p in path.parent.glob("*.toml")])
+            is_settings = path.suffix.lower() in ("", ".toml")
+            near = path.parent.glob("*.toml") if is_settings else ()
+            hint = did_you_mean(name, [p.name for p in near])
+            hint = hint or (None if is_settings else f"a {kind} is a TOML file; {example}")
         raise ConfigError(
             f"The {kind} file {name!r} cannot be read: {error.strerror or 'unreadable'}.",
             hint=hint or "look at the path's spelling",

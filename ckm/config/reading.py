@@ -8,6 +8,8 @@ from ckm.config.problems import JobError, Problem, did_you_mean
 from footing.errors import ExplainedError
 from footing.places import list_files, masked
 
+_NO_DATA = {".toml", ".key"}
+
 
 class Reading:
     """The file that is read: what it says, and the problems found so far.
@@ -76,7 +78,9 @@ class Reading:
             text = f"{key} must be a file of this machine."
             self.add(where, text, "export it to Parquet first")
         elif not (path.exists() or (is_glob and list_files(str(path)))):
-            near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+            listed = path.parent.iterdir() if path.parent.is_dir() else ()
+            # A table is not meant by the name of a job or of a secret.
+            near = [p.name for p in listed if p.suffix not in _NO_DATA - {path.suffix}]
             hint = did_you_mean(path.name, near) or "relative paths start at the file's folder"
             self.add(where, f"{key} {masked(name)!r} does not exist.", hint)
         elif not is_glob and path.is_dir():

@@ -298,7 +298,6 @@ class _Handler(logging.Handler):
             self.terminal.line("·", "dim", f"{message} {details}".rstrip())
 
 
-
 def _visible(message: str) -> str:
     return "\n".join(map(printable, message.split("\n")))
 

@@ -32,7 +32,9 @@ class JobVariable(Section):
         """Take the categories from the code list, and note what is wrong with it."""
         where = f"[[variable]] {self.name!r}:"
         if self.is_area and self.role == "time":
-            reading.add(where, "tells places or times, not both.", "keep one of is_area and role")
+            reading.add(
+                where, "tells places or times, not both.", "keep one of is_area and role"
+            )
         if self.codelist is None:
             return
         if self.categories:

@@ -583,7 +583,9 @@ def test_where_json_is_asked_for_an_error_is_one_json_object(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [("release", "job.toml", "-o", "out"), ("relase",), ("check",)])
+@pytest.mark.parametrize(
+    "words", [("release", "job.toml", "-o", "out"), ("relase",), ("check",)]
+)
 def test_messages_are_text_where_stderr_is_a_file_and_json_is_not_asked_for(folder, words):
     done = command(*words, cwd=folder)
     assert done.stderr

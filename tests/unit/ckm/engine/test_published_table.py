@@ -458,4 +458,6 @@ def test_a_printed_table_shows_no_trace_of_what_is_not_published():
 
 def test_a_frame_of_polars_has_the_rows_of_one_of_pandas():
     table = tabulate({"x": RARE}, ["x"])
-    assert table.to_polars().rows() == list(table.to_pandas().itertuples(index=False, name=None))
+    assert table.to_polars().rows() == list(
+        table.to_pandas().itertuples(index=False, name=None)
+    )

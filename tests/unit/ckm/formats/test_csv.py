@@ -211,6 +211,11 @@ def test_labels_have_the_separators_of_spreadsheets_in_their_language(
     data = to_bytes(table, "csv-labels", about=TableAbout(language=language))
     rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig")), delimiter=separator))
     assert tuple(rows[0]) == table.columns
-    assert [row[-1].replace(decimal, ".") for row in rows[1:5]] == ["0", "7.25", "14.5", "21.75"]
+    assert [row[-1].replace(decimal, ".") for row in rows[1:5]] == [
+        "0",
+        "7.25",
+        "14.5",
+        "21.75",
+    ]
     assert {len(row) for row in rows} == {5}
     assert to_bytes(table, "csv", about=TableAbout(language=language)) == to_bytes(table, "csv")

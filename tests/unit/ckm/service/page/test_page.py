@@ -425,7 +425,10 @@ def test_withheld_areas_are_named_in_the_table_and_no_rule_by_its_key(web):
     assert foot.startswith("Not published: ")
     assert foot.split(": ")[1].split("; ")[0] in " ".join(listed)
     for answer in (web.get(WITHHELD), web.get(MANY)):
-        assert not re.search(r"Rule:|maximum_|minimum_", " ".join(texts(page(answer, answer.status_code), "//body")))
+        assert not re.search(
+            r"Rule:|maximum_|minimum_",
+            " ".join(texts(page(answer, answer.status_code), "//body")),
+        )
 
 
 def test_a_category_that_stands_in_the_row_above_is_marked(web):
