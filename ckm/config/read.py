@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ckm.config.job.job import Job
 from ckm.config.job.noise import PTableSection, noise_spec
 from ckm.config.problems import Problem, did_you_mean, problem_from_pydantic
-from ckm.config.reading import Reading
+from ckm.config.reading import Reading, languages_asked
 from ckm.config.section import ReadAs, Section, keys_of
 from ckm.errors import ConfigError
 from ptable import NoiseSpec
@@ -137,7 +137,8 @@ def open_settings(path: Path | str, *, kind: str) -> tuple[Reading, dict[str, An
     """Return a TOML file that is to be read, and what is in it."""
     path = Path(path).absolute()
     text = _read_text(path, kind=kind)
-    return Reading(path, text), _parse(path, text)
+    document = _parse(path, text)
+    return Reading(path, text, languages=languages_asked(document)), document
 
 
 def keys_in(path: Path) -> set[str]:

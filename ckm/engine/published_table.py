@@ -109,9 +109,7 @@ class PublishedTable:
         """Return the table as a data frame of polars; dimensions are texts."""
         import polars as pl
 
-        frame = pl.from_arrow(self._plain())
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return pl.DataFrame(self._plain())
 
     def write(
         self,

@@ -9,8 +9,8 @@ from typing import Literal
 from pydantic import Field
 
 from ckm.config.problems import did_you_mean
-from ckm.config.reading import Reading
-from ckm.config.section import LANGUAGES, FilePath, Name, Section, Texts, Words, optional
+from ckm.config.reading import LANGUAGES, Reading
+from ckm.config.section import FilePath, Name, Section, Texts, Words, optional
 
 
 class JobVariable(Section):
@@ -25,7 +25,7 @@ class JobVariable(Section):
     )
     categories: dict[str, Words] = optional("Code → what readers see.", default={})
     codelist: FilePath | None = optional(
-        "A CSV file of columns code, en, fr instead of categories."
+        "A CSV file of the column code and one for each language instead of categories."
     )
 
     def add_problems(self, reading: Reading) -> None:
@@ -40,7 +40,9 @@ class JobVariable(Section):
         if self.categories:
             reading.add(where, "has both codelist and categories.", "keep one of the two")
         reading.require_file(where, "codelist", self.codelist)
-        categories = _read_codelist(self.codelist, add=partial(reading.add, where))
+        categories = _read_codelist(
+            self.codelist, languages=reading.languages, add=partial(reading.add, where)
+        )
         object.__setattr__(self, "categories", categories)
 
 
@@ -71,7 +73,9 @@ def add_problems_of_variables(
                 reading.add(where, text, did_you_mean(level, levels))
 
 
-def _read_codelist(path: Path, *, add: Callable[[str, str | None], None]) -> dict[str, Texts]:
+def _read_codelist(
+    path: Path, *, languages: Sequence[str], add: Callable[[str, str | None], None]
+) -> dict[str, Texts]:
     r"""Read a code list: code → what readers see, by language."""
     if not path.is_file():
         return {}
@@ -80,14 +84,18 @@ def _read_codelist(path: Path, *, add: Callable[[str, str | None], None]) -> dic
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error):
         rows = []
-    if not rows or not {"code", *LANGUAGES} <= set(rows[0]):
-        add("codelist must be a CSV file in UTF-8 with the columns code, en, fr.", None)
+    if not rows or not {"code", *languages} <= set(rows[0]):
+        columns = ", ".join(["code", *languages])
+        add(f"codelist must be a CSV file in UTF-8 with the columns {columns}.", None)
         return {}
     codes = [row["code"] for row in rows]
     if None in codes or len(set(codes)) < len(codes):
         add("codelist names a code twice, or none.", "give each code a line of its own")
         return {}
     return {
-        row["code"]: {language: row[language] or row["code"] for language in LANGUAGES}
+        row["code"]: {
+            language: row[language if language in languages else languages[0]] or row["code"]
+            for language in LANGUAGES
+        }
         for row in rows
     }

@@ -104,7 +104,7 @@ class Endpoint:
             call = Call(request, context, caller, language, parameters, body)
             return await self.answer(call)
 
-        # HEAD beside GET: the same status and headers, at the same cost; the server sends no body.
+        # HEAD beside GET: the same status and headers, at the same cost; no body is sent.
         route = Route(self.path, serve, methods=[self.method])
         return route
 

@@ -244,7 +244,7 @@ def _pair_of(texts: Iterable[str], variable: Variable | None) -> tuple[str, ...]
 
 
 def _codes_of(text: str, variable: Variable) -> Sequence[str]:
-    """Return the codes of a text: itself, or what its commas part, those within a code apart."""
+    """Return the codes of a text: itself, or what commas part that are in no code."""
     if variable.chosen(text) is not None:
         return [text]
     parts = text.split(",")

@@ -694,8 +694,7 @@ def test_an_output_that_the_next_release_would_read_is_refused_in_any_format(fol
         ('[[variable]]\nname = "ages"\nis_area = true\nrole = "time"\n', "places or times"),
         ('[[variable]]\nname = "ages"\nrole = "place"\n', "role must be one of"),
         (
-            '[[variable]]\nname = "ages"\nrole = "time"\n'
-            '[[variable]]\nname = "region"\nrole = "time"\n',
+            "".join(f'[[variable]]\nname = "{n}"\nrole = "time"\n' for n in ("ages", "region")),
             "one variable tells times, not 'ages', 'region'.",
         ),
         ('[[variable]]\nname = "ages"\nlevels = { x = "y" }\n', "'x' is no level of it"),
