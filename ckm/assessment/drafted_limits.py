@@ -1,6 +1,6 @@
 """The strictest limits that the noise of a drafted job keeps on its own tables.
 
-Figures of risk are the largest that any published count can have, whatever is drawn. Figures
+Figures of risk are the largest of all counts that may be published, whatever is drawn. Figures
 of use and the share of cells that are surely small depend on the draws: each is what the noise
 is expected to do, and `_ERRORS` standard errors more. Cells of the same records share a draw,
 so that their deviations are added up before they are squared.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ptable import PTable
     from tables import Cells, Request, Source
 
-_ERRORS = 5.0
+_ERRORS = 4.0
 #: Where no identifier tells records apart, cells of the same records cannot be told either.
 _SHARED = 3.0
 _DECIMALS = {"posterior": 3, "posterior_set": 3}
@@ -134,6 +134,13 @@ class _Draws:
             key=np.concatenate([part.key for part in parts]),
         )
 
+    @property
+    def possible(self) -> NDArray[np.int64]:
+        """The counts that these cells may be published as."""
+        counts = np.unique(self.count)
+        published = counts[:, None] + self.band.noise
+        return np.unique(published[self.band.probabilities[self.band.rows(counts)] > 0])
+
     def within(self, counts: Sequence[int]) -> _Draws:
         """Keep the cells of some counts."""
         taken = np.isin(self.count, counts)
@@ -168,7 +175,12 @@ def _risks(
     if prior is None or not prior.at(suspects).any():
         return
     inverse = Inverse(table=band.table, prior=prior)
-    most = worst_posterior(inverse, suspects)
+    seen = draws.possible
+    if histogram.tables[name].within(0, 0).n_cells:
+        seen = np.union1d(seen, [0])
+    if not np.isin(seen, inverse.reachable(suspects)).any():
+        return
+    most = worst_posterior(inverse, suspects, published=seen)
     yield "posterior", float(most.probabilities.max())
     yield "posterior_set", most.set_probability
     told = inverse.reachable(suspects)
