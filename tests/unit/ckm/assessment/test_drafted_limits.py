@@ -85,9 +85,7 @@ def test_the_drafted_design_meets_the_drafted_limits_with_every_secret(
 
 def test_limits_follow_the_design_and_the_counts():
     few, many = limits_of(people(300)), limits_of(people(3000))
-    assert (
-        few["changed_cells"] > many["changed_cells"]
-    )  # fewer cells, larger errors of their mean
+    assert few["changed_cells"] > many["changed_cells"]  # fewer cells: larger errors
     gentle = solve(NoiseSpec(max_noise=2, variance=0.5))
     assert limits_of(people(3000), ptable=gentle)["aad"] < many["aad"]
     assert limits_of(people(3000), ptable=gentle)["posterior"] > many["posterior"]
