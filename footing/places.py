@@ -9,6 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeAlias
 
+from footing.addresses import Address
+
 STANDARD_INPUT = "-"
 #: Scheme of a database's URI → its ADBC driver.
 DRIVERS = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
@@ -16,13 +18,11 @@ DRIVERS = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqli
 DISTRIBUTED = frozenset({"s3", "s3a", "hdfs", "abfs", "abfss", "gs"})
 #: Of a file on a store: its size, its last change, and its ETag where one is told.
 FileState: TypeAlias = tuple[int, str, str]
-_SECRET = re.compile(r"\w*(password|secret\w*|token)\s*=", re.IGNORECASE)
 
 
 def scheme_of(data: str) -> str:
     """Return the scheme of a URI in lower case; empty for a path."""
-    found = re.match(r"([a-z][a-z0-9+]+)://", data, re.IGNORECASE)
-    return found[1].lower() if found else ""
+    return Address(data).scheme
 
 
 def is_elsewhere(data: object) -> bool:
@@ -31,14 +31,13 @@ def is_elsewhere(data: object) -> bool:
 
 
 def masked(uri: str) -> str:
-    """Return a URI without its password and its options, which may be secret."""
-    shown = _SECRET.split(re.sub(r"//([^:@/]*):.*@", r"//\1@", uri))[0].rstrip()
-    return re.split("[?#]", shown)[0] if scheme_of(uri) else shown
+    """Return what may be shown of an address; see `footing.addresses`."""
+    return Address(uri).masked
 
 
 def has_password(uri: str) -> bool:
-    """Tell whether a URI gives a password away."""
-    return bool(re.search(r"//[^/@]*:.*@", uri) or _SECRET.search(uri))
+    """Tell whether an address holds a password, or may hold one."""
+    return Address(uri).has_password
 
 
 def as_connectors_know(path: str) -> str:

@@ -33,6 +33,7 @@ from tables.quality import KeyQuality, check_keys
 from tables.request import Request, require_fit
 from tables.secret import Secret
 from tables.source.source import Source, open_source, read_categories
+from tables.source.texts import ReadOptions
 
 __all__ = [
     "Axis",
@@ -54,6 +55,7 @@ __all__ = [
     "Magnitudes",
     "Prepared",
     "PreparedCells",
+    "ReadOptions",
     "Reading",
     "Request",
     "RequestError",

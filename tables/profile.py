@@ -60,9 +60,10 @@ def profile_columns(source: Source) -> tuple[int, list[ColumnProfile]]:
         column = quote(name)
         wanted.append(f"count({column})")
         wanted.append(f"approx_count_distinct({column})" if kind in _KINDS else "0")
-        is_amount = kind in _AMOUNTS
-        wanted.append(f"min({column}) >= 0" if is_amount else "false")
-        wanted.append(f"bool_and({column} = floor({column}))" if is_amount else "false")
+        is_amount = source.is_number(name)
+        number = source.number_sql(name) if is_amount else column
+        wanted.append(f"min({number}) >= 0" if is_amount else "false")
+        wanted.append(f"bool_and({number} = floor({number}))" if is_amount else "false")
     records, *found = source.fetch(f"SELECT {', '.join(wanted)} FROM {source.relation}")[0]
     if not records:
         raise SourceError(f"The source {source.label!r} has no records.")
@@ -75,7 +76,10 @@ def profile_columns(source: Source) -> tuple[int, list[ColumnProfile]]:
     return records, [
         ColumnProfile(
             name=name,
-            kind=source.kinds[name],
+            # Texts of numbers with decimals are amounts; those of whole numbers may be codes.
+            kind="number"
+            if is_whole is False and source.is_number(name)
+            else source.kinds[name],
             missing=1 - there / records,
             distinct=min(estimated[name], there),
             is_positive=bool(is_positive),

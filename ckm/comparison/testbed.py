@@ -160,7 +160,11 @@ def open_testbed(
     geography, target = _roles(job, experiment, tuple(requests))
     data = job.data.local
     with open_source(
-        data.paths, table=data.table, memory_limit=memory_limit, threads=threads
+        data.paths,
+        table=data.table,
+        options=data.read_options,
+        memory_limit=memory_limit,
+        threads=threads,
     ) as source:
         sample = read_sample(
             source,

@@ -25,6 +25,7 @@ from tables import (
     Filter,
     HashedKeys,
     KeyQuality,
+    ReadOptions,
     Request,
     Secret,
     StoredKeys,
@@ -116,6 +117,9 @@ class Engine:
         What totals and missing categories are called in the tables.
     table
         The table inside a DuckDB file or a database.
+    types, text, decimal
+        For CSV: column → ``"text"``, ``"integer"``, ``"decimal"`` or ``"date"``; whether all
+        others are texts; the decimal mark. See `tables.ReadOptions`.
     engine
         What tabulates: ``"duckdb"``, or ``"spark"`` for Parquet files that one machine is too
         small for. The numbers are the same to the bit.
@@ -171,6 +175,9 @@ class Engine:
         total_label: str = "Total",
         missing_label: str = "(missing)",
         table: str | None = None,
+        types: Mapping[str, str] | None = None,
+        text: bool = False,
+        decimal: str = ".",
         engine: Literal["duckdb", "spark"] = "duckdb",
         master: str | None = None,
         memory_limit: str | None = None,
@@ -216,6 +223,7 @@ class Engine:
             master=master,
             table=table,
             cells=given,
+            options=ReadOptions(types=types or {}, text=text, decimal=decimal),
             memory_limit=memory_limit,
             threads=threads,
         )

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ckm.errors import ConfigError
 from ptable import PTable, PTableWarning
@@ -10,6 +10,7 @@ from tables import (
     CodeTree,
     GivenCells,
     Hierarchy,
+    ReadOptions,
     Request,
     Secret,
     Source,
@@ -94,20 +95,24 @@ def open_records(
     master: str | None = None,
     table: str | None = None,
     cells: GivenCells | None = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Callable[[Source], Mapping[str, str]] | None = None,
+    options: ReadOptions | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Source:
     """Open the records, with further columns, for what shall tabulate them, or cells."""
     if engine == "duckdb":
-        source = open_source(data, table=table, memory_limit=memory_limit, threads=threads)
-        if columns:
-            source.add_columns(columns)
+        source = open_source(
+            data, table=table, options=options, memory_limit=memory_limit, threads=threads
+        )
+        if columns is not None and (further := columns(source)):
+            source.add_columns(further)
         if cells is not None:
             cells.take(source)
         return source
     if engine != "spark":
         raise ConfigError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
+    (options or ReadOptions()).require_csv(str(data))
     if cells is not None or not isinstance(data, (str, os.PathLike, tuple)):
         raise ConfigError(
             "Spark tabulates Parquet files of records, not cells or data in memory.",

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 _OF_DATA = (
     *("id", "record_key", "key_range", "cells", "count", "cell_key"),
-    *("weight", "table", "engine", "master"),
+    *("weight", "table", "types", "text", "decimal", "engine", "master"),
 )
 
 

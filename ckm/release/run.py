@@ -24,6 +24,7 @@ from ckm.release.files.manifest import (
     write_manifest,
 )
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
+from ckm.release.files.refusal import places_beside
 from ckm.release.files.table_files import TableFiles, in_formats, refuse_foreign, refuse_overlap
 from ckm.release.job_inputs import silent
 from ckm.versions import versions
@@ -228,6 +229,7 @@ class ReleaseRun(ABC, Generic[_Opened]):
         self.name = target.name
         check_target(target, may_replace)
         with (
+            places_beside(target, is_kept=self.is_kept),
             self.opened(step=silent, **resources) as opened,
             new_folder(target, may_replace=may_replace, is_kept=self.is_kept) as folder,
         ):
@@ -257,7 +259,10 @@ class ReleaseRun(ABC, Generic[_Opened]):
         step("formats checked", f"names and words fit into every format: {formats}")
         place = SpillFolder()
         try:
-            with self.opened(step=step, **resources) as opened:
+            with (
+                places_beside(place.path, is_kept=False),
+                self.opened(step=step, **resources) as opened,
+            ):
                 if quick:
                     return
                 with new_folder(place.path / "release", is_kept=False) as folder:

@@ -190,8 +190,9 @@ def _require_safe(choice: Choice, audits: Mapping[str, Audit]) -> None:
     if failed.size:
         raise CheckFailedError(
             f"The audit of the suppression failed: {reason.format(failed.size)}; nothing was "
-            f"published. They are {choice.names(failed)}.",
+            "published.",
             hint='try another method, such as method = "exact", and report this message',
+            places=choice.places(failed),
         )
 
 

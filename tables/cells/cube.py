@@ -375,11 +375,11 @@ class _Plan:
             f"{key_sql} AS k",
             *(f"{quote(column)} AS {alias}" for column, alias in self._column_alias.items()),
             *(
-                f"CAST({quote(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS {alias}"
+                f"CAST({source.number_sql(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS {alias}"
                 for weight, alias in self._weight_alias.items()
             ),
             *(sql for variable in self._variables.values() for sql in variable.columns()),
-            *([] if given is None else given.numbers_sql(self._weight_alias)),
+            *([] if given is None else given.numbers_sql(source, self._weight_alias)),
             *(f"coalesce({conditions[f]}, false) AS {flag}" for f, flag in self._flags.items()),
         ]
         where = "" if everything else f"WHERE {' OR '.join(conditions.values())}"
@@ -619,7 +619,7 @@ def _require_weights(source: Source, weight: str) -> None:
     mark = ("weight", weight)
     if mark in source.sound:
         return
-    column = quote(weight)
+    column = source.number_sql(weight)
     bad_ones = f"{column} < 0"
     if source.types[weight] in ("DOUBLE", "FLOAT"):  # others are always finite
         bad_ones += f" OR NOT isfinite({column}::DOUBLE)"

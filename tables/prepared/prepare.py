@@ -188,7 +188,7 @@ def _count(
     key = modulo_sql("coalesce(sum(k), 0)", keys.resolve(source))
     summed = ["count(*)::UINTEGER AS n", f"{key} AS k"]
     if weight is not None:
-        inner.append(f"CAST({quote(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS w")
+        inner.append(f"CAST({source.number_sql(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS w")
         summed.append("sum(w) AS w, count(*) FILTER (w > 0)::UINTEGER AS m")
     joins, leaves, levels, above = [], [], [], []
     for place, (name, axis) in enumerate(axes.items()):
