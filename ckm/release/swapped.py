@@ -120,8 +120,9 @@ def swap(
             memory_limit=memory_limit,
             threads=threads,
         ) as source,
-        draft_folder(path, what="file", mode=0o700) as folder,
+        draft_folder(path, what="file") as folder,
     ):
+        inputs.require_all(source.files)
         job.swap.plan.require_fit(source)
         files = inputs.record(report_progress)
         records = folder / path.name

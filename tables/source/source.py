@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import os
 import threading
+import warnings
 import weakref
 from concurrent.futures import Future
 from pathlib import Path
@@ -19,7 +20,14 @@ import duckdb
 
 from footing.places import FileState, has_password, is_elsewhere, list_files
 from tables.deadline import Deadline, stopped
-from tables.errors import RequestError, SourceError, TablesError, unknown_name
+from tables.errors import (
+    DataWarning,
+    RequestError,
+    SourceError,
+    TablesError,
+    missing_column,
+    unknown_name,
+)
 from tables.filtering.filters import quote
 from tables.filtering.values import NOUNS, FileType, kind_of
 from tables.source.copies import LocalCopy
@@ -37,6 +45,7 @@ from tables.source.files import (
     with_partitions,
 )
 from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
+from tables.source.paths import as_readable, literal_path
 from tables.source.spill import SpillFolder
 from tables.source.texts import ReadOptions, TextColumns, mark_of, marked_columns
 
@@ -47,6 +56,7 @@ if TYPE_CHECKING:
 
     from tables.cells.given import GivenCells
     from tables.magnitudes.exact import Spread
+    from tables.recoding.variable import DerivedVariable
 
 _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 # Integer categories of up to 2**bits combinations are grouped without hashing. It pays where
@@ -87,6 +97,8 @@ class Source:
 
     #: What its rows are, if no records.
     cells: GivenCells | None = None
+    #: Columns that were cut into bands: as categories they are what somebody chose.
+    banded: frozenset[str] = frozenset()
     _csv: TextColumns | None = None
     #: Whether it groups by several columns of whole numbers faster as one.
     packs = True
@@ -120,6 +132,8 @@ class Source:
         # Columns of whole numbers: least, largest, whether some are missing.
         self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
+        self.derived: dict[str, DerivedVariable] = {}  # columns that are made of others
+        self.labels: dict[str, tuple[str, ...]] = {}  # all that one of these can hold
         self._records = _VIEW
         if csv is None:
             self._describe(_VIEW)
@@ -168,11 +182,47 @@ class Source:
         self._describe(_MORE)
         self._relation = self._clean()
 
+    def add_derived(
+        self, variable: DerivedVariable, sql: str, *, order: Sequence[str] | None
+    ) -> None:
+        """Give the records a variable that is made of others; see `tables.recoding.derive`.
+
+        Parameters
+        ----------
+        variable
+            What it is.
+        sql
+            What makes it, of the columns as they are now.
+        order
+            All its categories, in their order, where the data do not tell them.
+        """
+        view = self.new_name("ckm_derived")
+        column = _as_column((variable.name, sql))
+        self.fetch(f"CREATE VIEW {view} AS SELECT *, {column} FROM {self._relation}")
+        self._note({**self.columns, variable.name: "VARCHAR"})
+        self._relation = view
+        self._note_derived(variable, order)
+
+    def _note_derived(self, variable: DerivedVariable, order: Sequence[str] | None) -> None:
+        import pyarrow as pa
+
+        self.derived[variable.name] = variable
+        self.banded |= {variable.name} if variable.is_banded else set()
+        if order is not None:
+            self.labels[variable.name] = tuple(order)
+            self.orders[variable.name] = pa.array(order, pa.string())
+
+    def enumerated(self, texts: Sequence[str]) -> str | None:
+        """Return the SQL type that numbers some texts; None where there is none."""
+        name = self.new_name("ckm_codes")
+        self.fetch(f"CREATE TYPE {name} AS ENUM ({', '.join(map(sql_text, texts))})")
+        return name
+
     def take_mark(self, file: str, *, is_lenient: bool) -> None:
         """Take columns for texts of CSV where a file says that it is a copy of such."""
         self._csv = marked_columns(
             self.fetch,
-            sql_text(file),
+            sql_text(literal_path(file)),
             relation=_VIEW,
             kinds=self.columns,
             is_lenient=is_lenient,
@@ -617,19 +667,21 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
     Parameters
     ----------
     path
-        A CSV or Parquet file.
+        A CSV or Parquet file; all that a CSV file holds are texts, whatever they look like.
     columns
         Its columns: one, or those of a hierarchy from broad to fine.
 
     Returns
     -------
     list
-        The distinct categories in the file's order; tuples for several columns.
+        The distinct categories in the file's order; tuples for several columns. Blank lines
+        are none, with a warning.
 
     Raises
     ------
     SourceError, RequestError
-        If the file cannot be read or lists nothing; if it lacks a column.
+        If the file cannot be read or lists nothing; if it lacks a column, or a row of it has
+        no category.
 
     Examples
     --------
@@ -639,15 +691,37 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
     >>> read_categories(file, ["sex"])
     ['F', 'M']
     """
+    name = Path(path).name
     with open_source(path, threads=1, options=ReadOptions(text=True)) as source:
         for column in columns:
-            source.require(column)
+            if column not in source.columns:
+                problem, hint = missing_column(name, column, source.columns)
+                raise RequestError(problem, hint=hint)
         listed = ", ".join(quote(column) for column in columns)
         source.fetch("SET preserve_insertion_order=true")
         rows = source.fetch(f"SELECT {listed} FROM {source.relation}")
-    if not rows:
-        raise SourceError(f"The file {Path(path).name!r} lists no category.")
-    return list(dict.fromkeys(rows if len(columns) > 1 else (row[0] for row in rows)))
+        is_text = all(isinstance(source.types[column], FileType) for column in columns)
+    lines = [row for row in rows if not (is_text and _is_blank(row))]
+    if any(value is None for row in lines for value in row):
+        raise SourceError(
+            f"The file {name!r} has rows without a category in "
+            f"{' or '.join(map(repr, columns))}.",
+            hint="remove them: records without a value have a category of their own",
+        )
+    if not lines:
+        raise SourceError(f"The file {name!r} lists no category.")
+    if len(lines) < len(rows):
+        warnings.warn(
+            f"The file {name!r} of categories has blank lines, which are left out.",
+            DataWarning,
+            stacklevel=2,
+        )
+    return list(dict.fromkeys(lines if len(columns) > 1 else (row[0] for row in lines)))
+
+
+def _is_blank(row: Sequence[object]) -> bool:
+    """Tell whether a line of a text holds nothing to be seen."""
+    return not any(str(value).strip() for value in row if value is not None)
 
 
 def _paths(data: object) -> list[str]:
@@ -704,14 +778,17 @@ def _open_files(
     keys = find_partitions(paths, files)
     csv: CsvColumns | None = None
     with explained(label):
+        read = files
+        if kinds == {"arrow"}:
+            read = tuple(_as_parquet(file, folder, label) for file in files)
+        read = tuple(as_readable(file, folder) for file in read)
         if kinds == {"csv"}:
-            csv = CsvColumns(connection, files, options=options, has_paths=bool(keys))
+            csv = CsvColumns(
+                connection, files, readable=read, options=options, has_paths=bool(keys)
+            )
             names, file_column, records = csv.names, csv.file_column, csv.sql
         else:
             options.require_csv(label)
-            read = files
-            if kinds == {"arrow"}:
-                read = tuple(_as_parquet(file, folder, label) for file in files)
             names = parquet_names(connection, read)
             file_column = free_name("ckm_file", names) if keys else None
             records = parquet_sql(read, file_column)
@@ -722,7 +799,7 @@ def _open_files(
     if csv is None:
         source = Source(connection, files=files, label=label)
         if kinds == {"parquet"}:
-            source.take_mark(files[0], is_lenient=options.is_lenient)
+            source.take_mark(read[0], is_lenient=options.is_lenient)
     else:
         source = Source(connection, files=files, label=label, csv=csv, view=view, keys=keys)
     source.is_prepared = csv is not None  # counting its records would take a scan

@@ -8,7 +8,15 @@ from pydantic import Field, PrivateAttr
 
 from ckm.config.reading import Reading
 from ckm.config.section import Items, Name, ReadAs, Section, Some, optional
-from footing.places import DISTRIBUTED, has_password, is_elsewhere, list_files, scheme_of
+from footing.places import (
+    DISTRIBUTED,
+    as_pattern,
+    has_password,
+    is_elsewhere,
+    list_files,
+    masked,
+    scheme_of,
+)
 
 if TYPE_CHECKING:
     from tables import ReadOptions
@@ -46,6 +54,7 @@ class Records(Section):
     )
     decimal: Literal[".", ","] = optional("For CSV: the decimal mark.", default=".")
     _copies: list[Any] = PrivateAttr(default_factory=list)  # at most one `LocalCopy`
+    _start: Path | None = PrivateAttr(default=None)  # the folder of the file that is read
 
     @property
     def local(self) -> Self:
@@ -59,7 +68,8 @@ class Records(Section):
         if not self._copies:
             from tables.source.copies import LocalCopy
 
-            self._copies.append(LocalCopy(place, table=self.table, query=self.query))
+            made = LocalCopy(place, table=self.table, query=self.query, folder=self._start)
+            self._copies.append(made)
         path = Path(self._copies[0].path)
         return self.changed(path=path, database=None, table=None, query=None)
 
@@ -79,7 +89,8 @@ class Records(Section):
     @property
     def patterns(self) -> list[str]:
         """The globs of files that the next reading would find."""
-        return [f"{path}/**/*" if path.is_dir() else str(path) for path in self.paths]
+        globs = {path: as_pattern(str(path)) for path in self.paths}
+        return [f"{globs[path]}/**/*" if path.is_dir() else globs[path] for path in self.paths]
 
     def files(self) -> tuple[Path, ...]:
         """Return the files on this machine that hold the records, sorted.
@@ -105,6 +116,7 @@ class Records(Section):
 
     def add_problems(self, reading: Reading) -> None:
         """Note a place that cannot be, and files that are not there."""
+        self._start = reading.path.parent
         for path in self.paths:
             reading.require_file("[data]", "path", path, is_glob=True)
         place = self.database or self.path
@@ -216,7 +228,7 @@ class JobData(Records):
             reading.add(where, "master must not hold a token.", hint)
         elif self.master is not None and not is_master(self.master):
             hint = 'write "local[*]", "spark://host:7077", "yarn", "k8s://…" or "sc://host"'
-            reading.add(where, f"{self.master!r} is no master of Spark.", hint)
+            reading.add(where, f"{masked(self.master)!r} is no master of Spark.", hint)
 
 
 def _secret(name: str, reading: Reading) -> Path:
