@@ -38,7 +38,9 @@ from tables.source.files import (
     file_format,
     find_files,
     find_partitions,
-    parquet_records,
+    free_name,
+    parquet_names,
+    parquet_sql,
     sql_text,
     with_partitions,
 )
@@ -784,15 +786,14 @@ def _open_files(
             csv = CsvColumns(
                 connection, files, readable=read, options=options, has_paths=bool(keys)
             )
-            records, names, file_column = csv.sql, csv.names, csv.file_column
+            names, file_column, records = csv.names, csv.file_column, csv.sql
         else:
             options.require_csv(label)
-            records, names, file_column = parquet_records(
-                connection, read, has_paths=bool(keys)
-            )
-        view = f"CREATE VIEW {_VIEW} AS " + with_partitions(
-            records, names=names, keys=keys, file_column=file_column
-        )
+            names = parquet_names(connection, read)
+            file_column = free_name("ckm_file", names) if keys else None
+            records = parquet_sql(read, file_column)
+        whole = with_partitions(records, names=names, keys=keys, file_column=file_column)
+        view = f"CREATE VIEW {_VIEW} AS {whole}"
         if csv is None:
             connection.execute(view)
     if csv is None:
@@ -828,8 +829,7 @@ def _open_object(connection: duckdb.DuckDBPyConnection, data: object, folder: Pa
         else:
             orders = planned[1]
             read = (str(folder / "frame.parquet"),)
-            records, _, _ = parquet_records(connection, read, has_paths=False)
-            connection.execute(f"CREATE VIEW {_VIEW} AS {records}")
+            connection.execute(f"CREATE VIEW {_VIEW} AS {parquet_sql(read)}")
     source = Source(connection, files=(), label=label)
     source.orders.update(orders)
     return source
