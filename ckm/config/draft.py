@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from footing.places import DRIVERS, is_elsewhere, scheme_of
 from tables import (
@@ -413,7 +413,8 @@ def drafted_noise() -> "NoiseSpec":
     """Return the noise of every draft."""
     from ptable import NoiseSpec
 
-    return NoiseSpec(**{key: value for key, value, _ in _NOISE})
+    noise: dict[str, Any] = {key: value for key, value, _ in _NOISE}
+    return NoiseSpec(**noise)
 
 
 def _limits(found: Draft) -> list[str]:
