@@ -45,7 +45,7 @@ class Journal:
         if self._path is None:
             return
         line = json.dumps(dict(record), ensure_ascii=True, allow_nan=False) + "\n"
-        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        file = open_own(Path(self._path), os.O_APPEND, error=EvaluationError)
         try:
             size = os.fstat(file).st_size
             if os.write(file, line.encode("ascii")) < len(line):  # the disk is full
