@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +16,10 @@ from ckm.cli.terminal.output_options import may_replace, output_options
 from ckm.errors import CheckFailedError, ConfigError
 from footing.drafts import PrivateFolder
 from footing.files import csv_text, new_file, write_whole
+
+if TYPE_CHECKING:
+    from ckm.config.draft import Draft
+    from tables import Source
 
 _KINDS = {
     "job": "ckm.config.job.job:Job",
@@ -68,7 +73,9 @@ def init(
     """
     from ckm.config.draft import draft_job
 
-    draft = draft_job(data, output=output.absolute(), table=table, say=terminal.say)
+    draft = draft_job(
+        data, output=output.absolute(), table=table, say=terminal.say, measure=_measured_limits
+    )
     if has_schema:
         text = _schema_text("job")
         write_whole(output.with_name("job.schema.json"), text, is_private=False)
@@ -83,6 +90,23 @@ def init(
     else:
         terminal.warn("no identifier", f"No column tells records apart: {output.name} says how")
     click.echo(str(output))
+
+
+def _measured_limits(draft: "Draft", source: "Source") -> dict[str, float]:
+    """Give the strictest limits that the drafted noise keeps on the drafted tables."""
+    from ckm.assessment.drafted_limits import drafted_limits
+    from ckm.config.draft import drafted_noise
+    from ckm.config.job.report import JobReport
+    from ptable import solve
+
+    hashed = [name for name in draft.unique if draft.columns[name].kind in {"text", "integer"}]
+    return drafted_limits(
+        source,
+        draft.requests(),
+        ptable=solve(drafted_noise()),
+        sensitive=range(1, JobReport().sensitive + 1),
+        identifier=next(iter(hashed), ""),
+    )
 
 
 @job.command()
