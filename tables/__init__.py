@@ -30,6 +30,8 @@ from tables.magnitudes.amounts import Magnitudes
 from tables.prepared.prepare import prepare
 from tables.prepared.prepared import Prepared, PreparedCells
 from tables.quality import KeyQuality, check_keys
+from tables.recoding.derive import derive_variables
+from tables.recoding.variable import DerivedVariable, as_variables
 from tables.request import Request, require_fit
 from tables.secret import Secret
 from tables.source.source import Source, open_source, read_categories
@@ -44,6 +46,7 @@ __all__ = [
     "DataError",
     "DataWarning",
     "Deadline",
+    "DerivedVariable",
     "Filter",
     "FilterError",
     "GivenCells",
@@ -65,11 +68,13 @@ __all__ = [
     "StoppedError",
     "StoredKeys",
     "TablesError",
+    "as_variables",
     "attach_keys",
     "cell_table",
     "check_keys",
     "contributions",
     "cube",
+    "derive_variables",
     "draw_keys",
     "open_source",
     "parse_filter",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from tables.errors import RequestError, unknown_name
 from tables.filtering.filters import Filter, parse_filter
 from tables.filtering.values import NOUNS
+from tables.recoding.derive import derived_problems
 
 if TYPE_CHECKING:
     from tables.cells.hierarchy import Hierarchy
@@ -124,6 +125,8 @@ class Request:
         if isinstance(self.where, Filter):
             found += self.where.problems(source.types)
         given = [] if source.cells is None else source.cells.problems(self, source)
+        if source.derived:
+            found += derived_problems(self, source)
         return [*found, *self._wrong_numbers(source), *given]
 
     def level_sets(self, depths: Sequence[int]) -> list[tuple[int, ...]]:

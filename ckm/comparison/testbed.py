@@ -148,7 +148,7 @@ def open_testbed(
     Filters and sums are left out: all tables count all records. Every other dimension is
     taken at its finest level of at most 100 categories.
     """
-    from tables import open_source
+    from tables import derive_variables, open_source
     from tables.sample import read_sample
 
     if job.data.cells is not None:
@@ -166,6 +166,7 @@ def open_testbed(
         memory_limit=memory_limit,
         threads=threads,
     ) as source:
+        derive_variables(source, job.derived)
         sample = read_sample(
             source,
             _record_keys(job, secret),

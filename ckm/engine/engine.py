@@ -29,6 +29,7 @@ from tables import (
     Request,
     Secret,
     StoredKeys,
+    as_variables,
     cell_table,
     check_keys,
     cube,
@@ -102,6 +103,10 @@ class Engine:
         ``{"column": …, "tree": …}``.
     categories
         Dimension → declared categories, or the CSV or Parquet file that lists them.
+    variables
+        What is derived from columns, such as bands of age: `DerivedVariable` each, or name →
+        its settings, ``{"age5": {"of": "age", "width": 5}}``. They are dimensions, levels of
+        hierarchies and columns of filters like those of the data.
     mix
         Mix the cell key with the secret before the lookup. False replays other tools, at
         the price that noises of a total and of its parts depend on each other.
@@ -168,6 +173,7 @@ class Engine:
         secret: Secret | str | os.PathLike[str] | None = None,
         hierarchies: Mapping[str, object] | None = None,
         categories: Mapping[str, object] | None = None,
+        variables: Sequence[object] | Mapping[str, object] = (),
         mix: bool = True,
         checks: Action = "stop",
         round_weighted: bool = True,
@@ -224,6 +230,7 @@ class Engine:
             table=table,
             cells=given,
             options=ReadOptions(types=types or {}, text=text, decimal=decimal),
+            variables=as_variables(variables),
             memory_limit=memory_limit,
             threads=threads,
         )

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from ckm.errors import ReleaseError
+from ckm.formats.derivations import derivations_of
 from ckm.release.files.manifest import (
     TableRecord,
     describe_columns,
@@ -328,6 +329,10 @@ class ReleaseRun(ABC, Generic[_Opened]):
             columns=describe_columns(
                 table,
                 nested,
+                derivations={
+                    name: " ".join(derivations_of(self.job.derived, [name], language="en"))
+                    for name in table.dimensions
+                },
                 total_label=self.job.output.total_label,
                 is_original=self.is_original,
             ),

@@ -25,6 +25,7 @@ from ckm.release.nesting import nesting_cautions
 from ckm.release.run import Release, ReleaseRun
 from ckm.suppression.cell_selection import Choice, choose_hidden
 from ckm.suppression.original_cells import open_originals
+from tables.recoding.variable import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -108,6 +109,8 @@ class OriginalsRun(ReleaseRun["Originals"]):
             self.inputs.require_all(originals.source.files)
             self.inputs.include(originals.source.far_files)
             step("columns checked", "the data have every column, with types that fit")
+            for variable in self.job.derived:
+                step("variable derived", words_of(variable))
             yield originals
 
     def tabulated(self, opened: Originals) -> dict[str, Cells]:

@@ -227,6 +227,7 @@ def open_originals(
         options=data.read_options,
         cells=cells,
         columns=functools.partial(_further_columns, job),
+        variables=job.derived,
         memory_limit=memory_limit,
         threads=threads,
     )

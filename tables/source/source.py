@@ -38,7 +38,9 @@ from tables.source.files import (
     file_format,
     find_files,
     find_partitions,
-    parquet_records,
+    free_name,
+    parquet_names,
+    parquet_sql,
     sql_text,
     with_partitions,
 )
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 
     from tables.cells.given import GivenCells
     from tables.magnitudes.exact import Spread
+    from tables.recoding.variable import DerivedVariable
 
 _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 # Integer categories of up to 2**bits combinations are grouped without hashing. It pays where
@@ -94,6 +97,8 @@ class Source:
 
     #: What its rows are, if no records.
     cells: GivenCells | None = None
+    #: Columns that were cut into bands: as categories they are what somebody chose.
+    banded: frozenset[str] = frozenset()
     _csv: TextColumns | None = None
     #: Whether it groups by several columns of whole numbers faster as one.
     packs = True
@@ -127,6 +132,8 @@ class Source:
         # Columns of whole numbers: least, largest, whether some are missing.
         self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
+        self.derived: dict[str, DerivedVariable] = {}  # columns that are made of others
+        self.labels: dict[str, tuple[str, ...]] = {}  # all that one of these can hold
         self._records = _VIEW
         if csv is None:
             self._describe(_VIEW)
@@ -174,6 +181,42 @@ class Source:
         self._records = _MORE
         self._describe(_MORE)
         self._relation = self._clean()
+
+    def add_derived(
+        self, variable: DerivedVariable, sql: str, *, order: Sequence[str] | None
+    ) -> None:
+        """Give the records a variable that is made of others; see `tables.recoding.derive`.
+
+        Parameters
+        ----------
+        variable
+            What it is.
+        sql
+            What makes it, of the columns as they are now.
+        order
+            All its categories, in their order, where the data do not tell them.
+        """
+        view = self.new_name("ckm_derived")
+        column = _as_column((variable.name, sql))
+        self.fetch(f"CREATE VIEW {view} AS SELECT *, {column} FROM {self._relation}")
+        self._note({**self.columns, variable.name: "VARCHAR"})
+        self._relation = view
+        self._note_derived(variable, order)
+
+    def _note_derived(self, variable: DerivedVariable, order: Sequence[str] | None) -> None:
+        import pyarrow as pa
+
+        self.derived[variable.name] = variable
+        self.banded |= {variable.name} if variable.is_banded else set()
+        if order is not None:
+            self.labels[variable.name] = tuple(order)
+            self.orders[variable.name] = pa.array(order, pa.string())
+
+    def enumerated(self, texts: Sequence[str]) -> str | None:
+        """Return the SQL type that numbers some texts; None where there is none."""
+        name = self.new_name("ckm_codes")
+        self.fetch(f"CREATE TYPE {name} AS ENUM ({', '.join(map(sql_text, texts))})")
+        return name
 
     def take_mark(self, file: str, *, is_lenient: bool) -> None:
         """Take columns for texts of CSV where a file says that it is a copy of such."""
@@ -741,16 +784,17 @@ def _open_files(
             read = tuple(_as_parquet(file, folder, label) for file in files)
         read = tuple(as_readable(file, folder) for file in read)
         if kinds == {"csv"}:
-            csv = CsvColumns(connection, read, options=options, has_paths=bool(keys))
-            records, names, file_column = csv.sql, csv.names, csv.file_column
+            csv = CsvColumns(
+                connection, files, readable=read, options=options, has_paths=bool(keys)
+            )
+            names, file_column, records = csv.names, csv.file_column, csv.sql
         else:
             options.require_csv(label)
-            records, names, file_column = parquet_records(
-                connection, read, has_paths=bool(keys)
-            )
-        view = f"CREATE VIEW {_VIEW} AS " + with_partitions(
-            records, names=names, keys=keys, file_column=file_column
-        )
+            names = parquet_names(connection, read)
+            file_column = free_name("ckm_file", names) if keys else None
+            records = parquet_sql(read, file_column)
+        whole = with_partitions(records, names=names, keys=keys, file_column=file_column)
+        view = f"CREATE VIEW {_VIEW} AS {whole}"
         if csv is None:
             connection.execute(view)
     if csv is None:
@@ -786,8 +830,7 @@ def _open_object(connection: duckdb.DuckDBPyConnection, data: object, folder: Pa
         else:
             orders = planned[1]
             read = (str(folder / "frame.parquet"),)
-            records, _, _ = parquet_records(connection, read, has_paths=False)
-            connection.execute(f"CREATE VIEW {_VIEW} AS {records}")
+            connection.execute(f"CREATE VIEW {_VIEW} AS {parquet_sql(read)}")
     source = Source(connection, files=(), label=label)
     source.orders.update(orders)
     return source

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from footing.places import DISTRIBUTED, as_connectors_know, has_password, masked, scheme_of
 from tables.errors import SourceError
+from tables.filtering.filters import quote
 from tables.keyed_hash import plaintext_sql
 from tables.source.files import common_folder, file_format
 from tables.source.source import Source, open_source
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from footing.places import FileState
+    from tables.recoding.variable import DerivedVariable
 
 _T = TypeVar("_T")
 _groups = itertools.count()
@@ -87,6 +89,8 @@ class SparkSource(Source):
         self.sound = {}
         self._hashes = {}
         self.spreads = {}
+        self.derived = {}
+        self.labels = {}
         self.columns = described.columns
         self._relation = described.relation
         types = {name: read_as(kind) for name, kind in self.columns.items()}
@@ -181,6 +185,28 @@ class SparkSource(Source):
     def aside(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse: there is no answer on the fly."""
         _refuse("Spark answers no requests on the fly.")
+
+    def add_derived(
+        self, variable: DerivedVariable, sql: str, *, order: Sequence[str] | None
+    ) -> None:
+        """Give the records a variable that is made of others, in Spark's dialect."""
+        from tables.spark.sql import spark_sql
+
+        name = quote(variable.name)
+        text = spark_sql(
+            f"SELECT *, {sql} AS {name} FROM {self._relation}", {}, columns=self.columns
+        )
+        described = self._described
+        described.add_derived(variable, "CAST(NULL AS VARCHAR)", order=order)
+        self.columns, self._relation = described.columns, described.relation
+        self.types = {**self.types, variable.name: "VARCHAR"}
+        self.kinds = {**self.kinds, variable.name: "text"}
+        view = self._relation
+        self._run(lambda: self._session.sql(text).createOrReplaceTempView(view))
+        self._note_derived(variable, order)
+
+    def enumerated(self, texts: Sequence[str]) -> None:
+        """Return None: Spark has no such types."""
 
     def new_name(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse, as `keep` and `create`: there are no prepared records."""
