@@ -131,7 +131,9 @@ class InputFiles:
         # came back to its name, or was written and set back to its time, has another ctime.
         with _reading():
             at = [path.stat() for path in self._names]
-        states = [(s.st_mtime_ns, s.st_size, s.st_ctime_ns, s.st_ino, s.st_dev) for s in at]
+        states: list[tuple[int, ...]] = [
+            (s.st_mtime_ns, s.st_size, s.st_ctime_ns, s.st_ino, s.st_dev) for s in at
+        ]
         return states, self._far()
 
 
