@@ -1,7 +1,6 @@
 """Where records lie, as texts tell: files, folders, globs, standard input, S3 and databases."""
 
 import glob
-import itertools
 import os
 import re
 from collections.abc import Sequence
@@ -55,11 +54,12 @@ def is_folder(uri: str) -> bool:
 def list_files(path: str) -> list[str]:
     """Return the files that a path, a folder or a glob stands for, sorted.
 
-    Below a folder, what begins with ``.`` or ``_`` is left out, as by other programs.
+    What exists is never a pattern, whatever signs its name holds; nor is a part of a glob that
+    is the name of a folder there. Below a folder, what begins with ``.`` or ``_`` is left out,
+    as by other programs.
     """
-    found = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207  (keeps paths as given)
     files: dict[str, None] = {}
-    for one in found:
+    for one in sorted(_expanded(path)):
         for file in sorted(Path(one).rglob("*")) if Path(one).is_dir() else [one]:
             parts = Path(os.path.relpath(file, one)).parts if file != one else ()
             is_hidden = any(part[0] in "._" and "=" not in part for part in parts)
@@ -68,23 +68,59 @@ def list_files(path: str) -> list[str]:
     return list(files)
 
 
-def before_wildcards(path: str) -> str:
-    """Return the folders of a glob before the first wildcard."""
+def _expanded(path: str) -> list[str]:
+    """Return what a glob matches, part by part: a name that is there stands for itself."""
+    if os.path.lexists(path):
+        return [path]
+    folder, name = os.path.split(path)
+    if folder == path:  # a root that is not there
+        return []
+    matches: dict[str, None] = {}
+    for one in _expanded(folder) if folder else [""]:
+        if folder and not Path(one).is_dir():
+            continue
+        inside = os.path.join(one, name)  # noqa: PTH118  (keeps paths as given)
+        is_name = os.path.lexists(inside) or not glob.has_magic(name)
+        pattern = os.path.join(glob.escape(one), glob.escape(name) if is_name else name)  # noqa: PTH118
+        matches.update(dict.fromkeys(glob.glob(pattern, recursive=True)))  # noqa: PTH207
+    return list(matches)
+
+
+def _length_before_wildcards(path: str) -> int:
+    """Return how many parts of a path exist, or hold no wildcard before the first that does."""
     parts = Path(path).parts
-    return Path(*itertools.takewhile(lambda part: not glob.has_magic(part), parts)).as_posix()
+    for number, part in enumerate(parts):
+        if glob.has_magic(part) and not os.path.lexists(Path(*parts[: number + 1])):
+            return number
+    return len(parts)
+
+
+def before_wildcards(path: str) -> str:
+    """Return the folders of a glob before the first wildcard; signs of what exists are none."""
+    return Path(*Path(path).parts[: _length_before_wildcards(path)]).as_posix()
+
+
+def as_pattern(path: str) -> str:
+    """Return the glob of a path or a glob in which the names of what exists are plain."""
+    parts, fixed = Path(path).parts, _length_before_wildcards(path)
+    return str(Path(*map(glob.escape, parts[:fixed]), *parts[fixed:]))
 
 
 def is_matched(path: Path, pattern: str) -> bool:
-    """Tell whether a path matches a glob pattern, in which ``**`` stands for any folders."""
+    """Tell whether a path matches a glob pattern, in which ``**`` stands for any folders.
+
+    A part of the path also matches a part of the pattern that is the same text.
+    """
 
     def fits(parts: Sequence[str], patterns: Sequence[str]) -> bool:
         if not patterns:
             return not parts
         if patterns[0] == "**":
             return any(fits(parts[i:], patterns[1:]) for i in range(len(parts) + 1))
-        return (
-            bool(parts) and fnmatchcase(parts[0], patterns[0]) and fits(parts[1:], patterns[1:])
+        is_same = bool(parts) and (
+            parts[0] == patterns[0] or fnmatchcase(parts[0], patterns[0])
         )
+        return is_same and fits(parts[1:], patterns[1:])
 
     return fits(path.parts, Path(os.path.normpath(pattern)).parts)
 

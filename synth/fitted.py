@@ -13,6 +13,7 @@ import numpy as np
 
 from footing.arrays import Flags
 from footing.files import new_file, write_whole
+from footing.text_files import read_text
 from synth.errors import DomainError, RuleError, SynthError
 from synth.frames import CONTAINERS, from_codes
 from synth.marginals.spending import Call
@@ -303,7 +304,7 @@ class Model:
                 rows = pq.read_table(file, columns=["part", "content"]).to_pylist()
                 found = {row["part"]: json.loads(row["content"]) for row in rows}
             else:
-                found = json.loads(file.read_text(encoding="utf-8"))
+                found = json.loads(read_text(file))
             _require_whole(found, file.name)
             return cls._from_record(found)
         except SynthError:

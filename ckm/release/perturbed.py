@@ -29,6 +29,7 @@ from ckm.release.files.manifest import (
 )
 from ckm.release.files.output_folder import resolve_target
 from ckm.release.job_inputs import load_secret, opened_job, zero_sums_caution
+from ckm.release.nesting import nesting_cautions
 from ckm.release.pages.report_pages import LeakCheck, hidden_texts, write_report
 from ckm.release.rounded import RoundingRun
 from ckm.release.run import ReleaseRun
@@ -165,6 +166,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 progress=self.progress,
                 **resources,
             ) as opened:
+                self.inputs.require_all(opened.engine.files)
                 self.inputs.include(opened.engine.far_files)
                 try:
                     yield opened
@@ -366,6 +368,10 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 self.restorer.observe(*seen)
             for columns in filter(_is_reversed, seen[2].axes):
                 self._warn_of_order(columns.columns)
+            for axis in seen[2].axes:
+                label = self.job.output.missing_label
+                for text in nesting_cautions(axis, missing_label=label):
+                    self._warn_once(text, event="nesting of a hierarchy")
 
         return observe
 
@@ -374,8 +380,11 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
         text = (
             f"Each level of {listed} has one category of the next: are they from broad to fine?"
         )
+        self._warn_once(text, event="order of a hierarchy")
+
+    def _warn_once(self, text: str, **extra: str) -> None:
         if text not in self.warnings:
-            self._warn(text, event="order of a hierarchy")
+            self._warn(text, **extra)
 
     def _warn(self, text: str, **extra: str) -> None:
         logger.warning(text, extra=extra)

@@ -94,16 +94,21 @@ class InputFiles:
         """Add files that lie on no disk of this machine."""
         self._far, self._before = far, (self._before[0], far())
 
+    def require_all(self, files: Sequence[str]) -> None:
+        """Refuse files of records that were opened and are not among these."""
+        if {*map(Path, files)} - self._names.keys():
+            raise _changed()
+
     def record(self, progress: Progress) -> tuple[FileFact, ...]:
         """Hash the files, or state the size and the last change of what is large or far."""
         local, far = self._before
         stated = {
             name: (size, dt.datetime.fromtimestamp(changed / 1e9, dt.UTC).isoformat(), "")
-            for name, (changed, size) in zip(self._names.values(), local, strict=True)
+            for name, (changed, size, *_) in zip(self._names.values(), local, strict=True)
             if size > self._most
         }
         hashed = {path: name for path, name in self._names.items() if name not in stated}
-        total, done = sum(size for _, size in local if size <= self._most), 0
+        total, done = sum(size for _, size, *_ in local if size <= self._most), 0
 
         def add(size: int) -> None:
             nonlocal done
@@ -119,15 +124,22 @@ class InputFiles:
     def require_rest(self) -> None:
         """Refuse files that changed since the run began."""
         if self._states() != self._before:
-            raise ReleaseError(
-                "The input changed while it was being read; there is no release.",
-                hint="run it again when the data are at rest",
-            )
+            raise _changed()
 
-    def _states(self) -> tuple[list[tuple[int, int]], Mapping[str, FileState]]:
+    def _states(self) -> tuple[list[tuple[int, ...]], Mapping[str, FileState]]:
+        # Another file of the same size and time that takes the name has another inode; one that
+        # came back to its name, or was written and set back to its time, has another ctime.
         with _reading():
-            stats = [path.stat() for path in self._names]
-        return [(stat.st_mtime_ns, stat.st_size) for stat in stats], self._far()
+            at = [path.stat() for path in self._names]
+        states = [(s.st_mtime_ns, s.st_size, s.st_ctime_ns, s.st_ino, s.st_dev) for s in at]
+        return states, self._far()
+
+
+def _changed() -> ReleaseError:
+    return ReleaseError(
+        "The input changed while it was being read; there is no release.",
+        hint="run it again when the data are at rest",
+    )
 
 
 @contextmanager

@@ -122,6 +122,7 @@ def swap(
         ) as source,
         draft_folder(path, what="file") as folder,
     ):
+        inputs.require_all(source.files)
         job.swap.plan.require_fit(source)
         files = inputs.record(report_progress)
         records = folder / path.name

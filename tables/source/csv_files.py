@@ -41,8 +41,8 @@ class CsvColumns(TextColumns):
     ----------
     connection
         Where the files are read.
-    files
-        The files; all have one header line.
+    files, readable
+        The files; all have one header line. Their paths as DuckDB is told them.
     options
         What is declared.
     has_paths
@@ -54,6 +54,7 @@ class CsvColumns(TextColumns):
         connection: duckdb.DuckDBPyConnection,
         files: Sequence[str],
         *,
+        readable: Sequence[str],
         options: ReadOptions,
         has_paths: bool,
     ) -> None:
@@ -62,7 +63,7 @@ class CsvColumns(TextColumns):
             raise SourceError("All files must have the same header line; they differ.")
         self._layout = layouts.pop()
         super().__init__(self._layout.names, options=options)
-        self._files = tuple(files)
+        self._files, self._readable = tuple(files), tuple(readable)
         self.file_column = free_name("ckm_file", self.names) if has_paths else None
         for name in options.types:
             if name not in self.names:
@@ -86,7 +87,7 @@ class CsvColumns(TextColumns):
         ]
         if self.file_column is not None:
             options.append(f"filename={sql_text(self.file_column)}")
-        return f"read_csv({file_list(self._files)}, {', '.join(options)})"
+        return f"read_csv({file_list(self._readable)}, {', '.join(options)})"
 
     @property
     def sql(self) -> str:
@@ -124,18 +125,10 @@ class CsvColumns(TextColumns):
             return () if self.options.text else _GUESSES
         return _DECLARED[declared]
 
-    def _first_misfit(self, ask: Ask, name: str, word: str) -> tuple[str, str] | None:  # noqa: ARG002
-        """Return the first text of a column that is not of a type, and where it stands."""
-        found = csv_text.find_text(
-            self._files,
-            self._layout,
-            name,
-            csv_text.test_of(word, decimal=self.options.decimal),
-        )
-        if found is None:
-            return None
-        file, line, text = found
-        return text, f"in line {line:,} of {Path(file).name!r}"
+    def _first_misfit(self, ask: Ask, name: str, word: str) -> tuple[str, str, int] | None:  # noqa: ARG002
+        test = csv_text.test_of(word, decimal=self.options.decimal)
+        found = csv_text.find_text(self._files, self._layout, name, test)
+        return None if found is None else (found[2], Path(found[0]).name, found[1])
 
     def _explain(self, text: str) -> None:
         """Raise what is wrong with the files, where DuckDB's text tells."""

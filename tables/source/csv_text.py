@@ -23,7 +23,6 @@ from tables.errors import SourceError
 _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
-_COMPRESSED = {".bz2", ".zst", ".xz", ".zip", ".7z", ".lz4"}
 _MOST_NAME, _MOST_HEADER, _MOST_SHAPE = 10_000, 50_000_000, 24
 _BREAK = re.compile(r"\r\n|\r|\n")
 _CHUNK = 1 << 22
@@ -53,11 +52,6 @@ class Layout:
 def read_layout(file: str) -> Layout:
     """Read the first line of a CSV file, which names every column."""
     name = Path(file).name
-    if Path(file).suffix.lower() in _COMPRESSED:
-        raise SourceError(
-            f"The file {name!r} is compressed, and not by gzip.",
-            hint="decompress it, or compress it by gzip and name it .csv.gz",
-        )
     _require_encoding(file)
     header = _first_record(file)
     delimiter = max(_DELIMITERS, key=_QUOTED.sub("", header).count)

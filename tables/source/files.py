@@ -10,8 +10,12 @@ import duckdb
 from footing.places import before_wildcards, list_files, masked
 from tables.errors import SourceError, unknown_name
 from tables.filtering.filters import quote
+from tables.source.compression import require_readable
+from tables.source.paths import literal_path
 
 ARROW_FILE, _ARROW_STREAM = b"ARROW1\0\0", b"\xff\xff\xff\xff"
+#: Between folders of a path, in a class of a regular expression.
+_SEPARATORS = r"/\\" if os.sep == "\\" else "/"
 
 
 def find_files(paths: Sequence[str]) -> tuple[str, ...]:
@@ -31,7 +35,7 @@ def find_files(paths: Sequence[str]) -> tuple[str, ...]:
 
 def common_folder(paths: Sequence[str]) -> str:
     """Return what all paths have in common, before their wildcards."""
-    fixed = [path if Path(path).exists() else before_wildcards(path) for path in paths]
+    fixed = [before_wildcards(path) for path in paths]
     return os.path.commonpath([os.path.abspath(path) for path in fixed])  # noqa: PTH100
 
 
@@ -76,7 +80,7 @@ def with_partitions(
                 f"Column {key!r} is named by folders, and again by files or folders.",
                 hint=f"rename the folders {key}=…, or the column",
             )
-        pattern = rf".*[/\\]{re.escape(key)}=([^/\\]*)[/\\]"
+        pattern = rf".*[{_SEPARATORS}]{re.escape(key)}=([^{_SEPARATORS}]*)[{_SEPARATORS}]"
         value = f"url_decode(regexp_extract({quote(file_column)}, {sql_text(pattern)}, 1))"
         columns.append(f"nullif({value}, '__HIVE_DEFAULT_PARTITION__') AS {quote(key)}")
     return f"SELECT {', '.join(columns)} FROM ({records})"
@@ -90,6 +94,7 @@ def file_format(file: str) -> str:
         return "parquet"
     if start == ARROW_FILE or start[:4] == _ARROW_STREAM:
         return "arrow"
+    require_readable(file, start)
     suffixes = {s.lower() for s in Path(file).suffixes}
     if suffixes & {".csv", ".tsv", ".txt"}:
         return "csv"
@@ -99,21 +104,21 @@ def file_format(file: str) -> str:
     )
 
 
-def parquet_records(
-    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...], *, has_paths: bool
-) -> tuple[str, tuple[str, ...], str | None]:
-    """Return SQL of the records of Parquet files, which must have the same columns.
-
-    Return their names too, and that of the column of paths where there is one.
-    """
-    read = f"read_parquet({file_list(files)}, hive_partitioning=false, union_by_name=false"
-    rows = connection.execute(f"DESCRIBE SELECT * FROM {read})").fetchall()
-    names = tuple(row[0] for row in rows)
+def parquet_names(
+    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the columns of Parquet files, which must be the same in all."""
+    rows = connection.execute(f"DESCRIBE {parquet_sql(files)}").fetchall()
     _check_same_columns(connection, files)
-    if not has_paths:
-        return f"SELECT * FROM {read})", names, None
-    file_column = free_name("ckm_file", names)
-    return f"SELECT * FROM {read}, filename={sql_text(file_column)})", names, file_column
+    return tuple(row[0] for row in rows)
+
+
+def parquet_sql(files: tuple[str, ...], file_column: str | None = None) -> str:
+    """Return SQL of the records of Parquet files, with a column of their files if named."""
+    options = ["hive_partitioning=false", "union_by_name=false"]
+    if file_column is not None:
+        options.append(f"filename={sql_text(file_column)}")
+    return f"SELECT * FROM read_parquet({file_list(files)}, {', '.join(options)})"
 
 
 def _check_same_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) -> None:
@@ -121,7 +126,8 @@ def _check_same_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str,
     shapes = set()
     for file in files if len(files) > 1 else ():
         rows = connection.execute(
-            f"DESCRIBE SELECT * FROM read_parquet({sql_text(file)}, hive_partitioning=false)"
+            "DESCRIBE SELECT * FROM read_parquet("
+            f"{file_list((file,))}, hive_partitioning=false)"
         ).fetchall()
         shapes.add(tuple((row[0], row[1]) for row in rows))
     if len(shapes) > 1:
@@ -134,9 +140,19 @@ def _check_same_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str,
 def attach(
     connection: duckdb.DuckDBPyConnection, file: str, table: str | None, view: str
 ) -> None:
-    """Make a view of the records of a table inside a DuckDB file, opened read-only."""
+    """Make a view of the records of a table inside a DuckDB file, opened read-only.
+
+    A view there is evaluated now and never again: what it depends on may change meanwhile.
+    """
+    if os.sep != "\\" and "\\" in file:  # DuckDB would open the file of another folder
+        raise SourceError(
+            f"The path of the DuckDB file {Path(file).name!r} holds a backslash.",
+            hint="rename the file or its folder",
+        )
     try:
-        connection.execute(f"ATTACH {sql_text(file)} AS ckm_file (READ_ONLY)")
+        connection.execute(
+            f"ATTACH {sql_text(str(Path(file).absolute()))} AS ckm_file (READ_ONLY)"
+        )
     except duckdb.Error as error:
         locked = "lock" in str(error).lower()
         raise SourceError(
@@ -147,14 +163,14 @@ def attach(
             else "name a .parquet, .csv or .duckdb file",
         ) from None
     rows = connection.execute(
-        "SELECT schema_name, table_name FROM duckdb_tables()"
+        "SELECT schema_name, table_name, false FROM duckdb_tables()"
         " WHERE database_name = 'ckm_file'"
-        " UNION ALL SELECT schema_name, view_name FROM duckdb_views()"
+        " UNION ALL SELECT schema_name, view_name, true FROM duckdb_views()"
         " WHERE database_name = 'ckm_file' AND NOT internal ORDER BY ALL"
     ).fetchall()
     shown = {
-        name if schema == "main" else f"{schema}.{name}": (schema, name)
-        for schema, name in rows
+        name if schema == "main" else f"{schema}.{name}": (schema, name, is_view)
+        for schema, name, is_view in rows
     }
     if table is None and len(shown) == 1:
         (table,) = shown
@@ -163,14 +179,22 @@ def attach(
             f"The DuckDB file {Path(file).name!r} has {len(shown)} tables; name one.",
             hint="table = one of " + ", ".join(repr(name) for name in list(shown)[:12]),
         )
-    known = {f"{schema}.{name}": (schema, name) for schema, name in rows} | shown
+    known = {f"{schema}.{name}": (schema, name, is_view) for schema, name, is_view in rows}
+    known |= shown
     if table not in known:
         problem, hint = unknown_name("Table", table, shown)
         raise SourceError(problem, hint=hint)
-    schema, name = known[table]
-    connection.execute(
-        f"CREATE VIEW {view} AS SELECT * FROM ckm_file.{quote(schema)}.{quote(name)}"
-    )
+    schema, name, is_view = known[table]
+    records = f"ckm_file.{quote(schema)}.{quote(name)}"
+    if is_view:
+        connection.execute(f"CREATE TABLE ckm_evaluated AS SELECT * FROM {records}")
+        records = "ckm_evaluated"
+    # Bytes decide what is one category, whatever the collation of a column says.
+    columns = connection.execute(f"DESCRIBE {records}").fetchall()
+    texts = [quote(column) for column, kind, *_ in columns if kind == "VARCHAR"]
+    changes = ", ".join(f"{text} COLLATE C AS {text}" for text in texts)
+    shown_as = f"* REPLACE ({changes})" if texts else "*"
+    connection.execute(f"CREATE VIEW {view} AS SELECT {shown_as} FROM {records}")
 
 
 def free_name(stem: str, names: Sequence[str]) -> str:
@@ -187,5 +211,5 @@ def sql_text(value: str) -> str:
 
 
 def file_list(files: Sequence[str]) -> str:
-    """Return a list of files as an SQL literal."""
-    return "[" + ", ".join(sql_text(file) for file in files) + "]"
+    """Return a list of files as an SQL literal; no sign of their names stands for others."""
+    return "[" + ", ".join(sql_text(literal_path(file)) for file in files) + "]"

@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import os
 import threading
+import warnings
 import weakref
 from concurrent.futures import Future
 from pathlib import Path
@@ -19,7 +20,14 @@ import duckdb
 
 from footing.places import FileState, has_password, is_elsewhere, list_files
 from tables.deadline import Deadline, stopped
-from tables.errors import RequestError, SourceError, TablesError, unknown_name
+from tables.errors import (
+    DataWarning,
+    RequestError,
+    SourceError,
+    TablesError,
+    missing_column,
+    unknown_name,
+)
 from tables.filtering.filters import quote
 from tables.filtering.values import NOUNS, FileType, kind_of
 from tables.source.copies import LocalCopy
@@ -30,11 +38,14 @@ from tables.source.files import (
     file_format,
     find_files,
     find_partitions,
-    parquet_records,
+    free_name,
+    parquet_names,
+    parquet_sql,
     sql_text,
     with_partitions,
 )
 from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
+from tables.source.paths import as_readable, literal_path
 from tables.source.spill import SpillFolder
 from tables.source.texts import ReadOptions, TextColumns, mark_of, marked_columns
 
@@ -211,7 +222,7 @@ class Source:
         """Take columns for texts of CSV where a file says that it is a copy of such."""
         self._csv = marked_columns(
             self.fetch,
-            sql_text(file),
+            sql_text(literal_path(file)),
             relation=_VIEW,
             kinds=self.columns,
             is_lenient=is_lenient,
@@ -463,7 +474,8 @@ class Source:
         if told := {**(metadata or {}), **self.mark}:
             texts = ", ".join(f"{quote(k)}: {sql_text(v)}" for k, v in told.items())
             options += f", KV_METADATA {{{texts}}}"
-        copy = f"COPY ({sql}) TO {sql_text(path)} ({options})"
+        place = sql_text(str(Path(path).absolute()))  # not that of a user's home
+        copy = f"COPY ({sql}) TO {place} ({options})"
         self._run(lambda: self._connection.execute(copy, parameters), progress)
 
     def prepare_grouping(self, *, has_sums: bool = False) -> None:
@@ -656,19 +668,21 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
     Parameters
     ----------
     path
-        A CSV or Parquet file.
+        A CSV or Parquet file; all that a CSV file holds are texts, whatever they look like.
     columns
         Its columns: one, or those of a hierarchy from broad to fine.
 
     Returns
     -------
     list
-        The distinct categories in the file's order; tuples for several columns.
+        The distinct categories in the file's order; tuples for several columns. Blank lines
+        are none, with a warning.
 
     Raises
     ------
     SourceError, RequestError
-        If the file cannot be read or lists nothing; if it lacks a column.
+        If the file cannot be read or lists nothing; if it lacks a column, or a row of it has
+        no category.
 
     Examples
     --------
@@ -678,15 +692,37 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
     >>> read_categories(file, ["sex"])
     ['F', 'M']
     """
+    name = Path(path).name
     with open_source(path, threads=1, options=ReadOptions(text=True)) as source:
         for column in columns:
-            source.require(column)
+            if column not in source.columns:
+                problem, hint = missing_column(name, column, source.columns)
+                raise RequestError(problem, hint=hint)
         listed = ", ".join(quote(column) for column in columns)
         source.fetch("SET preserve_insertion_order=true")
         rows = source.fetch(f"SELECT {listed} FROM {source.relation}")
-    if not rows:
-        raise SourceError(f"The file {Path(path).name!r} lists no category.")
-    return list(dict.fromkeys(rows if len(columns) > 1 else (row[0] for row in rows)))
+        is_text = all(map(source.is_text_of_csv, columns))
+    lines = [row for row in rows if not (is_text and _is_blank(row))]
+    if any(value is None for row in lines for value in row):
+        raise SourceError(
+            f"The file {name!r} has rows without a category in "
+            f"{' or '.join(map(repr, columns))}.",
+            hint="remove them: records without a value have a category of their own",
+        )
+    if not lines:
+        raise SourceError(f"The file {name!r} lists no category.")
+    if len(lines) < len(rows):
+        warnings.warn(
+            message=f"The file {name!r} of categories has blank lines, which are left out.",
+            category=DataWarning,
+            stacklevel=2,
+        )
+    return list(dict.fromkeys(lines if len(columns) > 1 else (row[0] for row in lines)))
+
+
+def _is_blank(row: Sequence[object]) -> bool:
+    """Tell whether a line of a text holds nothing to be seen."""
+    return not any(str(value).strip() for value in row if value is not None)
 
 
 def _paths(data: object) -> list[str]:
@@ -743,26 +779,28 @@ def _open_files(
     keys = find_partitions(paths, files)
     csv: CsvColumns | None = None
     with explained(label):
+        read = files
+        if kinds == {"arrow"}:
+            read = tuple(_as_parquet(file, folder, label) for file in files)
+        read = tuple(as_readable(file, folder) for file in read)
         if kinds == {"csv"}:
-            csv = CsvColumns(connection, files, options=options, has_paths=bool(keys))
-            records, names, file_column = csv.sql, csv.names, csv.file_column
+            csv = CsvColumns(
+                connection, files, readable=read, options=options, has_paths=bool(keys)
+            )
+            names, file_column, records = csv.names, csv.file_column, csv.sql
         else:
             options.require_csv(label)
-            read = files
-            if kinds == {"arrow"}:
-                read = tuple(_as_parquet(file, folder, label) for file in files)
-            records, names, file_column = parquet_records(
-                connection, read, has_paths=bool(keys)
-            )
-        view = f"CREATE VIEW {_VIEW} AS " + with_partitions(
-            records, names=names, keys=keys, file_column=file_column
-        )
+            names = parquet_names(connection, read)
+            file_column = free_name("ckm_file", names) if keys else None
+            records = parquet_sql(read, file_column)
+        whole = with_partitions(records, names=names, keys=keys, file_column=file_column)
+        view = f"CREATE VIEW {_VIEW} AS {whole}"
         if csv is None:
             connection.execute(view)
     if csv is None:
         source = Source(connection, files=files, label=label)
         if kinds == {"parquet"}:
-            source.take_mark(files[0], is_lenient=options.is_lenient)
+            source.take_mark(read[0], is_lenient=options.is_lenient)
     else:
         source = Source(connection, files=files, label=label, csv=csv, view=view, keys=keys)
     source.is_prepared = csv is not None  # counting its records would take a scan
@@ -792,8 +830,7 @@ def _open_object(connection: duckdb.DuckDBPyConnection, data: object, folder: Pa
         else:
             orders = planned[1]
             read = (str(folder / "frame.parquet"),)
-            records, _, _ = parquet_records(connection, read, has_paths=False)
-            connection.execute(f"CREATE VIEW {_VIEW} AS {records}")
+            connection.execute(f"CREATE VIEW {_VIEW} AS {parquet_sql(read)}")
     source = Source(connection, files=(), label=label)
     source.orders.update(orders)
     return source

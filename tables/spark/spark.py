@@ -39,6 +39,8 @@ _groups = itertools.count()
 _STATE = ("path", "length", "modificationTime")
 #: In the name of a file, what tells which run of Spark wrote it.
 _WRITER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=[^/]*$)")
+#: What stands for others in a path of Hadoop.
+_WILDCARDS = re.compile(r"[\\*?{}\[\]]")
 _TELLS_ETAGS = "org.apache.hadoop.fs.EtagSource"
 
 
@@ -380,11 +382,10 @@ def open_spark(path: object, *, master: str = LOCAL) -> SparkSource:
 def _open_far(path: str, place: str, session: SparkSession) -> SparkSource:
     """Open files that Spark alone can read; it tells their columns."""
     problem = None
-    folder = re.split(r"/[^/]*[*?{\[]", place)[0]
-    root = None if folder == place else folder
-    reader = session.read if root is None else session.read.option("basePath", root)
     try:
         with quiet():
+            place, root = _existing(place, session)
+            reader = session.read if root is None else session.read.option("basePath", root)
             columns = reader.parquet(place).limit(0).toArrow()
     except Exception as error:  # noqa: BLE001  (explained)
         problem = explain(error, masked(path))
@@ -393,6 +394,28 @@ def _open_far(path: str, place: str, session: SparkSession) -> SparkSource:
     described = open_source(columns, threads=1)
     described.label = masked(path)
     return SparkSource(described, session=session, place=place, root=root)
+
+
+def _existing(place: str, session: SparkSession) -> tuple[str, str | None]:
+    """Return the glob of a place, and the folder before its first wildcard, if it has one.
+
+    What exists is never a pattern, whatever signs its name holds.
+    """
+    from pyspark.errors import AnalysisException
+
+    parts = place.split("/")
+    for number in range(3, len(parts)):  # after the scheme and the bucket
+        if not _WILDCARDS.search(parts[number]):
+            continue
+        literal = "/".join([*parts[:3], *map(_escaped, parts[3 : number + 1])])
+        try:
+            session.read.format("binaryFile").load(literal)
+        except AnalysisException as error:
+            if "PATH_NOT_FOUND" not in str(error):
+                raise
+            fixed = [*parts[:3], *map(_escaped, parts[3:number])]
+            return "/".join([*fixed, *parts[number:]]), "/".join(parts[:number])
+    return "/".join([*parts[:3], *map(_escaped, parts[3:])]), None
 
 
 def _require_plain(described: Source, path: object) -> str | None:
@@ -422,7 +445,11 @@ def _require_plain(described: Source, path: object) -> str | None:
 
 def _hadoop_path(file: str) -> str:
     """Write a path so that no character of it stands for others, nor for another system."""
-    return "file://" + re.sub(r"([\\*?{}\[\]])", r"\\\1", os.path.abspath(file))  # noqa: PTH100
+    return "file://" + _escaped(os.path.abspath(file))  # noqa: PTH100
+
+
+def _escaped(name: str) -> str:
+    return _WILDCARDS.sub(r"\\\g<0>", name)
 
 
 def _far(path: str) -> str:

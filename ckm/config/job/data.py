@@ -10,6 +10,7 @@ from ckm.config.reading import Reading
 from ckm.config.section import Items, Name, ReadAs, Section, Some, optional
 from footing.places import (
     DISTRIBUTED,
+    as_pattern,
     has_password,
     is_elsewhere,
     list_files,
@@ -53,6 +54,7 @@ class Records(Section):
     )
     decimal: Literal[".", ","] = optional("For CSV: the decimal mark.", default=".")
     _copies: list[Any] = PrivateAttr(default_factory=list)  # at most one `LocalCopy`
+    _start: Path | None = PrivateAttr(default=None)  # the folder of the file that is read
 
     @property
     def local(self) -> Self:
@@ -66,7 +68,8 @@ class Records(Section):
         if not self._copies:
             from tables.source.copies import LocalCopy
 
-            self._copies.append(LocalCopy(place, table=self.table, query=self.query))
+            made = LocalCopy(place, table=self.table, query=self.query, folder=self._start)
+            self._copies.append(made)
         path = Path(self._copies[0].path)
         return self.changed(path=path, database=None, table=None, query=None)
 
@@ -86,7 +89,8 @@ class Records(Section):
     @property
     def patterns(self) -> list[str]:
         """The globs of files that the next reading would find."""
-        return [f"{path}/**/*" if path.is_dir() else str(path) for path in self.paths]
+        globs = {path: as_pattern(str(path)) for path in self.paths}
+        return [f"{globs[path]}/**/*" if path.is_dir() else globs[path] for path in self.paths]
 
     def files(self) -> tuple[Path, ...]:
         """Return the files on this machine that hold the records, sorted.
@@ -112,6 +116,7 @@ class Records(Section):
 
     def add_problems(self, reading: Reading) -> None:
         """Note a place that cannot be, and files that are not there."""
+        self._start = reading.path.parent
         for path in self.paths:
             reading.require_file("[data]", "path", path, is_glob=True)
         place = self.database or self.path

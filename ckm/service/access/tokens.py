@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from ckm.config.service.sections import Role
 from ckm.errors import ConfigError
 from footing.files import locked, require_private, write_whole
+from footing.text_files import read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,7 +101,7 @@ class TokenFile:
         """Return the tokens that are kept."""
         require_private(self.path, "file of tokens", error=ConfigError)
         try:
-            content = json.loads(self.path.read_text(encoding="utf-8"))
+            content = json.loads(read_text(self.path))
             listed = content["tokens"]
             entries = [TokenEntry(**entry) for entry in listed]
             for entry in entries:
