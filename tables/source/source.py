@@ -35,6 +35,7 @@ from tables.source.files import (
     sql_text,
 )
 from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
+from tables.source.office import OFFICE, convert
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class Source:
         self._bits = self._bits_set = _FEW_BITS
         self.files = files
         self.label = label
+        self.labels: dict[str, dict[str, str]] = {}  # of categories, as the files have them
         self.orders: dict[str, pa.Array] = {}  # categories that came in an order, in that order
         self.sound: dict[Any, Any] = {}  # what was found sound already, see tables.keys
         self._hashes: dict[tuple[str, bytes], str] = {}
@@ -596,25 +598,41 @@ def _open_files(
 ) -> Source:
     files = find_files(paths)
     label = Path(paths[0]).name if len(paths) == 1 else f"{len(files)} files"
-    if table is not None or Path(files[0]).suffix.lower() in _DUCKDB_SUFFIXES:
+    kinds = set() if _is_duckdb(files[0]) else {file_format(file) for file in files}
+    is_office = bool(kinds) and kinds <= OFFICE
+    if not kinds or (table is not None and not is_office):
         with explained(label):
             attach(connection, files[0], table, _VIEW)
         return Source(connection, files=files, label=label)
-    kinds = {file_format(file) for file in files}
     if len(kinds) > 1:
-        raise SourceError("All files must have one format: Parquet, Arrow or CSV.")
+        raise SourceError(
+            "All files must have one format: Parquet, Arrow, CSV, or one of the office files."
+        )
+    labels: dict[str, dict[str, str]] = {}
     with explained(label):
         if kinds == {"csv"}:
             create_csv_view(connection, files, _FILES, is_text=is_text)
         else:
+            read = files
             if kinds == {"arrow"}:
                 read = tuple(_as_parquet(file, folder, label) for file in files)
-            create_parquet_view(connection, files if kinds == {"parquet"} else read, _FILES)
+            elif is_office:
+                copies = convert(files, kinds.pop(), folder, table=table)
+                read, labels = copies.files, copies.labels
+            create_parquet_view(connection, read, _FILES)
         create_view(connection, _VIEW, _FILES, find_partitions(paths, files))
     source = Source(connection, files=files, label=label)
+    source.labels.update(labels)
     source.is_prepared = kinds == {"csv"}  # counting its records would take a scan
     source.is_text = is_text and kinds == {"csv"}
     return source
+
+
+def _is_duckdb(file: str) -> bool:
+    """Tell a DuckDB file, by what stands in it or by its name."""
+    with Path(file).open("rb") as handle:
+        start = handle.read(12)
+    return start[8:] == b"DUCK" or Path(file).suffix.lower() in _DUCKDB_SUFFIXES
 
 
 def _as_parquet(file: str, folder: Path, label: str) -> str:
