@@ -166,6 +166,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 **resources,
             ) as opened:
                 self.inputs.include(opened.engine.far_files)
+                self.take_labels(opened.engine.labels)
                 try:
                     yield opened
                 except BaseException:

@@ -101,6 +101,7 @@ class OriginalsRun(ReleaseRun["Originals"]):
         """Open the records."""
         with open_originals(self.job, **resources) as originals:
             self.inputs.include(originals.source.far_files)
+            self.take_labels(originals.source.labels)
             step("columns checked", "the data have every column, with types that fit")
             yield originals
 

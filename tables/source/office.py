@@ -6,14 +6,13 @@ but R, one line that converts the file is the hint.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import itertools
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -296,10 +295,7 @@ def no_format(file: str, start: bytes) -> SourceError:
             "read where its name ends in .csv",
         )
     if ending.removeprefix(".") in {*STATISTICAL, *WORKBOOKS, "zsav", "xlsm"}:
-        return SourceError(
-            f"The file {name!r} is damaged, incomplete or not of its format.",
-            hint="open it in the program that wrote it, and save it again",
-        )
+        return damaged(name)
     if line := r_line(file):
         return SourceError(
             f"The file {name!r} is of a format of R or SPSS alone.", hint=f"in R: {line}"
@@ -311,20 +307,28 @@ def no_format(file: str, start: bytes) -> SourceError:
     )
 
 
-def require_package(name: str, file: str) -> ModuleType:
-    """Import what reads a file, or raise with two ways out."""
+def damaged(name: str) -> SourceError:
+    """Return the error for a file that cannot be read as what it is."""
+    return SourceError(
+        f"The file {name!r} is damaged, incomplete or not of its format.",
+        hint="open it in the program that wrote it, and save it again",
+    )
+
+
+def require_package(name: str, file: str) -> None:
+    """Raise, with two ways out, where what reads a file is not installed."""
     try:
-        return importlib.import_module(name)
-    except ImportError:
+        is_there = importlib.util.find_spec(name) is not None
+    except ValueError:  # it was made unavailable
+        is_there = False
+    if not is_there:
         hint = "pip install 'ckm-engine[office]'"
         if line := r_line(file):
             hint += f"; or in R: {line}"
-        raise SourceError(
-            f"Reading {Path(file).name!r} needs the extra [office].", hint=hint
-        ) from None
+        raise SourceError(f"Reading {Path(file).name!r} needs the extra [office].", hint=hint)
 
 
-def r_line(file: str) -> str | None:
+def r_line(file: str, *, encoding: str = "") -> str | None:
     """Return the line of R that makes a file one of Parquet; None where R reads none such."""
     path = Path(file)
     kind = path.suffix.lower().removeprefix(".")
@@ -333,7 +337,8 @@ def r_line(file: str) -> str | None:
         return f"arrow::write_parquet(get(load({name})), {target})"
     if kind not in _IN_R:
         return None
-    return f"arrow::write_parquet({_IN_R[kind]}({name}), {target})"
+    more = f", encoding = {_r_text(encoding)}" if encoding else ""
+    return f"arrow::write_parquet({_IN_R[kind]}({name}{more}), {target})"
 
 
 def _r_text(text: str) -> str:

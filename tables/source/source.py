@@ -457,12 +457,13 @@ def open_source(
     Parameters
     ----------
     data
-        Parquet, CSV or Arrow (Feather) files: a path, a glob, a folder, or a list of these;
+        Parquet, CSV or Arrow (Feather) files, or files of SAS, SPSS, Stata, Excel or
+        OpenDocument (by the extra ``[office]``): a path, a glob, a folder, or a list of these;
         folders such as ``region=A`` become a column of texts. ``"-"`` for standard input,
         ``s3://…`` for objects, or the URI of a database. Or a DuckDB file, or a table of
         pandas, polars (lazy ones too) or PyArrow (datasets too).
     table
-        The table inside a DuckDB file or a database.
+        The table inside a DuckDB file or a database, or the sheet of a workbook.
     query
         The query of a database, instead of a table.
     memory_limit

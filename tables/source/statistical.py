@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tables.errors import SourceError
-from tables.source.office import ColumnFacts, OfficeFile, require_package
+from tables.source.office import ColumnFacts, OfficeFile, damaged, r_line, require_package
 
 #: Cells that are read at once: about 60 bytes each.
-_CELLS = 2_000_000
+_CELLS = 1_000_000
 _DAY_S = 86_400
 # Days from the first day of each program to that of Unix.
 _SPSS_DAYS, _SAS_DAYS = 141_428, 3_653
@@ -33,22 +35,30 @@ _SPSS = {
     **dict.fromkeys(("TIME", "DTIME", "MTIME"), "time"),
 }
 _SAS = {
-    r"DATETIME|E8601D[TZNX]|IS8601D[TZ]|B8601D[TZNX]|DATEAMPM|MDYAMPM|DT\w+|NLDATM\w*": "datetime",
-    r"TIME|TIMEAMPM|HHMM|HOUR|MMSS|TOD|E8601[LT][MZ]|IS8601[LT][MZ]|B8601[LT][MZ]|NLTIM\w*": "time",
-    r"(WEEK|WORD)?DAT[EX]|WORDDATX|WEEKDATX|(DDMMYY|MMDDYY|YYMMDD|YYMM|MMYY|YYQR?)[BCDNPSX]?|"
-    r"MONYY|[EI]S?8601DA|B8601DA|JULIAN|JULDAY|PDJULG|PDJULI|YEAR|QTRR?|MONTH|MONNAME|DAY|DOWNAME|"
-    r"WEEKDAY|WEEK[UVW]|NLDATE\w*|EURDF\w*|MINGUO|NENGO|HDATE|HEBDATE": "date",
+    "datetime": r"DATETIME|[EIB]S?8601D[TZNX]|DATEAMPM|MDYAMPM|DT\w+|NLDATM\w*",
+    "time": r"TIME|TIMEAMPM|HHMM|HOUR|MMSS|TOD|[EIB]S?8601[LT][MZ]|NLTIM\w*",
+    "date": r"(WEEK|WORD)?DAT[EX]|(DDMMYY|MMDDYY|YYMMDD|YYMM|MMYY|YYQR?)[BCDNPSX]?|MONYY|"
+    r"[EIB]S?8601DA|JULIAN|JULDAY|PDJUL[GI]|YEAR|QTRR?|MONTH|MONNAME|DAY|DOWNAME|WEEKDAY|"
+    r"WEEK[UVW]|NLDATE\w*|EURDF\w*|MINGUO|NENGO|HDATE|HEBDATE",
 }
 _STATA = {"tc": "datetime", "tC": "datetime", "td": "date", "d": "date"}
 _STATA |= {"tm": "month", "tq": "quarter", "th": "half-year", "tw": "week"}
 _PERIODS = {"month": 12, "quarter": 4, "half-year": 2, "week": 52}
 _PERIOD_SIGNS = {"month": "-{:02}", "quarter": "Q{}", "half-year": "H{}", "week": "W{:02}"}
-_ENCODING = re.compile("convert|encoding|codec|utf", re.IGNORECASE)
+_SCRIPT = str(Path(__file__).with_name("readstat_process.py"))
+SAID = b"ckm"  # as the script has it, which must not be imported: it brings the library along
+_CLOCK = re.compile("%-?t[cC](?=.*HH)[HhMSsAaPp:.]+")
 
 
 def open_statistical(file: str, kind: str) -> OfficeFile:
     """Open a file of SAS, SPSS or Stata; its first records are read at once."""
-    return _Reading(file, kind).opened()
+    require_package("pyreadstat", file)
+    reading = _Reading(file, kind)
+    try:
+        return reading.opened()
+    except BaseException:
+        reading.stop()
+        raise
 
 
 @dataclass
@@ -57,103 +67,114 @@ class _Variable:
 
     name: str
     kind: str
-    ranges: Sequence[Mapping[str, Any]] = ()
-    tags: set[str] = field(default_factory=set)
+    ranges: Sequence[Sequence[Any]] = ()
 
 
 class _Reading:
-    """One file, read from its first record to its last, so many at once."""
+    """One file, that a process of its own reads."""
 
     def __init__(self, file: str, kind: str) -> None:
         self.file, self.kind, self.name = file, kind, Path(file).name
-        library = require_package("pyreadstat", file)
-        names = {"sas7bdat": "read_sas7bdat", "xpt": "read_xport", "dta": "read_dta"}
-        read = getattr(library, names.get(kind, "read_sav"))
-        has_codes = {} if kind == "xpt" else {"user_missing": True}
-        self._read: Callable[..., tuple[dict[str, list[Any]], Any]] = partial(
-            read, output_format="dict", disable_datetime_conversion=True, **has_codes
+        path = str(Path(file).absolute())
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
+        self._process = subprocess.Popen(  # noqa: S603  (our script, by our interpreter)
+            [sys.executable, "-P", "-W", "ignore", _SCRIPT, kind, path, str(_CELLS)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
         )
         self._variables: list[_Variable] = []
+        self._tags: dict[str, list[str]] = {}
 
     def opened(self) -> OfficeFile:
         """Read what the file says of its columns."""
-        _, said = self._part(0, 1)
-        if not said.column_names:
-            raise SourceError(f"The file {self.name!r} has no columns.")
-        for name in said.column_names:
-            declared = said.readstat_variable_types[name]
-            kind = _kind(self.kind, declared, said.original_variable_types[name] or "")
-            ranges = said.missing_ranges.get(name, ())
-            self._variables.append(_Variable(name, kind, ranges))
+        try:
+            stream = pa.ipc.open_stream(self._process.stdout)
+        except (pa.ArrowException, OSError):
+            raise self._problem() from None
+        said = json.loads(stream.schema.metadata[SAID])
+        for name, declared, form in zip(
+            said["names"], said["types"], said["formats"], strict=True
+        ):
+            kind = _kind(self.kind, declared, form or "")
+            self._variables.append(_Variable(name, kind, said["ranges"].get(name, ())))
         facts = {
             v.name: ColumnFacts("text" if v.kind in _PERIODS else v.kind)
             for v in self._variables
         }
         return OfficeFile(
             facts=facts,
-            batches=self._batches(facts),
-            labels=self._labels(said.variable_value_labels),
+            batches=self._batches(stream, facts),
+            labels=self._labels(said["labels"]),
             missing=self._missing,
         )
 
-    def _part(self, offset: int, rows: int) -> tuple[dict[str, list[Any]], Any]:
-        """Read some records; whatever the library says may quote them, so it is not told."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                part = self._read(self.file, row_offset=offset, row_limit=rows)
-            except Exception as error:  # noqa: BLE001  (told in our words, without its own)
-                problem = self._problem(error)
-                error.args = ()
-                raise problem from None
-        if any("duplicated" in str(warning.message) for warning in caught):
-            raise SourceError(f"The file {self.name!r} has two columns of one name.")
-        return part
+    def stop(self) -> None:
+        """End the process, whatever it is at."""
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._errors.close()
 
-    def _problem(self, error: Exception) -> SourceError:
-        if isinstance(error, UnicodeError) or _ENCODING.search(str(error)):
-            reader = {"sas7bdat": "read_sas", "xpt": "read_xpt", "dta": "read_dta"}
-            read = f'haven::{reader.get(self.kind, "read_sav")}("{self.name}"'
+    def _outcome(self) -> dict[str, Any]:
+        """Wait for the end of the process; return what it tells, nothing if it died."""
+        is_done = self._process.wait() == 0
+        self._errors.seek(0)
+        lines = self._errors.read().splitlines()
+        return json.loads(lines[-1]) if is_done and lines else {}
+
+    def _problem(self) -> SourceError:
+        problem = self._outcome().get("problem")
+        if problem == "names":
+            return SourceError(
+                f"The file {self.name!r} has no columns, or two of one name.",
+                hint="rename them in the program that wrote it",
+            )
+        if problem == "encoding":
+            line = r_line(self.file, encoding="windows-1252")
             return SourceError(
                 f"Texts of {self.name!r} are not in the encoding that the file declares.",
-                hint=f'in R: arrow::write_parquet({read}, encoding = "windows-1252"), '
-                '"records.parquet")',
+                hint=f"in R, with the true one: {line}",
             )
-        return SourceError(
-            f"The file {self.name!r} is damaged, incomplete or not of its format.",
-            hint="open it in the program that wrote it, and save it again",
-        )
+        return damaged(self.name)
 
-    def _batches(self, facts: Mapping[str, ColumnFacts]) -> Iterator[pa.RecordBatch]:
+    def _batches(
+        self, stream: pa.RecordBatchReader, facts: Mapping[str, ColumnFacts]
+    ) -> Iterator[pa.RecordBatch]:
         """Give the records; see what their columns hold meanwhile."""
-        rows = max(_CELLS // len(self._variables), 1)
-        offset, count = 0, rows
-        while count == rows:
-            values, said = self._part(offset, rows)
-            columns = {}
-            for variable in self._variables:
-                given = values[variable.name]
-                if tags := said.missing_user_values.get(variable.name):
-                    variable.tags.update(tags)
-                    given = [None if isinstance(value, str) else value for value in given]
-                columns[variable.name] = self._column(variable, given, facts[variable.name])
-            yield pa.RecordBatch.from_pydict(columns)
-            count = len(values[self._variables[0].name])
-            offset += count
+        try:
+            while True:
+                try:
+                    batch = stream.read_next_batch()
+                except StopIteration:
+                    break
+                except (pa.ArrowException, OSError):
+                    raise self._problem() from None
+                columns = {
+                    variable.name: self._column(variable, given, facts[variable.name])
+                    for variable, given in zip(self._variables, batch.columns, strict=True)
+                }
+                yield pa.RecordBatch.from_pydict(columns)
+            outcome = self._outcome()
+            if "tags" not in outcome:
+                raise self._problem()
+            self._tags = outcome["tags"]
+        finally:
+            self.stop()
 
     def _column(self, variable: _Variable, given: list[Any], facts: ColumnFacts) -> pa.Array:
         """Return the values of a column; a code that is declared as missing is missing."""
         if variable.kind == "text":
-            missing = pa.array({"", *(str(one["lo"]).rstrip() for one in variable.ranges)})
-            texts = pa.array(given, pa.string())
-            return pc.if_else(pc.is_in(texts, value_set=missing), None, texts)
-        numbers = pa.array(given, pa.float64()).to_numpy(zero_copy_only=False)
-        if variable.ranges:
-            numbers = numbers.copy()
-        for one in variable.ranges:
-            numbers[(numbers >= one["lo"]) & (numbers <= one["hi"])] = np.nan
+            missing = pa.array({"", *(low.rstrip() for low, _ in variable.ranges)})
+            return pc.if_else(pc.is_in(given, value_set=missing), None, given)
+        numbers = np.array(given.to_numpy(zero_copy_only=False))
+        for low, high in variable.ranges:
+            numbers[(numbers >= low) & (numbers <= high)] = np.nan
         if variable.kind in _PERIODS:
             return _periods(numbers, variable.kind)
+        if variable.kind == "time" and self.kind == "dta":
+            numbers /= 1000
         if variable.kind in {"number", "single", "time"}:
             facts.see(numbers)
             return pa.array(numbers, pa.float64(), mask=np.isnan(numbers))
@@ -185,35 +206,28 @@ class _Reading:
         moments = whole + np.round(rest * 1e6).astype(np.int64)
         return pa.array(moments, pa.int64(), mask=is_missing).cast(pa.timestamp("us"))
 
-    def _labels(self, said: Mapping[str, Mapping[Any, str]]) -> dict[str, dict[Any, str]]:
+    def _labels(self, said: Mapping[str, Sequence[Any]]) -> dict[str, dict[Any, str]]:
         """Return what the file calls the codes of its columns, but for missing ones."""
         found: dict[str, dict[Any, str]] = {}
         for variable in self._variables:
             if variable.kind not in {"text", "number", "single"}:
                 continue
             is_text = variable.kind == "text"
-            for code, label in said.get(variable.name, {}).items():
+            for code, label in said.get(variable.name, ()):
                 if isinstance(code, str) is not is_text or not label.strip():
                     continue  # a special code of missing values
                 value = code.rstrip() if isinstance(code, str) else float(code)
-                lows = [one["lo"].rstrip() if is_text else one["lo"] for one in variable.ranges]
-                highs = [
-                    one["hi"].rstrip() if is_text else one["hi"] for one in variable.ranges
-                ]
-                if value == "" or any(
-                    low <= value <= high for low, high in zip(lows, highs, strict=True)
-                ):
-                    continue
-                found.setdefault(variable.name, {})[value] = label.strip()
+                ends = [[e.rstrip() if is_text else e for e in one] for one in variable.ranges]
+                if value != "" and not any(low <= value <= high for low, high in ends):
+                    found.setdefault(variable.name, {})[value] = label.strip()
         return found
 
     def _missing(self) -> dict[str, str]:
         """Return columns of which codes stand for missing values, and how many."""
-        return {
-            v.name: _count_codes(v.ranges, v.tags)
-            for v in self._variables
-            if v.ranges or v.tags
+        counted = {
+            v.name: _count_codes(v.ranges, self._tags.get(v.name, ())) for v in self._variables
         }
+        return {name: codes for name, codes in counted.items() if codes}
 
 
 def _kind(file: str, declared: str, form: str) -> str:
@@ -224,10 +238,12 @@ def _kind(file: str, declared: str, form: str) -> str:
     if file == "sav":
         found = _SPSS.get(name.upper())
     elif file == "dta":
+        if _CLOCK.fullmatch(form):
+            return "time"
         stem = re.match(r"%-?(t[cCdwmqhy]|d)", form)
         found = _STATA.get(stem[1]) if stem else None
     else:
-        kinds = (_SAS[p] for p in _SAS if re.fullmatch(p, name.upper()))
+        kinds = (kind for kind in _SAS if re.fullmatch(_SAS[kind], name.upper()))
         found = next(kinds, None)
     return found or ("single" if declared == "float" else "number")
 
@@ -245,8 +261,8 @@ def _periods(numbers: NDArray[np.float64], kind: str) -> pa.Array:
     return pa.array(np.array(texts, dtype=object)[places].tolist(), pa.string())
 
 
-def _count_codes(ranges: Sequence[Mapping[str, Any]], tags: set[str]) -> str:
-    codes = sum(one["lo"] == one["hi"] for one in ranges) + len(tags)
+def _count_codes(ranges: Sequence[Sequence[Any]], tags: Sequence[str]) -> str:
+    codes = sum(low == high for low, high in ranges) + len(tags)
     wide = len(ranges) + len(tags) - codes
     words = [f"{codes} code{'s' if codes > 1 else ''}"] if codes else []
     words += ["a range of codes" if wide == 1 else f"{wide} ranges of codes"] if wide else []

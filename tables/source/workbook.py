@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tables.errors import DataWarning, SourceError, TablesError, unknown_name
-from tables.source.office import OLE, ColumnFacts, OfficeFile, require_package
+from tables.source.office import OLE, ColumnFacts, OfficeFile, damaged, require_package
 
 #: What fastexcel calls kinds of cells → what people call them.
 _KINDS = {
@@ -46,6 +46,7 @@ _FORMULA = re.compile(
     rb"<c\b([^>]*)>\s*<f\b(?:[^>]*/>|[^>]*>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>"
 )
 _LETTERS = re.compile(rb'\br="([A-Z]+)\d')
+_NO_ZIP = (zipfile.BadZipFile, NotImplementedError, OSError, ValueError)
 _MOST_MIXED, _SHOWN = 20, 12
 _EXCEL_DIGITS = 1e15
 _CHUNK, _OVERLAP = 1 << 22, 1 << 16
@@ -55,8 +56,8 @@ _FIRST_DAYS = [dt.datetime(1899, 12, day) for day in (30, 31)]  # noqa: DTZ001  
 def workbook_format(file: str, start: bytes) -> str | None:
     """Tell by its content of which format a workbook is; None where a file is none."""
     if start[:4] != b"PK\x03\x04":
-        return "xls" if start == OLE else None
-    with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(file) as archive:
+        return "xls" if start.startswith(OLE) else None
+    with contextlib.suppress(*_NO_ZIP), zipfile.ZipFile(file) as archive:
         names = set(archive.namelist())
         parts = {"xl/workbook.xml": "xlsx", "xl/workbook.bin": "xlsb", "content.xml": "ods"}
         return next((kind for part, kind in parts.items() if part in names), None)
@@ -71,10 +72,12 @@ def open_workbook(file: str, table: str | None) -> OfficeFile:
             return _Workbook(file).sheet(table)
     except TablesError:
         raise
-    except Exception as error:  # noqa: BLE001  (told in our words, without its own)
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         is_locked = "password" in str(error).lower()
         error.args = ()
-        raise _locked(name) if is_locked else _damaged(name) from None
+        raise _locked(name) if is_locked else damaged(name) from None
 
 
 class _Workbook:
@@ -82,9 +85,11 @@ class _Workbook:
 
     def __init__(self, file: str) -> None:
         self.file, self.name = str(Path(file).absolute()), Path(file).name
-        library = require_package("fastexcel", file)
+        require_package("fastexcel", file)
+        import fastexcel
+
         _require_open(self.file)
-        self._reader = library.read_excel(self.file)
+        self._reader = fastexcel.read_excel(self.file)
 
     def sheet(self, table: str | None) -> OfficeFile:
         """Return the records of the sheet that is named, or of the only one."""
@@ -95,7 +100,7 @@ class _Workbook:
             header, batch, [c.absolute_index for c in sheet.available_columns()]
         )
         if mixed:
-            self._refuse_mixed({place: mixed[place] for place in mixed}, header)
+            raise _mixed(self.name, {header[p].strip(): kinds for p, kinds in mixed.items()})
         errors: dict[int, set[str]] = {}
         for one in failed.errors if failed else ():
             sign = re.search(r"Error\((\w+)\)", one.detail)
@@ -131,7 +136,7 @@ class _Workbook:
         return next(iter(filled.items()))
 
     def _load(self, name: str) -> tuple[Any, dict[int, str]]:
-        """Load a sheet; columns of mixed cells are loaded as texts, and told with their kinds."""
+        """Load a sheet; columns of mixed cells are loaded as texts, and told with kinds."""
         places: dict[str, int] = {}
 
         def note(column: Any) -> bool:
@@ -142,15 +147,14 @@ class _Workbook:
         mixed: dict[int, str] = {}
         while True:
             try:
-                sheet = self._reader.load_sheet(
+                return self._reader.load_sheet(
                     name,
                     header_row=0,
                     schema_sample_rows=None,
                     dtype_coercion="strict",
                     dtypes=texts or None,
                     use_columns=note,
-                )
-                return sheet, mixed
+                ), mixed
             except Exception as error:
                 told = _MIXED.search(str(error))
                 if told is None or told[2] not in places or len(texts) > _MOST_MIXED:
@@ -190,13 +194,6 @@ class _Workbook:
         if not columns:
             raise SourceError(f"The first row of {self.name!r} must name every column.")
         return columns
-
-    def _refuse_mixed(self, mixed: Mapping[int, str], header: Sequence[str]) -> None:
-        shown = [f"{header[place].strip()!r} ({kinds})" for place, kinds in mixed.items()]
-        raise SourceError(
-            f"Columns of {self.name!r} hold cells of several kinds: {_listed(shown)}.",
-            hint="give each column cells of one kind, codes as texts; or save the sheet as CSV",
-        )
 
     def _refuse_errors(self, errors: Mapping[int, set[str]], header: Sequence[str]) -> None:
         if errors:
@@ -238,35 +235,30 @@ class _Workbook:
 
     def _typed(self, name: str, column: pa.Array) -> tuple[ColumnFacts, pa.Array]:
         kind = column.type
+        if pa.types.is_timestamp(kind):
+            return self._moments(name, column.cast(pa.timestamp("us")))
         if pa.types.is_boolean(kind):
             return ColumnFacts("boolean"), column
         if pa.types.is_floating(kind) or pa.types.is_integer(kind):
             return _seen(ColumnFacts("number"), column.cast(pa.float64()))
         if pa.types.is_duration(kind):
-            seconds = pc.divide(
-                column.cast(pa.duration("ms")).cast(pa.int64()).cast(pa.float64()), 1000.0
-            )
-            return _seen(ColumnFacts("time"), seconds)
-        if pa.types.is_date(kind):
-            return ColumnFacts("date"), column.cast(pa.date32())
-        if not pa.types.is_timestamp(kind):
-            return ColumnFacts("text"), column.cast(pa.string())
-        moments = column.cast(pa.timestamp("us"))
+            parts = column.cast(pa.duration("ms")).cast(pa.int64()).cast(pa.float64())
+            return _seen(ColumnFacts("time"), pc.divide(parts, 1000.0))
+        return ColumnFacts("text"), column.cast(pa.string())
+
+    def _moments(self, name: str, moments: pa.Array) -> tuple[ColumnFacts, pa.Array]:
+        """Tell dates, dates with times, and times of no day, which stand before the first."""
         days = pc.floor_temporal(moments, unit="day")
         is_time = pc.is_in(days, value_set=pa.array(_FIRST_DAYS, pa.timestamp("us")))
         is_time = pc.if_else(pc.is_valid(days), is_time, None)
-        if pc.all(is_time).as_py() and pc.any(is_time).as_py():
-            rest = pc.subtract(moments, days).cast(pa.int64())
-            return _seen(ColumnFacts("time"), pc.divide(rest.cast(pa.float64()), 1e6))
-        if pc.any(is_time).as_py():
-            raise SourceError(
-                f"Columns of {self.name!r} hold cells of several kinds: {name!r} (dates beside "
-                "times).",
-                hint="give each column cells of one kind, codes as texts; or save the sheet as CSV",
-            )
-        if pc.all(pc.equal(days, moments)).as_py():
-            return ColumnFacts("date"), moments.cast(pa.date32())
-        return ColumnFacts("datetime"), moments
+        if not pc.any(is_time).as_py():
+            is_date = pc.all(pc.equal(days, moments)).as_py()
+            kind = ("date", pa.date32()) if is_date else ("datetime", pa.timestamp("us"))
+            return ColumnFacts(kind[0]), moments.cast(kind[1])
+        if not pc.all(is_time).as_py():
+            raise _mixed(self.name, {name: "dates beside times"})
+        rest = pc.subtract(moments, days).cast(pa.int64())
+        return _seen(ColumnFacts("time"), pc.divide(rest.cast(pa.float64()), 1e6))
 
     def _tell(self, facts: Mapping[str, ColumnFacts], columns: Mapping[str, pa.Array]) -> None:
         """Warn of what a spreadsheet may have changed before it was saved."""
@@ -280,15 +272,12 @@ class _Workbook:
             and len(columns[n])
             and (pc.max(pc.abs(columns[n])).as_py() or 0) >= _EXCEL_DIGITS
         ]
-        more = (
-            f" Of whole numbers it keeps 15 digits: look at {_listed(map(repr, long))}."
-            if long
-            else ""
-        )
+        shown = _listed(map(repr, long))
+        more = f" Of whole numbers it keeps 15 digits: look at {shown}." if long else ""
         warnings.warn(
-            "A spreadsheet turns codes such as 01 and 1E2 into 1 and 100, and SEP2 into a date, "
-            f"where their cells are not texts. Of {self.name!r} these columns are no texts: "
-            f"{_listed(map(repr, changed))}.{more}",
+            "A spreadsheet turns codes such as 01 and 1E2 into 1 and 100, and SEP2 into a "
+            f"date, where their cells are not texts. Of {self.name!r} these columns are no "
+            f"texts: {_listed(map(repr, changed))}.{more}",
             DataWarning,
             stacklevel=2,
         )
@@ -339,7 +328,7 @@ def _require_open(file: str) -> None:
 
 def _sheet_part(file: str, sheet: str) -> str | None:
     """Return the part of an .xlsx that holds a sheet; None for other formats."""
-    with contextlib.suppress(zipfile.BadZipFile, KeyError), zipfile.ZipFile(file) as archive:
+    with contextlib.suppress(KeyError), zipfile.ZipFile(file) as archive:
         book = archive.read("xl/workbook.xml").decode()
         links = archive.read("xl/_rels/workbook.xml.rels").decode()
         for one in re.findall(r"<(?:\w+:)?sheet\b([^>]*)>", book):
@@ -368,17 +357,18 @@ def _uncomputed(file: str, part: str) -> Iterator[int]:
             rest = text[-_OVERLAP:]
 
 
+def _mixed(name: str, kinds: Mapping[str, str]) -> SourceError:
+    shown = _listed(f"{column!r} ({said})" for column, said in kinds.items())
+    return SourceError(
+        f"Columns of {name!r} hold cells of several kinds: {shown}.",
+        hint="give each column cells of one kind, codes as texts; or save the sheet as CSV",
+    )
+
+
 def _locked(name: str) -> SourceError:
     return SourceError(
         f"The workbook {name!r} is protected by a password.",
         hint="save it without one, in a folder that is private",
-    )
-
-
-def _damaged(name: str) -> SourceError:
-    return SourceError(
-        f"The file {name!r} is damaged, incomplete or not of its format.",
-        hint="open it in the program that wrote it, and save it again",
     )
 
 

@@ -27,13 +27,15 @@ class Records(Section):
     """The microdata: one row per person or unit."""
 
     path: Places | None = optional(
-        "Parquet, CSV or Arrow files: a path, a glob, a folder or a list of these; "
+        "Parquet, CSV, Arrow or office files: a path, a glob, a folder or a list of these; "
         'a DuckDB file; "-" for standard input; or s3://….'
     )
     database: Name | None = optional(
         "The URI of a database, postgresql://…, without a password; instead of path."
     )
-    table: Name | None = optional("The table of a DuckDB file or a database.")
+    table: Name | None = optional(
+        "The table of a DuckDB file or a database, or the sheet of a workbook."
+    )
     query: Name | None = optional("The query of a database, instead of a table.")
     _copies: list[Any] = PrivateAttr(default_factory=list)  # at most one `LocalCopy`
 

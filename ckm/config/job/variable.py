@@ -10,6 +10,7 @@ from pydantic import Field
 from ckm.config.problems import did_you_mean
 from ckm.config.reading import Reading
 from ckm.config.section import LANGUAGES, FilePath, Name, Section, Texts, Words, optional
+from tables.errors import DataError
 
 
 class JobVariable(Section):
@@ -59,6 +60,21 @@ def add_problems_of_variables(
                     f"{level!r} is no level of it.",
                 )
                 reading.add(where, text, did_you_mean(level, levels))
+
+
+def require_distinct(column: str, labels: Mapping[str, str]) -> None:
+    """Refuse labels of a file that readers could not tell apart."""
+    alike = [
+        label
+        for code, label in labels.items()
+        if any(label in (other, said) for other, said in labels.items() if other != code)
+    ]
+    if alike:
+        raise DataError(
+            f"The file of the records labels several codes of column {column!r} alike, or one "
+            f"as another code: {', '.join(map(repr, dict.fromkeys(alike)))}.",
+            hint=f"[[variable]] with name = {column!r} and categories of your own",
+        )
 
 
 def _read_codelist(path: Path, *, add: Callable[[str, str | None], None]) -> dict[str, Texts]:
