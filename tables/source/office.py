@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tables.errors import DataWarning, SourceError
+from tables.source.texts import ReadOptions
 
 #: Formats of records, and of workbooks.
 STATISTICAL = frozenset({"sav", "dta", "sas7bdat", "xpt"})
@@ -143,7 +144,12 @@ class OfficeCopies:
 
 
 def convert(
-    files: Sequence[str], kind: str, folder: Path, *, table: str | None = None
+    files: Sequence[str],
+    kind: str,
+    folder: Path,
+    *,
+    table: str | None = None,
+    options: ReadOptions | None = None,
 ) -> OfficeCopies:
     """Copy office files of one kind to Parquet, below folders of the same names.
 
@@ -155,6 +161,8 @@ def convert(
         Where the copies go; their owner alone may read it.
     table
         The sheet of a workbook.
+    options
+        What is declared of the columns of a workbook: some are texts, whatever their cells.
     """
     from tables.source.frames import require_names
 
@@ -163,7 +171,7 @@ def convert(
     missing: dict[str, str] = {}
     copies, drafts = [], []
     for number, file in enumerate(files):
-        opened = _open(file, kind, table)
+        opened = _open(file, kind, table, options)
         require_names(list(opened.facts))
         draft = folder / f"office-{number}.arrow"
         _write_draft(opened.batches, draft)
@@ -183,7 +191,10 @@ def convert(
     return OfficeCopies(tuple(map(str, copies)), _as_texts(labels, facts))
 
 
-def _open(file: str, kind: str, table: str | None) -> OfficeFile:
+def _open(file: str, kind: str, table: str | None, options: ReadOptions | None) -> OfficeFile:
+    declared = {} if options is None else dict(options.types)
+    if options is not None and (kind in STATISTICAL or {*declared.values()} - {"text"}):
+        options.require_csv(Path(file).name)
     if kind in STATISTICAL:
         from tables.source.statistical import open_statistical
 
@@ -195,7 +206,7 @@ def _open(file: str, kind: str, table: str | None) -> OfficeFile:
         return open_statistical(file, kind)
     from tables.source.workbook import open_workbook
 
-    return open_workbook(file, table)
+    return open_workbook(file, table, texts=frozenset(declared))
 
 
 def _write_draft(batches: Iterator[pa.RecordBatch], draft: Path) -> None:
@@ -280,6 +291,16 @@ def office_format(file: str, start: bytes) -> str | None:
     return None
 
 
+def require_no_r(file: str) -> None:
+    """Refuse files that R alone reads, by their names, with the line that converts them."""
+    path = Path(file)
+    if path.suffix.lower() in {".rds", ".rdata", ".rda", ".por"}:
+        raise SourceError(
+            f"The file {path.name!r} is of a format of R or SPSS that is not read.",
+            hint=f"in R: {r_line(file)}",
+        )
+
+
 def no_format(file: str, start: bytes) -> SourceError:
     """Return the error for a file that is of no format, with the way out."""
     name, ending = Path(file).name, Path(file).suffix.lower()
@@ -296,10 +317,6 @@ def no_format(file: str, start: bytes) -> SourceError:
         )
     if ending.removeprefix(".") in {*STATISTICAL, *WORKBOOKS, "zsav", "xlsm"}:
         return damaged(name)
-    if line := r_line(file):
-        return SourceError(
-            f"The file {name!r} is of a format of R or SPSS alone.", hint=f"in R: {line}"
-        )
     return SourceError(
         f"The file {name!r} is neither Parquet, Arrow, CSV, nor one of SAS, SPSS, Stata or "
         "Excel.",

@@ -28,7 +28,7 @@ _READERS = {
 _ENCODING = re.compile("convert|encoding|codec|utf", re.IGNORECASE)
 # Each byte is one character: what the library would cut short, we can refuse.
 _BYTES = "ISO-8859-1"
-_OBSERVATIONS = re.compile(rb"HEADER RECORD\*{7}OBS(    |V8  ) HEADER RECORD[^\n]{53}")
+_OBSERVATIONS = re.compile(rb"HEADER RECORD\*{7}OBS(    |V8  ) HEADER RECORD")
 _CARD = 80
 _SEARCHED = 1 << 26
 

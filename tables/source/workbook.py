@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tables.errors import DataWarning, SourceError, TablesError, unknown_name
+from tables.errors import DataWarning, RequestError, SourceError, TablesError, unknown_name
 from tables.source.office import OLE, ColumnFacts, OfficeFile, damaged, require_package
 
 #: What fastexcel calls kinds of cells → what people call them.
@@ -64,12 +64,14 @@ def workbook_format(file: str, start: bytes) -> str | None:
     return None
 
 
-def open_workbook(file: str, table: str | None) -> OfficeFile:
+def open_workbook(
+    file: str, table: str | None, *, texts: frozenset[str] = frozenset()
+) -> OfficeFile:
     """Read a sheet; its cells tell what each column holds."""
     name = Path(file).name
     try:
         with _quiet():
-            return _Workbook(file).sheet(table)
+            return _Workbook(file, texts).sheet(table)
     except TablesError:
         raise
     except BaseException as error:
@@ -83,7 +85,8 @@ def open_workbook(file: str, table: str | None) -> OfficeFile:
 class _Workbook:
     """A workbook of one or several sheets."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, texts: frozenset[str]) -> None:
+        self._texts = texts
         self.file, self.name = str(Path(file).absolute()), Path(file).name
         require_package("fastexcel", file)
         import fastexcel
@@ -94,7 +97,8 @@ class _Workbook:
     def sheet(self, table: str | None) -> OfficeFile:
         """Return the records of the sheet that is named, or of the only one."""
         name, header = self._choose(table)
-        sheet, mixed = self._load(name)
+        self._require_texts(header)
+        sheet, mixed = self._load(name, header)
         batch, failed = sheet.to_arrow_with_errors()
         columns = self._columns(
             header, batch, [c.absolute_index for c in sheet.available_columns()]
@@ -135,7 +139,7 @@ class _Workbook:
             )
         return next(iter(filled.items()))
 
-    def _load(self, name: str) -> tuple[Any, dict[int, str]]:
+    def _load(self, name: str, header: Sequence[str]) -> tuple[Any, dict[int, str]]:
         """Load a sheet; columns of mixed cells are loaded as texts, and told with kinds."""
         places: dict[str, int] = {}
 
@@ -143,7 +147,7 @@ class _Workbook:
             places[column.name] = column.index
             return True
 
-        texts: dict[int, str] = {}
+        texts = {p: "string" for p, said in enumerate(header) if said.strip() in self._texts}
         mixed: dict[int, str] = {}
         while True:
             try:
@@ -157,7 +161,7 @@ class _Workbook:
                 ), mixed
             except Exception as error:
                 told = _MIXED.search(str(error))
-                if told is None or told[2] not in places or len(texts) > _MOST_MIXED:
+                if told is None or told[2] not in places or len(mixed) > _MOST_MIXED:
                     raise
                 error.args = ()
                 kinds = {_KINDS.get(kind.strip(), "others") for kind in told[1].split(",")}
@@ -168,6 +172,13 @@ class _Workbook:
                     texts[place] = "datetime"
                 else:
                     texts[place], mixed[place] = "string", " beside ".join(sorted(kinds))
+
+    def _require_texts(self, header: Sequence[str]) -> None:
+        """Refuse types of columns that are not there."""
+        names = [name.strip() for name in header]
+        for name in sorted(self._texts - {*names}):
+            problem, hint = unknown_name("Column", name, names)
+            raise RequestError(problem, hint=hint)
 
     def _columns(
         self, header: Sequence[str], batch: pa.RecordBatch, letters: Sequence[int]
@@ -359,9 +370,11 @@ def _uncomputed(file: str, part: str) -> Iterator[int]:
 
 def _mixed(name: str, kinds: Mapping[str, str]) -> SourceError:
     shown = _listed(f"{column!r} ({said})" for column, said in kinds.items())
+    first = next(iter(kinds))
+    shown_name = first if re.fullmatch(r"[A-Za-z0-9_-]+", first) else f'"{first}"'
     return SourceError(
         f"Columns of {name!r} hold cells of several kinds: {shown}.",
-        hint="give each column cells of one kind, codes as texts; or save the sheet as CSV",
+        hint=f'types = {{ {shown_name} = "text" }}, or give each column cells of one kind',
     )
 
 
