@@ -5,7 +5,7 @@ import zipfile
 import openpyxl
 import pytest
 
-from tables import DataWarning, SourceError, open_source
+from tables import DataWarning, ReadOptions, RequestError, SourceError, open_source
 
 pytestmark = pytest.mark.filterwarnings("ignore::tables.DataWarning")
 HEAD = ["id", "code"]
@@ -208,3 +208,14 @@ def test_texts_called_workbooks_are_named(tmp_path, name, content, kind):
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(SourceError, match=kind):
         rows_of(str(tmp_path / name))
+
+
+def test_a_column_that_is_declared_as_text_may_mix_its_cells(path):
+    book(path, [["id", "code"], [1, "01"], [2, 2], [3, 0.5], [4, None]])
+    with open_source(str(path), options=ReadOptions(types={"code": "text"})) as source:
+        rows = source.fetch(f"SELECT * FROM {source.records} ORDER BY id")
+    assert rows == [(1, "01"), (2, "2"), (3, "0.5"), (4, None)]
+    with pytest.raises(RequestError, match="'cod'"):
+        rows_of(str(path), options=ReadOptions(types={"cod": "text"}))
+    with pytest.raises(RequestError, match="declared for CSV"):
+        rows_of(str(path), options=ReadOptions(types={"code": "decimal"}))
