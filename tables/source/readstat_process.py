@@ -19,7 +19,7 @@ import pyreadstat
 
 #: Where it says of each column what it is.
 SAID = b"ckm"
-_READERS = {
+_READERS: dict[str, Any] = {
     "sav": pyreadstat.read_sav,
     "dta": pyreadstat.read_dta,
     "sas7bdat": pyreadstat.read_sas7bdat,
@@ -218,6 +218,6 @@ def main(kind: str, file: str, cells: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.meta_path.insert(0, _WithoutPandas())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _WithoutPandas())
     outcome = main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
     sys.stderr.write("\n" + json.dumps(outcome) + "\n")

@@ -163,7 +163,7 @@ class _Reading:
         finally:
             self.stop()
 
-    def _column(self, variable: _Variable, given: list[Any], facts: ColumnFacts) -> pa.Array:
+    def _column(self, variable: _Variable, given: pa.Array, facts: ColumnFacts) -> pa.Array:
         """Return the values of a column; a code that is declared as missing is missing."""
         if variable.kind == "text":
             missing = pa.array({"", *(low.rstrip() for low, _ in variable.ranges)})

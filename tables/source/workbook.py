@@ -127,9 +127,10 @@ class _Workbook:
             if first.total_height:
                 row = first.to_arrow_with_errors()[0]
                 filled[name] = [column[0].as_py() or "" for column in row.columns]
+        if not filled and table is None:
+            raise SourceError(f"The workbook {self.name!r} is empty.")
         if not filled:
-            what = "The workbook" if table is None else f"The sheet {table!r} of"
-            raise SourceError(f"{what} {self.name!r} is empty.")
+            raise SourceError(f"The sheet {table!r} of {self.name!r} is empty.")
         if len(filled) > 1:
             shown = ", ".join(map(repr, list(filled)[:_SHOWN]))
             raise SourceError(
@@ -147,7 +148,9 @@ class _Workbook:
             places[column.name] = column.index
             return True
 
-        texts = {p: "string" for p, said in enumerate(header) if said.strip() in self._texts}
+        texts: dict[Any, Any] = {
+            p: "string" for p, said in enumerate(header) if said.strip() in self._texts
+        }
         mixed: dict[int, str] = {}
         while True:
             try:

@@ -174,7 +174,7 @@ def test_texts_in_another_encoding_than_the_declared_one_are_refused(tmp_path):
 def test_a_truncated_file_is_refused_without_a_word_of_the_library(tmp_path, kind):
     frame = pd.DataFrame({"x": np.arange(5000.0), "t": ["secret"] * 5000})
     path = write(tmp_path / f"cut.{kind}", frame)
-    path.write_bytes(path.read_bytes()[:-30_007])
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2 | 1])
     with pytest.raises(SourceError, match="damaged") as caught:
         rows_of(path)
     assert "secret" not in f"{caught.value}{caught.value.__context__}"
