@@ -106,21 +106,21 @@ def file_format(file: str) -> str:
     raise no_format(file, start)
 
 
-def parquet_records(
-    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...], *, has_paths: bool
-) -> tuple[str, tuple[str, ...], str | None]:
-    """Return SQL of the records of Parquet files, which must have the same columns.
-
-    Return their names too, and that of the column of paths where there is one.
-    """
-    read = f"read_parquet({file_list(files)}, hive_partitioning=false, union_by_name=false"
-    rows = connection.execute(f"DESCRIBE SELECT * FROM {read})").fetchall()
-    names = tuple(row[0] for row in rows)
+def parquet_names(
+    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the columns of Parquet files, which must be the same in all."""
+    rows = connection.execute(f"DESCRIBE {parquet_sql(files)}").fetchall()
     _check_same_columns(connection, files)
-    if not has_paths:
-        return f"SELECT * FROM {read})", names, None
-    file_column = free_name("ckm_file", names)
-    return f"SELECT * FROM {read}, filename={sql_text(file_column)})", names, file_column
+    return tuple(row[0] for row in rows)
+
+
+def parquet_sql(files: tuple[str, ...], file_column: str | None = None) -> str:
+    """Return SQL of the records of Parquet files, with a column of their files if named."""
+    options = ["hive_partitioning=false", "union_by_name=false"]
+    if file_column is not None:
+        options.append(f"filename={sql_text(file_column)}")
+    return f"SELECT * FROM read_parquet({file_list(files)}, {', '.join(options)})"
 
 
 def _check_same_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) -> None:
@@ -152,7 +152,9 @@ def attach(
             hint="rename the file or its folder",
         )
     try:
-        connection.execute(f"ATTACH {sql_text(file)} AS ckm_file (READ_ONLY)")
+        connection.execute(
+            f"ATTACH {sql_text(str(Path(file).absolute()))} AS ckm_file (READ_ONLY)"
+        )
     except duckdb.Error as error:
         locked = "lock" in str(error).lower()
         raise SourceError(

@@ -38,7 +38,9 @@ from tables.source.files import (
     file_format,
     find_files,
     find_partitions,
-    parquet_records,
+    free_name,
+    parquet_names,
+    parquet_sql,
     sql_text,
     with_partitions,
 )
@@ -474,7 +476,8 @@ class Source:
         if told := {**(metadata or {}), **self.mark}:
             texts = ", ".join(f"{quote(k)}: {sql_text(v)}" for k, v in told.items())
             options += f", KV_METADATA {{{texts}}}"
-        copy = f"COPY ({sql}) TO {sql_text(path)} ({options})"
+        place = sql_text(str(Path(path).absolute()))  # not that of a user's home
+        copy = f"COPY ({sql}) TO {place} ({options})"
         self._run(lambda: self._connection.execute(copy, parameters), progress)
 
     def prepare_grouping(self, *, has_sums: bool = False) -> None:
@@ -701,7 +704,7 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
         listed = ", ".join(quote(column) for column in columns)
         source.fetch("SET preserve_insertion_order=true")
         rows = source.fetch(f"SELECT {listed} FROM {source.relation}")
-        is_text = all(isinstance(source.types[column], FileType) for column in columns)
+        is_text = all(map(source.is_text_of_csv, columns))
     lines = [row for row in rows if not (is_text and _is_blank(row))]
     if any(value is None for row in lines for value in row):
         raise SourceError(
@@ -713,8 +716,8 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
         raise SourceError(f"The file {name!r} lists no category.")
     if len(lines) < len(rows):
         warnings.warn(
-            f"The file {name!r} of categories has blank lines, which are left out.",
-            DataWarning,
+            message=f"The file {name!r} of categories has blank lines, which are left out.",
+            category=DataWarning,
             stacklevel=2,
         )
     return list(dict.fromkeys(lines if len(columns) > 1 else (row[0] for row in lines)))
@@ -794,16 +797,15 @@ def _open_files(
             csv = CsvColumns(
                 connection, files, readable=read, options=options, has_paths=bool(keys)
             )
-            records, names, file_column = csv.sql, csv.names, csv.file_column
+            names, file_column, records = csv.names, csv.file_column, csv.sql
         else:
             if not is_office:
                 options.require_csv(label)
-            records, names, file_column = parquet_records(
-                connection, read, has_paths=bool(keys)
-            )
-        view = f"CREATE VIEW {_VIEW} AS " + with_partitions(
-            records, names=names, keys=keys, file_column=file_column
-        )
+            names = parquet_names(connection, read)
+            file_column = free_name("ckm_file", names) if keys else None
+            records = parquet_sql(read, file_column)
+        whole = with_partitions(records, names=names, keys=keys, file_column=file_column)
+        view = f"CREATE VIEW {_VIEW} AS {whole}"
         if csv is None:
             connection.execute(view)
     if csv is None:
@@ -847,8 +849,7 @@ def _open_object(connection: duckdb.DuckDBPyConnection, data: object, folder: Pa
         else:
             orders = planned[1]
             read = (str(folder / "frame.parquet"),)
-            records, _, _ = parquet_records(connection, read, has_paths=False)
-            connection.execute(f"CREATE VIEW {_VIEW} AS {records}")
+            connection.execute(f"CREATE VIEW {_VIEW} AS {parquet_sql(read)}")
     source = Source(connection, files=(), label=label)
     source.orders.update(orders)
     return source
