@@ -71,8 +71,9 @@ def job(tmp_path, people):
 
 
 def rows_of(file):
+    delimiter = ";" if ".fr." in file.name else ","
     with file.open(encoding="utf-8-sig", newline="") as lines:
-        return {tuple(row[:4]) for row in csv.reader(lines)}
+        return {tuple(row[:4]) for row in csv.reader(lines, delimiter=delimiter)}
 
 
 def told_of(result, words):
