@@ -226,6 +226,13 @@ class ReleaseRun(ABC, Generic[_Opened]):
     def tell_keys(self, step: Step) -> None:
         """Tell what the look at the keys of the records found."""
 
+    def take_labels(self, labels: Mapping[str, Mapping[str, str]]) -> None:
+        """Let the labels of the records stand where the job gives none of its own."""
+        job = self.job.labelled(labels)
+        if job is not self.job:
+            self.job, self.files = job, TableFiles(job)
+            self.files.require_fit()
+
     def publish(self, internal: Path) -> None:
         """Do what comes last before the folder appears."""
 

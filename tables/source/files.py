@@ -11,11 +11,13 @@ from footing.places import before_wildcards, list_files, masked
 from tables.errors import SourceError, unknown_name
 from tables.filtering.filters import quote
 from tables.source.compression import require_readable
+from tables.source.office import no_format, office_format, require_no_r
 from tables.source.paths import literal_path
 
 ARROW_FILE, _ARROW_STREAM = b"ARROW1\0\0", b"\xff\xff\xff\xff"
 #: Between folders of a path, in a class of a regular expression.
 _SEPARATORS = r"/\\" if os.sep == "\\" else "/"
+_START = 128  # bytes that tell a format
 
 
 def find_files(paths: Sequence[str]) -> tuple[str, ...]:
@@ -87,21 +89,21 @@ def with_partitions(
 
 
 def file_format(file: str) -> str:
-    """Tell Parquet and Arrow from CSV by content and name."""
+    """Tell the format of a file by its content, and of texts by its name."""
     with Path(file).open("rb") as handle:
-        start = handle.read(8)
+        start = handle.read(_START)
     if start[:4] == b"PAR1":
         return "parquet"
-    if start == ARROW_FILE or start[:4] == _ARROW_STREAM:
+    if start[:8] == ARROW_FILE or start[:4] == _ARROW_STREAM:
         return "arrow"
+    if kind := office_format(file, start):
+        return kind
+    require_no_r(file)
     require_readable(file, start)
     suffixes = {s.lower() for s in Path(file).suffixes}
     if suffixes & {".csv", ".tsv", ".txt"}:
         return "csv"
-    raise SourceError(
-        f"The file {Path(file).name!r} is neither Parquet, Arrow nor CSV.",
-        hint="CSV files end in .csv, .tsv or .txt (also .gz)",
-    )
+    raise no_format(file, start)
 
 
 def parquet_names(

@@ -22,7 +22,7 @@ def as_arrow(data: object) -> tuple[pa.Table, dict[str, pa.Array]]:
                 f"Records cannot be read from {type(data).__name__!r}.",
                 hint="give a path, a list of paths, or a pandas, polars or Arrow table",
             )
-    _require_names(table.column_names)
+    require_names(table.column_names)
     table = _readable(table)
     orders: dict[str, pa.Array] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -33,7 +33,8 @@ def as_arrow(data: object) -> tuple[pa.Table, dict[str, pa.Array]]:
     return table, orders
 
 
-def _require_names(given: Sequence[str]) -> None:
+def require_names(given: Sequence[str]) -> None:
+    """Refuse names of columns that are none, or that differ in case alone."""
     names = [name.lower() for name in given]
     if not names or any(not name or "\0" in name for name in names):
         raise SourceError(
@@ -71,7 +72,7 @@ def as_reader(
 
 def write_parquet(reader: pa.RecordBatchReader, file: Path) -> None:
     """Stream batches into a Parquet file; its columns have types that DuckDB knows."""
-    _require_names(reader.schema.names)
+    require_names(reader.schema.names)
     schema = pa.schema([field.with_type(_plain(field.type)) for field in reader.schema])
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:
         for batch in reader.cast(schema):

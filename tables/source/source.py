@@ -45,6 +45,7 @@ from tables.source.files import (
     with_partitions,
 )
 from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
+from tables.source.office import OFFICE, convert
 from tables.source.paths import as_readable, literal_path
 from tables.source.spill import SpillFolder
 from tables.source.texts import ReadOptions, TextColumns, mark_of, marked_columns
@@ -125,6 +126,7 @@ class Source:
         self._bits = self._bits_set = _FEW_BITS
         self.files = files
         self.label = label
+        self.labels: dict[str, dict[str, str]] = {}  # of categories, as the files have them
         self.orders: dict[str, pa.Array] = {}  # categories that came in an order, in that order
         self.sound: dict[Any, Any] = {}  # what was found sound already, see tables.keys
         self._hashes: dict[tuple[str, bytes], str] = {}
@@ -600,12 +602,13 @@ def open_source(
     Parameters
     ----------
     data
-        Parquet, CSV or Arrow (Feather) files: a path, a glob, a folder, or a list of these;
+        Parquet, CSV or Arrow (Feather) files, or files of SAS, SPSS, Stata, Excel or
+        OpenDocument (by the extra ``[office]``): a path, a glob, a folder, or a list of these;
         folders such as ``region=A`` become a column of texts. ``"-"`` for standard input,
         ``s3://…`` for objects, or the URI of a database. Or a DuckDB file, or a table of
         pandas, polars (lazy ones too) or PyArrow (datasets too).
     table
-        The table inside a DuckDB file or a database.
+        The table inside a DuckDB file or a database, or the sheet of a workbook.
     query
         The query of a database, instead of a table.
     memory_limit
@@ -768,20 +771,27 @@ def _open_files(
 ) -> Source:
     files = find_files(paths)
     label = Path(paths[0]).name if len(paths) == 1 else f"{len(files)} files"
-    if table is not None or Path(files[0]).suffix.lower() in _DUCKDB_SUFFIXES:
+    kinds = set() if _is_duckdb(files[0]) else {file_format(file) for file in files}
+    is_office = bool(kinds) and kinds <= OFFICE
+    if not kinds or (table is not None and not is_office):
         options.require_csv(label)
         with explained(label):
             attach(connection, files[0], table, _VIEW)
         return Source(connection, files=files, label=label)
-    kinds = {file_format(file) for file in files}
     if len(kinds) > 1:
-        raise SourceError("All files must have one format: Parquet, Arrow or CSV.")
+        raise SourceError(
+            "All files must have one format: Parquet, Arrow, CSV, or one of the office files."
+        )
     keys = find_partitions(paths, files)
     csv: CsvColumns | None = None
+    labels: dict[str, dict[str, str]] = {}
     with explained(label):
         read = files
         if kinds == {"arrow"}:
             read = tuple(_as_parquet(file, folder, label) for file in files)
+        elif is_office:
+            copies = convert(files, min(kinds), folder, table=table, options=options)
+            read, labels = copies.files, copies.labels
         read = tuple(as_readable(file, folder) for file in read)
         if kinds == {"csv"}:
             csv = CsvColumns(
@@ -789,7 +799,8 @@ def _open_files(
             )
             names, file_column, records = csv.names, csv.file_column, csv.sql
         else:
-            options.require_csv(label)
+            if not is_office:
+                options.require_csv(label)
             names = parquet_names(connection, read)
             file_column = free_name("ckm_file", names) if keys else None
             records = parquet_sql(read, file_column)
@@ -799,12 +810,20 @@ def _open_files(
             connection.execute(view)
     if csv is None:
         source = Source(connection, files=files, label=label)
+        source.labels.update(labels)
         if kinds == {"parquet"}:
             source.take_mark(read[0], is_lenient=options.is_lenient)
     else:
         source = Source(connection, files=files, label=label, csv=csv, view=view, keys=keys)
     source.is_prepared = csv is not None  # counting its records would take a scan
     return source
+
+
+def _is_duckdb(file: str) -> bool:
+    """Tell a DuckDB file, by what stands in it or by its name."""
+    with Path(file).open("rb") as handle:
+        start = handle.read(12)
+    return start[8:] == b"DUCK" or Path(file).suffix.lower() in _DUCKDB_SUFFIXES
 
 
 def _as_parquet(file: str, folder: Path, label: str) -> str:

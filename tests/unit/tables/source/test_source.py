@@ -204,7 +204,7 @@ def test_files_that_cannot_be_read_say_why(tmp_path):
     cases = {
         "absent.parquet": "No file matches",
         "empty.parquet": "is empty",
-        "notes.xlsx": "neither Parquet, Arrow nor CSV",
+        "notes.xlsx": "damaged, incomplete or not of its format",
         "": "is empty",
         "nothing": "No file matches",
     }
