@@ -169,7 +169,7 @@ def _service(path: Path, job: Job, tables: Collection[TableRequest]) -> Service:
     reading, document = open_settings(path, kind="job")
     filters = dict.fromkeys(table.where for table in tables if table.where)
     names = dict.fromkeys(_variable(name, job) for table in tables for name in table.dimensions)
-    return build(
+    service = build(
         Service,
         {
             "schema": 1,
@@ -192,6 +192,9 @@ def _service(path: Path, job: Job, tables: Collection[TableRequest]) -> Service:
         },
         reading,
     )
+    levels = (h for h in job.hierarchies.values() if isinstance(h, list) and len(h) > 1)
+    service.take_discrete([*itertools.chain.from_iterable(levels), *job.continuous])
+    return service
 
 
 def _columns(dimension: str, job: Job) -> list[str]:

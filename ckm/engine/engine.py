@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from ckm.engine.inputs import (
@@ -106,6 +107,8 @@ class Engine:
         the price that noises of a total and of its parts depend on each other.
     checks
         What a defect of the record keys does: ``"stop"``, ``"warn"`` or ``"skip"``.
+    allow_empty
+        Accept data without a record, of which every table is empty.
     round_weighted
         Round weighted counts to about one mean weight of their cell. False keeps all digits,
         which replays other tools and gives the number of records away.
@@ -166,6 +169,7 @@ class Engine:
         categories: Mapping[str, object] | None = None,
         mix: bool = True,
         checks: Action = "stop",
+        allow_empty: bool = False,
         round_weighted: bool = True,
         magnitudes: MagnitudeNoise | Mapping[str, MagnitudeNoise] | None = None,
         total_label: str = "Total",
@@ -208,7 +212,7 @@ class Engine:
             weight=weight,
             rounds_weighted=round_weighted,
         )
-        self._checks = checks
+        self._checks, self._allows_empty = checks, allow_empty
         self._quality: KeyQuality | None = None
         self._source = open_records(
             data,
@@ -253,8 +257,12 @@ class Engine:
         ------
         tables.KeyQualityError
             If a defect was found under ``checks="stop"``.
+        tables.DataError
+            If there is no record, unless that is allowed.
         """
         if self._quality is None:
+            if not self._allows_empty:
+                self._source.require_some()
             if self._source.cells is not None:
                 self._source.cells.require(self._source, [], cube)
             self._quality = check_keys(self._source, self._keys, action=self._checks)
@@ -690,7 +698,13 @@ class Engine:
     ) -> list[tuple[TableRequest, Request]]:
         """Return the tables in which named cells are looked up, and their requests of cells."""
         wanted = named_requests(requests.values(), self._protection.noises)
-        return list(zip(wanted.values(), self._fitter.fit(wanted).values(), strict=True))
+        fitted = self._fitter.fit(wanted).values()
+        unseen = [replace(one, discrete=one.columns) for one in fitted]  # nothing of it is shown
+        return list(zip(wanted.values(), unseen, strict=True))
+
+    def _allow_continuous(self, columns: Sequence[str]) -> None:
+        """Accept continuous dimensions; for a job that says who allowed them, and why."""
+        self._fitter.allow_continuous(columns)
 
 
 def _scan_progress(progress: Progress | None) -> Callable[[float], None] | None:

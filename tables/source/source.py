@@ -19,7 +19,7 @@ import duckdb
 
 from footing.places import FileState, has_password, is_elsewhere, list_files
 from tables.deadline import Deadline, stopped
-from tables.errors import RequestError, SourceError, unknown_name
+from tables.errors import DataError, RequestError, SourceError, unknown_name
 from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
 from tables.source.copies import LocalCopy
@@ -77,6 +77,8 @@ class Source:
 
     #: What its rows are, if no records.
     cells: GivenCells | None = None
+    #: Columns that were cut into bands: as categories they are what somebody chose.
+    banded: frozenset[str] = frozenset()
     #: Whether all columns were left texts.
     is_text = False
     #: Whether it groups by several columns of whole numbers faster as one.
@@ -150,6 +152,15 @@ class Source:
             problem, hint = unknown_name("Column", name, self.columns)
             raise RequestError(problem, hint=hint)
         return self.columns[name]
+
+    def require_some(self) -> None:
+        """Raise unless there is a record."""
+        if not self.fetch(f"SELECT 1 FROM {self.relation} LIMIT 1"):
+            raise DataError(
+                f"The source {self.label!r} has no record.",
+                hint="is it the extract that was meant? with allow_empty = true in [data], or "
+                "allow_empty=True in Python, tables of no records are made all the same",
+            )
 
     def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
         """Run a query whose small answer comes as Python rows."""

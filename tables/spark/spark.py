@@ -84,6 +84,7 @@ class SparkSource(Source):
         self.orders = described.orders
         self.sound = {}
         self._hashes = {}
+        self.spans = {}
         self.spreads = {}
         self.columns = described.columns
         self._relation = described.relation
