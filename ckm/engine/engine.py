@@ -699,7 +699,9 @@ class Engine:
         """Return the tables in which named cells are looked up, and their requests of cells."""
         wanted = named_requests(requests.values(), self._protection.noises)
         fitted = self._fitter.fit(wanted).values()
-        unseen = [replace(one, discrete=one.columns) for one in fitted]  # nothing of it is shown
+        unseen = [
+            replace(one, discrete=one.columns) for one in fitted
+        ]  # nothing of it is shown
         return list(zip(wanted.values(), unseen, strict=True))
 
     def _allow_continuous(self, columns: Sequence[str]) -> None:

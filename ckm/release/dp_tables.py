@@ -85,6 +85,8 @@ def release_dp(
         # The kind that a column of a CSV file has would depend on single records.
         open_source(data.paths, table=data.table, is_text=True, **limits) as source,
     ):
+        if not data.allow_empty:
+            source.require_some()
         found = release(
             partial(contributions, source),
             plan,

@@ -31,8 +31,9 @@ MOST_VALUES = 100
 LEAST_MEDIAN = 5
 _ORDERED = frozenset({"integer", "number", "date", "time"})
 _HINT = (
-    "publish groups instead, such as bands or a broader code; or say that these are its "
-    "categories: declare them, or put the column into a hierarchy"
+    "publish groups instead: bands ([[variable]] with of and bands) or a broader code; or say "
+    "that these are its categories: declare them ([categories]; categories= in Python), or put "
+    "the column into a hierarchy"
 )
 
 
@@ -69,7 +70,9 @@ class ValueFigures:
         if not values:
             return cls(values=0, median=0.0, alone=0.0)
         middle = np.searchsorted(ends, [(values + 1) // 2, values // 2 + 1])
-        alone = int(ends[np.searchsorted(records, 1, side="right") - 1]) if records[0] <= 1 else 0
+        alone = (
+            int(ends[np.searchsorted(records, 1, side="right") - 1]) if records[0] <= 1 else 0
+        )
         return cls(values=values, median=float(records[middle].mean()), alone=alone / values)
 
     def forbids(self, *, is_ordered: bool) -> bool:
@@ -107,11 +110,11 @@ def require_discrete(
     for column in dict.fromkeys(c for r in requests for c in _open_columns(r)):
         mark = ("values", column)
         if mark not in source.sound:
-            source.sound[mark] = _figures(source, column, counts)
+            source.sound[mark] = _value_figures(source, column, counts)
         found: ValueFigures | None = source.sound[mark]
         is_ordered = source.kinds[column] in _ORDERED and column not in source.banded
         if found is not None and found.forbids(is_ordered=is_ordered):
-            problems.append(_told(column, found))
+            problems.append(_refusal(column, found))
     if len(problems) > 1:
         lines = "\n  - ".join(problems)
         raise DataError(f"{len(problems)} problems:\n  - {lines}", hint=_HINT)
@@ -119,7 +122,7 @@ def require_discrete(
         raise DataError(problems[0], hint=_HINT)
 
 
-def counts_of(rows: pa.Table, column: str, number: str) -> Integers:
+def records_by_value(rows: pa.Table, column: str, number: str) -> Integers:
     """Add up a column of numbers of records by the values of another; missing is none."""
     values = rows[column]
     if pa.types.is_dictionary(values.type):
@@ -139,7 +142,7 @@ def _open_columns(request: Request) -> Iterator[str]:
             yield from (c for c in request.columns_of(dimension) if c not in request.discrete)
 
 
-def _figures(source: Source, column: str, counts: Counts | None) -> ValueFigures | None:
+def _value_figures(source: Source, column: str, counts: Counts | None) -> ValueFigures | None:
     """Return the figures of a column; None where it has few values of necessity."""
     if source.kinds[column] == "boolean":
         return None
@@ -159,9 +162,9 @@ def _figures(source: Source, column: str, counts: Counts | None) -> ValueFigures
     return ValueFigures.of(by_records[:, 0], by_records[:, 1])
 
 
-def _told(column: str, found: ValueFigures) -> str:
+def _refusal(column: str, found: ValueFigures) -> str:
     return (
         f"Column {column!r} cannot be a dimension: it has {found.values:,} values, "
-        f"{100 * found.alone:.0f} % of which one record has alone; the median is "
-        f"{found.median:g} records a value. A table by it would publish what single records hold."
+        f"{100 * found.alone:.0f} % of which one record has alone; the median number of records "
+        f"of a value is {found.median:g}. A table by it would publish what single records hold."
     )

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from footing.arrays import Codes, Flags, Integers
 from tables.cells.axes import Axis, build_axis
 from tables.cells.blocks import Block, Cells, group, lay_out, roll_up, shown_cells
-from tables.cells.continuous import counts_of, require_discrete
+from tables.cells.continuous import records_by_value, require_discrete
 from tables.cells.packing import pack
 from tables.cells.sketch import Sketch, read_sketch, sketch_columns
 from tables.errors import DataError, RequestError
@@ -502,7 +502,7 @@ class _Plan:
         if alias is None or not self._has_all:
             return None
         chosen = min((s for s in self._sets if alias in s), key=len)
-        return counts_of(self._of_set(answer, chosen), alias, "n")
+        return records_by_value(self._of_set(answer, chosen), alias, "n")
 
     def _of_set(self, answer: pa.Table, chosen: frozenset[str]) -> pa.Table:
         """Return the rows of the answer that are grouped by some columns."""

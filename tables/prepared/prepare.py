@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from tables.cells.axes import Axis
-from tables.cells.continuous import counts_of, require_discrete
+from tables.cells.continuous import records_by_value, require_discrete
 from tables.cells.cube import _require_weights, axes_of
 from tables.cells.sketch import sketch_columns
 from tables.errors import RequestError
@@ -165,7 +165,7 @@ def _code(
     is_whole = rows.num_rows <= _MAX_CATEGORIES
     if given is None:
         require_discrete(
-            source, [request], lambda c: counts_of(rows, c, number) if is_whole else None
+            source, [request], lambda c: records_by_value(rows, c, number) if is_whole else None
         )
     rows = rows.drop_columns(number)
     if rows.num_rows > _MAX_CATEGORIES:
