@@ -378,7 +378,7 @@ class Engine:
         found = self._cells(wanted, progress, sketch=width)
         looked_up = zip((request for request, _ in named), found[len(built) :], strict=True)
         named_keys = NamedKeys.of(looked_up, protection.noises)
-        protection.require_amounts(requests.values(), source=self._source)
+        protection.require_amounts(requests, built, self._source)
         report_progress("scan", 100, 100)
         started = time.perf_counter()
         answers = {}
@@ -459,7 +459,7 @@ class Engine:
         )
         for number, (share, cells) in enumerate(parts):
             if not number:
-                protection.require_amounts([request], source=self._source)
+                protection.require_amounts({"": request}, {"": built}, self._source)
             if observe is not None and (number or share == 1) and len(cells):
                 observe(cells, protection.protect(cells, request, secret=secret))
                 observe = None

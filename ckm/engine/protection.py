@@ -10,12 +10,15 @@ import numpy as np
 
 from ckm.engine.inputs import find_secret
 from ckm.engine.magnitudes.measures import noise_identities, noise_name, published_mean
+from ckm.engine.magnitudes.noise.alike import CountNoise
 from ckm.engine.magnitudes.noise.perturb import perturb_magnitudes
 from ckm.engine.magnitudes.quantiles import published_quantiles, quantile_noise
 from ckm.engine.perturbation import perturb
 from ckm.engine.published_table import PublishedTable, publish, published_numbers
 from ckm.engine.request import variable_of
 from ckm.errors import InternalError, MagnitudeError
+from tables import Filter
+from tables.magnitudes.exact import has_few_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from ckm.engine.request import TableRequest
     from footing.arrays import Floats, Integers
     from ptable import PTable
-    from tables import Cells, KeyQuality, Secret, Source
+    from tables import Cells, KeyQuality, Request, Secret, Source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,9 +79,14 @@ class Protection:
     weight: str | None = None
     rounds_weighted: bool = True
 
+    @property
+    def mixing_secret(self) -> Secret | None:
+        """The secret that mixes cell keys; None where they are not mixed."""
+        return self.secret if self.mixes else None
+
     def counts(self, cells: Cells) -> Integers:
         """Return the published count of every cell."""
-        return perturb(cells, ptable=self.ptable, secret=self.secret if self.mixes else None)
+        return perturb(cells, ptable=self.ptable, secret=self.mixing_secret)
 
     def numbers(
         self,
@@ -155,9 +163,12 @@ class Protection:
                 hint="give every record a key, or leave these out beforehand",
             )
 
-    def require_amounts(self, requests: Iterable[TableRequest], *, source: Source) -> None:
+    def require_amounts(
+        self, requests: Mapping[str, TableRequest], built: Mapping[str, Request], source: Source
+    ) -> None:
         """Refuse variables whose sums are counts, once a scan has looked at them."""
-        for request in requests:
+        for table, request in requests.items():
+            where = built[table].where
             for name in request.variables:
                 spread = source.spreads[name]
                 if spread.decimals == 0 and 0 < spread.largest <= 1:
@@ -165,6 +176,16 @@ class Protection:
                         f"The variable {name!r} holds 0 and 1 alone: its sum is a count, and "
                         "the noise of sums does not protect counts.",
                         hint="count these records: put the variable into where",
+                    )
+                is_own = self.noises[name].rules == "ckm"  # others are repeated as they are
+                condition = where if isinstance(where, Filter) else None
+                if is_own and has_few_values(source, name, condition):
+                    prefix = f"table {table!r}: " if table else ""
+                    raise MagnitudeError(
+                        f"{prefix}The variable {name!r} has one value or two among the records of "
+                        "the table: its sum tells how many have each.",
+                        hint="publish that count instead: put the variable and one of its values "
+                        'into where, with the measure "count"',
                     )
 
     def _sums(
@@ -179,6 +200,7 @@ class Protection:
                 self.noises[variable],
                 secret=secret,
                 cell_keys=cells.cell_key,
+                counts=CountNoise(ptable=self.ptable, secret=self.mixing_secret),
             )
             if self.noises[variable].zero_with_count:
                 total = np.where(published > 0, total, 0.0)

@@ -145,7 +145,7 @@ def single_persons(*, zero_with_count):
         {
             "id": np.arange(200),
             "x": [f"c{n:03}" for n in range(200)],
-            "income": 1000.0 + np.arange(200),
+            "income": np.round(1000.0 * 1.03 ** np.arange(200)),  # unlike each other
         }
     )
     options = {
@@ -178,7 +178,8 @@ def test_with_zero_with_count_no_sum_tells_a_cell_of_count_zero_from_an_empty_on
 
 def test_a_category_that_only_a_sum_shows_stands_in_the_grid():
     """No row is dropped or hidden with a sum in it: totals of rows would be too low."""
-    data = pd.DataFrame({"id": range(60), "x": [f"c{n}" for n in range(60)], "income": 1000.0})
+    income = 1000.0 + np.arange(60) ** 3  # unlike each other
+    data = pd.DataFrame({"id": range(60), "x": [f"c{n}" for n in range(60)], "income": income})
     with engine(data) as opened:
         grid = opened.tabulate(["x"], measures=["sum:income"], empty_cells="grid")
         plain = opened.tabulate(["x"], measures=["count"], empty_cells="grid")
@@ -312,6 +313,9 @@ def test_sums_that_are_counts_are_refused(values):
     data = people().assign(here=values * 200)
     with pytest.raises(MagnitudeError, match="'here' holds 0 and 1 alone: its sum is a count"):
         tabulate(data, ["sex"], measures=["sum:here"])
+    two = people().assign(here=[5, 7] * 200)
+    with pytest.raises(MagnitudeError, match="'here' has one value or two among the records"):
+        tabulate(two, ["sex"], measures=["mean:here"])
     some = people().assign(here=0.0)
     assert cells_of(tabulate(some, ["sex"], measures=["sum:here"]))["F",] == {"sum_here": 0.0}
 
