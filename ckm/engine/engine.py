@@ -392,6 +392,8 @@ class Engine:
             protected = protection.protect(cells, request, secret=secret, values=values)
             if observe is not None:
                 observe(name, request, cells, protected.counts, protected.table)
+            for text in protection.cautions(name, cells):
+                logger.warning("%s", text, extra={"event": "sums with the noise of counts"})
             if observe_sums is not None and protected.sums:
                 observe_sums(name, cells, protected.sums)
             answers[name] = protected.table
@@ -547,6 +549,28 @@ class Engine:
             dict(zip(built, found, strict=True)),
             empty_cells={name: request.empty_cells for name, request in requests.items()},
         )
+
+    def cautions_of_sums(self, requests: Mapping[str, TableRequest]) -> list[str]:
+        """Say which sums have the noise of counts, since amounts hardly vary; for inside use.
+
+        Parameters
+        ----------
+        requests
+            Name → request.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError, MagnitudeError
+            If a request is wrong, the data do not fit it, or a sum is refused.
+        """
+        built = self._fitter.fit(requests)
+        self.check_keys()
+        found = self._cells(list(built.values()), None)
+        self._protection.require_amounts(requests, built, self._source)
+        pairs = zip(built, found, strict=True)
+        return [
+            text for name, cells in pairs for text in self._protection.cautions(name, cells)
+        ]
 
     def cells(self, requests: Mapping[str, TableRequest]) -> pa.Table:
         """Tabulate the cells that tables are made of, for another office to protect.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ckm.engine.inputs import find_secret
 from ckm.engine.magnitudes.measures import noise_identities, noise_name, published_mean
-from ckm.engine.magnitudes.noise.alike import CountNoise
+from ckm.engine.magnitudes.noise.alike import CountNoise, alike_caution
 from ckm.engine.magnitudes.noise.perturb import perturb_magnitudes
 from ckm.engine.magnitudes.quantiles import published_quantiles, quantile_noise
 from ckm.engine.perturbation import perturb
@@ -83,6 +83,11 @@ class Protection:
     def mixing_secret(self) -> Secret | None:
         """The secret that mixes cell keys; None where they are not mixed."""
         return self.secret if self.mixes else None
+
+    @property
+    def count_noise(self) -> CountNoise:
+        """The noise of counts, which sums of amounts that are alike have too."""
+        return CountNoise(ptable=self.ptable, secret=self.mixing_secret)
 
     def counts(self, cells: Cells) -> Integers:
         """Return the published count of every cell."""
@@ -182,11 +187,21 @@ class Protection:
                 if is_own and has_few_values(source, name, condition):
                     prefix = f"table {table!r}: " if table else ""
                     raise MagnitudeError(
-                        f"{prefix}The variable {name!r} has one value or two among the records of "
-                        "the table: its sum tells how many have each.",
-                        hint="publish that count instead: put the variable and one of its values "
-                        'into where, with the measure "count"',
+                        f"{prefix}The variable {name!r} has one value or two among the records "
+                        "of the table: its sum tells how many have each.",
+                        hint="publish that count instead: put the variable and one of its "
+                        'values into where, with the measure "count"',
                     )
+
+    def cautions(self, table: str, cells: Cells) -> list[str]:
+        """Say which sums of a table have the noise of counts, too; for inside use."""
+        is_noisy = self.count_noise.variance > 0
+        told = (
+            alike_caution(table, magnitudes)
+            for name, magnitudes in (cells.magnitudes or {}).items()
+            if is_noisy and self.noises[name].rules == "ckm"
+        )
+        return [text for text in told if text is not None]
 
     def _sums(
         self, cells: Cells, published: Integers, request: TableRequest, secret: Secret | None
@@ -200,7 +215,7 @@ class Protection:
                 self.noises[variable],
                 secret=secret,
                 cell_keys=cells.cell_key,
-                counts=CountNoise(ptable=self.ptable, secret=self.mixing_secret),
+                counts=self.count_noise,
             )
             if self.noises[variable].zero_with_count:
                 total = np.where(published > 0, total, 0.0)

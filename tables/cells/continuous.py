@@ -164,7 +164,7 @@ def _value_figures(source: Source, column: str, counts: Counts | None) -> ValueF
 
 def _refusal(column: str, found: ValueFigures) -> str:
     return (
-        f"Column {column!r} cannot be a dimension: it has {found.values:,} values, "
-        f"{100 * found.alone:.0f} % of which one record has alone; the median number of records "
-        f"of a value is {found.median:g}. A table by it would publish what single records hold."
+        f"Column {column!r} cannot be a dimension: it has {found.values:,} values; one record "
+        f"alone has {100 * found.alone:.0f} %, and the median number of records of a value is "
+        f"{found.median:g}. A table by it would publish what single records hold."
     )

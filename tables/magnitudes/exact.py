@@ -67,7 +67,7 @@ class Spread:
 
     @property
     def square_decimals(self) -> int:
-        """Decimals in which values have nine digits at most, so that their squares fit a word."""
+        """Decimals in which values have nine digits at most, and squares fit a word."""
         return 9 - (Decimal(self.largest).adjusted() + 1) if self.largest else 0
 
     @property

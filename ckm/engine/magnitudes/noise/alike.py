@@ -77,19 +77,31 @@ def variations(magnitudes: Magnitudes) -> Floats:
     return np.where(n < _FEWEST, np.maximum(own, magnitudes.variation), own)
 
 
-def alike_cells(magnitudes: Magnitudes, *, variance: float) -> Flags:
+def alike_cells(magnitudes: Magnitudes) -> Flags:
     """Tell which cells hold amounts so alike that their sum tells the count.
 
     Notes
     -----
-    Whoever takes the sum over a typical amount for the count is off by ``sqrt(n) c``, since
-    amounts vary by c around it. Where that is less than the standard deviation of the count's
-    own noise, the sum would tell the count more surely than the published count does.
+    Whoever takes a sum over a typical amount for the count of a cell is off by ``sqrt(n) c``,
+    since amounts vary by c around it. Large cells are no exception: their difference may be a
+    small set of records, whose amounts alone count then.
     """
-    n, spread = magnitudes.contributors, variations(magnitudes)
-    held = np.minimum(spread, LARGEST_VARIATION)
-    is_little = (spread < LARGEST_VARIATION) & (n * held * held < variance)
-    return np.asarray((n > 0) & is_little)
+    is_little = variations(magnitudes) < LARGEST_VARIATION
+    return np.asarray((magnitudes.contributors > 0) & is_little)
+
+
+def alike_caution(table: str, magnitudes: Magnitudes) -> str | None:
+    """Say of which cells of a table the sums have the noise of counts; None for none."""
+    alike = alike_cells(magnitudes)
+    number, all_of_them = int(alike.sum()), int((magnitudes.contributors > 0).sum())
+    if not number:
+        return None
+    which = "some cells" if 2 * number < all_of_them else "most cells"
+    which = "all cells" if number == all_of_them else which
+    return (
+        f"Table {table!r}: in {which}, amounts of {magnitudes.variable!r} vary so little that "
+        "a sum would tell how many contribute: there it has the noise of a count, too."
+    )
 
 
 def as_published(
@@ -108,7 +120,7 @@ def as_published(
     sensitive = sensitive_cells(magnitudes, noise.sensitive)
     if counts is None or not counts.variance:
         return magnitudes, sensitive
-    alike = alike_cells(magnitudes, variance=counts.variance)
+    alike = alike_cells(magnitudes)
     if not alike.any():
         return magnitudes, sensitive
     n, published = magnitudes.contributors, counts.published(magnitudes)

@@ -245,13 +245,14 @@ def test_another_period_and_another_secret_are_another_noise():
 @pytest.mark.slow
 def test_a_weighted_sum_beside_an_unweighted_one_does_not_tell_the_weight():
     """Under one noise the ratio of both sums of one person would be the weight, exactly."""
-    one = pd.DataFrame({"id": [3], "income": [123_457.0], "w": [17.0]})
+    incomes = [123_457.0, 9.0, 4e6]  # of three people, for one alone is no variable
+    one = pd.DataFrame({"id": [3, 4, 5], "x": [*"abc"], "income": incomes, "w": [17.0] * 3})
     exact = 0
     for n in range(12):
         secret = Secret(bytes([n] * 16))
         options = {"ptable": KEPT, "secret": secret}
-        (plain,) = cells_of(tabulate(one, [], **options)).values()
-        (heavy,) = cells_of(tabulate(one, [], weight="w", **options)).values()
+        plain = cells_of(tabulate(one, ["x"], **options))["a",]
+        heavy = cells_of(tabulate(one, ["x"], weight="w", **options))["a",]
         exact += abs(heavy["sum_income"] / plain["sum_income"] - 17) < 1e-3
     assert exact <= 1
 
