@@ -10,7 +10,7 @@ import numpy as np
 
 from ckm.engine.inputs import find_secret
 from ckm.engine.magnitudes.measures import noise_identities, noise_name, published_mean
-from ckm.engine.magnitudes.noise.alike import CountNoise, alike_caution
+from ckm.engine.magnitudes.noise.alike import CountNoise, alike_caution, tells_count
 from ckm.engine.magnitudes.noise.perturb import perturb_magnitudes
 from ckm.engine.magnitudes.quantiles import published_quantiles, quantile_noise
 from ckm.engine.perturbation import perturb
@@ -18,7 +18,7 @@ from ckm.engine.published_table import PublishedTable, publish, published_number
 from ckm.engine.request import variable_of
 from ckm.errors import InternalError, MagnitudeError
 from tables import Filter
-from tables.magnitudes.exact import has_few_values
+from tables.magnitudes.exact import has_few_values, joint_moments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -192,6 +192,42 @@ class Protection:
                         hint="publish that count instead: put the variable and one of its "
                         'values into where, with the measure "count"',
                     )
+        self._require_no_count_together(requests, built, source)
+
+    def _require_no_count_together(
+        self, requests: Mapping[str, TableRequest], built: Mapping[str, Request], source: Source
+    ) -> None:
+        """Refuse variables of which a combination is nearly the same for every record."""
+        variance = self.count_noise.variance
+        together = {(tuple(r.variables), built[n].where): n for n, r in requests.items()}
+        of_all = dict.fromkeys(
+            name for request in requests.values() for name in request.variables
+        )
+        together.setdefault((tuple(of_all), None), "")
+        for (variables, where), table in together.items():
+            names = [v for v in variables if self.noises[v].rules == "ckm"]
+            if len(names) < 2 or not variance:
+                continue
+            condition = where if isinstance(where, Filter) else None
+            means, products = map(np.array, joint_moments(source, names, condition))
+            if None in means:  # no record has all of them
+                continue
+            shares = np.array([self.noises[v].least_share for v in names])
+            spread = np.array([source.spreads[v].variation for v in names])
+            if tells_count(
+                means,
+                products - np.outer(means, means),
+                shares=shares,
+                variations=spread,
+                variance=variance,
+            ):
+                prefix = f"table {table!r}: " if table else ""
+                raise MagnitudeError(
+                    f"{prefix}A combination of the variables {', '.join(map(repr, names))} is "
+                    "nearly the same for every record: their sums together tell how many there "
+                    "are.",
+                    hint="publish all but one of them",
+                )
 
     def cautions(self, table: str, cells: Cells) -> list[str]:
         """Say which sums of a table have the noise of counts, too; for inside use."""

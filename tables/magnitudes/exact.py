@@ -146,6 +146,36 @@ def has_few_values(source: Source, column: str, where: Filter | None) -> bool:
     return bool(source.sound[mark])
 
 
+def joint_moments(
+    source: Source, columns: Sequence[str], where: Filter | None
+) -> tuple[list[float], list[list[float]]]:
+    """Return means and mean products of columns over the records that have all of them.
+
+    Values are shares of the largest of their column. Sums of floats: for decisions with room.
+    """
+    parameters: dict[str, object] = {}
+    condition = "true" if where is None else where.sql(source.types, parameters)
+    sizes = [source.spreads[column].largest or 1.0 for column in columns]
+    names = [f"x{place}" for place in range(len(columns))]
+    values = ", ".join(
+        f"{number_sql(source, column)} / {size!r} AS {name}"
+        for column, size, name in zip(columns, sizes, names, strict=True)
+    )
+    there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+    pairs = [(a, b) for place, a in enumerate(names) for b in names[place:]]
+    asked = [*(f"avg({name})" for name in names), *(f"avg({a} * {b})" for a, b in pairs)]
+    (row,) = source.fetch(
+        f"SELECT {', '.join(asked)} FROM (SELECT {values} FROM {source.relation} "
+        f"WHERE {condition}) WHERE {there}",
+        parameters,
+    )
+    products = dict(zip(pairs, row[len(names) :], strict=True))
+    return list(row[: len(names)]), [
+        [products[min(a, b, key=names.index), max(a, b, key=names.index)] for b in names]
+        for a in names
+    ]
+
+
 def warn_of_zeros(what: str, column: str) -> None:
     """Warn that all numbers of a column are so small that their sums are published as 0."""
     warnings.warn(

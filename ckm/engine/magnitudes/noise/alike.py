@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 LARGEST_VARIATION = 0.5
 #: So few contributors say nothing of how amounts vary; then those of the whole column do.
 _FEWEST = 3
+#: Several variables together are judged in a cell of so many records.
+_JUDGED = 1000
+#: How much more surely than counts several sums may tell a count, for rounding.
+_MORE = 1.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,3 +152,34 @@ def _most_sensitive(noise: MagnitudeNoise) -> int:
     """Return how many alike contributors a sensitive cell has at most."""
     numbers = (getattr(one, "least", 3) - 1 for one in noise.sensitive)
     return max(numbers, default=0)
+
+
+def tells_count(
+    means: Floats, covariances: Floats, *, shares: Floats, variations: Floats, variance: float
+) -> bool:
+    """Tell whether the sums of several variables together count the records of a cell.
+
+    Parameters
+    ----------
+    means, covariances
+        Of the variables, over all records.
+    shares
+        Of each variable, the least standard deviation of the noise of its sum, as a share of
+        its mean.
+    variations
+        Of each variable, the coefficient of variation of its values; below one half its sum
+        has the noise of counts, which the others have too.
+    variance
+        The variance of the noise of counts.
+
+    Notes
+    -----
+    Who knows means and covariances estimates the number n of records from the sums S of a cell
+    best by a combination a of them, ``a S / (a mu)``, of variance ``1 / (mu' M^-1 mu)`` with
+    ``M = N + n Sigma``, the covariance of S: N that of the noise. A cell of 1000 is judged, in
+    which only combinations that are nearly the same for every record tell the number.
+    """
+    alike = np.where(variations < LARGEST_VARIATION, means, 0.0)
+    noise = np.diag((shares * means) ** 2) + variance * np.outer(alike, alike)
+    sums = noise + _JUDGED * covariances
+    return bool(means @ np.linalg.pinv(sums, hermitian=True) @ means * variance > _MORE)

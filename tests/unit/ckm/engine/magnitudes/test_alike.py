@@ -277,3 +277,77 @@ def test_replays_of_other_tools_are_left_alone():
     with engine(data, magnitudes=noise) as opened:
         assert opened.tabulate(["sex"], measures=["sum:x"]).n_rows == 3
     assert VariableNoises(noise)["x"].rules == "cellkey"
+
+
+def two_of(size=4000, seed=5):
+    rng = np.random.default_rng(seed)
+    return rng, np.round(rng.lognormal(7, 1, size), 2)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        lambda _, x: x + 1800,  # a constant difference
+        lambda _, x: 2 * x + 2500,
+        lambda rng, x: x + rng.choice([1790, 1800, 1810], len(x)),  # nearly
+    ],
+    ids=["difference", "multiple", "nearly"],
+)
+@pytest.mark.parametrize("apart", [False, True])
+def test_variables_of_which_a_combination_is_the_same_for_all_are_refused(second, apart):
+    rng, x = two_of()
+    data = people(x).assign(y=second(rng, x))
+    measures = ["sum:x", "sum:y"]
+    wishes = {"t": ckm.TableRequest(dimensions=["sex"], measures=measures)}
+    if apart:
+        wishes = {m[4:]: ckm.TableRequest(dimensions=["sex"], measures=[m]) for m in measures}
+    with (
+        engine(data) as opened,
+        pytest.raises(MagnitudeError, match="combination of the variables 'x', 'y'"),
+    ):
+        opened.tabulate_all(wishes)
+
+
+def test_two_parts_of_a_whole_that_is_the_same_for_all_are_refused():
+    """Days worked and not worked: neither is alike, both add up to a week."""
+    days = np.random.default_rng(7).integers(0, 8, 4000)
+    with (
+        engine(people(days).assign(y=7 - days)) as opened,
+        pytest.raises(MagnitudeError, match="combination of the variables 'x', 'y'"),
+    ):
+        opened.tabulate(["sex"], measures=["sum:x", "mean:y"])
+
+
+def test_minutes_of_a_day_by_activity_are_refused_together_and_not_without_one():
+    rng = np.random.default_rng(6)
+    minutes = np.round(rng.dirichlet(np.ones(6), 4000) * 1440)
+    data = people(minutes[:, 0]).assign(**{f"a{n}": minutes[:, n] for n in range(6)})
+    every = [f"sum:a{n}" for n in range(6)]
+    with engine(data) as opened:
+        with pytest.raises(MagnitudeError, match="combination"):
+            opened.tabulate(["sex"], measures=every)
+        assert opened.tabulate(["sex"], measures=every[1:]).n_rows == 3
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        lambda rng, x: rng.lognormal(0, 1, len(x)),
+        lambda _, x: 3 * x,  # a multiple tells nothing more
+        lambda rng, x: x * rng.uniform(0.5, 0.9, len(x)),  # net of gross
+        lambda rng, x: rng.uniform(30, 40, len(x)),  # alike by itself
+    ],
+    ids=["other", "multiple", "net", "alike"],
+)
+def test_other_variables_may_stand_beside_each_other(second):
+    rng, x = two_of()
+    with engine(people(x).assign(y=second(rng, x))) as opened:
+        assert opened.tabulate(["sex"], measures=["sum:x", "sum:y"]).n_rows == 3
+
+
+def test_ten_amounts_beside_each_other_are_no_count():
+    rng = np.random.default_rng(8)
+    amounts = rng.lognormal(7, 0.6, (4000, 10))
+    data = people(amounts[:, 0]).assign(**{f"a{n}": amounts[:, n] for n in range(10)})
+    with engine(data) as opened:
+        assert opened.tabulate(["sex"], measures=[f"sum:a{n}" for n in range(10)]).n_rows == 3
