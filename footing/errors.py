@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from footing.addresses import without_passwords
+
 
 class _Unshown(str):
     """A text that what dumps the variables of an error does not show."""
@@ -19,7 +21,7 @@ class ExplainedError(ValueError):
     ----------
     problem
         What must hold or cannot be done, and what was found instead. Never a record, a key, a
-        cell or a secret.
+        cell or a secret; an address that is quoted loses its password.
     hint
         One way out.
     inside
@@ -41,10 +43,17 @@ class ExplainedError(ValueError):
     code: ClassVar[str] = "error"
 
     def __init__(self, problem: str, *, hint: str | None = None, inside: str = "") -> None:
+        problem = without_passwords(problem)
+        hint = None if hint is None else without_passwords(hint)
         super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
         self.problem = problem
         self.hint = hint
         self.inside = _Unshown(inside)
+
+    def add_hint(self, *, hint: str) -> None:
+        """Say what helps before whatever else does."""
+        hint = f"{hint}; {self.hint}" if self.hint else hint
+        ExplainedError.__init__(self, self.problem, hint=hint, inside=self.inside)
 
     def reword(self, problem: str) -> None:
         """Say the problem in other words."""

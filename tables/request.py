@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from tables.errors import RequestError, unknown_name
 from tables.filtering.filters import Filter, parse_filter
+from tables.filtering.values import NOUNS
+from tables.recoding.derive import derived_problems
 
 if TYPE_CHECKING:
     from tables.cells.hierarchy import Hierarchy
@@ -21,12 +23,6 @@ MissingValues = Literal["stop", "skip"]
 MAX_TOP = 6
 _MAX_DIMENSIONS = 24
 _MAX_MARGINS = 100_000
-_NOUNS = {
-    "text": "texts",
-    "date": "dates",
-    "time": "times of day",
-    "other": "nested or binary values",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +130,9 @@ class Request:
         if isinstance(self.where, Filter):
             found += self.where.problems(source.types)
         given = [] if source.cells is None else source.cells.problems(self, source)
-        return [*found, *self._wrong_numbers(kinds), *given]
+        if source.derived:
+            found += derived_problems(self, source)
+        return [*found, *self._wrong_numbers(source), *given]
 
     def level_sets(self, depths: Sequence[int]) -> list[tuple[int, ...]]:
         """Enumerate the wanted combinations of levels, finest first.
@@ -180,17 +178,19 @@ class Request:
                     "a dimension holds texts, numbers, dates or true/false",
                 )
 
-    def _wrong_numbers(self, kinds: Mapping[str, str]) -> Iterator[Problem]:
-        for column in [] if self.weight is None else [self.weight]:
+    def _wrong_numbers(self, source: Source) -> Iterator[Problem]:
+        kinds = source.kinds
+        for column in dict.fromkeys((self.weight, *self.sums, *self.ordered)):
+            if column is None:
+                continue
             if column not in kinds:
                 yield unknown_name("Column", column, kinds)
-            elif kinds[column] not in {"integer", "number"}:
+            elif source.is_text_of_csv(column):
+                yield from filter(None, [source.number_problem(column)])
+            elif column == self.weight and kinds[column] not in {"integer", "number"}:
                 yield f"The weight {column!r} must hold numbers.", ""
-        for column in dict.fromkeys((*self.sums, *self.ordered)):
-            if column not in kinds:
-                yield unknown_name("Column", column, kinds)
             elif kinds[column] not in {"integer", "number", "boolean"}:
-                noun = _NOUNS[kinds[column]]
+                noun = NOUNS[kinds[column]]
                 yield (
                     f"Column {column!r} holds {noun}, which have neither sum nor quantiles.",
                     "a variable to add up or to order holds numbers, or true and false",

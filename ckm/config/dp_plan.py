@@ -23,7 +23,7 @@ from tables import FilterError, parse_filter
 
 #: Formats that hold any text and number: nothing may fail once the ledger is charged.
 _Format = Literal["csv", "parquet", "xlsx"]
-_EXAMPLE = "docs/reference/privacy/dp-release.md shows a whole plan"
+_EXAMPLE = "ckm schema dp lists the keys of a plan"
 
 
 class PlanData(Records):
@@ -120,6 +120,9 @@ class DPPlanFile(SettingsFile, title="A plan of tables with noise, for ckm"):
 
     def add_problems(self, reading: Reading) -> None:
         """Note what the plan says it cannot be."""
+        if self.data.types or self.data.text:
+            text = "types and text are not declared for a plan: it reads all columns as texts."
+            reading.add("[data]", text, "remove them; decimal may stay")
         try:
             self.plan  # noqa: B018
         except DPError as error:

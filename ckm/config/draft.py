@@ -4,23 +4,36 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import prod
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from footing.places import DRIVERS, is_elsewhere, scheme_of
-from tables import Source, SourceError, open_source
+from tables import (
+    DerivedVariable,
+    Hierarchy,
+    Request,
+    Source,
+    SourceError,
+    derive_variables,
+    open_source,
+)
 from tables.profile import (
     COUNTED,
     ColumnProfile,
     categories_of,
+    ends_of,
     is_unique,
     nestings,
     profile_columns,
 )
 from tables.secret import SECRET_VARIABLE
+
+if TYPE_CHECKING:
+    from ptable import NoiseSpec
 
 _STORED = ("record_key", "rkey")
 _ID = re.compile(
@@ -38,6 +51,60 @@ _MOST_CELLS = 50_000
 _PER_VALUE = 10  # with fewer records for a value, columns nest by chance
 _MOST_TABLES = 4
 _LABELS = {"Total", "(missing)"}
+_YOUNG, _OLDEST = 20, 130
+_FIVE, _OLD = Decimal(5), Decimal(85)
+_BANDS, _FAR = 10, 20  # bands between the first and the last tenth; and before these
+
+
+@dataclass(kw_only=True)
+class DraftBands:
+    """Bands that are proposed of a column.
+
+    Parameters
+    ----------
+    of
+        The column.
+    width, start, end
+        How wide they are, where they begin and end.
+    opens_start
+        Whether smaller values have a band, too, as larger ones have.
+    is_usual
+        Whether everybody would cut so: of ages, by five years.
+    """
+
+    of: str
+    width: Decimal
+    start: Decimal
+    end: Decimal
+    opens_start: bool = False
+    is_usual: bool = False
+
+    @property
+    def number(self) -> int:
+        """How many bands there are."""
+        return int((self.end - self.start) / self.width) + 1 + self.opens_start
+
+    def variable(self, name: str) -> DerivedVariable:
+        """Return what the job will derive."""
+        numbers = {key: getattr(self, key) for key in ("width", "start", "end")}
+        whole = {k: int(n) if n == n.to_integral_value() else n for k, n in numbers.items()}
+        is_open = "both" if self.opens_start else None
+        return DerivedVariable(name=name, of=self.of, open=is_open, **whole)
+
+
+_NOISE = (
+    ("max_noise", 5, "no published count is further than this from the truth"),
+    ("variance", 3.0, "how much noise there is"),
+    ("small", 2, "no published count is 1 or 2"),
+)
+_LIMITS = {
+    "posterior": "decide: how likely one small count may become",
+    "posterior_set": "decide: how likely it may become that a count is small",
+    "known_small": "decide: what share of a table's small counts may be known as small",
+    "aad": "decide: how far the counts of a table may lie off on average",
+    "changed_cells": "decide: what share of the cells may have another count",
+    "false_zeros": "decide: what share of the cells may be published as 0",
+}
 
 
 @dataclass(kw_only=True)
@@ -58,8 +125,12 @@ class Draft:
         Column → the one that divides the records in the same way.
     categories
         Column of few values → these.
+    bands
+        Name of a variable → how it is made of a column.
     tables
         Name → dimensions.
+    limits
+        Key of ``[report.limits]`` → the strictest that the drafted noise keeps.
     """
 
     records: int
@@ -69,17 +140,35 @@ class Draft:
     hierarchies: dict[str, list[str]] = field(default_factory=dict)
     same: dict[str, str] = field(default_factory=dict)
     categories: dict[str, list[object]] = field(default_factory=dict)
+    bands: dict[str, DraftBands] = field(default_factory=dict)
     tables: dict[str, list[str]] = field(default_factory=dict)
+    limits: dict[str, float] = field(default_factory=dict)
     text: str = ""
+
+    def requests(self) -> dict[str, Request]:
+        """Return the tables as requests."""
+        nested = {n: Hierarchy(columns=tuple(chain)) for n, chain in self.hierarchies.items()}
+        return {
+            name: Request(dimensions=dimensions, hierarchies=nested, categories=self.categories)
+            for name, dimensions in self.tables.items()
+        }
 
     def cells(self, dimensions: Iterable[str]) -> int:
         """Return how many cells a table with all margins can have."""
         levels = (self.hierarchies.get(name, [name]) for name in dimensions)
-        return prod(1 + sum(self.columns[c].distinct for c in names) for names in levels)
+        return prod(1 + sum(map(self._size, names)) for names in levels)
+
+    def _size(self, name: str) -> int:
+        return self.bands[name].number if name in self.bands else self.columns[name].distinct
 
 
 def draft_job(
-    data: str, *, output: Path, table: str | None = None, say: Callable[[str], str] = str
+    data: str,
+    *,
+    output: Path,
+    table: str | None = None,
+    say: Callable[[str], str] = str,
+    measure: Callable[[Draft, Source], Mapping[str, float]] | None = None,
 ) -> Draft:
     """Draft a job from what the columns of the data are like; the data are read once or twice.
 
@@ -93,6 +182,8 @@ def draft_job(
         The table of a DuckDB file.
     say
         Translates comments.
+    measure
+        Gives the limits that the drafted tables keep under the drafted noise, by key.
     """
     with open_source(data, table=table) as source:
         records, columns = profile_columns(source)
@@ -100,7 +191,12 @@ def draft_job(
         _find_keys(found, source)
         _find_nesting(found, source)
         _find_categories(found, source)
-    _choose_tables(found)
+        _find_bands(found, source)
+        _choose_tables(found)
+        if measure is not None and found.tables:
+            usual = {name: bands for name, bands in found.bands.items() if bands.is_usual}
+            derive_variables(source, [bands.variable(n) for n, bands in usual.items()])
+            found.limits = dict(measure(found, source))
     if not found.tables:
         raise SourceError(
             f"No column of {source.label!r} has 2 to {_FEW} categories: there is nothing to "
@@ -177,10 +273,51 @@ def _find_categories(found: Draft, source: Source) -> None:
                 found.categories[column.name] = values
 
 
+def _find_bands(found: Draft, source: Source) -> None:
+    """Propose bands of numbers of many values: of ages the usual ones."""
+    nested = {name for chain in found.hierarchies.values() for name in chain}
+    left_out = {*nested, *found.same, *found.weights, *found.unique}
+    for column in found.columns.values():
+        is_amount = column.kind in ("integer", "number") and column.distinct > _FEW
+        if not is_amount or column.name in left_out:
+            continue
+        ends = ends_of(source, column.name)
+        if ends is None:
+            continue
+        least, low, high, largest = ends
+        is_age = column.is_whole and least >= 0 and _YOUNG <= largest <= _OLDEST
+        if is_age and _AGE.search(column.name):
+            end = min(_OLD, largest // _FIVE * _FIVE)
+            bands = DraftBands(
+                of=column.name, width=_FIVE, start=Decimal(0), end=end, is_usual=True
+            )
+        else:
+            width = _round_width((high - low or largest - least) / _BANDS)
+            width = max(width, Decimal(1)) if column.is_whole else width
+            is_far = low - least > _FAR * width
+            start = ((low if is_far else least) / width).to_integral_value(ROUND_FLOOR) * width
+            end = max((high / width).to_integral_value(ROUND_CEILING) * width, start + width)
+            bands = DraftBands(
+                of=column.name, width=width, start=start, end=end, opens_start=is_far
+            )
+        name = f"{column.name}5" if bands.is_usual else f"{column.name}_bands"
+        while name.lower() in map(str.lower, [*found.columns, *found.hierarchies]):
+            name += "_"
+        found.bands[name] = bands
+
+
+def _round_width(width: Decimal) -> Decimal:
+    """Return the next of 1, 2, 5, 10, … and 0.5, 0.2, 0.1, … at or above a width."""
+    power = Decimal(1).scaleb(width.adjusted())
+    return next(n * power for n in (1, 2, 5, 10) if n * power >= width)
+
+
 def _choose_tables(found: Draft) -> None:
     """Cross each hierarchy, and nothing, with the usual columns, as long as cells are few."""
     most = min(_MOST_CELLS, max(found.records, 1000))
-    ranked = sorted(found.categories, key=lambda name: [not one.search(name) for one in _FIRST])
+    usual = [name for name, bands in found.bands.items() if bands.is_usual]
+    names = [*found.categories, *usual]
+    ranked = sorted(names, key=lambda name: [not one.search(name) for one in _FIRST])
     for first in [*list(found.hierarchies)[: _MOST_TABLES - 1], ""]:
         chosen = [first] if first else []
         for name in ranked:
@@ -231,11 +368,10 @@ def _text(found: Draft, path: str, *, table: str | None, folder: Path) -> str:
         "[keys]",
         _secret(folder),
         "",
-        _setting("[ptable]", "decide: how much noise; see docs/howto/choosing-noise.md"),
-        _setting("max_noise = 5", "no published count is further than this from the truth"),
-        _setting("variance = 3.0", "how much noise there is"),
-        _setting("small = 2", "no published count is 1 or 2"),
+        _setting("[ptable]", "decide: how much noise; ckm ptable advise compares designs"),
+        *(_setting(f"{key} = {value}", note) for key, value, note in _NOISE),
         "",
+        *_limits(found),
     ]
     if found.hierarchies:
         note = "decide: each value of a column lies in one value of the column before"
@@ -253,16 +389,39 @@ def _text(found: Draft, path: str, *, table: str | None, folder: Path) -> str:
         lines.append(_setting("[categories]", note))
         lines += [f"{_key(name)} = {_quoted(values)}" for name, values in listed.items()]
         lines.append("")
+    for name, bands in found.bands.items():
+        lines += [*_banded(name, bands), ""]
     for name, dimensions in found.tables.items():
         cells = f"at most {found.cells(dimensions):,} cells"
         lines += ["[[table]]", f'name = "{name}"']
         lines += [_setting(f"dimensions = {_quoted(dimensions)}", f"{cells}; decide"), ""]
-    columns = (
-        "The columns of the data (sums need [[magnitude]]: docs/explanation/magnitudes.md):"
-    )
+    columns = "The columns of the data (sums need a section [[magnitude]]):"
     lines.append(f"# {_note(columns)}")
     lines += [f"# {one}" for one in _columns(found, used)]
     return "\n".join(lines) + "\n"
+
+
+def drafted_noise() -> "NoiseSpec":
+    """Return the noise of every draft."""
+    from ptable import NoiseSpec
+
+    return NoiseSpec(**{key: value for key, value, _ in _NOISE})
+
+
+def _limits(found: Draft) -> list[str]:
+    """Write the limits that the drafted noise keeps, each for somebody to decide."""
+    if not found.limits:
+        return []
+    note = "drafted: the strictest that this noise keeps on these tables; nobody decided"
+    who = "decide: who decided the limits, and when; until then the report says: nobody"
+    all_tables = "decide, after ckm audit: what share of small counts all tables may give away"
+    return [
+        _setting("[report.limits]", note),
+        *(_setting(f"{key} = {value}", _LIMITS[key]) for key, value in found.limits.items()),
+        _setting("# all_tables = 0.2", all_tables),
+        _setting('# decided = { who = "…", when = 2026-01-31 }', who),
+        "",
+    ]
 
 
 def _data(found: Draft, path: str, table: str | None) -> list[str]:
@@ -290,6 +449,19 @@ def _data(found: Draft, path: str, table: str | None) -> list[str]:
         lines.append(_setting(setting, 'decide: for measures = ["count", "weighted"]'))
     key = "database" if scheme_of(path) in DRIVERS else "path"
     return ["[data]", f"{key} = {_quoted(path)}", *lines]
+
+
+def _banded(name: str, bands: DraftBands) -> list[str]:
+    """Write a variable in bands; as a comment where others would cut otherwise."""
+    note = "decide: a variable in bands, made of a column whenever the data are read"
+    settings = [
+        f"name = {_quoted(name)}",
+        f"of = {_quoted(bands.of)}",
+        *(f"{key} = {getattr(bands, key):f}" for key in ("width", "start", "end")),
+        *(['open = "both"'] if bands.opens_start else []),
+    ]
+    mark = "" if bands.is_usual else "# "
+    return [_setting(f"{mark}[[variable]]", note), *(f"{mark}{one}" for one in settings)]
 
 
 def _secret(folder: Path) -> str:
@@ -321,7 +493,11 @@ def _columns(found: Draft, used: set[str]) -> Sequence[str]:
             skipped = f'measures = {sums} with missing_values = "skip"'
             facts.append(skipped if column.missing else f"measures = {sums}")
             facts += [] if column.is_positive else ["signed = true in its [[magnitude]]"]
-            facts.append("or a dimension once cut into bands")
+            facts += ["or a dimension once cut into bands"]
+            banded = [made for made, bands in found.bands.items() if bands.of == name]
+            facts += [f"see {_quoted(banded[0])} above"] if banded else []
+        elif column.kind == "date" and column.distinct > _FEW:
+            facts.append('a dimension by width = "year" or "month" of a [[variable]]')
         lines.append(
             f"{_quoted(name)}: {column.kind}, {', '.join(_note(fact) for fact in facts)}"
         )

@@ -112,8 +112,9 @@ def require_discrete(
         if mark not in source.sound:
             source.sound[mark] = _value_figures(source, column, counts)
         found: ValueFigures | None = source.sound[mark]
-        is_ordered = source.kinds[column] in _ORDERED and column not in source.banded
-        if found is not None and found.forbids(is_ordered=is_ordered):
+        if found is None or not found.forbids(is_ordered=True):
+            continue
+        if found.forbids(is_ordered=False) or _is_ordered(source, column):
             problems.append(_refusal(column, found))
     if len(problems) > 1:
         lines = "\n  - ".join(problems)
@@ -140,6 +141,20 @@ def _open_columns(request: Request) -> Iterator[str]:
         is_nested = nested is not None and (nested.tree is not None or len(nested.columns) > 1)
         if not is_nested and dimension not in request.categories:
             yield from (c for c in request.columns_of(dimension) if c not in request.discrete)
+
+
+def _is_ordered(source: Source, column: str) -> bool:
+    """Tell whether a column holds numbers, dates or times; texts of CSV with leading zeros are
+    codes.
+    """  # noqa: D205
+    if column in source.banded:
+        return False
+    if source.kinds[column] in _ORDERED:
+        return True
+    if not (source.is_text_of_csv(column) and source.is_number(column)):
+        return False
+    is_code = f"regexp_matches({quote(column)}, '^[ +-]*0[0-9]')"
+    return not source.fetch(f"SELECT 1 FROM {source.relation} WHERE {is_code} LIMIT 1")
 
 
 def _value_figures(source: Source, column: str, counts: Counts | None) -> ValueFigures | None:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from footing.places import DISTRIBUTED, as_connectors_know, has_password, masked, scheme_of
 from tables.errors import SourceError
+from tables.filtering.filters import quote
 from tables.keyed_hash import plaintext_sql
 from tables.source.files import common_folder, file_format
 from tables.source.source import Source, open_source
@@ -31,12 +32,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from footing.places import FileState
+    from tables.recoding.variable import DerivedVariable
 
 _T = TypeVar("_T")
 _groups = itertools.count()
 _STATE = ("path", "length", "modificationTime")
 #: In the name of a file, what tells which run of Spark wrote it.
 _WRITER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=[^/]*$)")
+#: What stands for others in a path of Hadoop.
+_WILDCARDS = re.compile(r"[\\*?{}\[\]]")
 _TELLS_ETAGS = "org.apache.hadoop.fs.EtagSource"
 
 
@@ -86,6 +90,8 @@ class SparkSource(Source):
         self._hashes = {}
         self.spans = {}
         self.spreads = {}
+        self.derived = {}
+        self.labels = {}
         self.columns = described.columns
         self._relation = described.relation
         types = {name: read_as(kind) for name, kind in self.columns.items()}
@@ -180,6 +186,28 @@ class SparkSource(Source):
     def aside(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse: there is no answer on the fly."""
         _refuse("Spark answers no requests on the fly.")
+
+    def add_derived(
+        self, variable: DerivedVariable, sql: str, *, order: Sequence[str] | None
+    ) -> None:
+        """Give the records a variable that is made of others, in Spark's dialect."""
+        from tables.spark.sql import spark_sql
+
+        name = quote(variable.name)
+        text = spark_sql(
+            f"SELECT *, {sql} AS {name} FROM {self._relation}", {}, columns=self.columns
+        )
+        described = self._described
+        described.add_derived(variable, "CAST(NULL AS VARCHAR)", order=order)
+        self.columns, self._relation = described.columns, described.relation
+        self.types = {**self.types, variable.name: "VARCHAR"}
+        self.kinds = {**self.kinds, variable.name: "text"}
+        view = self._relation
+        self._run(lambda: self._session.sql(text).createOrReplaceTempView(view))
+        self._note_derived(variable, order)
+
+    def enumerated(self, texts: Sequence[str]) -> None:
+        """Return None: Spark has no such types."""
 
     def new_name(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse, as `keep` and `create`: there are no prepared records."""
@@ -355,11 +383,10 @@ def open_spark(path: object, *, master: str = LOCAL) -> SparkSource:
 def _open_far(path: str, place: str, session: SparkSession) -> SparkSource:
     """Open files that Spark alone can read; it tells their columns."""
     problem = None
-    folder = re.split(r"/[^/]*[*?{\[]", place)[0]
-    root = None if folder == place else folder
-    reader = session.read if root is None else session.read.option("basePath", root)
     try:
         with quiet():
+            place, root = _existing(place, session)
+            reader = session.read if root is None else session.read.option("basePath", root)
             columns = reader.parquet(place).limit(0).toArrow()
     except Exception as error:  # noqa: BLE001  (explained)
         problem = explain(error, masked(path))
@@ -368,6 +395,28 @@ def _open_far(path: str, place: str, session: SparkSession) -> SparkSource:
     described = open_source(columns, threads=1)
     described.label = masked(path)
     return SparkSource(described, session=session, place=place, root=root)
+
+
+def _existing(place: str, session: SparkSession) -> tuple[str, str | None]:
+    """Return the glob of a place, and the folder before its first wildcard, if it has one.
+
+    What exists is never a pattern, whatever signs its name holds.
+    """
+    from pyspark.errors import AnalysisException
+
+    parts = place.split("/")
+    for number in range(3, len(parts)):  # after the scheme and the bucket
+        if not _WILDCARDS.search(parts[number]):
+            continue
+        literal = "/".join([*parts[:3], *map(_escaped, parts[3 : number + 1])])
+        try:
+            session.read.format("binaryFile").load(literal)
+        except AnalysisException as error:
+            if "PATH_NOT_FOUND" not in str(error):
+                raise
+            fixed = [*parts[:3], *map(_escaped, parts[3:number])]
+            return "/".join([*fixed, *parts[number:]]), "/".join(parts[:number])
+    return "/".join([*parts[:3], *map(_escaped, parts[3:])]), None
 
 
 def _require_plain(described: Source, path: object) -> str | None:
@@ -397,7 +446,11 @@ def _require_plain(described: Source, path: object) -> str | None:
 
 def _hadoop_path(file: str) -> str:
     """Write a path so that no character of it stands for others, nor for another system."""
-    return "file://" + re.sub(r"([\\*?{}\[\]])", r"\\\1", os.path.abspath(file))  # noqa: PTH100
+    return "file://" + _escaped(os.path.abspath(file))  # noqa: PTH100
+
+
+def _escaped(name: str) -> str:
+    return _WILDCARDS.sub(r"\\\g<0>", name)
 
 
 def _far(path: str) -> str:

@@ -55,6 +55,7 @@ class Service(SettingsFile, title="A service of ckm"):
             **{name: getattr(self, name) for name in ("data", "keys", "ptable")},
             hierarchies=self.hierarchies,
             categories=self.categories,
+            variable=self.variable,
             table=(),
             output=JobOutput(
                 total_label=self.about.total_label,
@@ -104,6 +105,11 @@ class Service(SettingsFile, title="A service of ckm"):
     def area(self) -> str | None:
         """The variable of areas."""
         return next((v.name for v in self.variables.values() if v.is_area), None)
+
+    @property
+    def time(self) -> str:
+        """The variable of times; empty for none."""
+        return next((v.name for v in self.variables.values() if v.role == "time"), "")
 
     @property
     def cautions(self) -> tuple[str, ...]:

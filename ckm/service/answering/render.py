@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ckm.formats import FORMATS, TableAbout, to_bytes
 from ckm.formats.about import with_noise
 from ckm.formats.csv_text import without_formulas
+from ckm.formats.derivations import derivations_of
 from ckm.formats.words import category_labels
 from ckm.service.answering.messages import say
 
@@ -67,11 +68,15 @@ def about_answer(
     for measure in answer.query.measures:
         labels.setdefault(measure, say(measure, language))
     area = service.area if service.area in shown else ""
+    time = service.time if service.time in shown else ""
     title = service.about.title[language]
     if answer.query.population is not None:
         title += f" ({service.populations[answer.query.population].title[language]})"
     notes = [say(service.method, language)]
     notes += [service.about.description[language]] if service.about.description else []
+    nested = [service.hierarchies.get(name) for name in shown]
+    columns = [*shown, *(column for h in nested if isinstance(h, list) for column in h)]
+    notes += derivations_of(service.job.derived, columns, language=language)
     about = TableAbout(
         id="-".join(filter(None, (service.about.id, answer.query.population))),
         title=title,
@@ -84,6 +89,7 @@ def about_answer(
         unit=service.about.unit.get(language, ""),
         updated=service.about.updated,
         geography=area or "",
+        time=time,
         totals={s.variable: shown[s.variable].total for s in answer.selections if 0 in s.ranks},
         withheld={area: list(answer.withheld)} if area and answer.withheld else {},
         withheld_label=say("withheld", language),

@@ -241,3 +241,25 @@ def test_cells_that_were_given_count_by_their_records():
                     cube(source, given.keys, [Request(dimensions=["age"])])
             else:
                 assert len(cube(source, given.keys, [Request(dimensions=["age"])])[0]) == 121
+
+
+@pytest.mark.parametrize(
+    ("written", "is_refused"),
+    [
+        (lambda n: f"{n / 4}", True),  # 0.25, 0.5: texts, since no one scale writes them back
+        (lambda n: f"{n}.50", True),
+        (lambda n: f"{n}", True),
+        (lambda n: f"{n:05}", False),  # codes
+        (lambda n: f"A{n}", False),
+    ],
+)
+def test_numbers_of_csv_are_numbers_even_where_they_stay_texts(tmp_path, written, is_refused):
+    """Two records a value: texts of two are categories, numbers are not."""
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["id,pay", *(f"{n},{written(n // 2)}" for n in range(300))]))
+    with open_source(path) as source:
+        if is_refused:
+            with pytest.raises(DataError, match="150 values; one record alone has 0 %"):
+                cube(source, KEYS, [Request(dimensions=["pay"])])
+        else:
+            assert len(cube(source, KEYS, [Request(dimensions=["pay"])])[0]) == 151
