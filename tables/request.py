@@ -57,6 +57,9 @@ class Request:
     missing_values
         What a record without a value in `sums` does: ``"stop"`` raises, ``"skip"`` lets it
         contribute nothing.
+    discrete
+        Columns that have categories, however many values they hold and however few records
+        these have: see `tables.cells.continuous`.
 
     Raises
     ------
@@ -81,6 +84,7 @@ class Request:
     top: int = 0
     ordered: Sequence[str] = ()
     missing_values: MissingValues = "stop"
+    discrete: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.dimensions, str):
@@ -92,6 +96,7 @@ class Request:
         put = object.__setattr__
         put(self, "dimensions", tuple(self.dimensions))
         put(self, "sums", tuple(self.sums))
+        put(self, "discrete", tuple(self.discrete))
         nested = {n: self.hierarchies[n] for n in self.dimensions if n in self.hierarchies}
         put(self, "hierarchies", nested)
         declared = {n: tuple(c) for n, c in self.categories.items() if n in self.dimensions}

@@ -7,6 +7,7 @@ weights are sums of integers, so no order of records, chunks or threads can chan
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 from footing.arrays import Codes, Flags, Integers
 from tables.cells.axes import Axis, build_axis
 from tables.cells.blocks import Block, Cells, group, lay_out, roll_up, shown_cells
+from tables.cells.continuous import records_by_value, require_discrete
 from tables.cells.packing import pack
 from tables.cells.sketch import Sketch, read_sketch, sketch_columns
 from tables.errors import DataError, RequestError
@@ -71,7 +73,8 @@ def cube(
     RequestError, SourceError
         If requests do not fit the columns; all problems at once.
     DataError
-        If keys, weights or values are missing or out of range, or categories are undeclared.
+        If keys, weights or values are missing or out of range, categories are undeclared, or
+        a dimension is continuous, see `tables.cells.continuous`.
 
     Examples
     --------
@@ -106,6 +109,7 @@ def cube(
         report_progress = None if progress is None else _part_of(progress, done, len(scans))
         answer = source.arrow(plan.sql, plan.parameters, progress=report_progress)
         scan_s += time.perf_counter() - begun
+        require_discrete(source, batch, partial(plan.counts, answer))
         finest = [plan.finest(request, answer) for request in batch]
         del answer  # as large as the cells: make room before rolling up
         for request in batch:
@@ -173,7 +177,9 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
         raise RequestError("Sums of cells are not weighted.", hint="leave the weight out")
     require_records(source, keys, [request])
     plan = _Plan(source, keys, [request])
-    found = plan.named(request, source.arrow(plan.sql, plan.parameters))
+    answer = source.arrow(plan.sql, plan.parameters)
+    require_discrete(source, requests, partial(plan.counts, answer))
+    found = plan.named(request, answer)
     if len(dict(found)) < len(found):
         raise RequestError(
             "A dimension is called like a column that stands beside the cells: count, cell_key "
@@ -196,6 +202,7 @@ def all_cells(
     records without a key are accepted.
     """
     require_records(source, keys, [request], tolerate_missing_keys=True)
+    require_discrete(source, [request])
     plan = _Plan(source, keys, [request])
     parameters |= plan.parameters
     return plan.rolled_up(request), plan.key_range
@@ -366,7 +373,7 @@ class _Plan:
         self._variables = _variables(source, requests)
         filters = dict.fromkeys(r.where for r in requests if isinstance(r.where, Filter))
         conditions = {f: f.sql(source.types, self.parameters) for f in filters}
-        everything = any(r.where is None for r in requests)
+        everything = self._has_all = any(r.where is None for r in requests)
         # A filter that all requests share is the statement's own; it needs no column.
         shared = not everything and len(filters) == 1
         self._flags = {} if shared else {f: f"f{i}" for i, f in enumerate(filters)}
@@ -491,13 +498,25 @@ class _Plan:
             columns += [(f"{name}_{n}", top) for n, top in enumerate(found.top.T, start=1)]
         return columns
 
+    def counts(self, answer: pa.Table, column: str) -> Integers | None:
+        """Return how many records have each value of a column, if the answer has them all."""
+        alias = self._column_alias.get(column)
+        if alias is None or not self._has_all:
+            return None
+        chosen = min((s for s in self._sets if alias in s), key=len)
+        return records_by_value(self._of_set(answer, chosen), alias, "n")
+
+    def _of_set(self, answer: pa.Table, chosen: frozenset[str]) -> pa.Table:
+        """Return the rows of the answer that are grouped by some columns."""
+        if len(self._sets) == 1:
+            return answer
+        # grouping() sets a bit, first column highest, where a column is summed over.
+        bits = sum(1 << i for i, c in enumerate(reversed(self._outer)) if c not in chosen)
+        return answer.filter(pc.equal(answer["g"], bits))
+
     def _rows(self, request: Request, answer: pa.Table) -> pa.Table:
         """Return the rows of the answer from which the request's cells are rolled up."""
-        if len(self._sets) > 1:
-            chosen = self._chosen(request)
-            # grouping() sets a bit, first column highest, where a column is summed over.
-            bits = sum(1 << i for i, c in enumerate(reversed(self._outer)) if c not in chosen)
-            answer = answer.filter(pc.equal(answer["g"], bits))
+        answer = self._of_set(answer, self._chosen(request))
         flag = self._flags.get(request.where) if isinstance(request.where, Filter) else None
         return answer if flag is None else answer.filter(answer[flag])
 

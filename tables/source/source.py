@@ -21,6 +21,7 @@ import duckdb
 from footing.places import FileState, has_password, is_elsewhere, list_files
 from tables.deadline import Deadline, stopped
 from tables.errors import (
+    DataError,
     DataWarning,
     RequestError,
     SourceError,
@@ -258,6 +259,15 @@ class Source:
             problem, hint = unknown_name("Column", name, self.columns)
             raise RequestError(problem, hint=hint)
         return self.columns[name]
+
+    def require_some(self) -> None:
+        """Raise unless there is a record."""
+        if not self.fetch(f"SELECT 1 FROM {self.relation} LIMIT 1"):
+            raise DataError(
+                f"The source {self.label!r} has no record.",
+                hint="is it the extract that was meant? with allow_empty = true in [data], or "
+                "allow_empty=True in Python, tables of no records are made all the same",
+            )
 
     def is_number(self, name: str) -> bool:
         """Tell whether a column holds numbers, or texts of CSV that can all be read as such."""

@@ -88,6 +88,7 @@ class SparkSource(Source):
         self.orders = described.orders
         self.sound = {}
         self._hashes = {}
+        self.spans = {}
         self.spreads = {}
         self.derived = {}
         self.labels = {}

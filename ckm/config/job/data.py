@@ -160,6 +160,9 @@ class JobData(Records):
         "For cells: the columns of each variable, where they have other names.", default={}
     )
     weight: Name | None = optional("Column of weights.")
+    allow_empty: bool = optional(
+        "Whether there may be no record: then every table is empty.", default=False
+    )
     engine: Literal["duckdb", "spark"] = optional(
         "What tabulates the records; the numbers are the same.", default="duckdb"
     )

@@ -99,6 +99,7 @@ class Job(SettingsFile, title="A release job of ckm"):
     ledger: JobLedger | None = None
     table: Some[JobTable] = Field(description="The tables to publish.")
     _labelled: frozenset[str] = PrivateAttr(default=frozenset())
+    _discrete: tuple[str, ...] = PrivateAttr(default=())
 
     @property
     def tables(self) -> Mapping[str, TableRequest]:
@@ -248,6 +249,7 @@ class Job(SettingsFile, title="A release job of ckm"):
                 text = "the name occurs more than once."
                 text = text if magnitude.name else "a second one for all."
                 reading.add(magnitude.place, text, "give every variable one section")
+        self._add_problems_of_continuous(reading)
         if self.output.publish_noise and (not self.has_noise or self.output.additive):
             is_additive = self.output.additive
             what = "additive changes them again" if is_additive else "there is none"
@@ -285,6 +287,23 @@ class Job(SettingsFile, title="A release job of ckm"):
                     text = f"margins name {name!r}, which is no dimension of it."
                     reading.add(table.place, text, did_you_mean(name, known))
 
+    def _add_problems_of_continuous(self, reading: Reading) -> None:
+        """Note exceptions that nobody can grant, or that no public report would tell."""
+        dimensions = {d for table in self.table for d in table.dimensions}
+        for number, entry in enumerate(self.report.exceptions, start=1):
+            column, where = entry.continuous, f"[[report.exceptions]] number {number}:"
+            if column is None:
+                continue
+            if column in self.summed:
+                text = f"{column!r} cannot be continuous and a dimension: the job sums it, too."
+                reading.add(where, text, "cut it into bands, or publish no sums of it")
+            elif column not in dimensions:
+                text = f"continuous names {column!r}, which is a dimension of no table."
+                reading.add(where, text, did_you_mean(column, dimensions))
+            if self.output.place is not None:
+                text = "continuous needs the public report, and with place there is none."
+                reading.add(where, text, "cut the column into bands, or remove place")
+
     def _add_problems_of_additive(self, reading: Reading) -> None:
         where = "[output]"
         if self.ledger is not None:
@@ -307,6 +326,16 @@ class Job(SettingsFile, title="A release job of ckm"):
         """Return whether a table has sums that are 0 wherever the published count is."""
         measures, made = self.tables[table].measures, self.magnitudes
         return any(f"sum:{n}" in measures and made[n].zero_with_count for n in made)
+
+    @property
+    def continuous(self) -> tuple[str, ...]:
+        """The dimensions that somebody allowed to be continuous."""
+        allowed = (entry.continuous for entry in self.report.exceptions)
+        return (*self._discrete, *(column for column in allowed if column is not None))
+
+    def take_discrete(self, columns: Iterable[str]) -> None:
+        """Take columns for categories, as another job does that has the same tables."""
+        self._discrete = tuple(columns)
 
     @property
     def signed(self) -> list[str]:
