@@ -58,12 +58,16 @@ def find_partitions(paths: Sequence[str], files: Sequence[str]) -> tuple[str, ..
 
 
 def create_view(
-    connection: duckdb.DuckDBPyConnection, view: str, given: str, keys: Sequence[str]
+    connection: duckdb.DuckDBPyConnection,
+    view: str,
+    given: str,
+    keys: Sequence[str],
+    file_column: str | None = _FILE,
 ) -> None:
     """Make a view of records that know their files, with partitions as columns of texts."""
     rows = connection.execute(f"DESCRIBE {given}").fetchall()
     names = [row[0].lower() for row in rows] + [key.lower() for key in keys]
-    columns = [f"* EXCLUDE ({_FILE})"]
+    columns = ["*" if file_column is None else f"* EXCLUDE ({file_column})"]
     for key in keys:
         if names.count(key.lower()) > 1:
             raise SourceError(
@@ -71,7 +75,7 @@ def create_view(
                 hint=f"rename the folders {key}=…, or the column",
             )
         pattern = rf".*[/\\]{re.escape(key)}=([^/\\]*)[/\\]"
-        value = f"url_decode(regexp_extract({_FILE}, {sql_text(pattern)}, 1))"
+        value = f"url_decode(regexp_extract({file_column}, {sql_text(pattern)}, 1))"
         columns.append(f"nullif({value}, '__HIVE_DEFAULT_PARTITION__') AS {quote(key)}")
     connection.execute(f"CREATE VIEW {view} AS SELECT {', '.join(columns)} FROM {given}")
 
@@ -91,32 +95,6 @@ def file_format(file: str) -> str:
         f"The file {Path(file).name!r} is neither Parquet, Arrow nor CSV.",
         hint="CSV files end in .csv, .tsv or .txt (also .gz)",
     )
-
-
-def create_parquet_view(
-    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...], view: str
-) -> None:
-    """Make a view of the records of Parquet files, which must have the same columns."""
-    connection.execute(
-        f"CREATE VIEW {view} AS SELECT * FROM read_parquet({file_list(files)}, "
-        f"hive_partitioning=false, union_by_name=false, filename={sql_text(_FILE)})"
-    )
-    _check_same_columns(connection, files)
-
-
-def _check_same_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) -> None:
-    """Refuse Parquet files that differ in their columns."""
-    shapes = set()
-    for file in files if len(files) > 1 else ():
-        rows = connection.execute(
-            f"DESCRIBE SELECT * FROM read_parquet({sql_text(file)}, hive_partitioning=false)"
-        ).fetchall()
-        shapes.add(tuple((row[0], row[1]) for row in rows))
-    if len(shapes) > 1:
-        raise SourceError(
-            "All files must have the same columns and types; they differ.",
-            hint="write them again from one program, or name fewer files",
-        )
 
 
 def attach(

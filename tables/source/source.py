@@ -24,17 +24,24 @@ from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
 from tables.source.copies import LocalCopy
 from tables.source.explaining import explained
+from tables.source.columns import (
+    Refusal,
+    colliding_names,
+    free_name,
+    refusal_of,
+    refused_names,
+)
 from tables.source.files import (
     attach,
     create_csv_view,
-    create_parquet_view,
     create_view,
     file_format,
     find_files,
     find_partitions,
     sql_text,
 )
-from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
+from tables.source.frames import as_arrow, as_reader, arrow_batches, write_parquet
+from tables.source.parquet import ParquetFiles, find_columns
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
@@ -52,9 +59,16 @@ _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 _FEW_BITS, _MAX_BITS = 16, 22
 # Sums and largest contributions take a kilobyte a combination there, and gain no time.
 _BITS_WITH_SUMS = 12
-_VIEW, _FILES = "ckm_records", "ckm_files"
+_VIEW, _FILES, _PLAIN = "ckm_records", "ckm_files", "ckm_plain_records"
+_FILE_COLUMN = "ckm_file"
 _CLEAN, _NARROW, _MORE = "ckm_clean_records", "ckm_cells", "ckm_more_columns"
 _BESIDE = "ckm_beside"
+#: DuckDB's types that no answer holds → the SQL of one that does.
+_HELD_AS = {
+    '"NULL"': "CAST({0} AS VARCHAR)",
+    "JSON": "CAST({0} AS VARCHAR)",
+    "UHUGEINT": "CAST({0} AS HUGEINT)",
+}
 _TICK_S = 0.2
 _BATCH = 131_072
 _T = TypeVar("_T")
@@ -73,18 +87,28 @@ class Source:
         The files that hold the records, in order; empty for data in memory.
     label
         What messages call the source.
+    refusals
+        Column → why it is not read.
     """
 
     #: What its rows are, if no records.
     cells: GivenCells | None = None
+    #: How its columns come out of Parquet files, if they do.
+    parquet: ParquetFiles | None = None
     #: Whether all columns were left texts.
     is_text = False
     #: Whether it groups by several columns of whole numbers faster as one.
     packs = True
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, *, files: tuple[str, ...], label: str
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        *,
+        files: tuple[str, ...],
+        label: str,
+        refusals: Mapping[str, Refusal] | None = None,
     ) -> None:
+        self.refusals = dict(refusals or {})
         self._connection = connection
         self._sweep: Callable[[], object] = connection.close
         self._lock = threading.RLock()
@@ -103,7 +127,21 @@ class Source:
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
         self._records = _VIEW
         self._describe(_VIEW)
+        self._hold_all_types()
         self._relation = self._clean()
+
+    def _hold_all_types(self) -> None:
+        """Give columns a type that answers can hold, with the same texts."""
+        changes = [
+            f"{_HELD_AS[kind].format(quote(name))} AS {quote(name)}"
+            for name, kind in self.columns.items()
+            if kind in _HELD_AS
+        ]
+        if changes:
+            replaced = f"SELECT * REPLACE ({', '.join(changes)}) FROM {_VIEW}"
+            self.fetch(f"CREATE VIEW {_PLAIN} AS {replaced}")
+            self._records = _PLAIN
+            self._describe(_PLAIN)
 
     def _describe(self, relation: str) -> None:
         rows = self.fetch(f"DESCRIBE SELECT * FROM {relation}")
@@ -114,11 +152,14 @@ class Source:
 
     def add_columns(self, columns: Mapping[str, str]) -> None:
         """Give the records further columns, by the SQL that makes them."""
-        for own in self.columns:
+        names = [*self.columns, *self.refusals]
+        for own in names:
             if own in columns:
                 raise RequestError(f"Column {own!r} is in the data already.")
+        for refusal in colliding_names([*names, *columns]).values():
+            raise RequestError(refusal.problem, hint=refusal.hint)
         more = ", ".join(map(_as_column, columns.items()))
-        self.fetch(f"CREATE VIEW {_MORE} AS SELECT *, {more} FROM {_VIEW}")
+        self.fetch(f"CREATE VIEW {_MORE} AS SELECT *, {more} FROM {self._records}")
         self._records = _MORE
         self._describe(_MORE)
         self._relation = self._clean()
@@ -146,10 +187,39 @@ class Source:
 
     def require(self, name: str) -> str:
         """Return the column's SQL type, or raise with the names that exist."""
-        if name not in self.columns:
-            problem, hint = unknown_name("Column", name, self.columns)
-            raise RequestError(problem, hint=hint)
+        if (problem := self.problem_of(name)) is not None:
+            raise RequestError(problem[0], hint=problem[1])
         return self.columns[name]
+
+    def problem_of(self, name: str) -> tuple[str, str] | None:
+        """Tell why there is no such column, or why it is not read, and a way out."""
+        if name in self.refusals:
+            return self.refusals[name].problem, self.refusals[name].hint
+        if name not in self.columns:
+            return unknown_name("Column", name, [*self.columns, *self.refusals])
+        return None
+
+    def require_categories(self, name: str) -> None:
+        """Raise unless the column's values can be categories."""
+        if (problem := self.category_problem_of(name)) is not None:
+            raise RequestError(problem[0], hint=problem[1])
+
+    def category_problem_of(self, name: str) -> tuple[str, str] | None:
+        """Tell why the values of a column are no categories, and a way out."""
+        if (problem := self.problem_of(name)) is not None or self.kinds[name] != "other":
+            return problem
+        refusal = refusal_of(name, self.columns[name])
+        return refusal.problem, refusal.hint
+
+    def require_whole(self) -> None:
+        """Raise unless all columns are read: a copy would leave out, or change, the others."""
+        if self.refusals:
+            first = next(iter(self.refusals.values()))
+            raise SourceError(
+                "A copy of the records needs all columns, and some are not read: "
+                f"{refused_names(self.refusals)}. {first.problem}",
+                hint=first.hint,
+            )
 
     def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
         """Run a query whose small answer comes as Python rows."""
@@ -279,8 +349,7 @@ class Source:
         scans a source in one order, whatever the threads, where it is told to keep it.
         """
         names = (self.new_name("ckm_added") for _ in itertools.count())
-        taken = {column.lower() for column in self.columns}
-        name = next(name for name in names if name not in taken)
+        name = next(name for name in names if free_name(name, self.columns) == name)
         self._stamp = _stamp(self.files)
         self.fetch("SET preserve_insertion_order=true")
         try:
@@ -330,6 +399,12 @@ class Source:
         if metadata:
             texts = ", ".join(f"{quote(k)}: {sql_text(v)}" for k, v in metadata.items())
             options += f", KV_METADATA {{{texts}}}"
+        # Parquet has no integers of 128 bits: DuckDB would write the nearest double.
+        rows = self.fetch(f"DESCRIBE {sql}", parameters)
+        wide = [quote(name) for name, kind, *_ in rows if kind == "HUGEINT"]
+        if wide:
+            changes = ", ".join(f"CAST({name} AS DECIMAL(38,0)) AS {name}" for name in wide)
+            sql = f"SELECT * REPLACE ({changes}) FROM ({sql})"
         copy = f"COPY ({sql}) TO {sql_text(path)} ({options})"
         self._run(lambda: self._connection.execute(copy, parameters), progress)
 
@@ -603,18 +678,35 @@ def _open_files(
     kinds = {file_format(file) for file in files}
     if len(kinds) > 1:
         raise SourceError("All files must have one format: Parquet, Arrow or CSV.")
+    parquet: ParquetFiles | None = None
     with explained(label):
+        partitions = find_partitions(paths, files)
         if kinds == {"csv"}:
             create_csv_view(connection, files, _FILES, is_text=is_text)
+            create_view(connection, _VIEW, _FILES, partitions)
         else:
+            read = files
             if kinds == {"arrow"}:
                 read = tuple(_as_parquet(file, folder, label) for file in files)
-            create_parquet_view(connection, files if kinds == {"parquet"} else read, _FILES)
-        create_view(connection, _VIEW, _FILES, find_partitions(paths, files))
-    source = Source(connection, files=files, label=label)
+            parquet = _create_parquet_view(connection, read, partitions)
+    refusals = {} if parquet is None else parquet.refusals
+    source = Source(connection, files=files, label=label, refusals=refusals)
+    source.parquet = parquet
     source.is_prepared = kinds == {"csv"}  # counting its records would take a scan
     source.is_text = is_text and kinds == {"csv"}
     return source
+
+
+def _create_parquet_view(
+    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...], keys: Sequence[str] = ()
+) -> ParquetFiles:
+    """Make the view of the records of Parquet files, with partitions as columns of texts."""
+    parquet = find_columns(connection, files)
+    names = [column.name for group in parquet.groups for column in group.columns]
+    file_column = free_name(_FILE_COLUMN, names) if keys else None
+    connection.execute(f"CREATE VIEW {_FILES} AS {parquet.sql(file_column)}")
+    create_view(connection, _VIEW, _FILES, keys, file_column)
+    return parquet
 
 
 def _as_parquet(file: str, folder: Path, label: str) -> str:
@@ -633,14 +725,16 @@ def _open_object(connection: duckdb.DuckDBPyConnection, data: object, folder: Pa
         planned = as_reader(data, folder)
         if planned is not None:
             write_parquet(planned[0], folder / "frame.parquet")
+        frame = None if planned is not None else as_arrow(data)
     with explained(label):
-        if planned is None:
-            table, orders = as_arrow(data)
-            connection.register(_VIEW, table)
+        if frame is None:
+            assert planned is not None
+            parquet = _create_parquet_view(connection, (str(folder / "frame.parquet"),))
+            orders, refusals = planned[1], {**parquet.refusals, **planned[2]}
         else:
-            orders = planned[1]
-            create_parquet_view(connection, (str(folder / "frame.parquet"),), _FILES)
-            create_view(connection, _VIEW, _FILES, ())
-    source = Source(connection, files=(), label=label)
+            orders, refusals = frame.orders, frame.refusals
+            connection.register(_FILES, frame.table)
+            connection.execute(f"CREATE VIEW {_VIEW} AS SELECT {frame.sql} FROM {_FILES}")
+    source = Source(connection, files=(), label=label, refusals=refusals)
     source.orders.update(orders)
     return source

@@ -1,0 +1,267 @@
+"""Parquet files of one table: columns by name, whatever order and width a file gives them.
+
+Files that are alike are read together, as DuckDB finds them. What they call a column, and
+what is meant by its type, is told by Arrow: DuckDB renames columns and passes over extensions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tables.errors import SourceError
+from tables.filtering.filters import quote
+from tables.source.columns import (
+    ALL_MISSING,
+    NOTHING,
+    Reading,
+    Refusal,
+    colliding_names,
+    common_type,
+    reading_of,
+    type_words,
+)
+from tables.source.files import file_list, sql_text
+
+if TYPE_CHECKING:
+    import duckdb
+
+_HINT = "write them again from one program, or name fewer files"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundColumn:
+    """A column as some files have it.
+
+    Parameters
+    ----------
+    name
+        What the files call it.
+    duckdb_name, duckdb_type
+        What DuckDB calls it, and its type.
+    reading
+        How it is read.
+    """
+
+    name: str
+    duckdb_name: str
+    duckdb_type: str
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileGroup:
+    """Files whose columns are alike, in one order.
+
+    Parameters
+    ----------
+    files
+        Their paths.
+    columns
+        Their columns.
+    """
+
+    files: tuple[str, ...]
+    columns: tuple[FoundColumn, ...]
+
+    def column(self, name: str) -> FoundColumn:
+        """Return the column of a name."""
+        return next(column for column in self.columns if column.name == name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetFiles:
+    """Parquet files, and how the columns of each become those of one table.
+
+    Parameters
+    ----------
+    groups
+        The files, those that are alike together.
+    types
+        Column → DuckDB's type of what is read; only those that can be read.
+    refusals
+        Column → why it is not read.
+    """
+
+    groups: tuple[FileGroup, ...]
+    types: dict[str, str]
+    refusals: dict[str, Refusal] = field(default_factory=dict)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all columns are read as DuckDB finds them."""
+        return (
+            len(self.groups) == 1
+            and not self.refusals
+            and all(column.reading.is_plain for column in self.groups[0].columns)
+        )
+
+    def sql(self, file_column: str | None) -> str:
+        """Return the statement of all records, with a column of their files' paths."""
+        option = "" if file_column is None else f", filename={sql_text(file_column)}"
+        selects = []
+        for group in self.groups:
+            listed = ["*"]
+            if not self.is_plain:
+                listed = [self._column_sql(group.column(name)) for name in self.types]
+                listed += [] if file_column is None else [quote(file_column)]
+            selects.append(
+                f"SELECT {', '.join(listed)} FROM read_parquet({file_list(group.files)}, "
+                f"hive_partitioning=false, union_by_name=false{option})"
+            )
+        return " UNION ALL ".join(selects)
+
+    def _column_sql(self, column: FoundColumn) -> str:
+        wanted = self.types[column.name]
+        if column.reading is ALL_MISSING:
+            read = f"CAST(NULL AS {wanted})"
+        else:
+            read = column.reading.sql.format(quote(column.duckdb_name))
+            if len(self.groups) > 1:
+                read = f"CAST({read} AS {wanted})"
+        return f"{read} AS {quote(column.name)}"
+
+
+def find_columns(
+    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]
+) -> ParquetFiles:
+    """Read the columns of Parquet files, and how they become those of one table.
+
+    Raises
+    ------
+    SourceError
+        If a file lacks a column that another has, or a column has no name.
+    """
+    groups = tuple(
+        FileGroup(files=tuple(alike), columns=_columns(connection, alike[0], schema))
+        for schema, alike in _grouped(files)
+    )
+    names = [column.name for column in groups[0].columns]
+    _require_names(names)
+    for group in groups[1:]:
+        _require_same_names(groups[0], group)
+    refusals = {}
+    for group in groups:
+        refusals |= colliding_names([column.name for column in group.columns])
+    types = {}
+    for name in names:
+        if name in refusals:
+            continue
+        kind = _type_of(name, groups)
+        if isinstance(kind, Refusal):
+            refusals[name] = kind
+        else:
+            types[name] = kind
+    if not types:
+        refusal = next(iter(refusals.values()))
+        raise SourceError(refusal.problem, hint=refusal.hint)
+    return ParquetFiles(groups=groups, types=types, refusals=refusals)
+
+
+def _grouped(files: tuple[str, ...]) -> list[tuple[pa.Schema | None, list[str]]]:
+    """Put files with the same schema of Arrow together; None where Arrow cannot tell it."""
+    groups: list[tuple[pa.Schema | None, list[str]]] = []
+    for file in files:
+        schema = _arrow_schema(file)
+        for other, alike in groups:
+            if schema is not None and other is not None and _are_alike(schema, other):
+                alike.append(file)
+                break
+        else:
+            groups.append((schema, [file]))
+    return groups
+
+
+def _are_alike(one: pa.Schema, other: pa.Schema) -> bool:
+    if one.equals(other, check_metadata=True):
+        return True
+    return one.equals(other) and [reading_of(f) for f in one] == [reading_of(f) for f in other]
+
+
+def _arrow_schema(file: str) -> pa.Schema | None:
+    try:
+        return pq.read_schema(file).remove_metadata()
+    except (pa.ArrowException, OSError, ValueError):  # DuckDB tells what is wrong, if it is
+        return None
+
+
+def _columns(
+    connection: duckdb.DuckDBPyConnection, file: str, schema: pa.Schema | None
+) -> tuple[FoundColumn, ...]:
+    rows = connection.execute(
+        f"DESCRIBE SELECT * FROM read_parquet({file_list((file,))}, hive_partitioning=false)"
+    ).fetchall()
+    is_told = schema is not None and len(schema) == len(rows)
+    columns = []
+    for place, (name, kind, *_) in enumerate(rows):
+        told = schema.field(place) if schema is not None and is_told else None
+        reading = Reading() if told is None else reading_of(told)
+        if reading.is_plain:
+            reading = _reading_of_type(kind)
+        columns.append(
+            FoundColumn(
+                name=name if told is None else told.name,
+                duckdb_name=name,
+                duckdb_type=kind,
+                reading=reading,
+            )
+        )
+    return tuple(columns)
+
+
+def _reading_of_type(duckdb_type: str) -> Reading:
+    """Return how a column of a type of DuckDB's is read that is none of ours."""
+    if duckdb_type == NOTHING:
+        return ALL_MISSING
+    if duckdb_type == "JSON":
+        return Reading(sql="CAST({0} AS VARCHAR)", kind="VARCHAR")
+    return Reading()
+
+
+def _require_names(names: list[str]) -> None:
+    if any(not name or "\0" in name for name in names):
+        raise SourceError(
+            "Every column needs a name.",
+            hint="a name has one character or more, and no null character",
+        )
+
+
+def _require_same_names(first: FileGroup, other: FileGroup) -> None:
+    """Name the first file that lacks a column of another."""
+    for whole, lacking in ((first, other), (other, first)):
+        names = {column.name for column in lacking.columns}
+        missing = [column.name for column in whole.columns if column.name not in names]
+        if missing:
+            raise SourceError(
+                "All files must have the same columns; "
+                f"{_name(lacking)} has no {missing[0]!r}, which {_name(whole)} has.",
+                hint=_HINT,
+            )
+
+
+def _name(group: FileGroup) -> str:
+    return repr(Path(group.files[0]).name)
+
+
+def _type_of(name: str, groups: tuple[FileGroup, ...]) -> str | Refusal:
+    """Return the type in which all files' values of a column are read, or why there is none."""
+    found = [group.column(name) for group in groups]
+    refused = next((c.reading.refusal for c in found if c.reading.refusal), None)
+    if refused is not None:
+        return refused
+    types = [column.reading.kind or column.duckdb_type for column in found]
+    common = common_type(types)
+    if common is not None:
+        return "VARCHAR" if common == NOTHING else common
+    place = next(at for at in range(len(types)) if common_type(types[: at + 1]) is None)
+    differing = (at for at in range(place) if common_type([types[at], types[place]]) is None)
+    start = next(differing, 0)
+    return Refusal(
+        f"Column {name!r} must have one type in all files; it is {type_words(types[start])} "
+        f"in {_name(groups[start])}, and {type_words(types[place])} in {_name(groups[place])}.",
+        _HINT,
+    )
