@@ -3,7 +3,8 @@
 import difflib
 from collections.abc import Iterable
 
-from footing.errors import ExplainedError
+from footing.errors import ExplainedError, unshown
+from tables.lookalikes import appearance, code_points
 
 
 class TablesError(ExplainedError):
@@ -68,7 +69,19 @@ class StoppedError(TablesError, TimeoutError):
 
 
 class DataWarning(UserWarning):
-    """The data fit what was asked, but not as whoever asked may expect."""
+    """The data fit what was asked, but not as whoever asked may expect.
+
+    Parameters
+    ----------
+    problem
+        What is noticed. Never a record, a code or a number of records.
+    inside
+        What of the data it is, as for `ExplainedError`: for the terminal alone.
+    """
+
+    def __init__(self, problem: str = "", *, inside: str = "") -> None:
+        super().__init__(problem)
+        self.inside = unshown(inside)
 
 
 class KeyQualityWarning(DataWarning):
@@ -79,6 +92,10 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> tuple[str, st
     """Word the problem and the hint for a name that does not exist."""
     names = list(known)
     shown = ", ".join(repr(n) for n in names[:12]) + (", …" if len(names) > 12 else "")
-    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
+    alike = [known for known in names if appearance(known) == appearance(str(name))]
+    close = alike or difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     hint = f"did you mean {close[0]!r}?" if close else "names are case-sensitive"
+    if alike:
+        points = code_points(str(name), close[0])
+        hint = f"did you mean {close[0]!r}? It looks alike, and is written otherwise: {points}"
     return f"{kind} {name!r} is not in the data; it has {shown or 'none'}.", hint

@@ -19,6 +19,7 @@ from typing import NoReturn
 
 from tables.errors import FilterError, unknown_name
 from tables.filtering.values import bounds_of, kind_of
+from tables.source.columns import Refusal, refusal_of
 
 Literal = int | Decimal | str | bool
 
@@ -120,17 +121,31 @@ class Filter:
         return frozenset(node.column for node in comparisons_in(self.tree))
 
     @property
+    def texts(self) -> frozenset[tuple[str, str]]:
+        """The texts that the filter compares columns with for equality, with the column."""
+        found = set()
+        for node in comparisons_in(self.tree):
+            if isinstance(node, Within) or getattr(node, "operator", "") in {"=", "<>"}:
+                values = _literals(node)
+                found |= {(node.column, value) for value in values if isinstance(value, str)}
+        return frozenset(found)
+
+    @property
     def comparisons(self) -> int:
         """How many comparisons with columns the filter has."""
         return sum(1 for _ in comparisons_in(self.tree))
 
-    def problems(self, types: Mapping[str, str]) -> list[tuple[str, str]]:
+    def problems(
+        self, types: Mapping[str, str], refusals: Mapping[str, Refusal] | None = None
+    ) -> list[tuple[str, str]]:
         """Tell what does not fit the columns, as (problem, hint) pairs.
 
         Parameters
         ----------
         types
             Column name → DuckDB's type.
+        refusals
+            Column name → why it is not read.
 
         Returns
         -------
@@ -142,14 +157,16 @@ class Filter:
         >>> parse_filter("age >= 'x'").problems({"age": "BIGINT"})[0][0]
         "The filter compares 'age', an integer column, with a text."
         """
-        return [(error.problem, error.hint or "") for error in self.errors(types)]
+        return [(error.problem, error.hint or "") for error in self.errors(types, refusals)]
 
-    def errors(self, types: Mapping[str, str]) -> list[FilterError]:
+    def errors(
+        self, types: Mapping[str, str], refusals: Mapping[str, Refusal] | None = None
+    ) -> list[FilterError]:
         """Tell what does not fit the columns, as errors to raise.
 
         Parameters
         ----------
-        types
+        types, refusals
             As in `problems`.
 
         Returns
@@ -162,7 +179,7 @@ class Filter:
         >>> parse_filter("age >= 'x'").errors({"age": "BIGINT"})[0].facts
         {'column': 'age', 'kind': 'integer', 'given': 'text'}
         """
-        found = (_error(node, types) for node in comparisons_in(self.tree))
+        found = (_error(node, types, refusals or {}) for node in comparisons_in(self.tree))
         return [error for error in found if error is not None]
 
     def sql(self, types: Mapping[str, str], parameters: dict[str, object]) -> str:
@@ -406,7 +423,6 @@ _KIND_WORDS = {
     "boolean": "a true/false column",
     "date": "a date column",
     "time": "a column of times of day",
-    "other": "a column of a nested or binary type",
 }
 
 
@@ -418,12 +434,20 @@ _TYPE_HINTS = {
 }
 
 
-def _error(node: Comparison, types: Mapping[str, str]) -> FilterError | None:
+def _error(
+    node: Comparison, types: Mapping[str, str], refusals: Mapping[str, Refusal]
+) -> FilterError | None:
     """Tell what does not fit a column, as an error to raise."""
-    if node.column not in types:
-        problem, hint = unknown_name("Column", node.column, types)
+    refusal = refusals.get(node.column)
+    if refusal is None and node.column not in types:
+        problem, hint = unknown_name("Column", node.column, [*types, *refusals])
         return FilterError(problem, hint=hint, reason="column", column=node.column)
-    kind = kind_of(types[node.column])
+    kind = kind_of(types[node.column]) if refusal is None else "other"
+    if refusal is None and kind == "other" and not isinstance(node, Missing):
+        refusal = refusal_of(node.column, types[node.column])
+    if refusal is not None:
+        facts = {"column": node.column, "kind": kind}
+        return FilterError(refusal.problem, hint=refusal.hint, reason="type", **facts)
     for value in _literals(node):
         if bounds_of(value, types[node.column]) is None:
             given = _literal_kind(value)

@@ -19,12 +19,32 @@ if TYPE_CHECKING:
 #: In the metadata of a field of ours, the type that a column had before it was handed on.
 ORIGINAL_TYPE = b"ckm:type"
 _EXTENSION, _SETTINGS = b"ARROW:extension:name", b"ARROW:extension:metadata"
+_PANDAS = {"pandas.interval": "intervals", "pandas.period": "periods"}
+#: Storages of extensions that hold what is shown, or what no table shows.
+_AS_MEANT = (
+    *(pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+    *(pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary),
+    *(pa.types.is_binary_view, pa.types.is_nested),
+)
+#: The names of DuckDB's that columns of polars go by whose integers come as texts.
+_WIDE = ("HUGEINT", "UHUGEINT")
 _MAX_DIGITS = 38
-_INTEGERS = {  # bits; of those with a sign, the sign's as well
-    **{"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128},
-    **{"UTINYINT": 9, "USMALLINT": 17, "UINTEGER": 33, "UBIGINT": 65},
+_INTEGERS = {  # bits; of those without a sign, with room for one
+    "TINYINT": 8,
+    "SMALLINT": 16,
+    "INTEGER": 32,
+    "BIGINT": 64,
+    "HUGEINT": 128,
+    "UTINYINT": 9,
+    "USMALLINT": 17,
+    "UINTEGER": 33,
+    "UBIGINT": 65,
 }
 _SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_NESTED = (
+    *("struct", "map", "union", "list", "large_list", "fixed_size_list"),
+    *("dense_union", "sparse_union", "array"),
+)
 _RENAME = "rename one of them"
 
 
@@ -63,92 +83,83 @@ class Reading:
 
 #: DuckDB's type of columns without a value, and how they are read.
 NOTHING = '"NULL"'
-ALL_MISSING = Reading(
-    sql="CAST(NULL AS VARCHAR)", spark="CAST(NULL AS STRING)", kind=NOTHING
-)
+ALL_MISSING = Reading(sql="CAST(NULL AS VARCHAR)", spark="CAST(NULL AS STRING)", kind=NOTHING)
 
 
 def reading_of(field: pa.Field) -> Reading:
     """Return how a column of an Arrow schema is read."""
     name, kind = field.name, field.type
-    metadata = field.metadata or {}
-    if (was := metadata.get(ORIGINAL_TYPE)) is not None:
-        if was in {b"HUGEINT", b"UHUGEINT"}:
-            return Reading(sql=f"CAST({{0}} AS {was.decode()})", kind=was.decode())
-        return _refused(name, was.decode())
     extension, settings = _extension_of(field)
     if extension:
-        return _extension(name, extension, settings, kind)
+        return _reading_of_extension(name, extension, settings, kind)
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return reading_of(field.with_type(kind.value_type))
-    if pa.types.is_null(kind):
+    if pa.types.is_null(kind) and ORIGINAL_TYPE not in (field.metadata or {}):
         return ALL_MISSING
-    if pa.types.is_decimal256(kind) and kind.precision > _MAX_DIGITS:
-        return _refused(name, f"decimal with {kind.precision} digits")
-    if pa.types.is_decimal(kind) and kind.scale < 0:
-        return _refused(name, "decimal with a negative scale")
+    words = _unread(field)
+    return Reading() if words is None else Reading(refusal=refusal_of(name, words))
+
+
+def _unread(field: pa.Field) -> str | None:
+    """Say what values of a type that is not read are; None where it is read."""
+    kind, metadata = field.type, field.metadata or {}
+    if ORIGINAL_TYPE in metadata:
+        return metadata[ORIGINAL_TYPE].decode()
     if pa.types.is_float16(kind):
-        return _refused(name, "half float")
+        return "half floats"
     if pa.types.is_duration(kind):
-        return _refused(name, "duration")
-    return Reading()
+        return "durations"
+    if pa.types.is_decimal(kind) and (kind.precision > _MAX_DIGITS or kind.scale < 0):
+        return f"values of the type {kind}"
+    return None
 
 
 def _extension_of(field: pa.Field) -> tuple[str, str]:
     """Return the name and the settings of an extension type, whether Arrow knows it or not."""
-    kind = field.type
-    if isinstance(kind, pa.BaseExtensionType):
-        settings = kind.__arrow_ext_serialize__() if hasattr(kind, "freq") else b""
-        return kind.extension_name, settings.decode()
-    metadata = field.metadata or {}
-    found = (metadata.get(_EXTENSION, b""), metadata.get(_SETTINGS, b""))
-    return found[0].decode(), found[1].decode(errors="replace")
+    kind, metadata = field.type, field.metadata or {}
+    if not isinstance(kind, pa.BaseExtensionType):
+        found = (metadata.get(_EXTENSION, b""), metadata.get(_SETTINGS, b""))
+        return found[0].decode(), found[1].decode(errors="replace")
+    is_period = kind.extension_name == "pandas.period"
+    return kind.extension_name, kind.__arrow_ext_serialize__().decode() if is_period else ""
 
 
-def _extension(name: str, extension: str, settings: str, kind: pa.DataType) -> Reading:
+def _reading_of_extension(
+    name: str, extension: str, settings: str, kind: pa.DataType
+) -> Reading:
+    """Read extensions whose values are told; of others texts alone, which are what they show.
+
+    Others, nested or binary ones too, are no categories in any case.
+    """
     storage = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
-    match extension:
-        case "arrow.uuid":
-            return Reading()
-        case "arrow.bool8":
-            return Reading(sql="({0} <> 0)", spark="({0} <> 0)", kind="BOOLEAN")
-        case "pandas.period":
-            if (found := period_sql(settings)) is not None:
-                return Reading(sql=found[0], spark=found[1], kind="VARCHAR")
-            return _refused(name, "pandas period of a rare frequency")
-        case "pandas.interval":
-            return _refused(name, "interval")
-    if pa.types.is_nested(storage) or pa.types.is_binary(storage):
-        return Reading()  # refused by DuckDB's type, if it is used
-    if any(test(storage) for test in (pa.types.is_string, pa.types.is_large_string)):
+    if extension in _WIDE:
+        return Reading(sql=f"CAST({{0}} AS {extension})", kind=extension)
+    if extension == "arrow.bool8":
+        return Reading(sql="({0} <> 0)", spark="({0} <> 0)", kind="BOOLEAN")
+    if extension == "pandas.period" and (found := period_sql(settings)) is not None:
+        return Reading(sql=found[0], spark=found[1], kind="VARCHAR")
+    is_told = extension == "arrow.uuid" or any(is_kind(storage) for is_kind in _AS_MEANT)
+    if is_told and extension != "pandas.interval":
         return Reading()
-    if pa.types.is_string_view(storage):
-        return Reading()
-    return _refused(name, extension)
+    return Reading(refusal=refusal_of(name, _PANDAS.get(extension, extension)))
 
 
 _CURES = {
-    "half float": "cast it to float32 or float64, or write it as text",
-    "duration": "write it as a number of one unit, such as hours or days",
-    "interval": "cut it in the job, or write it as text: .astype(str)",
-    "pandas period": "write it as text: .astype(str)",
-    "decimal": f"write it with at most {_MAX_DIGITS} digits, or as text",
-    "nested": "take out of it what is needed, as columns of their own",
-    "binary": "write it as text",
+    "half floats": "cast it to float32 or float64, or write it as text",
+    "durations": "write it as a number of one unit, such as hours or days",
+    "intervals": "cut it into bands in the job, or write it as text: .astype(str)",
+    "periods": "write it as text: .astype(str)",
+    "nested values": "take out of it what is needed, as columns of their own",
+    "binary values": "write it as text",
 }
-
-
-def _refused(name: str, kind: str) -> Reading:
-    return Reading(refusal=refusal_of(name, kind))
+_CURE = "write it as text, or as a number of at most 38 digits"
 
 
 def refusal_of(name: str, kind: str) -> Refusal:
-    """Refuse a column of a kind, in words or of one of DuckDB's types."""
-    words = _words_of(kind)
-    cure = next((cure for start, cure in _CURES.items() if words.startswith(start)), None)
+    """Refuse a column of values that are told in words, or by a type of DuckDB or Arrow."""
+    words = kind if kind in _CURES or kind.startswith("values of") else _words_of(kind)
     return Refusal(
-        f"Column {name!r} is of the type {words}, which is not read.",
-        cure or "write it as text, or as a number",
+        f"Column {name!r} holds {words}, which are not read.", _CURES.get(words, _CURE)
     )
 
 
@@ -158,12 +169,15 @@ def type_words(sql_type: str) -> str:
     return f"{kind} ({sql_type})" if kind != "other" else _words_of(sql_type)
 
 
-def _words_of(sql_type: str) -> str:
-    """Say what a type of DuckDB's is, where it is none that is read."""
-    if sql_type.startswith(("STRUCT", "MAP", "UNION")) or sql_type.endswith("]"):
-        return f"nested ({sql_type.partition('(')[0].lower()})"
-    words = {"BLOB": "binary", "BIT": "binary (bits)", "INTERVAL": "duration"}
-    return words.get(sql_type, sql_type)
+def _words_of(kind: str) -> str:
+    """Say what a type of DuckDB's or Arrow's is, where it is none that is read."""
+    low = kind.lower()
+    if low.startswith(_NESTED) or low.endswith("]"):
+        return "nested values"
+    if low.startswith(("blob", "bit", "binary", "large_binary", "fixed_size_binary")):
+        return "binary values"
+    is_duration = low.startswith(("interval", "duration", "month_day_nano_interval"))
+    return "durations" if is_duration else f"values of the type {kind}"
 
 
 def colliding_names(names: Sequence[str]) -> dict[str, Refusal]:
@@ -195,7 +209,7 @@ def _folded(name: str) -> str:
 def free_name(stem: str, names: Iterable[str]) -> str:
     """Return a name for a column of ours that no column of the data has."""
     taken = {_folded(name) for name in names}
-    while stem in taken:
+    while _folded(stem) in taken:
         stem += "_"
     return stem
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 #: Of polars, which Arrow does not have → DuckDB's name of them.
 _WIDE_INTEGERS = {"Int128": "HUGEINT", "UInt128": "UHUGEINT"}
+_UNVIEWED = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 _SIMPLE = (
     *(pa.types.is_boolean, pa.types.is_integer, pa.types.is_float32, pa.types.is_float64),
     *(pa.types.is_string, pa.types.is_large_string, pa.types.is_date, pa.types.is_timestamp),
@@ -81,12 +82,14 @@ def as_arrow(data: object) -> Frame:
     for field, column in zip(table.schema, table.columns, strict=True):
         name = field.name
         reading = reading_of(field)
-        if name in refusals or reading.refusal is not None:
-            refusals.setdefault(name, reading.refusal or refusals.get(name))  # type: ignore[arg-type]
+        if name in refusals:
+            continue
+        if reading.refusal is not None:
+            refusals[name] = reading.refusal
             continue
         held = _held(column)
         if not _is_known_to_duckdb(held.type):
-            refusals[name] = refusal_of(name, str(field.type))
+            refusals[name] = refusal_of(name, str(_value_type(field.type)))
             continue
         kept[name] = held
         made.append(f"{reading.sql.format(quote(name))} AS {quote(name)}")
@@ -103,7 +106,7 @@ def as_arrow(data: object) -> Frame:
 
 @dataclass(frozen=True, slots=True)
 class _ChangedColumns:
-    """Columns of polars that Arrow has no type for: those given as texts, and those left out."""
+    """Columns of polars that Arrow has no type for: given as texts, or left out."""
 
     types: dict[str, str]
     refusals: dict[str, Refusal]
@@ -111,7 +114,7 @@ class _ChangedColumns:
     def marked(self, schema: pa.Schema) -> pa.Schema:
         """Note in a schema what texts were."""
         return pa.schema(
-            field.with_metadata({ORIGINAL_TYPE: self.types[field.name]})
+            field.with_metadata({"ARROW:extension:name": self.types[field.name]})
             if field.name in self.types
             else field
             for field in schema
@@ -135,36 +138,42 @@ def _for_arrow(data: Any) -> tuple[Any, _ChangedColumns]:
 def _held(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Give a column of a type that DuckDB is not handed another, with the same values."""
     kind = column.type
-    if any(is_kind(kind) for is_kind in _SIMPLE if is_kind is not pa.types.is_null):
-        return column
-    if pa.types.is_run_end_encoded(kind):
-        return _held(pa.chunked_array(map(pc.run_end_decode, column.chunks), kind.value_type))
-    if isinstance(kind, pa.BaseExtensionType) and kind.extension_name != "arrow.uuid":
-        storages = [chunk.storage for chunk in column.chunks]
-        return _held(pa.chunked_array(storages, kind.storage_type))
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_simple = any(is_kind(inner) for is_kind in _SIMPLE)
     if pa.types.is_null(inner):  # nothing but missing values: of no type, so of any
-        return pa.chunked_array([pa.nulls(len(column), pa.string())])
-    if pa.types.is_dictionary(kind) and not any(is_kind(inner) for is_kind in _SIMPLE):
-        if not pa.types.is_string_view(inner):
-            decoded = [chunk.dictionary.take(chunk.indices) for chunk in column.chunks]
-            return _held(pa.chunked_array(decoded, inner))
-    if pa.types.is_decimal256(kind):
-        return column.cast(pa.decimal128(kind.precision, kind.scale))
-    if pa.types.is_string_view(inner):
+        column = pa.chunked_array([pa.nulls(len(column), pa.string())])
+    elif pa.types.is_run_end_encoded(kind):
+        decoded = [pc.run_end_decode(chunk) for chunk in column.chunks]
+        column = _held(pa.chunked_array(decoded, kind.value_type))
+    elif isinstance(kind, pa.BaseExtensionType) and kind.extension_name != "arrow.uuid":
+        storages = [chunk.storage for chunk in column.chunks]
+        column = _held(pa.chunked_array(storages, kind.storage_type))
+    elif pa.types.is_decimal256(kind):
+        column = column.cast(pa.decimal128(kind.precision, kind.scale))
+    elif pa.types.is_string_view(inner):
         buffers = [buffer for chunk in column.chunks for buffer in chunk.buffers()[2:]]
         if any(buffer is None for buffer in buffers):  # crashes PyArrow below 25
-            return column.cast(pa.string())
+            column = column.cast(pa.string())
+    elif pa.types.is_dictionary(kind) and not is_simple:
+        column = _held(pa.chunked_array([_decoded(chunk) for chunk in column.chunks]))
     return column
+
+
+def _decoded(array: pa.DictionaryArray) -> pa.Array:
+    """Return the values behind codes; Arrow takes none of views."""
+    values = array.dictionary
+    plain = _UNVIEWED.get(values.type)
+    return (values if plain is None else values.cast(plain)).take(array.indices)
 
 
 def _is_known_to_duckdb(kind: pa.DataType) -> bool:
     """Tell whether DuckDB can be handed a column of a type; one that it cannot stops all."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if any(is_kind(kind) for is_kind in _SIMPLE):
         return True
     try:
         with duckdb.connect() as connection:
-            connection.register("rare", pa.table({"v": pa.array([], kind)}))
+            connection.register("rare", pa.schema([("v", kind)]).empty_table())
             connection.execute("SELECT * FROM rare").fetchall()
     except (duckdb.Error, pa.ArrowException):
         return False
@@ -223,18 +232,23 @@ def _stored_field(field: pa.Field) -> pa.Field:
     """Return a field as Parquet can hold it, with its type noted where it is held empty."""
     kind = _stored_type(field.type)
     try:
-        if not any(is_kind(kind) for is_kind in _SIMPLE):
-            pq.write_table(pa.table({"v": pa.array([], kind)}), io.BytesIO())
+        if pa.types.is_decimal(kind) or not any(is_kind(kind) for is_kind in _SIMPLE):
+            pq.write_table(pa.schema([("v", kind)]).empty_table(), io.BytesIO())
     except (pa.ArrowException, OSError, ValueError):
-        metadata = {**(field.metadata or {}), ORIGINAL_TYPE: str(field.type)}
+        metadata = {**(field.metadata or {}), ORIGINAL_TYPE: str(kind)}
         return pa.field(field.name, pa.null(), metadata=metadata)
     return field.with_type(kind)
 
 
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type behind codes or run ends."""
+    is_coded = pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind)
+    return _value_type(kind.value_type) if is_coded else kind
+
+
 def _stored_type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        return _stored_type(kind.value_type)
-    return pa.string() if pa.types.is_string_view(kind) else kind
+    kind = _value_type(kind)
+    return _UNVIEWED.get(kind, kind)
 
 
 def _stored(array: pa.Array, field: pa.Field) -> pa.Array:
@@ -245,7 +259,7 @@ def _stored(array: pa.Array, field: pa.Field) -> pa.Array:
         if pa.types.is_run_end_encoded(array.type):
             array = pc.run_end_decode(array)
         elif pa.types.is_dictionary(array.type):
-            array = array.dictionary.take(array.indices)
+            array = _decoded(array)
         else:
             array = array.cast(field.type)
     return array

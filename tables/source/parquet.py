@@ -6,6 +6,7 @@ what is meant by its type, is told by Arrow: DuckDB renames columns and passes o
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,9 +127,7 @@ class ParquetFiles:
         return f"{read} AS {quote(column.name)}"
 
 
-def find_columns(
-    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]
-) -> ParquetFiles:
+def find_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) -> ParquetFiles:
     """Read the columns of Parquet files, and how they become those of one table.
 
     Raises
@@ -183,10 +182,24 @@ def _are_alike(one: pa.Schema, other: pa.Schema) -> bool:
 
 
 def _arrow_schema(file: str) -> pa.Schema | None:
+    """Return the schema of a file, with the types that dictionaries were written from."""
     try:
-        return pq.read_schema(file).remove_metadata()
+        with pq.ParquetFile(file) as opened:
+            schema = opened.schema_arrow.remove_metadata()
+            told = (opened.metadata.metadata or {}).get(b"ARROW:schema")
+        if told is None:
+            return schema
+        original = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(told)))
     except (pa.ArrowException, OSError, ValueError):  # DuckDB tells what is wrong, if it is
         return None
+    is_same = original.names == schema.names
+    return pa.schema(map(_told_field, schema, original)) if is_same else schema
+
+
+def _told_field(field: pa.Field, original: pa.Field) -> pa.Field:
+    """Return the original of a field where it alone tells what the values are."""
+    is_untold = pa.types.is_dictionary(original.type) and reading_of(field).is_plain
+    return original if is_untold and not reading_of(original).is_plain else field
 
 
 def _columns(

@@ -53,28 +53,33 @@ class _Spark:
 
 def _text(sql: _DuckDB | _Spark, unit: str, anchor: str | None) -> str | None:
     """Write the text of a period ``{0}`` of a unit."""
+    text = None
     if unit == "Y":
-        return _year(sql, "({0} + 1970)")
-    if unit == "Q":
+        text = _year(sql, "({0} + 1970)")
+    elif unit == "Q":
+        quarter = f"CAST({_rest('{0}', 4)} + 1 AS {sql.text})"
         year = _year(sql, f"({_floor(sql, '{0}', 4)} + 1970)")
-        return f"({year} || 'Q' || CAST({_rest('{0}', 4)} + 1 AS {sql.text}))"
-    if unit == "M":
+        text = f"({year} || 'Q' || {quarter})"
+    elif unit == "M":
+        month = _padded(sql, _rest("{0}", 12) + " + 1", 2)
         year = _year(sql, f"({_floor(sql, '{0}', 12)} + 1970)")
-        return f"({year} || '-' || {_padded(sql, _rest('{0}', 12) + ' + 1', 2)})"
-    if unit == "W" and anchor in _WEEKDAYS:  # day 0 is a Thursday; weeks that end on Sunday come first
+        text = f"({year} || '-' || {month})"
+    elif unit == "W" and anchor in _WEEKDAYS:
+        # Day 0 is a Thursday, and of week 0 those come first that end on a Sunday.
         end = f"({{0}} * 7 + {(_WEEKDAYS.index(anchor) + 1) % 7 - 4})"
-        return f"({sql.date(f'({end} - 6)')} || '/' || {sql.date(end)})"
-    if unit == "B":
-        return sql.date(f"({_floor(sql, '({0} + 3)', 5)} * 7 + {_rest('({0} + 3)', 5)} - 3)")
-    if unit == "D":
-        return sql.date("{0}")
-    if unit in _SECONDS:
-        return _moment(sql, f"({{0}} * {_SECONDS[unit]})", unit)
-    if unit in _FRACTIONS:
+        text = f"({sql.date(f'({end} - 6)')} || '/' || {sql.date(end)})"
+    elif unit == "B":  # five days a week
+        weekday = _rest("({0} + 3)", 5)
+        text = sql.date(f"({_floor(sql, '({0} + 3)', 5)} * 7 + {weekday} - 3)")
+    elif unit == "D":
+        text = sql.date("{0}")
+    elif unit in _SECONDS:
+        text = _moment(sql, f"({{0}} * {_SECONDS[unit]})", unit)
+    elif unit in _FRACTIONS:
         parts = 10 ** _FRACTIONS[unit]
         fraction = _padded(sql, _rest("{0}", parts), _FRACTIONS[unit])
-        return f"({_moment(sql, _floor(sql, '{0}', parts), 's')} || '.' || {fraction})"
-    return None
+        text = f"({_moment(sql, _floor(sql, '{0}', parts), 's')} || '.' || {fraction})"
+    return text
 
 
 def _moment(sql: _DuckDB | _Spark, seconds: str, unit: str) -> str:

@@ -22,8 +22,6 @@ from tables.deadline import Deadline, stopped
 from tables.errors import RequestError, SourceError, unknown_name
 from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
-from tables.source.copies import LocalCopy
-from tables.source.explaining import explained
 from tables.source.columns import (
     Refusal,
     colliding_names,
@@ -31,6 +29,8 @@ from tables.source.columns import (
     refusal_of,
     refused_names,
 )
+from tables.source.copies import LocalCopy
+from tables.source.explaining import explained
 from tables.source.files import (
     attach,
     create_csv_view,
@@ -40,7 +40,7 @@ from tables.source.files import (
     find_partitions,
     sql_text,
 )
-from tables.source.frames import as_arrow, as_reader, arrow_batches, write_parquet
+from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
 from tables.source.parquet import ParquetFiles, find_columns
 from tables.source.spill import SpillFolder
 
@@ -725,13 +725,12 @@ def _open_object(connection: duckdb.DuckDBPyConnection, data: object, folder: Pa
         planned = as_reader(data, folder)
         if planned is not None:
             write_parquet(planned[0], folder / "frame.parquet")
-        frame = None if planned is not None else as_arrow(data)
     with explained(label):
-        if frame is None:
-            assert planned is not None
+        if planned is not None:
             parquet = _create_parquet_view(connection, (str(folder / "frame.parquet"),))
             orders, refusals = planned[1], {**parquet.refusals, **planned[2]}
         else:
+            frame = as_arrow(data)
             orders, refusals = frame.orders, frame.refusals
             connection.register(_FILES, frame.table)
             connection.execute(f"CREATE VIEW {_VIEW} AS SELECT {frame.sql} FROM {_FILES}")
