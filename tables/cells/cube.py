@@ -253,9 +253,8 @@ def _categories_of(source: Source, columns: Sequence[str]) -> dict[str, set[str]
     if len(rows) > _MOST_LOOKED_AT:
         if len(columns) == 1:
             return {}
-        return {
-            c: found for one in columns for c, found in _categories_of(source, [one]).items()
-        }
+        parts = [_categories_of(source, [column]) for column in columns]
+        return {column: found for part in parts for column, found in part.items()}
     found: dict[str, set[str]] = {column: set() for column in columns}
     all_but = {(1 << len(columns)) - 1 - (1 << place): place for place in range(len(columns))}
     for bits, *values in rows:

@@ -5,6 +5,7 @@ A column that cannot be read as it is meant is left out, and refused by name whe
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -68,11 +69,14 @@ class Reading:
         Why it is not read.
     kind
         DuckDB's type of it; empty for that of what is found.
+    words
+        What its values are called, where its type does not say it.
     """
 
     sql: str = "{0}"
     spark: str = "{0}"
     kind: str = ""
+    words: str = ""
     refusal: Refusal | None = None
 
     @property
@@ -137,7 +141,8 @@ def _reading_of_extension(
     if extension == "arrow.bool8":
         return Reading(sql="({0} <> 0)", spark="({0} <> 0)", kind="BOOLEAN")
     if extension == "pandas.period" and (found := period_sql(settings)) is not None:
-        return Reading(sql=found[0], spark=found[1], kind="VARCHAR")
+        words = f"periods ({json.loads(settings)['freq']})"
+        return Reading(sql=found[0], spark=found[1], kind="VARCHAR", words=words)
     is_told = extension == "arrow.uuid" or any(is_kind(storage) for is_kind in _AS_MEANT)
     if is_told and extension != "pandas.interval":
         return Reading()

@@ -62,16 +62,15 @@ class FileGroup:
     ----------
     files
         Their paths.
+    names
+        Those of their columns.
     columns
-        Their columns.
+        Name → column; of columns of one name the last.
     """
 
     files: tuple[str, ...]
-    columns: tuple[FoundColumn, ...]
-
-    def column(self, name: str) -> FoundColumn:
-        """Return the column of a name."""
-        return next(column for column in self.columns if column.name == name)
+    names: tuple[str, ...]
+    columns: dict[str, FoundColumn]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,33 +97,34 @@ class ParquetFiles:
         return (
             len(self.groups) == 1
             and not self.refusals
-            and all(column.reading.is_plain for column in self.groups[0].columns)
+            and all(column.reading.is_plain for column in self.groups[0].columns.values())
         )
 
     def sql(self, file_column: str | None) -> str:
         """Return the statement of all records, with a column of their files' paths."""
-        option = "" if file_column is None else f", filename={sql_text(file_column)}"
-        selects = []
-        for group in self.groups:
-            listed = ["*"]
-            if not self.is_plain:
-                listed = [self._column_sql(group.column(name)) for name in self.types]
-                listed += [] if file_column is None else [quote(file_column)]
-            selects.append(
-                f"SELECT {', '.join(listed)} FROM read_parquet({file_list(group.files)}, "
-                f"hive_partitioning=false, union_by_name=false{option})"
-            )
-        return " UNION ALL ".join(selects)
+        listed = ["*"]
+        if not self.is_plain:
+            listed = [self._column_sql(name) for name in self.types]
+            listed += [] if file_column is None else [quote(file_column)]
+        # Not a union of statements: its records would come in no order of their own, and the
+        # keys of records are put beside them by their place.
+        option = "false" if len(self.groups) == 1 else "true"
+        named = "" if file_column is None else f", filename={sql_text(file_column)}"
+        files = tuple(file for group in self.groups for file in group.files)
+        return (
+            f"SELECT {', '.join(listed)} FROM read_parquet({file_list(files)}, "
+            f"hive_partitioning=false, union_by_name={option}{named})"
+        )
 
-    def _column_sql(self, column: FoundColumn) -> str:
-        wanted = self.types[column.name]
+    def _column_sql(self, name: str) -> str:
+        found = [group.columns[name] for group in self.groups]
+        column = next((c for c in found if c.reading is not ALL_MISSING), found[0])
         if column.reading is ALL_MISSING:
-            read = f"CAST(NULL AS {wanted})"
-        else:
-            read = column.reading.sql.format(quote(column.duckdb_name))
-            if len(self.groups) > 1:
-                read = f"CAST({read} AS {wanted})"
-        return f"{read} AS {quote(column.name)}"
+            return f"CAST(NULL AS {self.types[name]}) AS {quote(name)}"
+        read = column.reading.sql.format(quote(column.duckdb_name))
+        if len(self.groups) > 1:
+            read = f"CAST({read} AS {self.types[name]})"
+        return f"{read} AS {quote(name)}"
 
 
 def find_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) -> ParquetFiles:
@@ -135,17 +135,15 @@ def find_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) 
     SourceError
         If a file lacks a column that another has, or a column has no name.
     """
-    groups = tuple(
-        FileGroup(files=tuple(alike), columns=_columns(connection, alike[0], schema))
-        for schema, alike in _grouped(files)
-    )
-    names = [column.name for column in groups[0].columns]
+    groups = tuple(_group(connection, schema, alike) for schema, alike in _grouped(files))
+    names = groups[0].names
     _require_names(names)
     for group in groups[1:]:
         _require_same_names(groups[0], group)
-    refusals = {}
-    for group in groups:
-        refusals |= colliding_names([column.name for column in group.columns])
+    refusals = colliding_names(names)
+    if len(groups) > 1 and refusals:  # DuckDB finds columns of such files by their names
+        refusal = next(iter(refusals.values()))
+        raise SourceError(refusal.problem, hint=refusal.hint)
     types = {}
     for name in names:
         if name in refusals:
@@ -202,11 +200,12 @@ def _told_field(field: pa.Field, original: pa.Field) -> pa.Field:
     return original if is_untold and not reading_of(original).is_plain else field
 
 
-def _columns(
-    connection: duckdb.DuckDBPyConnection, file: str, schema: pa.Schema | None
-) -> tuple[FoundColumn, ...]:
+def _group(
+    connection: duckdb.DuckDBPyConnection, schema: pa.Schema | None, files: list[str]
+) -> FileGroup:
+    first = file_list((files[0],))
     rows = connection.execute(
-        f"DESCRIBE SELECT * FROM read_parquet({file_list((file,))}, hive_partitioning=false)"
+        f"DESCRIBE SELECT * FROM read_parquet({first}, hive_partitioning=false)"
     ).fetchall()
     is_told = schema is not None and len(schema) == len(rows)
     columns = []
@@ -223,7 +222,11 @@ def _columns(
                 reading=reading,
             )
         )
-    return tuple(columns)
+    return FileGroup(
+        files=tuple(files),
+        names=tuple(column.name for column in columns),
+        columns={column.name: column for column in columns},
+    )
 
 
 def _reading_of_type(duckdb_type: str) -> Reading:
@@ -235,7 +238,7 @@ def _reading_of_type(duckdb_type: str) -> Reading:
     return Reading()
 
 
-def _require_names(names: list[str]) -> None:
+def _require_names(names: tuple[str, ...]) -> None:
     if any(not name or "\0" in name for name in names):
         raise SourceError(
             "Every column needs a name.",
@@ -246,8 +249,7 @@ def _require_names(names: list[str]) -> None:
 def _require_same_names(first: FileGroup, other: FileGroup) -> None:
     """Name the first file that lacks a column of another."""
     for whole, lacking in ((first, other), (other, first)):
-        names = {column.name for column in lacking.columns}
-        missing = [column.name for column in whole.columns if column.name not in names]
+        missing = [name for name in whole.names if name not in lacking.columns]
         if missing:
             raise SourceError(
                 "All files must have the same columns; "
@@ -262,19 +264,31 @@ def _name(group: FileGroup) -> str:
 
 def _type_of(name: str, groups: tuple[FileGroup, ...]) -> str | Refusal:
     """Return the type in which all files' values of a column are read, or why there is none."""
-    found = [group.column(name) for group in groups]
+    found = [group.columns[name] for group in groups]
     refused = next((c.reading.refusal for c in found if c.reading.refusal), None)
     if refused is not None:
         return refused
     types = [column.reading.kind or column.duckdb_type for column in found]
-    common = common_type(types)
+    readings = {c.reading.sql: c for c in found if c.reading is not ALL_MISSING}
+    common = common_type(types) if len(readings) < 2 else None
     if common is not None:
         return "VARCHAR" if common == NOTHING else common
-    place = next(at for at in range(len(types)) if common_type(types[: at + 1]) is None)
-    differing = (at for at in range(place) if common_type([types[at], types[place]]) is None)
-    start = next(differing, 0)
+    start, place = _differing(found, types)
+    one, other = found[start].reading.words, found[place].reading.words
     return Refusal(
-        f"Column {name!r} must have one type in all files; it is {type_words(types[start])} "
-        f"in {_name(groups[start])}, and {type_words(types[place])} in {_name(groups[place])}.",
+        f"Column {name!r} must have one type in all files; it is "
+        f"{one or type_words(types[start])} in {_name(groups[start])}, and "
+        f"{other or type_words(types[place])} in {_name(groups[place])}.",
         _HINT,
     )
+
+
+def _differing(found: list[FoundColumn], types: list[str]) -> tuple[int, int]:
+    """Return the places of the first two files whose types are not one."""
+    for place, column in enumerate(found):
+        for start in range(place):
+            is_same = found[start].reading.sql == column.reading.sql
+            is_missing = ALL_MISSING in (found[start].reading, column.reading)
+            if not (is_same or is_missing) or common_type([types[start], types[place]]) is None:
+                return start, place
+    return 0, len(found) - 1

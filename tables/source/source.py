@@ -702,8 +702,7 @@ def _create_parquet_view(
 ) -> ParquetFiles:
     """Make the view of the records of Parquet files, with partitions as columns of texts."""
     parquet = find_columns(connection, files)
-    names = [column.name for group in parquet.groups for column in group.columns]
-    file_column = free_name(_FILE_COLUMN, names) if keys else None
+    file_column = free_name(_FILE_COLUMN, parquet.groups[0].names) if keys else None
     connection.execute(f"CREATE VIEW {_FILES} AS {parquet.sql(file_column)}")
     create_view(connection, _VIEW, _FILES, keys, file_column)
     return parquet

@@ -212,7 +212,7 @@ class SparkSource(Source):
         else:
             partitions = [name for name in described.columns if name not in parquet.types]
             groups = [
-                (group.files, {c.name: c for c in group.columns} | dict.fromkeys(partitions))
+                (group.files, {**group.columns, **dict.fromkeys(partitions)})
                 for group in parquet.groups
             ]
         refusals = dict(described.refusals)

@@ -73,7 +73,7 @@ def written(table, folder):
 
 # --- types --------------------------------------------------------------------------------
 
-_MOMENT, _DAY = dt.datetime(2020, 1, 1, 5), dt.date(2020, 1, 1)
+_MOMENT, _DAY = pd.Timestamp("2020-01-01T05"), dt.date(2020, 1, 1)
 _ID = "12345678-1234-5678-1234-567812345678"
 
 
@@ -204,7 +204,10 @@ def test_dictionaries_are_read_as_their_values(kind, tmp_path):
     if pa.types.is_run_end_encoded(values.type):
         pytest.skip("a dictionary of run ends is none that programs write")
     coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), values)
-    for data in written(keyed(v=coded), tmp_path).values():
+    table = keyed(v=coded)
+    # Arrow itself reads no codes of extensions from files.
+    is_own = isinstance(values.type, pa.BaseExtensionType)
+    for data in [table] if is_own else written(table, tmp_path).values():
         if kind in READ:
             labels = [*READ[kind][1], MISSING]
             assert outcome(data) == {label: labels.count(label) for label in labels}
@@ -251,7 +254,7 @@ def test_a_copy_of_records_refuses_columns_that_it_would_leave_out(tmp_path):
             lambda: attach_keys(source, id="id", secret=Secret(bytes(16)), path=tmp_path / "k"),
             lambda: draw_keys(source, path=tmp_path / "d"),
         ):
-            with pytest.raises(SourceError, match="not read: 'v'. Column 'v' holds half"):
+            with pytest.raises(SourceError, match=r"not read: 'v'\. Column 'v' holds half"):
                 copy()
     assert not list(tmp_path.iterdir())
 
