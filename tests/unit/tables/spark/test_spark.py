@@ -32,6 +32,12 @@ from tables.spark.session import is_master, open_session
 from tables.spark.spark import SparkSource, open_spark
 from tests.environments.spark_support import both, require_same
 
+# Texts that look alike are warned of; here they are meant.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:In column"),
+    pytest.mark.filterwarnings("ignore:A filter compares"),
+]
+
 SECRET = Secret(b"sixteen bytes or more")
 ID = HashedKeys(column="id", secret=SECRET)
 TEXTS = ["", "é", "e\u0301", "ß", "SS", "ss", " a", "a ", "a\0b", "😀", "\uffff", "Z", "\\'`\""]
@@ -492,12 +498,6 @@ def test_a_bucket_that_is_not_there_is_like_a_file_that_is_not():
     told = OSError("org.apache.hadoop.fs.s3a.UnknownStoreException: Bucket does not exist")
     assert str(explain(told, "s3://b/x")).startswith("No file matches 's3://b/x'")
     assert "place of its tables" in str(explain(told, "s3://b/x"))
-
-
-def test_columns_that_differ_in_case_alone_are_refused(tmp_path, master):
-    path = written(tmp_path, id=[1], x=["a"], X=["b"])
-    with pytest.raises(SourceError, match="upper and lower case"):
-        open_spark(path, master=master)
 
 
 def test_csv_files_and_missing_ones_are_refused(tmp_path, master):
