@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable
 
 from footing.errors import ExplainedError, unshown
-from tables.lookalikes import appearance, code_points
+from tables import lookalikes
 
 
 class TablesError(ExplainedError):
@@ -92,10 +92,11 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> tuple[str, st
     """Word the problem and the hint for a name that does not exist."""
     names = list(known)
     shown = ", ".join(repr(n) for n in names[:12]) + (", …" if len(names) > 12 else "")
-    alike = [known for known in names if appearance(known) == appearance(str(name))]
+    looks = lookalikes.appearance(str(name))
+    alike = [known for known in names if lookalikes.appearance(known) == looks]
     close = alike or difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     hint = f"did you mean {close[0]!r}?" if close else "names are case-sensitive"
     if alike:
-        points = code_points(str(name), close[0])
+        points = lookalikes.code_points(str(name), close[0])
         hint = f"did you mean {close[0]!r}? It looks alike, and is written otherwise: {points}"
     return f"{kind} {name!r} is not in the data; it has {shown or 'none'}.", hint

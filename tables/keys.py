@@ -220,7 +220,7 @@ def attach_keys(
             hint="give every record one; all that lack it would share one key",
         )
     parameters: dict[str, object] = {}
-    source.require_whole()
+    source.warn_of_copy()
     _require_new(source, column)
     with new_file(path, error=SourceError, overwrite=overwrite) as draft:
         hashed = keys.sql(source, parameters)  # a table too, of which each record has a row
@@ -281,7 +281,7 @@ def draw_keys(
 
     total = source.fetch(f"SELECT count(*) FROM {source.relation}")[0][0]
     done = 0
-    source.require_whole()
+    source.warn_of_copy()
     _require_new(source, column)
     with new_file(path, error=SourceError, overwrite=overwrite) as draft:
         writer: pq.ParquetWriter | None = None

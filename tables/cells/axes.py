@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from footing.arrays import Codes, Flags
+from tables import lookalikes
 from tables.cells.hierarchy import CodeTree
 from tables.errors import DataError, RequestError
 from tables.filtering.values import text_of, texts_of
-from tables.lookalikes import appearance, code_points
 from tables.request import Request
 
 
@@ -153,9 +153,9 @@ def _match(
 
 def _written_otherwise(strangers: Sequence[str], declared: Sequence[str]) -> list[str]:
     """Tell by code points in what the first of some categories differs from a declared one."""
-    alike = {appearance(label): label for label in declared}
-    pairs = [(alike.get(appearance(name), name), name) for name in strangers]
-    differing = [code_points(one, other) for one, other in pairs if one != other]
+    alike = {lookalikes.appearance(label): label for label in declared}
+    pairs = [(alike.get(lookalikes.appearance(name), name), name) for name in strangers]
+    differing = [lookalikes.code_points(one, other) for one, other in pairs if one != other]
     return [f"written otherwise than declared: {points}" for points in differing[:1]]
 
 

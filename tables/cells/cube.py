@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from footing.arrays import Codes, Flags, Integers
+from tables import lookalikes
 from tables.cells.axes import Axis, build_axis
 from tables.cells.blocks import Block, Cells, group, lay_out, roll_up, shown_cells
 from tables.cells.packing import pack
@@ -22,7 +23,6 @@ from tables.cells.sketch import Sketch, read_sketch, sketch_columns
 from tables.errors import DataError, DataWarning, RequestError
 from tables.filtering.filters import Filter, quote
 from tables.keys import VERSION_METADATA, HashedKeys, RecordKeys, require_sound
-from tables.lookalikes import appearance, code_points, look_alikes
 from tables.magnitudes.amounts import Amounts
 from tables.magnitudes.exact import LARGEST_SUM, LEAST, require_addable, warn_of_zeros
 from tables.magnitudes.limbs import WEIGHT_DECIMALS, limbs_of, modulo_sql
@@ -267,12 +267,13 @@ def _categories_of(source: Source, columns: Sequence[str]) -> dict[str, set[str]
 def _require_as_written(column: str, wanted: set[str], categories: set[str]) -> None:
     alike: dict[str, list[str]] = {}
     for category in categories:
-        alike.setdefault(appearance(category), []).append(category)
+        alike.setdefault(lookalikes.appearance(category), []).append(category)
     for text in sorted(wanted):
-        others = [other for other in alike.get(appearance(text), []) if other != text]
+        others = sorted({*alike.get(lookalikes.appearance(text), ())} - {text})
         if not others:
             continue
-        points = "; ".join(code_points(text, other) for other in sorted(others)[:_MOST_SHOWN])
+        differing = [lookalikes.code_points(text, other) for other in others[:_MOST_SHOWN]]
+        points = "; ".join(differing)
         if text not in categories:
             raise DataError(
                 f"A filter compares {column!r} with a text that no category is; one looks "
@@ -671,11 +672,11 @@ def warn_of_look_alikes(source: Source, columns: Sequence[str], axis: Axis) -> N
         mark = ("look-alikes", column)
         if mark in source.sound or source.kinds.get(column) != "text":
             continue
-        groups = look_alikes(labels)
+        groups = lookalikes.look_alikes(labels)
         if groups:
             source.sound[mark] = True
             pairs = [(one, other) for one, *others in groups for other in others]
-            first = [code_points(*pair) for pair in pairs[:_MOST_SHOWN]]
+            first = [lookalikes.code_points(*pair) for pair in pairs[:_MOST_SHOWN]]
             shown = "; ".join(first) + ("; …" if len(pairs) > _MOST_SHOWN else "")
             counted = "1 category looks" if len(pairs) == 1 else f"{len(pairs)} categories look"
             text = (

@@ -49,7 +49,7 @@ _NESTED = (
 _RENAME = "rename one of them"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """Why a column is not read, and a way out."""
 
@@ -164,7 +164,8 @@ def refusal_of(name: str, kind: str) -> Refusal:
     """Refuse a column of values that are told in words, or by a type of DuckDB or Arrow."""
     words = kind if kind in _CURES or kind.startswith("values of") else _words_of(kind)
     return Refusal(
-        f"Column {name!r} holds {words}, which are not read.", _CURES.get(words, _CURE)
+        problem=f"Column {name!r} holds {words}, which are not read.",
+        hint=_CURES.get(words, _CURE),
     )
 
 
@@ -202,7 +203,7 @@ def colliding_names(names: Sequence[str]) -> dict[str, Refusal]:
         if len(distinct) > 1:
             listed = f"{', '.join(map(repr, distinct[:-1]))} and {distinct[-1]!r}"
             problem = f"Columns {listed} differ in upper and lower case alone."
-        refusals |= dict.fromkeys(distinct, Refusal(problem, _RENAME))
+        refusals |= dict.fromkeys(distinct, Refusal(problem=problem, hint=_RENAME))
     return refusals
 
 

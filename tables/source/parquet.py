@@ -100,7 +100,7 @@ class ParquetFiles:
             and all(column.reading.is_plain for column in self.groups[0].columns.values())
         )
 
-    def sql(self, file_column: str | None) -> str:
+    def records_sql(self, file_column: str | None) -> str:
         """Return the statement of all records, with a column of their files' paths."""
         listed = ["*"]
         if not self.is_plain:
@@ -276,10 +276,10 @@ def _type_of(name: str, groups: tuple[FileGroup, ...]) -> str | Refusal:
     start, place = _differing(found, types)
     one, other = found[start].reading.words, found[place].reading.words
     return Refusal(
-        f"Column {name!r} must have one type in all files; it is "
+        problem=f"Column {name!r} must have one type in all files; it is "
         f"{one or type_words(types[start])} in {_name(groups[start])}, and "
         f"{other or type_words(types[place])} in {_name(groups[place])}.",
-        _HINT,
+        hint=_HINT,
     )
 
 

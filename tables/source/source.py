@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import os
 import threading
+import warnings
 import weakref
 from concurrent.futures import Future
 from pathlib import Path
@@ -19,7 +20,7 @@ import duckdb
 
 from footing.places import FileState, has_password, is_elsewhere, list_files
 from tables.deadline import Deadline, stopped
-from tables.errors import RequestError, SourceError, unknown_name
+from tables.errors import DataWarning, RequestError, SourceError, unknown_name
 from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
 from tables.source.columns import (
@@ -211,15 +212,12 @@ class Source:
         refusal = refusal_of(name, self.columns[name])
         return refusal.problem, refusal.hint
 
-    def require_whole(self) -> None:
-        """Raise unless all columns are read: a copy would leave out, or change, the others."""
+    def warn_of_copy(self) -> None:
+        """Warn that a copy of the records has no columns that are not read."""
         if self.refusals:
-            first = next(iter(self.refusals.values()))
-            raise SourceError(
-                "A copy of the records needs all columns, and some are not read: "
-                f"{refused_names(self.refusals)}. {first.problem}",
-                hint=first.hint,
-            )
+            names = refused_names(self.refusals)
+            text = f"The copy leaves out columns that are not read: {names}."
+            warnings.warn(DataWarning(text), stacklevel=3)
 
     def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
         """Run a query whose small answer comes as Python rows."""
@@ -703,7 +701,7 @@ def _create_parquet_view(
     """Make the view of the records of Parquet files, with partitions as columns of texts."""
     parquet = find_columns(connection, files)
     file_column = free_name(_FILE_COLUMN, parquet.groups[0].names) if keys else None
-    connection.execute(f"CREATE VIEW {_FILES} AS {parquet.sql(file_column)}")
+    connection.execute(f"CREATE VIEW {_FILES} AS {parquet.records_sql(file_column)}")
     create_view(connection, _VIEW, _FILES, keys, file_column)
     return parquet
 

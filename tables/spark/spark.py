@@ -474,8 +474,8 @@ def _refusal(name: str, kind: str) -> Refusal:
     if kind_of(kind) == "other":
         return refusal
     return Refusal(
-        f"Column {name!r} holds values of the type {kind}, which Spark does not read.",
-        'write them as text, or use engine = "duckdb"',
+        problem=f"Column {name!r} holds values of the type {kind}, which Spark does not read.",
+        hint='write them as text, or use engine = "duckdb"',
     )
 
 

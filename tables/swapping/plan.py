@@ -83,7 +83,6 @@ class SwapPlan:
         told = [problem for name in self.columns if (problem := source.problem_of(name))]
         if told:
             raise RequestError("\n".join(text for text, _ in told), hint=told[0][1])
-        source.require_whole()
         if source.kinds[self.household] not in {"integer", "text"}:
             raise RequestError(
                 f"The household {self.household!r} must hold integers or texts.",

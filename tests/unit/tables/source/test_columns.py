@@ -17,7 +17,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tables import Request, RequestError, Secret, SourceError, StoredKeys, cube, open_source
+from tables import (
+    DataWarning,
+    Request,
+    RequestError,
+    Secret,
+    SourceError,
+    StoredKeys,
+    cube,
+    open_source,
+)
 from tables.keys import attach_keys, draw_keys
 from tables.prepared.prepare import prepare
 from tables.source.columns import common_type, free_name
@@ -248,15 +257,15 @@ def test_a_copy_with_keys_keeps_integers_of_128_bits(tmp_path):
         assert categories(tmp_path / copy) == {str(large): 1}
 
 
-def test_a_copy_of_records_refuses_columns_that_it_would_leave_out(tmp_path):
+def test_a_copy_of_records_names_the_columns_that_it_leaves_out(tmp_path):
+    copies = [tmp_path / "k.parquet", tmp_path / "d.parquet"]
     with open_source(keyed(id=[1, 2], v=pa.array([1, 2], pa.float16()))) as source:
-        for copy in (
-            lambda: attach_keys(source, id="id", secret=Secret(bytes(16)), path=tmp_path / "k"),
-            lambda: draw_keys(source, path=tmp_path / "d"),
-        ):
-            with pytest.raises(SourceError, match=r"not read: 'v'\. Column 'v' holds half"):
-                copy()
-    assert not list(tmp_path.iterdir())
+        with pytest.warns(DataWarning, match=r"leaves out columns that are not read: 'v'\."):
+            attach_keys(source, id="id", secret=Secret(bytes(16)), path=copies[0])
+        with pytest.warns(DataWarning, match=r"leaves out columns that are not read: 'v'\."):
+            draw_keys(source, path=copies[1])
+    for copy in copies:
+        assert pq.read_schema(copy).names == ["id", "key", "record_key"]
 
 
 # --- pandas and polars --------------------------------------------------------------------

@@ -222,7 +222,7 @@ def test_files_that_cannot_be_read_say_why(tmp_path):
 def test_files_of_a_glob_must_agree(tmp_path):
     pq.write_table(pa.table({"x": [1]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"x": ["a"]}), tmp_path / "b.parquet")
-    with pytest.raises(RequestError, match=r"'x' must have one type .* in 'a.parquet', and"):
+    with pytest.raises(SourceError, match=r"'x' must have one type .* in 'a.parquet', and"):
         cells(tmp_path / "*.parquet", ["x"])
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
     (tmp_path / "b.csv").write_text("y,x\n1,2\n")
