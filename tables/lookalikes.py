@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+#: Between nulls, what makes texts of ASCII look like others.
+_BLANKS = ("  ", "\0 ", " \0", *"\t\n\v\f\r\x1c\x1d\x1e\x1f")
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 
 
@@ -27,8 +29,12 @@ def appearance(text: str) -> str:
 
 def look_alikes(texts: Iterable[str]) -> list[tuple[str, ...]]:
     """Return the groups of different texts that look alike."""
+    listed = list(texts)
+    joined = "\0".join(["", *listed, ""])
+    if joined.isascii() and not any(blank in joined for blank in _BLANKS):
+        return []  # each looks like itself alone
     groups: dict[str, list[str]] = {}
-    for text in dict.fromkeys(texts):
+    for text in dict.fromkeys(listed):
         groups.setdefault(appearance(text), []).append(text)
     return [tuple(sorted(group)) for group in groups.values() if len(group) > 1]
 

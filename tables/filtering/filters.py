@@ -28,7 +28,7 @@ _TOKEN = re.compile(
       (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
     | (?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
     | (?P<quoted>`(?:[^`]|``)+`)
-    | (?P<word>[^\W\d]\w*)
+    | (?P<word>[^\W\d][\w\u0300-\u036f]*)  # with accents behind their letters
     | (?P<symbol><=|>=|<>|!=|==|[<>=(),])
     )""",
     re.VERBOSE,
