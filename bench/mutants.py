@@ -183,10 +183,17 @@ def _is_spared(node: ast.AST) -> bool:  # noqa: PLR0911 - one return a pattern
     return False
 
 
-def draw(folder: Path, *, number: int, seed: int) -> list[dict[str, Any]]:
-    """Draw lines, on each one site, and compile the modules that hold them."""
+def draw(
+    folder: Path,
+    *,
+    number: int,
+    seed: int,
+    below: tuple[str, ...] = PACKAGES,
+    is_each: bool = False,
+) -> list[dict[str, Any]]:
+    """Draw lines of all modules or of each, on each one site, and compile these modules."""
     lines: dict[tuple[Path, int], list[tuple[int, str, bool]]] = defaultdict(list)
-    for path in sorted(p for name in PACKAGES for p in (ROOT / name).rglob("*.py")):
+    for path in sorted(p for name in below for p in (ROOT / name).rglob("*.py")):
         mutator = Mutator({})
         mutator.module(ast.parse(path.read_bytes()))
         for at, (line, what, loose) in enumerate(mutator.sites):
@@ -194,7 +201,15 @@ def draw(folder: Path, *, number: int, seed: int) -> list[dict[str, Any]]:
     rng = random.Random(seed)  # noqa: S311 - a sample
     chosen: dict[Path, dict[int, int]] = defaultdict(dict)
     mutants = []
-    for k, (path, line) in enumerate(rng.sample(sorted(lines), number)):
+    if is_each:
+        places: dict[Path, list[tuple[Path, int]]] = defaultdict(list)
+        for place in sorted(lines):
+            places[place[0]].append(place)
+        sample = [p for of in places.values() for p in rng.sample(of, min(number, len(of)))]
+        rng.shuffle(sample)
+    else:
+        sample = rng.sample(sorted(lines), number)
+    for k, (path, line) in enumerate(sample):
         at, what, at_import = rng.choice(lines[path, line])
         chosen[path][at] = k
         row = {"mutant": k, "path": str(path.relative_to(ROOT)), "line": line, "what": what}

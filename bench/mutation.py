@@ -7,6 +7,10 @@ that reach it until one fails. A mutant that acts at import gets a process of it
 A run that was stopped goes on where it ended; the sample is in random order, so that its part
 that is done is a sample as well. `--slow 1` gives the survivors the tests marked slow instead;
 what follows `--` goes to pytest.
+
+`--each N` draws N mutants of every module that numbers rest on (`BELOW`), and gives each the
+tests of its own mirrored file alone (of its folder, where it has none): do these hold what the
+module does?
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.measure import DATA, arguments, show
-from bench.mutants import ACTIVE, FOLDER, NOTES, ROOT, STATE, draw
+from bench.mutants import ACTIVE, FOLDER, NOTES, PACKAGES, ROOT, STATE, draw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +42,9 @@ ANSWER, CHOSEN = WORK / "answer.json", WORK / "chosen.json"
 ROUNDS = (20, 90)
 OPTIONS = ("-q", "-p", "no:randomly", "-p", "no:cacheprovider", f"--basetemp={WORK / 'tmp'}")
 MEMORY = 12 << 30
+#: Where faults cost most: keys, lookup, cells, p-tables and what is inferred from them.
+BELOW = ("ckm/engine", "ptable", "tables/cells", "risk/inference")
+MIRRORED = "MUTANTS_MIRRORED"
 
 
 class Watch:
@@ -89,6 +96,9 @@ class Plan:
         path = Path(mutant["path"])
         folder = str(Path("tests/unit") / path.parent) + "/"
         reached = set(self.reached[mutant["mutant"]])
+        if MIRRORED in os.environ:
+            own = mirror(mutant["path"])
+            reached = {name for name in reached if name.startswith(own)}
         if not reached and mutant["at_import"]:
             word = re.compile(
                 rf"\b{path.parent.name if path.stem == '__init__' else path.stem}\b"
@@ -241,6 +251,18 @@ def stage(name: str, tag: str, *options: str) -> int:
     return int(pytest.main([*OPTIONS, *options], plugins=[plugin]))
 
 
+def mirror(path: str) -> str:
+    """Return the test file of a module, or the folder of tests that it lies nearest to."""
+    module = Path(path)
+    folder = Path("tests/unit") / module.parent
+    file = folder / f"test_{module.name}"
+    if (ROOT / file).exists():
+        return str(file)
+    while not any((ROOT / folder).glob("test_*.py")):
+        folder = folder.parent
+    return f"{folder}/"
+
+
 def _rows(file: Path) -> list[Any]:
     return [json.loads(x) for x in file.read_text().splitlines()] if file.exists() else []
 
@@ -267,10 +289,20 @@ def main() -> None:
     """Draw, watch, kill, count; what an earlier run has found is kept."""
     cut = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     sys.argv, extra = sys.argv[:cut], sys.argv[cut + 1 :]
-    given = arguments(__doc__ or "", mutants=300, seed=18, slow=0)
+    given = arguments(__doc__ or "", mutants=300, seed=18, slow=0, each=0)
     tag, marked = ("-slow", "slow") if given.slow else ("", "not slow")
+    if given.each:
+        os.environ[MIRRORED] = "1"
+        extra = extra or [f"tests/unit/{folder}" for folder in BELOW]
     if not (WORK / "mutants.json").exists():
-        draw(WORK, number=given.mutants, seed=given.seed)
+        below = BELOW if given.each else PACKAGES
+        draw(
+            WORK,
+            number=given.each or given.mutants,
+            seed=given.seed,
+            below=below,
+            is_each=bool(given.each),
+        )
     drawn = (WORK / "mutants.json").stat().st_mtime
     if any(Path(file).stat().st_mtime > drawn for file in _modules()):
         raise SystemExit(
@@ -283,7 +315,8 @@ def main() -> None:
     subprocess.run(_command("kill", *words), env=_environment(), cwd=ROOT, check=False)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for row in Plan(tag).done.values():
-        for key in (row["path"].split("/")[0], "all"):
+        module = row["path"] if given.each else row["path"].split("/")[0]
+        for key in (module, "all"):
             counts[key]["killed" if row["failed"] else "survived"] += 1
     rows: list[list[object]] = [[k, c["killed"], c["survived"]] for k, c in counts.items()]
     show("Mutants", ["package", "killed", "survived"], rows)

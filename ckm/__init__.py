@@ -40,11 +40,12 @@ if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
     from ckm.engine.request import TableRequest
     from ckm.errors import CkmError, ConfigError, InternalError, ReleaseError
-    from tables import Secret
+    from tables import DerivedVariable, Secret
 
 __all__ = [
     "CkmError",
     "ConfigError",
+    "DerivedVariable",
     "Dominance",
     "Engine",
     "FewContributors",
@@ -82,6 +83,7 @@ _MAGNITUDES = (
 __getattr__, __dir__ = lazy(
     __name__,
     {
+        "DerivedVariable": "tables.recoding.variable",
         "Engine": "ckm.engine.engine",
         "PublishedTable": "ckm.engine.published_table",
         "Secret": "tables.secret",

@@ -1,6 +1,24 @@
 """The errors of `ckm`: each with a stable code, a problem and a way out."""
 
+from dataclasses import dataclass
+
 from footing.errors import ExplainedError
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Places:
+    """Cells that a refusal is about: for a file that its owner alone reads, and no message.
+
+    Parameters
+    ----------
+    columns
+        What is said of each.
+    rows
+        The cells.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 class CkmError(ExplainedError):
@@ -41,9 +59,23 @@ class FormatError(ReleaseError):
 
 
 class CheckFailedError(CkmError):
-    """A check of a release failed: nothing was published."""
+    """A check of a release failed: nothing was published.
+
+    Parameters
+    ----------
+    problem, hint
+        As for `ExplainedError`.
+    places
+        The cells at fault, which no message names.
+    """
 
     code = "ckm-check"
+
+    def __init__(
+        self, problem: str, *, hint: str | None = None, places: Places | None = None
+    ) -> None:
+        super().__init__(problem, hint=hint)
+        self.places = places
 
 
 class InternalError(CkmError, RuntimeError):

@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from footing.addresses import without_passwords
+
 
 class _Unshown(str):
     """A text that what dumps the variables of an error does not show."""
@@ -24,7 +26,7 @@ class ExplainedError(ValueError):
     ----------
     problem
         What must hold or cannot be done, and what was found instead. Never a record, a key, a
-        cell or a secret.
+        cell or a secret; an address that is quoted loses its password.
     hint
         One way out.
     inside
@@ -46,6 +48,8 @@ class ExplainedError(ValueError):
     code: ClassVar[str] = "error"
 
     def __init__(self, problem: str, *, hint: str | None = None, inside: str = "") -> None:
+        problem = without_passwords(problem)
+        hint = None if hint is None else without_passwords(hint)
         super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
         self.problem = problem
         self.hint = hint

@@ -2,18 +2,17 @@
 
 import contextlib
 import csv
+import errno
 import io
 import os
-import re
-import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from footing.drafts import make_draft, mode_by_umask, remove_abandoned
 from footing.errors import ExplainedError
 
 _OTHERS = 0o077
-_DRAFT = re.compile(r"\..{0,40}\.[0-9a-f]{16}\.tmp(\.|$)")
-_RUN = secrets.token_hex(4)  # in the names of this process's drafts
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
 @contextlib.contextmanager
@@ -39,7 +38,8 @@ def new_file(
     overwrite
         Whether a file of that name may be replaced.
     is_private
-        Whether its owner alone may read it, from the first byte; else the umask decides.
+        Whether its owner alone may read it; else the umask decides when it takes its name.
+        The draft is its owner's alone in any case.
 
     Yields
     ------
@@ -67,69 +67,26 @@ def new_file(
     """
     target = Path(path)
     _require_free(target, error, overwrite=overwrite)
-    _remove_abandoned(target.parent)
-    draft, handle = _draft(target), -1
+    remove_abandoned(target.parent)
+    draft, handle = target, -1
     try:
-        handle = _make_locked(draft, 0o600 if is_private else 0o666)
+        draft, handle = make_draft(target)
         yield draft
-        _give_name(draft, target, error, overwrite=overwrite)
+        mode = 0o600 if is_private else mode_by_umask(target)
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
+            _give_name(draft, target, error, overwrite=overwrite)
+            if not is_private:
+                os.chmod(file.fileno(), mode)  # noqa: PTH101 (the file that took the name)
     except OSError as failure:
-        is_of_draft = failure.filename in {None, os.fspath(draft)}
+        is_of_draft = failure.filename in {None, os.fspath(draft)} or handle < 0
         if failure.errno is None or not is_of_draft or isinstance(failure, ExplainedError):
             raise
         raise OSError(failure.errno, failure.strerror, os.fspath(target)) from None
     finally:
-        draft.unlink(missing_ok=True)
         if handle >= 0:
+            draft.unlink(missing_ok=True)
             os.close(handle)
-
-
-def _draft(target: Path) -> Path:
-    """Name a draft so that who finds one after a kill knows what it was to be."""
-    start = target.stem[:40]  # a file name has 255 bytes
-    return target.with_name(f".{start}.{_RUN}{secrets.token_hex(4)}.tmp{target.suffix}")
-
-
-def _make_locked(draft: Path, mode: int) -> int:
-    """Make a file that stays locked as long as this process lives; return its handle."""
-    while True:
-        handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-        try_lock(handle)
-        if draft.exists():  # else another process took it for abandoned before the lock
-            return handle
-        os.close(handle)
-
-
-def _remove_abandoned(folder: Path) -> None:
-    """Remove our drafts that no living process holds the lock of."""
-    if os.name != "posix":
-        return
-    with contextlib.suppress(OSError):
-        for draft in folder.iterdir():
-            if not _DRAFT.match(draft.name) or f".{_RUN}" in draft.name:
-                continue
-            with contextlib.suppress(OSError):
-                _remove_unlocked(draft)
-
-
-def _remove_unlocked(draft: Path) -> None:
-    handle = os.open(draft, os.O_RDWR | os.O_NOFOLLOW)
-    try:
-        if os.fstat(handle).st_uid == os.geteuid() and try_lock(handle):
-            draft.unlink()
-    finally:
-        os.close(handle)
-
-
-def try_lock(handle: int) -> bool:
-    """Lock an open file; False where another process holds it or there are no locks."""
-    try:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        return False
-    return True
 
 
 def require_private(
@@ -174,6 +131,7 @@ def require_private(
 def _require_free(target: Path, error: type[ExplainedError], *, overwrite: bool) -> None:
     if target.is_dir():
         raise error(f"{target.name!r} is a folder.", hint="take another name")
+    refuse_dangling(target, error=error)
     if target.exists() and not overwrite:
         raise _exists(target, error)
     if not target.parent.is_dir():
@@ -183,8 +141,6 @@ def _require_free(target: Path, error: type[ExplainedError], *, overwrite: bool)
 def _give_name(
     draft: Path, target: Path, error: type[ExplainedError], *, overwrite: bool
 ) -> None:
-    with draft.open("rb") as file:
-        os.fsync(file.fileno())
     if not overwrite:
         try:
             os.link(draft, target)  # another process may have taken the name meanwhile
@@ -204,6 +160,46 @@ def _exists(target: Path, error: type[ExplainedError]) -> ExplainedError:
     )
 
 
+def open_own(
+    path: Path, flags: int = 0, *, error: type[ExplainedError] = ExplainedError
+) -> int:
+    """Open a file to read and write, made with mode 0600 if there is none; follow no link.
+
+    Raises
+    ------
+    ExplainedError
+        The given kind of it, if the name is a symbolic link: whoever put it there would have
+        another file changed.
+    OSError
+        If the file cannot be opened.
+    """
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | _NOFOLLOW | flags, 0o600)
+    except OSError as failure:
+        if failure.errno != errno.ELOOP:
+            raise
+        raise _is_link(path, error) from None
+
+
+def refuse_dangling(path: Path, *, error: type[ExplainedError] = ExplainedError) -> None:
+    """Refuse a symbolic link to nothing: what is written there would appear elsewhere.
+
+    Raises
+    ------
+    ExplainedError
+        The given kind of it.
+    """
+    if path.is_symlink() and not path.exists():
+        raise _is_link(path, error)
+
+
+def _is_link(path: Path, error: type[ExplainedError]) -> ExplainedError:
+    return error(
+        f"{path.name!r} is a symbolic link, which is not followed.",
+        hint="name the file itself, or remove the link if you did not make it",
+    )
+
+
 @contextlib.contextmanager
 def locked(
     path: str | os.PathLike[str], *, error: type[ExplainedError] = ExplainedError
@@ -215,7 +211,7 @@ def locked(
     target = Path(path)
     beside = target.with_name(f".{target.name}.lock")
     try:
-        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
+        handle = open_own(beside, error=error)
     except FileNotFoundError:
         raise error(f"There is no folder '{target.parent}'.", hint="make it first") from None
     try:
@@ -241,14 +237,6 @@ def alone(handle: int) -> Iterator[None]:
         yield
     finally:
         fcntl.flock(handle, fcntl.LOCK_UN)
-
-
-def is_same_file(handle: int, path: Path) -> bool:
-    """Tell whether an open file is the one of a name."""
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:

@@ -1,13 +1,14 @@
 """Where records lie, as texts tell: files, folders, globs, standard input, S3 and databases."""
 
 import glob
-import itertools
 import os
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeAlias
+
+from footing.addresses import Address
 
 STANDARD_INPUT = "-"
 #: Scheme of a database's URI → its ADBC driver.
@@ -16,13 +17,11 @@ DRIVERS = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqli
 DISTRIBUTED = frozenset({"s3", "s3a", "hdfs", "abfs", "abfss", "gs"})
 #: Of a file on a store: its size, its last change, and its ETag where one is told.
 FileState: TypeAlias = tuple[int, str, str]
-_SECRET = re.compile(r"\w*(password|secret\w*|token)\s*=", re.IGNORECASE)
 
 
 def scheme_of(data: str) -> str:
     """Return the scheme of a URI in lower case; empty for a path."""
-    found = re.match(r"([a-z][a-z0-9+]+)://", data, re.IGNORECASE)
-    return found[1].lower() if found else ""
+    return Address(data).scheme
 
 
 def is_elsewhere(data: object) -> bool:
@@ -31,14 +30,13 @@ def is_elsewhere(data: object) -> bool:
 
 
 def masked(uri: str) -> str:
-    """Return a URI without its password and its options, which may be secret."""
-    shown = _SECRET.split(re.sub(r"//([^:@/]*):.*@", r"//\1@", uri))[0].rstrip()
-    return re.split("[?#]", shown)[0] if scheme_of(uri) else shown
+    """Return what may be shown of an address; see `footing.addresses`."""
+    return Address(uri).masked
 
 
 def has_password(uri: str) -> bool:
-    """Tell whether a URI gives a password away."""
-    return bool(re.search(r"//[^/@]*:.*@", uri) or _SECRET.search(uri))
+    """Tell whether an address holds a password, or may hold one."""
+    return Address(uri).has_password
 
 
 def as_connectors_know(path: str) -> str:
@@ -56,11 +54,12 @@ def is_folder(uri: str) -> bool:
 def list_files(path: str) -> list[str]:
     """Return the files that a path, a folder or a glob stands for, sorted.
 
-    Below a folder, what begins with ``.`` or ``_`` is left out, as by other programs.
+    What exists is never a pattern, whatever signs its name holds; nor is a part of a glob that
+    is the name of a folder there. Below a folder, what begins with ``.`` or ``_`` is left out,
+    as by other programs.
     """
-    found = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207  (keeps paths as given)
     files: dict[str, None] = {}
-    for one in found:
+    for one in sorted(_expanded(path)):
         for file in sorted(Path(one).rglob("*")) if Path(one).is_dir() else [one]:
             parts = Path(os.path.relpath(file, one)).parts if file != one else ()
             is_hidden = any(part[0] in "._" and "=" not in part for part in parts)
@@ -69,23 +68,59 @@ def list_files(path: str) -> list[str]:
     return list(files)
 
 
-def before_wildcards(path: str) -> str:
-    """Return the folders of a glob before the first wildcard."""
+def _expanded(path: str) -> list[str]:
+    """Return what a glob matches, part by part: a name that is there stands for itself."""
+    if os.path.lexists(path):
+        return [path]
+    folder, name = os.path.split(path)
+    if folder == path:  # a root that is not there
+        return []
+    matches: dict[str, None] = {}
+    for one in _expanded(folder) if folder else [""]:
+        if folder and not Path(one).is_dir():
+            continue
+        inside = os.path.join(one, name)  # noqa: PTH118  (keeps paths as given)
+        is_name = os.path.lexists(inside) or not glob.has_magic(name)
+        pattern = os.path.join(glob.escape(one), glob.escape(name) if is_name else name)  # noqa: PTH118
+        matches.update(dict.fromkeys(glob.glob(pattern, recursive=True)))  # noqa: PTH207
+    return list(matches)
+
+
+def _length_before_wildcards(path: str) -> int:
+    """Return how many parts of a path exist, or hold no wildcard before the first that does."""
     parts = Path(path).parts
-    return Path(*itertools.takewhile(lambda part: not glob.has_magic(part), parts)).as_posix()
+    for number, part in enumerate(parts):
+        if glob.has_magic(part) and not os.path.lexists(Path(*parts[: number + 1])):
+            return number
+    return len(parts)
+
+
+def before_wildcards(path: str) -> str:
+    """Return the folders of a glob before the first wildcard; signs of what exists are none."""
+    return Path(*Path(path).parts[: _length_before_wildcards(path)]).as_posix()
+
+
+def as_pattern(path: str) -> str:
+    """Return the glob of a path or a glob in which the names of what exists are plain."""
+    parts, fixed = Path(path).parts, _length_before_wildcards(path)
+    return str(Path(*map(glob.escape, parts[:fixed]), *parts[fixed:]))
 
 
 def is_matched(path: Path, pattern: str) -> bool:
-    """Tell whether a path matches a glob pattern, in which ``**`` stands for any folders."""
+    """Tell whether a path matches a glob pattern, in which ``**`` stands for any folders.
+
+    A part of the path also matches a part of the pattern that is the same text.
+    """
 
     def fits(parts: Sequence[str], patterns: Sequence[str]) -> bool:
         if not patterns:
             return not parts
         if patterns[0] == "**":
             return any(fits(parts[i:], patterns[1:]) for i in range(len(parts) + 1))
-        return (
-            bool(parts) and fnmatchcase(parts[0], patterns[0]) and fits(parts[1:], patterns[1:])
+        is_same = bool(parts) and (
+            parts[0] == patterns[0] or fnmatchcase(parts[0], patterns[0])
         )
+        return is_same and fits(parts[1:], patterns[1:])
 
     return fits(path.parts, Path(os.path.normpath(pattern)).parts)
 

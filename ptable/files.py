@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from footing.files import new_file
+from footing.text_files import read_text
 from ptable.design.design import design_from_dict
 from ptable.design.mechanisms import Mechanism, verify
 from ptable.errors import PTableError
@@ -136,7 +137,7 @@ def _write_parquet(table: PTable, path: Path) -> None:
 
 def _read_json(path: Path) -> tuple[dict[str, Any], list[list[int]], list[list[int]]]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_text(path))
         rows = content.pop("rows")
         counts = content.get("anchors") or list(range(len(rows)))
         in_order = [row["count"] for row in rows] == counts

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+from footing import text_files
 from rappor.errors import ReportFileError
 
 
 def read_text(path: Path) -> str:
     """Read a whole text in UTF-8, with or without a byte order mark."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return text_files.read_text(path)
     except UnicodeDecodeError:
         reason = "it is not text"
     except OSError as error:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dp import epsilon_of_rho, gaussian_epsilon
 from footing.files import write_whole
 from footing.svg import html_table
+from footing.text_files import read_text
 from synth.claims import words_of, wrong_account
 from synth.errors import CertificateError
 from synth.marginals.spending import Call
@@ -187,7 +188,7 @@ class Certificate:
         """
         name = Path(path).name
         try:
-            facts = json.loads(Path(path).read_text(encoding="utf-8"))
+            facts = json.loads(read_text(Path(path)))
         except (OSError, ValueError, RecursionError):
             raise CertificateError(f"The certificate {name!r} cannot be read.") from None
         if not isinstance(facts, dict) or facts.get("format") != _FORMAT:

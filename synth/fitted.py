@@ -1,6 +1,8 @@
 """A fitted synthesizer: schema, noisy model, bill; records are drawn from it."""
 
+import hashlib
 import json
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ import numpy as np
 
 from footing.arrays import Flags
 from footing.files import new_file, write_whole
+from footing.text_files import read_text
 from synth.errors import DomainError, RuleError, SynthError
 from synth.frames import CONTAINERS, from_codes
 from synth.marginals.spending import Call
@@ -29,7 +32,13 @@ from synth.schema.rules.constraints import (
 from synth.schema.rules.rules import EditRule, ParsedRule
 from synth.schema.schema import Schema
 
+logger = logging.getLogger(__name__)
+
 _FORMAT = "ckm-synth-fitted"
+_PARTS = frozenset(
+    {"format", "version", "schema", "asked", "method", "engine", "calls", "budget"}
+    | {"adjacency", "noise", "priors", "container"}
+)
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
@@ -263,12 +272,13 @@ class Model:
             import pyarrow as pa
             import pyarrow.parquet as pq
 
-            parts = {name: json.dumps(part) for name, part in self._record().items()}
+            parts = {name: json.dumps(part) for name, part in _sealed(self._record()).items()}
             table = pa.table({"part": list(parts), "content": list(parts.values())})
             with new_file(file, error=SynthError, overwrite=True) as draft:
                 pq.write_table(table, draft, compression="zstd")
         else:
-            write_whole(file, json.dumps(self._record(), allow_nan=False), error=SynthError)
+            text = json.dumps(_sealed(self._record()), allow_nan=False)
+            write_whole(file, text, error=SynthError)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -282,7 +292,7 @@ class Model:
         Raises
         ------
         SynthError
-            If it is something else.
+            If it is something else, or is damaged.
         """
         import pyarrow as pa
 
@@ -294,7 +304,8 @@ class Model:
                 rows = pq.read_table(file, columns=["part", "content"]).to_pylist()
                 found = {row["part"]: json.loads(row["content"]) for row in rows}
             else:
-                found = json.loads(file.read_text(encoding="utf-8"))
+                found = json.loads(read_text(file))
+            _require_whole(found, file.name)
             return cls._from_record(found)
         except SynthError:
             raise
@@ -402,3 +413,32 @@ class Model:
 def _written(name: str) -> str:
     """Write the name of a column as a rule has it."""
     return name if name.isidentifier() else f"`{name}`"
+
+
+def _sealed(record: dict[str, Any]) -> dict[str, Any]:
+    """Add a digest of what a file is to hold."""
+    return record | {"digest": _digest(record)}
+
+
+def _digest(record: Mapping[str, Any]) -> str:
+    text = json.dumps(record, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _require_whole(found: dict[str, Any], name: str) -> None:
+    """Raise if a file does not hold what was saved; warn of one without digest."""
+    kept = dict(found)
+    digest = kept.pop("digest", None)
+    if digest != _digest(kept) if "digest" in found else not _PARTS.issuperset(found):
+        raise SynthError(
+            f"The model {name!r} is damaged: it does not hold what was saved.",
+            hint="take a copy of it, or fit it again",
+        )
+    if "digest" in found:
+        return
+    logger.warning(
+        "The model %r has no digest, as in older versions: damage cannot be told. Load it and "
+        "save it again to give it one.",
+        name,
+        extra={"event": "model without digest"},
+    )

@@ -30,9 +30,12 @@ from tables.magnitudes.amounts import Magnitudes
 from tables.prepared.prepare import prepare
 from tables.prepared.prepared import Prepared, PreparedCells
 from tables.quality import KeyQuality, check_keys
+from tables.recoding.derive import derive_variables
+from tables.recoding.variable import DerivedVariable, as_variables
 from tables.request import Request, require_fit
 from tables.secret import Secret
 from tables.source.source import Source, open_source, read_categories
+from tables.source.texts import ReadOptions
 
 __all__ = [
     "Axis",
@@ -43,6 +46,7 @@ __all__ = [
     "DataError",
     "DataWarning",
     "Deadline",
+    "DerivedVariable",
     "Filter",
     "FilterError",
     "GivenCells",
@@ -54,6 +58,7 @@ __all__ = [
     "Magnitudes",
     "Prepared",
     "PreparedCells",
+    "ReadOptions",
     "Reading",
     "Request",
     "RequestError",
@@ -63,11 +68,13 @@ __all__ = [
     "StoppedError",
     "StoredKeys",
     "TablesError",
+    "as_variables",
     "attach_keys",
     "cell_table",
     "check_keys",
     "contributions",
     "cube",
+    "derive_variables",
     "draw_keys",
     "open_source",
     "parse_filter",

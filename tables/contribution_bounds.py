@@ -253,11 +253,13 @@ class _Bounding:
         wanted += [
             (r.column, _KEYS, "has categories")
             if r.categories
-            else (r.column, _KEYS if self.source.is_text else _NUMBERS, "holds numbers")
+            else (r.column, _NUMBERS, "holds numbers")
             for r in self.readings
         ]
         for name, kinds, role in wanted:
             self.source.require(name)
+            if kinds is _NUMBERS and self.source.is_number(name):
+                continue
             if self.source.kinds[name] not in kinds:
                 raise RequestError(
                     f"A column that {role} is {' or '.join(sorted(kinds))}; {name!r} is "
@@ -389,9 +391,7 @@ def _value_sql(source: Source, reading: Reading) -> str:
     """Return SQL of a value in whole steps, or of a category."""
     if reading.categories:
         return _key_sql(source, reading.column)
-    name = quote(reading.column)
-    if source.kinds[reading.column] == "text":
-        name = f"nullif(TRY_CAST({name} AS DOUBLE), 'nan'::DOUBLE)"
+    name = source.number_sql(reading.column)
     # Below 1 a step is one over a whole number: multiplying is exact, dividing is not.
     scaled = (
         f"{name}::DOUBLE * {round(1 / reading.step)}"

@@ -90,7 +90,18 @@ class KeyQualityWarning(DataWarning):
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> tuple[str, str]:
     """Word the problem and the hint for a name that does not exist."""
-    names = list(known)
+    shown, hint = _likely(name, list(known))
+    return f"{kind} {name!r} is not in the data; it has {shown or 'none'}.", hint
+
+
+def missing_column(file: str, name: object, known: Iterable[str]) -> tuple[str, str]:
+    """Word the problem and the hint for a column that a file beside the data lacks."""
+    shown, hint = _likely(name, list(known))
+    return f"The file {file!r} has no column {name!r}; it has {shown or 'none'}.", hint
+
+
+def _likely(name: object, names: list[str]) -> tuple[str, str]:
+    """Return the first names that exist, and the hint that names the nearest."""
     shown = ", ".join(repr(n) for n in names[:12]) + (", …" if len(names) > 12 else "")
     looks = lookalikes.appearance(str(name))
     alike = [known for known in names if lookalikes.appearance(known) == looks]
@@ -99,4 +110,4 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> tuple[str, st
     if alike:
         points = lookalikes.code_points(str(name), close[0])
         hint = f"did you mean {close[0]!r}? It looks alike, and is written otherwise: {points}"
-    return f"{kind} {name!r} is not in the data; it has {shown or 'none'}.", hint
+    return shown, hint

@@ -16,7 +16,7 @@ from footing.checks import require_integer
 from footing.files import new_file
 from tables.errors import DataError, KeyQualityError, RequestError, SourceError
 from tables.filtering.filters import quote
-from tables.source.columns import free_name
+from tables.source.columns import colliding_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,6 +116,8 @@ class StoredKeys:
     def has_decimals(self, source: Source) -> bool:
         """Tell whether the keys are decimals in [0, 1), not integers."""
         sql_type = source.require(self.column)
+        if source.is_text_of_csv(self.column):
+            return source.is_number(self.column)
         return source.kinds[self.column] == "number" and not sql_type.endswith(",0)")
 
     def resolve(self, source: Source) -> int:
@@ -129,7 +131,9 @@ class StoredKeys:
         """Tell what is wrong with the column's type, as (problem, hint) pairs."""
         kind = source.kinds[self.column]
         name = f"The record keys {self.column!r}"
-        if kind not in {"integer", "number"}:
+        if source.is_text_of_csv(self.column) and (wrong := source.number_problem(self.column)):
+            return [wrong]
+        if kind not in {"integer", "number"} and not self.has_decimals(source):
             problem = f"{name} must be integers, or decimals in [0, 1), not {kind}s."
             return [(problem, "to hash an identifier, name it as id instead of record_key")]
         if self.has_decimals(source) and self.key_range not in {None, 10**_DECIMALS}:
@@ -145,14 +149,14 @@ class StoredKeys:
 
     def sql(self, source: Source, parameters: dict[str, object]) -> str:  # noqa: ARG002
         """Return the key's SQL expression, an integer in [0, resolve(source))."""
-        column = quote(self.column)
+        column = source.number_sql(self.column)
         sql_type = source.require(self.column)
         if not self.has_decimals(source):  # DuckDB adds UHUGEINT up in floating point
             is_wide = sql_type.startswith(("DECIMAL", "HUGEINT", "UHUGEINT"))
             return f"{column}::UBIGINT" if is_wide else column
         decimals = f"CAST(CAST(CAST({column} AS VARCHAR) AS DECIMAL(38,18)) AS VARCHAR)"
         printed = f"CAST(replace({decimals}, '.', '') AS BIGINT)"
-        if sql_type != "DOUBLE":
+        if sql_type != "DOUBLE" and not source.is_text_of_csv(self.column):
             return printed
         # A double with at most 15 decimals is the nearest one to n / 10**15 for one integer n.
         digits = f"CAST(round({column} * 1e15) AS BIGINT)"
@@ -292,6 +296,7 @@ def draw_keys(
             )
             if writer is None:
                 writer = pq.ParquetWriter(draft, table.schema, compression="zstd")
+                writer.add_key_value_metadata(source.mark)
             writer.write_table(table)
             done += batch.num_rows
             if progress is not None:
@@ -302,7 +307,7 @@ def draw_keys(
 
 
 def _require_new(source: Source, column: str) -> None:
-    if free_name(column, source.columns) != column:
+    if column in colliding_names([*source.columns, column]):
         raise SourceError(
             f"The data already have a column {column!r}.",
             hint="choose another name for the key's column",
@@ -325,6 +330,7 @@ def require_sound(
     column = quote(keys.column)
     outside = "false"
     if isinstance(keys, StoredKeys):
+        column = source.number_sql(keys.column)
         top = 1 if keys.has_decimals(source) else keys.resolve(source)
         outside = (
             f"coalesce(min({column}) < 0, false) OR coalesce(max({column}) >= {top}, false)"

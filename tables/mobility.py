@@ -166,9 +166,11 @@ def _read_points(source: Source, columns: TripColumns) -> dict[str, int]:
 
 def _number(source: Source, name: str) -> str:
     source.require(name)
-    if source.kinds[name] not in {"integer", "number"}:
-        raise RequestError(f"The coordinates in {name!r} are no numbers.")
-    return f"{quote(name)}::DOUBLE"
+    if (wrong := source.number_problem(name)) is not None:
+        raise RequestError(
+            f"The coordinates in {name!r} are no numbers. {wrong[0]}", hint=wrong[1] or None
+        )
+    return f"{source.number_sql(name)}::DOUBLE"
 
 
 def _local(source: Source, columns: TripColumns) -> str:

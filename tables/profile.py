@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 from tables.errors import SourceError
 from tables.filtering.filters import quote
@@ -60,9 +61,10 @@ def profile_columns(source: Source) -> tuple[int, list[ColumnProfile]]:
         column = quote(name)
         wanted.append(f"count({column})")
         wanted.append(f"approx_count_distinct({column})" if kind in _KINDS else "0")
-        is_amount = kind in _AMOUNTS
-        wanted.append(f"min({column}) >= 0" if is_amount else "false")
-        wanted.append(f"bool_and({column} = floor({column}))" if is_amount else "false")
+        is_amount = source.is_number(name)
+        number = source.number_sql(name) if is_amount else column
+        wanted.append(f"min({number}) >= 0" if is_amount else "false")
+        wanted.append(f"bool_and({number} = floor({number}))" if is_amount else "false")
     records, *found = source.fetch(f"SELECT {', '.join(wanted)} FROM {source.relation}")[0]
     if not records:
         raise SourceError(f"The source {source.label!r} has no records.")
@@ -75,7 +77,10 @@ def profile_columns(source: Source) -> tuple[int, list[ColumnProfile]]:
     return records, [
         ColumnProfile(
             name=name,
-            kind=source.kinds[name],
+            # Texts of numbers with decimals are amounts; those of whole numbers may be codes.
+            kind="number"
+            if is_whole is False and source.is_number(name)
+            else source.kinds[name],
             missing=1 - there / records,
             distinct=min(estimated[name], there),
             is_positive=bool(is_positive),
@@ -99,6 +104,31 @@ def categories_of(source: Source, name: str) -> list[object]:
     column = quote(name)
     rows = source.fetch(f"SELECT DISTINCT {column} FROM {source.relation} ORDER BY 1")
     return [value for (value,) in rows if value is not None]
+
+
+def ends_of(source: Source, name: str) -> tuple[Decimal, Decimal, Decimal, Decimal] | None:
+    """Return of a column of numbers the least, the first and ninth tenth, and the largest.
+
+    Examples
+    --------
+    >>> from tables import open_source
+    >>> import pyarrow as pa
+    >>> with open_source(pa.table({"age": range(101)})) as source:
+    ...     [str(end) for end in ends_of(source, "age")]
+    ['0', '10', '90', '100']
+    """
+    column = quote(name)
+    finite = f"isfinite({column}::DOUBLE)"
+    asked = (
+        f"min({column}), quantile_disc({column}, 0.1), quantile_disc({column}, 0.9), "
+        f"max({column})"
+    )
+    rows = source.fetch(f"SELECT {asked} FROM {source.relation} WHERE {finite}")
+    ends = [None if end is None else Decimal(str(end)) for end in rows[0]]
+    least, low, high, largest = ends
+    if least is None or low is None or high is None or largest is None:
+        return None
+    return least, low, high, largest
 
 
 def nestings(source: Source, distinct: Mapping[str, int]) -> dict[str, set[str]]:

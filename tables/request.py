@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from tables.errors import RequestError, unknown_name
 from tables.filtering.filters import Filter, parse_filter
+from tables.filtering.values import NOUNS
+from tables.recoding.derive import derived_problems
 
 if TYPE_CHECKING:
     from tables.cells.hierarchy import Hierarchy
@@ -21,11 +23,6 @@ MissingValues = Literal["stop", "skip"]
 MAX_TOP = 6
 _MAX_DIMENSIONS = 24
 _MAX_MARGINS = 100_000
-_NOUNS = {
-    "text": "texts",
-    "date": "dates",
-    "time": "times of day",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +124,8 @@ class Request:
         if isinstance(self.where, Filter):
             found += self.where.problems(source.types, source.refusals)
         given = [] if source.cells is None else source.cells.problems(self, source)
+        if source.derived:
+            found += derived_problems(self, source)
         return [*found, *self._wrong_numbers(source), *given]
 
     def level_sets(self, depths: Sequence[int]) -> list[tuple[int, ...]]:
@@ -171,18 +170,19 @@ class Request:
 
     def _wrong_numbers(self, source: Source) -> Iterator[Problem]:
         kinds = source.kinds
-        for column in [] if self.weight is None else [self.weight]:
-            if (problem := source.problem_of(column)) is not None:
-                yield problem
-            elif kinds[column] not in {"integer", "number"}:
-                yield f"The weight {column!r} must hold numbers.", ""
-        for column in dict.fromkeys((*self.sums, *self.ordered)):
+        for column in dict.fromkeys((self.weight, *self.sums, *self.ordered)):
+            if column is None:
+                continue
             if (problem := source.problem_of(column)) is not None:
                 yield problem
             elif kinds[column] == "other":
                 yield source.category_problem_of(column) or ("", "")
+            elif source.is_text_of_csv(column):
+                yield from filter(None, [source.number_problem(column)])
+            elif column == self.weight and kinds[column] not in {"integer", "number"}:
+                yield f"The weight {column!r} must hold numbers.", ""
             elif kinds[column] not in {"integer", "number", "boolean"}:
-                noun = _NOUNS[kinds[column]]
+                noun = NOUNS[kinds[column]]
                 yield (
                     f"Column {column!r} holds {noun}, which have neither sum nor quantiles.",
                     "a variable to add up or to order holds numbers, or true and false",

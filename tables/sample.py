@@ -13,6 +13,7 @@ from tables.filtering.filters import quote
 from tables.keys import RecordKeys, require_sound
 from tables.prepared.prepare import _code
 from tables.prepared.prepared import LEVEL
+from tables.recoding.derive import require_derived
 from tables.request import Request, require_fit
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def read_sample(
     require_fit(requests, source)
     if keys is not None:
         require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
+    require_derived(source, list(requests.values()))
     for name in groups:
         source.require(name)
     reader = _Reader(source, keys, requests, groups)

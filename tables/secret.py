@@ -107,11 +107,8 @@ class Secret:
         require_private(path, "secret file", error=SourceError)
         try:
             text = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8).strip()
-        except OSError as error:
-            raise SourceError(
-                f"The secret file {os.fspath(path)!r} cannot be read: {error.strerror}.",
-                hint="make one with: ckm keys secret secret.key",
-            ) from None
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from None
         return cls(_decode(text), label=f"file {Path(path).name}")
 
     @classmethod
@@ -178,8 +175,10 @@ class Secret:
                 hint="a lost secret cannot be made again: move the file away yourself",
             ) from None
         except OSError as error:
+            is_file = Path(path).parent.is_dir()  # else it may be a secret, which has "/" in it
+            named = f" {os.fspath(path)!r}" if is_file else ""
             raise SourceError(
-                f"The secret file {os.fspath(path)!r} cannot be written: {error.strerror}."
+                f"The secret file{named} cannot be written: {error.strerror}."
             ) from None
 
     def derive(self, purpose: str) -> bytes:
@@ -216,6 +215,16 @@ class Secret:
     def __reduce__(self) -> NoReturn:
         msg = "A secret cannot be pickled."
         raise TypeError(msg)
+
+
+def _unreadable(path: str | os.PathLike[str], error: OSError | ValueError) -> SourceError:
+    """Say that a file cannot be read; what is no file may be the secret itself, not a name."""
+    named = f" {os.fspath(path)!r}" if os.path.lexists(path) else ""
+    reason = getattr(error, "strerror", None) or "it is no name of a file"
+    return SourceError(
+        f"The secret file{named} cannot be read: {reason}.",
+        hint="make one with: ckm keys secret secret.key; never give the secret itself",
+    )
 
 
 def _decode(text: bytes) -> bytes:

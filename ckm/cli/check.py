@@ -13,6 +13,7 @@ import click
 from ckm.cli.release import limit_options, tell_limit
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.exit_codes import explain
+from footing.text_files import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -205,7 +206,7 @@ def tell_preset(terminal: Terminal, asked: Path | Mapping[str, Any]) -> None:
     from ptable.design.presets import name_preset
 
     if isinstance(asked, Path):
-        given: Mapping[str, Any] = tomllib.loads(asked.read_text("utf-8")).get("ptable", {})
+        given: Mapping[str, Any] = tomllib.loads(read_text(asked)).get("ptable", {})
     else:
         given = asked
     if text := name_preset(given):

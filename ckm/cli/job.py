@@ -1,7 +1,7 @@
 """``ckm job`` drafts a job from data; ``ckm schema`` says what files of settings may hold."""
 
 import json
-import shutil
+import os
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +13,8 @@ from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output, printable
 from ckm.cli.terminal.output_options import may_replace, output_options
 from ckm.errors import CheckFailedError, ConfigError
-from footing.files import new_file, write_whole
+from footing.drafts import PrivateFolder
+from footing.files import csv_text, new_file, write_whole
 
 _KINDS = {
     "job": "ckm.config.job.job:Job",
@@ -183,14 +184,18 @@ def from_argus(terminal: Terminal, /, *, batch: Path, output: Path) -> None:
 @job.command("audit-pattern")
 @click.argument("job", type=PATH, metavar="JOB.toml")
 @click.argument("pattern", type=PATH, metavar="PATTERN")
+@output_options("A .csv file.")
 @with_terminal
-def audit_pattern(terminal: Terminal, /, *, job: Path, pattern: Path) -> None:
+def audit_pattern(
+    terminal: Terminal, /, *, job: Path, pattern: Path, output: Path | None
+) -> None:
     """Audit the cells that another program hides, by the rules of a job for suppression.
 
     PATTERN has a line for every cell of the job's one table: codes in the order of its
     dimensions, whatever else, and a status. That is what tau-ARGUS writes with WRITETABLE 2
-    to 5, and sdcTable as CSV. Nothing is written; what is printed follows from true numbers.
-    Cells that are not protected as the rules demand are named, and the exit code is 1.
+    to 5, and sdcTable as CSV. What is printed follows from true numbers. Where cells are not
+    protected as the rules demand, the exit code is 1, and -o writes which they are into a file
+    that its owner alone may read.
 
     Example
     -------
@@ -217,29 +222,31 @@ def audit_pattern(terminal: Terminal, /, *, job: Path, pattern: Path) -> None:
     headings = ("measure", "unsafe", "hidden", "disclosed", "under-protected", "exposed")
     title = "Cells, for inside use only"
     terminal.table(headings, rows, left=("measure",), title=title)
-    cells = np.unique(np.concatenate(failed))
+    cells, named = np.unique(np.concatenate(failed)), "-o cells.csv names them"
     if cells.size:
+        if output is not None:
+            places = choice.places(cells)
+            text = csv_text((places.columns, *places.rows))
+            write_whole(output, text, error=ConfigError, overwrite=may_replace())
+            named = f"{output.name!r} names them, for inside use only"
         raise CheckFailedError(
-            f"The pattern does not protect {cells.size:,} cells as the rules demand. They are "
-            f"{choice.names(cells)}.",
-            hint="ckm suppress chooses cells that do",
+            f"The pattern does not protect {cells.size:,} cells as the rules demand.",
+            hint=f"{named}; ckm suppress chooses cells that do",
         )
     terminal.step("pattern audited", "every unsafe cell is protected as the rules demand")
 
 
 def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
     """Make a folder of files that their owner alone may read."""
-    if folder.exists():
+    if os.path.lexists(folder):
         raise ConfigError(f"{folder.name!r} exists.", hint="choose another folder")
-    draft = folder.with_name(f".{folder.name}.draft")
-    draft.mkdir(mode=0o700)
-    try:
+    with PrivateFolder(folder.parent, f".{folder.name[:40]}.partial-") as private:
+        draft = private / folder.name
+        draft.mkdir(mode=0o700)
         for name, text in files.items():
             (draft / name).parent.mkdir(mode=0o700, exist_ok=True)
             write_whole(draft / name, text, error=ConfigError)
         draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _schema_text(kind: str) -> str:

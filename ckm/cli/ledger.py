@@ -18,14 +18,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
-    from ckm.ledger import CellName, Published, ThinPair
+    from ckm.ledger import Published, ThinPair
     from tables import Secret
 
 
-_SHOWN = 50
 _ENTRY = ("entry", "history", "published_at", "table", "dimensions", "margins", "where", "data")
-_SIDE = ("cell", "table", "where", "entry")
-_PAIR = (*_SIDE, *(f"published_{column}" for column in _SIDE))
 
 
 @click.group(cls=Group)
@@ -104,9 +101,9 @@ def audit(
 
     The head that is printed tells, kept elsewhere, whether anything before it goes later.
 
-    Each line follows from original records: keep the list inside.
+    What -o writes follows from original records: its owner alone may read it.
     """
-    from ckm.ledger import Ledger
+    from ckm.ledger import PAIR_COLUMNS, Ledger
 
     if secret is not None and job is not None:
         raise click.UsageError("The secret comes from --secret or from --job, not from both.")
@@ -118,13 +115,9 @@ def audit(
     count = "no thin difference" if not found else f"{len(found):,} thin differences"
     terminal.step("ledger audited", count if len(found) != 1 else "1 thin difference")
     if output is not None:
-        rows = ((*_cell_row(pair.cell), *_cell_row(pair.published)) for pair in found)
-        _write(terminal, _PAIR, rows, output)
-    else:
-        for pair in found[:_SHOWN]:
-            terminal.tell(_visible(str(pair)))
-        if len(found) > _SHOWN:
-            terminal.tell(f"and {len(found) - _SHOWN:,} more; -o writes all of them")
+        _write(terminal, PAIR_COLUMNS, (pair.row for pair in found), output)
+    elif found:
+        terminal.step("differences not named", "-o thin.csv names them, for inside use only")
     return CHECK_FAILED if strict and found else 0
 
 
@@ -161,10 +154,6 @@ def _entry_row(entry: Published) -> tuple[str, ...]:
         definition.where or "",
         definition.data,
     )
-
-
-def _cell_row(cell: CellName) -> tuple[str, ...]:
-    return (cell.words, cell.table, cell.where or "", str(cell.entry))
 
 
 def _write(

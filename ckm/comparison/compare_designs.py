@@ -161,9 +161,12 @@ def compare(
 
 def write_comparison(comparison: Comparison, folder: Path) -> None:
     """Write the pages of a comparison and their numbers into a new folder for inside."""
-    folder.mkdir(mode=0o700)
+    from ckm.release.files.output_folder import new_folder
+
     pages = {code: f"comparison.{code}.html" for code in LANGUAGES}
-    for code, file in pages.items():
-        report = comparison.report(language=code, links=pages)
-        report.write(folder / file)
-    report.write(folder / "comparison.json")
+    with new_folder(folder) as draft:
+        draft.chmod(0o700)
+        for code, file in pages.items():
+            report = comparison.report(language=code, links=pages)
+            report.write(draft / file)
+        report.write(draft / "comparison.json")

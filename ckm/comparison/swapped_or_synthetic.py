@@ -104,13 +104,14 @@ def read_synthetic(
     path: Path, job: Job, testbed: Testbed
 ) -> tuple[CodedRecords, Mapping[str, float | None]]:
     """Read synthetic records of the same columns, those that the bench has categories for."""
-    from tables import open_source
+    from tables import derive_variables, open_source
     from tables.sample import read_sample
 
     requests = {
         name: replace(request, categories={}) for name, request in dimensions_of(job).items()
     }
     with open_source(str(path)) as source:
+        derive_variables(source, job.derived)
         found = read_sample(source, None, requests=requests, most_records=_MAX_SYNTHETIC)
     codes = np.zeros((len(found), len(testbed.names)), np.int64)
     for place, name in enumerate(testbed.names):

@@ -148,7 +148,7 @@ def open_testbed(
     Filters and sums are left out: all tables count all records. Every other dimension is
     taken at its finest level of at most 100 categories.
     """
-    from tables import open_source
+    from tables import derive_variables, open_source
     from tables.sample import read_sample
 
     if job.data.cells is not None:
@@ -160,8 +160,13 @@ def open_testbed(
     geography, target = _roles(job, experiment, tuple(requests))
     data = job.data.local
     with open_source(
-        data.paths, table=data.table, memory_limit=memory_limit, threads=threads
+        data.paths,
+        table=data.table,
+        options=data.read_options,
+        memory_limit=memory_limit,
+        threads=threads,
     ) as source:
+        derive_variables(source, job.derived)
         sample = read_sample(
             source,
             _record_keys(job, secret),

@@ -114,6 +114,9 @@ class DPPlanFile(SettingsFile, title="A plan of tables with noise, for ckm"):
 
     def add_problems(self, reading: Reading) -> None:
         """Note what the plan says it cannot be."""
+        if self.data.types or self.data.text:
+            text = "types and text are not declared for a plan: it reads all columns as texts."
+            reading.add("[data]", text, "remove them; decimal may stay")
         try:
             self.plan  # noqa: B018
         except DPError as error:

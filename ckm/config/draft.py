@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import prod
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from tables.profile import (
     COUNTED,
     ColumnProfile,
     categories_of,
+    ends_of,
     is_unique,
     nestings,
     profile_columns,
@@ -38,6 +39,38 @@ _MOST_CELLS = 50_000
 _PER_VALUE = 10  # with fewer records for a value, columns nest by chance
 _MOST_TABLES = 4
 _LABELS = {"Total", "(missing)"}
+_YOUNG, _OLDEST = 20, 130
+_FIVE, _OLD = Decimal(5), Decimal(85)
+_BANDS, _FAR = 10, 20  # bands between the first and the last tenth; and before these
+
+
+@dataclass(kw_only=True)
+class DraftBands:
+    """Bands that are proposed of a column.
+
+    Parameters
+    ----------
+    of
+        The column.
+    width, start, end
+        How wide they are, where they begin and end.
+    opens_start
+        Whether smaller values have a band, too, as larger ones have.
+    is_usual
+        Whether everybody would cut so: of ages, by five years.
+    """
+
+    of: str
+    width: Decimal
+    start: Decimal
+    end: Decimal
+    opens_start: bool = False
+    is_usual: bool = False
+
+    @property
+    def number(self) -> int:
+        """How many bands there are."""
+        return int((self.end - self.start) / self.width) + 1 + self.opens_start
 
 
 @dataclass(kw_only=True)
@@ -58,6 +91,8 @@ class Draft:
         Column → the one that divides the records in the same way.
     categories
         Column of few values → these.
+    bands
+        Name of a variable → how it is made of a column.
     tables
         Name → dimensions.
     """
@@ -69,13 +104,17 @@ class Draft:
     hierarchies: dict[str, list[str]] = field(default_factory=dict)
     same: dict[str, str] = field(default_factory=dict)
     categories: dict[str, list[object]] = field(default_factory=dict)
+    bands: dict[str, DraftBands] = field(default_factory=dict)
     tables: dict[str, list[str]] = field(default_factory=dict)
     text: str = ""
 
     def cells(self, dimensions: Iterable[str]) -> int:
         """Return how many cells a table with all margins can have."""
         levels = (self.hierarchies.get(name, [name]) for name in dimensions)
-        return prod(1 + sum(self.columns[c].distinct for c in names) for names in levels)
+        return prod(1 + sum(map(self._size, names)) for names in levels)
+
+    def _size(self, name: str) -> int:
+        return self.bands[name].number if name in self.bands else self.columns[name].distinct
 
 
 def draft_job(
@@ -100,6 +139,7 @@ def draft_job(
         _find_keys(found, source)
         _find_nesting(found, source)
         _find_categories(found, source)
+        _find_bands(found, source)
     _choose_tables(found)
     if not found.tables:
         raise SourceError(
@@ -177,10 +217,51 @@ def _find_categories(found: Draft, source: Source) -> None:
                 found.categories[column.name] = values
 
 
+def _find_bands(found: Draft, source: Source) -> None:
+    """Propose bands of numbers of many values: of ages the usual ones."""
+    nested = {name for chain in found.hierarchies.values() for name in chain}
+    left_out = {*nested, *found.same, *found.weights, *found.unique}
+    for column in found.columns.values():
+        is_amount = column.kind in ("integer", "number") and column.distinct > _FEW
+        if not is_amount or column.name in left_out:
+            continue
+        ends = ends_of(source, column.name)
+        if ends is None:
+            continue
+        least, low, high, largest = ends
+        is_age = column.is_whole and least >= 0 and _YOUNG <= largest <= _OLDEST
+        if is_age and _AGE.search(column.name):
+            end = min(_OLD, largest // _FIVE * _FIVE)
+            bands = DraftBands(
+                of=column.name, width=_FIVE, start=Decimal(0), end=end, is_usual=True
+            )
+        else:
+            width = _round_width((high - low or largest - least) / _BANDS)
+            width = max(width, Decimal(1)) if column.is_whole else width
+            is_far = low - least > _FAR * width
+            start = ((low if is_far else least) / width).to_integral_value(ROUND_FLOOR) * width
+            end = max((high / width).to_integral_value(ROUND_CEILING) * width, start + width)
+            bands = DraftBands(
+                of=column.name, width=width, start=start, end=end, opens_start=is_far
+            )
+        name = f"{column.name}5" if bands.is_usual else f"{column.name}_bands"
+        while name.lower() in map(str.lower, [*found.columns, *found.hierarchies]):
+            name += "_"
+        found.bands[name] = bands
+
+
+def _round_width(width: Decimal) -> Decimal:
+    """Return the next of 1, 2, 5, 10, … and 0.5, 0.2, 0.1, … at or above a width."""
+    power = Decimal(1).scaleb(width.adjusted())
+    return next(n * power for n in (1, 2, 5, 10) if n * power >= width)
+
+
 def _choose_tables(found: Draft) -> None:
     """Cross each hierarchy, and nothing, with the usual columns, as long as cells are few."""
     most = min(_MOST_CELLS, max(found.records, 1000))
-    ranked = sorted(found.categories, key=lambda name: [not one.search(name) for one in _FIRST])
+    usual = [name for name, bands in found.bands.items() if bands.is_usual]
+    names = [*found.categories, *usual]
+    ranked = sorted(names, key=lambda name: [not one.search(name) for one in _FIRST])
     for first in [*list(found.hierarchies)[: _MOST_TABLES - 1], ""]:
         chosen = [first] if first else []
         for name in ranked:
@@ -253,6 +334,8 @@ def _text(found: Draft, path: str, *, table: str | None, folder: Path) -> str:
         lines.append(_setting("[categories]", note))
         lines += [f"{_key(name)} = {_quoted(values)}" for name, values in listed.items()]
         lines.append("")
+    for name, bands in found.bands.items():
+        lines += [*_banded(name, bands), ""]
     for name, dimensions in found.tables.items():
         cells = f"at most {found.cells(dimensions):,} cells"
         lines += ["[[table]]", f'name = "{name}"']
@@ -292,6 +375,19 @@ def _data(found: Draft, path: str, table: str | None) -> list[str]:
     return ["[data]", f"{key} = {_quoted(path)}", *lines]
 
 
+def _banded(name: str, bands: DraftBands) -> list[str]:
+    """Write a variable in bands; as a comment where others would cut otherwise."""
+    note = "decide: a variable in bands, made of a column whenever the data are read"
+    settings = [
+        f"name = {_quoted(name)}",
+        f"of = {_quoted(bands.of)}",
+        *(f"{key} = {getattr(bands, key):f}" for key in ("width", "start", "end")),
+        *(['open = "both"'] if bands.opens_start else []),
+    ]
+    mark = "" if bands.is_usual else "# "
+    return [_setting(f"{mark}[[variable]]", note), *(f"{mark}{one}" for one in settings)]
+
+
 def _secret(folder: Path) -> str:
     is_set = bool(os.environ.get(SECRET_VARIABLE)) and not (folder / "secret.key").exists()
     setting = f'{"# " if is_set else ""}secret = "secret.key"'
@@ -321,7 +417,11 @@ def _columns(found: Draft, used: set[str]) -> Sequence[str]:
             skipped = f'measures = {sums} with missing_values = "skip"'
             facts.append(skipped if column.missing else f"measures = {sums}")
             facts += [] if column.is_positive else ["signed = true in its [[magnitude]]"]
-            facts.append("or a dimension once cut into bands")
+            facts += ["or a dimension once cut into bands"]
+            banded = [made for made, bands in found.bands.items() if bands.of == name]
+            facts += [f"see {_quoted(banded[0])} above"] if banded else []
+        elif column.kind == "date" and column.distinct > _FEW:
+            facts.append('a dimension by width = "year" or "month" of a [[variable]]')
         lines.append(
             f"{_quoted(name)}: {column.kind}, {', '.join(_note(fact) for fact in facts)}"
         )

@@ -153,6 +153,8 @@ def build(
     sections: dict[str, tuple[str, ...]] | None = None,
 ) -> _S:
     """Build what a file describes."""
+    if "version" in model.model_fields and type(document.get("schema", 1)) is not int:
+        document = document | {"schema": None}  # true and 1.0 are equal to 1, and not meant
     try:
         found = model.model_validate(document, context=reading)
     except ValidationError as error:

@@ -25,9 +25,11 @@ from tables import (
     Filter,
     HashedKeys,
     KeyQuality,
+    ReadOptions,
     Request,
     Secret,
     StoredKeys,
+    as_variables,
     cell_table,
     check_keys,
     cube,
@@ -101,6 +103,10 @@ class Engine:
         ``{"column": …, "tree": …}``.
     categories
         Dimension → declared categories, or the CSV or Parquet file that lists them.
+    variables
+        What is derived from columns, such as bands of age: `DerivedVariable` each, or name →
+        its settings, ``{"age5": {"of": "age", "width": 5}}``. They are dimensions, levels of
+        hierarchies and columns of filters like those of the data.
     mix
         Mix the cell key with the secret before the lookup. False replays other tools, at
         the price that noises of a total and of its parts depend on each other.
@@ -116,6 +122,9 @@ class Engine:
         What totals and missing categories are called in the tables.
     table
         The table inside a DuckDB file or a database.
+    types, text, decimal
+        For CSV: column → ``"text"``, ``"integer"``, ``"decimal"`` or ``"date"``; whether all
+        others are texts; the decimal mark. See `tables.ReadOptions`.
     engine
         What tabulates: ``"duckdb"``, or ``"spark"`` for Parquet files that one machine is too
         small for. The numbers are the same to the bit.
@@ -164,6 +173,7 @@ class Engine:
         secret: Secret | str | os.PathLike[str] | None = None,
         hierarchies: Mapping[str, object] | None = None,
         categories: Mapping[str, object] | None = None,
+        variables: Sequence[object] | Mapping[str, object] = (),
         mix: bool = True,
         checks: Action = "stop",
         round_weighted: bool = True,
@@ -171,6 +181,9 @@ class Engine:
         total_label: str = "Total",
         missing_label: str = "(missing)",
         table: str | None = None,
+        types: Mapping[str, str] | None = None,
+        text: bool = False,
+        decimal: str = ".",
         engine: Literal["duckdb", "spark"] = "duckdb",
         master: str | None = None,
         memory_limit: str | None = None,
@@ -216,6 +229,8 @@ class Engine:
             master=master,
             table=table,
             cells=given,
+            options=ReadOptions(types=types or {}, text=text, decimal=decimal),
+            variables=as_variables(variables),
             memory_limit=memory_limit,
             threads=threads,
         )

@@ -2,17 +2,20 @@
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ckm.errors import ConfigError
 from ptable import PTable, PTableWarning
 from tables import (
     CodeTree,
+    DerivedVariable,
     GivenCells,
     Hierarchy,
+    ReadOptions,
     Request,
     Secret,
     Source,
+    derive_variables,
     open_source,
     read_categories,
 )
@@ -94,20 +97,38 @@ def open_records(
     master: str | None = None,
     table: str | None = None,
     cells: GivenCells | None = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Callable[[Source], Mapping[str, str]] | None = None,
+    variables: Sequence[DerivedVariable] = (),
+    options: ReadOptions | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Source:
-    """Open the records, with further columns, for what shall tabulate them, or cells."""
+    """Open the records, with further columns, for what shall tabulate them, or cells.
+
+    Parameters
+    ----------
+    columns
+        Further columns, by the SQL that makes them.
+    variables
+        Variables that are derived from columns.
+    """
     if engine == "duckdb":
-        source = open_source(data, table=table, memory_limit=memory_limit, threads=threads)
-        if columns:
-            source.add_columns(columns)
-        if cells is not None:
-            cells.take(source)
+        source = open_source(
+            data, table=table, options=options, memory_limit=memory_limit, threads=threads
+        )
+        try:
+            if columns is not None and (further := columns(source)):
+                source.add_columns(further)
+            if cells is not None:
+                cells.take(source)
+            derive_variables(source, variables)
+        except BaseException:
+            source.close()
+            raise
         return source
     if engine != "spark":
         raise ConfigError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
+    (options or ReadOptions()).require_csv(str(data))
     if cells is not None or not isinstance(data, (str, os.PathLike, tuple)):
         raise ConfigError(
             "Spark tabulates Parquet files of records, not cells or data in memory.",
@@ -116,7 +137,13 @@ def open_records(
     from tables.spark.session import LOCAL
     from tables.spark.spark import open_spark
 
-    return open_spark(data, master=master or LOCAL)
+    source = open_spark(data, master=master or LOCAL)
+    try:
+        derive_variables(source, variables)
+    except BaseException:
+        source.close()
+        raise
+    return source
 
 
 def find_secret(

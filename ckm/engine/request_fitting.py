@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ckm.engine.inputs import as_hierarchy, find_categories
 from ckm.errors import ConfigError
 from tables import Filter, Request, RequestError, require_fit
+from tables.recoding.derive import root_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,7 +110,8 @@ class RequestFitter:
         """Refuse the column that tells persons apart, and sums of a dimension."""
         identity = self._keys.column
         filtered = built.where.columns if isinstance(built.where, Filter) else ()
-        if identity in {*built.columns, *filtered, *built.sums, *built.ordered}:
+        used = {*built.columns, *filtered, *built.sums, *built.ordered}
+        if identity in {root_of(self._source, name) for name in used}:
             raise RequestError(
                 f"Column {identity!r} tells persons apart: it is no dimension, no filter and "
                 "no variable.",

@@ -5,9 +5,8 @@ import errno
 import io
 import os
 import re
-import secrets
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -17,6 +16,7 @@ from ckm.formats.about import TableAbout
 from ckm.formats.content import checked
 from ckm.formats.csvw import METADATA_SUFFIX
 from ckm.formats.registry import FORMATS, Format, format_named, format_of
+from footing.files import new_file
 
 
 def write_table(
@@ -99,18 +99,14 @@ def _exists(path: Path) -> bool:
 
 
 def _write_files(files: dict[Path, Callable[[IO[bytes]], None]]) -> None:
-    """Write files under other names first; the last one gets its name when all are there."""
-    drafts = {target: target.with_name(f".{secrets.token_hex(8)}.tmp") for target in files}
+    """Write files as drafts; they get their names when all are there, the last one last."""
     made: list[Path] = []
     target = next(iter(files))
     try:
-        for target, write in files.items():
-            with drafts[target].open("xb") as file:
-                write(file)
-        for target, draft in drafts.items():
-            is_new = not _exists(target)
-            draft.replace(target)
-            made += [target] if is_new else []
+        with contextlib.ExitStack() as drafts:
+            for target, write in reversed(files.items()):
+                with drafts.enter_context(_draft(target, made)).open("wb") as file:
+                    write(file)
         made.clear()
     except OSError as error:
         if isinstance(error, ValueError):
@@ -122,9 +118,20 @@ def _write_files(files: dict[Path, Callable[[IO[bytes]], None]]) -> None:
             hint="choose a folder on another disk" if is_full else None,
         ) from None
     finally:
-        for path in (*drafts.values(), *made):
+        for path in made:
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _draft(target: Path, made: list[Path]) -> Iterator[Path]:
+    """Give the draft of a file; note the file where its name is a new one."""
+    is_new = not _exists(target)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    with new_file(target, error=ReleaseError, overwrite=True, is_private=False) as draft:
+        yield draft
+    made += [target] if is_new else []
 
 
 def to_bytes(

@@ -8,10 +8,11 @@ few records is refused or flagged, whatever words it was asked in.
 from ckm.ledger.definition import Definition
 from ckm.ledger.errors import LedgerError, ThinDifferenceError
 from ckm.ledger.ledger import Ledger, Published, list_published
-from ckm.ledger.storage.record import CellName, ThinPair
+from ckm.ledger.storage.record import PAIR_COLUMNS, CellName, ThinPair
 from ckm.ledger.watch import Watch
 
 __all__ = [
+    "PAIR_COLUMNS",
     "CellName",
     "Definition",
     "Ledger",

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ckm.errors import CkmError
-from ckm.ledger.storage.record import ThinPair
+from ckm.errors import CkmError, Places
+from ckm.ledger.storage.record import PAIR_COLUMNS, ThinPair
 
 
 class LedgerError(CkmError):
@@ -18,22 +18,21 @@ class ThinDifferenceError(CkmError):
     Parameters
     ----------
     pairs
-        The thin differences.
+        The thin differences; no message names their cells.
     """
 
     code = "ckm-thin-difference"
 
     def __init__(self, pairs: Sequence[ThinPair]) -> None:
         self.pairs = tuple(pairs)
-        shown = "\n".join(f"  - {pair}" for pair in self.pairs[:_SHOWN])
-        more = len(self.pairs) - _SHOWN
-        if more > 0:
-            shown += f"\n  - and {more:,} more"
+        tables = len({pair.cell.table for pair in self.pairs})
         super().__init__(
-            "Nothing was published: cells differ from published ones by too few records:"
-            f"\n{shown}",
+            "Nothing was published: cells differ from published ones by too few records, in "
+            f"{tables:,} {'table' if tables == 1 else 'tables'}.",
             hint="ask for categories, areas or filters that were published before, or coarser",
         )
 
-
-_SHOWN = 5
+    @property
+    def places(self) -> Places:
+        """The cells, for a file that its owner alone reads."""
+        return Places(PAIR_COLUMNS, tuple(pair.row for pair in self.pairs))

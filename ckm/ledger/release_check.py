@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ckm.ledger.errors import ThinDifferenceError
 from ckm.ledger.watch import Watch
+from footing.addresses import Address
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ckm.config.job.ledger import JobLedger
     from ckm.ledger import Ledger, ThinPair
+
+
+logger = logging.getLogger(__name__)
 
 
 class ReleaseCheck:
@@ -50,7 +56,10 @@ class ReleaseCheck:
             }
 
     def compare(self) -> tuple[str, ...]:
-        """Compare the tables with those that were published; return what to warn of."""
+        """Compare the tables with those that were published.
+
+        Tells what to warn of, table by table: for inside use, and no log.
+        """
         if self.watch is None:
             return ()
         pairs = self.watch.check()
@@ -69,10 +78,22 @@ class ReleaseCheck:
             self.record = {**self.record, "entries": entries, "head": self.watch.head}
 
 
+def warn_of_differences(texts: Sequence[str]) -> Sequence[str]:
+    """Tell the log how many pairs of tables have thin differences; return what names them."""
+    if texts:
+        logger.warning(
+            "%d pairs of tables have cells that differ by too few records; the internal report "
+            "names the tables",
+            len(texts),
+            extra={"event": "thin difference", "pairs": len(texts)},
+        )
+    return texts
+
+
 def _named(target: Path | str) -> dict[str, str]:
     """Name a ledger: its file, or its database without server and user."""
     if isinstance(target, str):
-        return {"database": urlsplit(target).path.strip("/")}
+        return {"database": urlsplit(Address(target).masked).path.strip("/")}
     return {"file": target.name}
 
 

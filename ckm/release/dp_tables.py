@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -79,11 +79,12 @@ def release_dp(
     if dry_run:
         return DPRelease(path=path, plan=plan, released=None, left=str(ledger.left))
     data = job.data.local
+    # The kind that a column of a CSV file has would depend on single records.
+    options = replace(data.read_options, text=True, is_lenient=True)
     limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
     with (
         new_folder(path) as folder,
-        # The kind that a column of a CSV file has would depend on single records.
-        open_source(data.paths, table=data.table, is_text=True, **limits) as source,
+        open_source(data.paths, table=data.table, options=options, **limits) as source,
     ):
         found = release(
             partial(contributions, source),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ckm.engine.derived import changes, shares
 from ckm.errors import FormatError, ReleaseError
 from ckm.formats import read_table
+from ckm.release.pages.rerender import require_released
+from footing.text_files import read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,8 +69,9 @@ def _released(
     """Read a table, the p-table and what the job says of keys and totals."""
     from ptable import PTable
 
+    require_released(folder, ["job.toml", "pt.parquet"], [f"{name}.parquet"])
     try:
-        job: dict[str, Any] = tomllib.loads((folder / "internal" / "job.toml").read_text())
+        job: dict[str, Any] = tomllib.loads(read_text(folder / "internal" / "job.toml"))
         ptable = PTable.read(folder / "internal" / "pt.parquet")
         table = read_table(folder / "public" / f"{name}.parquet")
     except (OSError, ValueError, FormatError) as error:

@@ -15,6 +15,7 @@ from ckm.errors import ConfigError
 from footing.errors import ExplainedError
 from tables import Secret, SourceError
 from tables.keys import KEY_VERSION
+from tables.recoding.variable import words_of
 from tables.secret import SECRET_VARIABLE
 from tables.source.spill import SpillFolder
 
@@ -40,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 _OF_DATA = (
     *("id", "record_key", "key_range", "cells", "count", "cell_key"),
-    *("weight", "table", "engine", "master"),
+    *("weight", "table", "types", "text", "decimal", "engine", "master"),
 )
 
 
@@ -235,6 +236,7 @@ def open_engine(
         ptable=ptable,
         hierarchies=dict(job.hierarchies) or None,
         categories=dict(job.categories) or None,
+        variables=job.derived,
         mix=job.keys.mix,
         checks=job.checks,
         magnitudes=load_noises(job) if noises is None else noises,
@@ -325,6 +327,8 @@ def opened_job(
         if infeasible is not None:
             raise infeasible
         step("columns checked", "the data have every column, with types that fit")
+        for variable in job.derived:
+            step("variable derived", words_of(variable))
         is_there = ledger is not None and has_ledger(ledger.target)
         opened = stack.enter_context(
             opened_ledger(ledger, job, ptable=ptable, noises=noises, is_kept=is_kept)

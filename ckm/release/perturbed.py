@@ -17,7 +17,7 @@ from ckm.additivity.release_step import Restorer
 from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings, release_facts
 from ckm.errors import ConfigError
-from ckm.ledger.release_check import ReleaseCheck
+from ckm.ledger.release_check import ReleaseCheck, warn_of_differences
 from ckm.release.audit_gate import audit_checks
 from ckm.release.files.distributed import fill_distributed
 from ckm.release.files.manifest import (
@@ -29,6 +29,7 @@ from ckm.release.files.manifest import (
 )
 from ckm.release.files.output_folder import resolve_target
 from ckm.release.job_inputs import load_secret, opened_job, zero_sums_caution
+from ckm.release.nesting import nesting_cautions
 from ckm.release.pages.report_pages import LeakCheck, hidden_texts, write_report
 from ckm.release.rounded import RoundingRun
 from ckm.release.run import ReleaseRun
@@ -165,6 +166,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 progress=self.progress,
                 **resources,
             ) as opened:
+                self.inputs.require_all(opened.engine.files)
                 self.inputs.include(opened.engine.far_files)
                 try:
                     yield opened
@@ -200,15 +202,19 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             self.files.margin = margin_of_error(ptable)
         if self.job.output.additive:
             self.restorer = Restorer(self.job, ptable=ptable)
-        tables = self._write_tables(public, engine, assessor)
+        # Tables that fit into memory reach the disk when all checks and the ledger agreed.
+        is_streamed = self.job.output.stream
+        tables = self._stream_tables(public, engine, assessor) if is_streamed else []
+        published = {} if is_streamed else self._tabulated(engine, assessor)
         self.inputs.require_rest()
         written = write_ptable(internal / "pt.parquet", ptable)
         amounts = write_amount_ptables(internal, opened.noises)
         found = self._assess(assessor)
-        for text in self.release_check.compare():
-            self._warn(text, event="thin difference")
+        self._note(warn_of_differences(self.release_check.compare()))
         if self.restorer is not None:
             self._note(self.restorer.warnings())
+        tables += self._write_tables(public, published)
+        self.inputs.require_rest()
         facts = release_facts(
             found,
             assessor,
@@ -267,36 +273,40 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
         yield
         self.seconds[stage] = round(time.monotonic() - started, 3)
 
-    def _write_tables(
-        self, public: Path, engine: Engine, assessor: Assessor
-    ) -> list[TableRecord]:
-        """Tabulate everything in as few scans as possible, and write each table."""
-        if self.job.output.stream:
-            return self._stream_tables(public, engine, assessor)
-        requests, records = dict(self.job.tables), []
+    def _tabulated(self, engine: Engine, assessor: Assessor) -> dict[str, PublishedTable]:
+        """Tabulate everything in as few scans as possible."""
         with self._timed("tables"):
             published = engine.tabulate_all(
-                requests,
+                dict(self.job.tables),
                 watch=self.release_check.watch,
                 progress=self.progress,
                 observe=self._observer(assessor),
                 observe_sums=assessor.observe_sums,
             )
-        share = self.seconds["tables"] / len(requests)
-        started = time.monotonic()
-        for number, (name, table) in enumerate(published.items()):
-            self.progress("writing", number, len(published))
-            if self.restorer is not None:
-                table = self.restorer.restore(name, table)  # noqa: PLW2901
-            records.append(self._write_checked(public, name, table, seconds=share))
-        self.progress("writing", len(published), len(published))
-        self.seconds["writing"] = round(time.monotonic() - started, 3)
+        if self.restorer is not None:
+            restore = self.restorer.restore
+            published = {name: restore(name, table) for name, table in published.items()}
+        for name, table in published.items():
+            self._look_at(name, table)
+        return published
+
+    def _write_tables(
+        self, public: Path, published: dict[str, PublishedTable]
+    ) -> list[TableRecord]:
+        """Write each table, and let go of it."""
+        total, records = len(published), []
+        if not total:
+            return []
+        share = self.seconds["tables"] / total
+        with self._timed("writing"):
+            for number, name in enumerate(list(published)):
+                self.progress("writing", number, total)
+                table = published.pop(name)
+                records.append(self.write_table(public, name, table, seconds=share))
+            self.progress("writing", total, total)
         return records
 
-    def _write_checked(
-        self, public: Path, name: str, table: PublishedTable, *, seconds: float
-    ) -> TableRecord:
-        record = self.write_table(public, name, table, seconds=seconds)
+    def _look_at(self, name: str, table: PublishedTable) -> None:
         pieces = table.pieces(_LOOKED_AT)
         if not any(values.any() for piece in pieces for values in piece.measures.values()):
             self._warn(
@@ -305,7 +315,6 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 event="table without counts",
                 table=name,
             )
-        return record
 
     def _stream_tables(
         self, public: Path, engine: Engine, assessor: Assessor
@@ -333,7 +342,8 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 folder.mkdir()
                 table = engine.stream(request, folder, progress=self.progress, observe=observe)
                 seconds = time.monotonic() - begun
-                records.append(self._write_checked(public, name, table, seconds=seconds))
+                records.append(self.write_table(public, name, table, seconds=seconds))
+                self._look_at(name, table)
             finally:
                 place.remove()
             if name not in assessor.tables:
@@ -358,6 +368,10 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 self.restorer.observe(*seen)
             for columns in filter(_is_reversed, seen[2].axes):
                 self._warn_of_order(columns.columns)
+            for axis in seen[2].axes:
+                label = self.job.output.missing_label
+                for text in nesting_cautions(axis, missing_label=label):
+                    self._warn_once(text, event="nesting of a hierarchy")
 
         return observe
 
@@ -366,8 +380,11 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
         text = (
             f"Each level of {listed} has one category of the next: are they from broad to fine?"
         )
+        self._warn_once(text, event="order of a hierarchy")
+
+    def _warn_once(self, text: str, **extra: str) -> None:
         if text not in self.warnings:
-            self._warn(text, event="order of a hierarchy")
+            self._warn(text, **extra)
 
     def _warn(self, text: str, **extra: str) -> None:
         logger.warning(text, extra=extra)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from ckm.errors import ReleaseError
+from ckm.formats.derivations import derivations_of
 from ckm.release.files.manifest import (
     TableRecord,
     describe_columns,
@@ -24,6 +25,7 @@ from ckm.release.files.manifest import (
     write_manifest,
 )
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
+from ckm.release.files.refusal import places_beside
 from ckm.release.files.table_files import TableFiles, in_formats, refuse_foreign, refuse_overlap
 from ckm.release.job_inputs import silent
 from ckm.versions import versions
@@ -92,16 +94,21 @@ class InputFiles:
         """Add files that lie on no disk of this machine."""
         self._far, self._before = far, (self._before[0], far())
 
+    def require_all(self, files: Sequence[str]) -> None:
+        """Refuse files of records that were opened and are not among these."""
+        if {*map(Path, files)} - self._names.keys():
+            raise _changed()
+
     def record(self, progress: Progress) -> tuple[FileFact, ...]:
         """Hash the files, or state the size and the last change of what is large or far."""
         local, far = self._before
         stated = {
             name: (size, dt.datetime.fromtimestamp(changed / 1e9, dt.UTC).isoformat(), "")
-            for name, (changed, size) in zip(self._names.values(), local, strict=True)
+            for name, (changed, size, *_) in zip(self._names.values(), local, strict=True)
             if size > self._most
         }
         hashed = {path: name for path, name in self._names.items() if name not in stated}
-        total, done = sum(size for _, size in local if size <= self._most), 0
+        total, done = sum(size for _, size, *_ in local if size <= self._most), 0
 
         def add(size: int) -> None:
             nonlocal done
@@ -117,15 +124,22 @@ class InputFiles:
     def require_rest(self) -> None:
         """Refuse files that changed since the run began."""
         if self._states() != self._before:
-            raise ReleaseError(
-                "The input changed while it was being read; there is no release.",
-                hint="run it again when the data are at rest",
-            )
+            raise _changed()
 
-    def _states(self) -> tuple[list[tuple[int, int]], Mapping[str, FileState]]:
+    def _states(self) -> tuple[list[tuple[int, ...]], Mapping[str, FileState]]:
+        # Another file of the same size and time that takes the name has another inode; one that
+        # came back to its name, or was written and set back to its time, has another ctime.
         with _reading():
-            stats = [path.stat() for path in self._names]
-        return [(stat.st_mtime_ns, stat.st_size) for stat in stats], self._far()
+            at = [path.stat() for path in self._names]
+        states = [(s.st_mtime_ns, s.st_size, s.st_ctime_ns, s.st_ino, s.st_dev) for s in at]
+        return states, self._far()
+
+
+def _changed() -> ReleaseError:
+    return ReleaseError(
+        "The input changed while it was being read; there is no release.",
+        hint="run it again when the data are at rest",
+    )
 
 
 @contextmanager
@@ -228,6 +242,7 @@ class ReleaseRun(ABC, Generic[_Opened]):
         self.name = target.name
         check_target(target, may_replace)
         with (
+            places_beside(target, is_kept=self.is_kept),
             self.opened(step=silent, **resources) as opened,
             new_folder(target, may_replace=may_replace, is_kept=self.is_kept) as folder,
         ):
@@ -257,7 +272,10 @@ class ReleaseRun(ABC, Generic[_Opened]):
         step("formats checked", f"names and words fit into every format: {formats}")
         place = SpillFolder()
         try:
-            with self.opened(step=step, **resources) as opened:
+            with (
+                places_beside(place.path, is_kept=False),
+                self.opened(step=step, **resources) as opened,
+            ):
                 if quick:
                     return
                 with new_folder(place.path / "release", is_kept=False) as folder:
@@ -309,6 +327,10 @@ class ReleaseRun(ABC, Generic[_Opened]):
             columns=describe_columns(
                 table,
                 nested,
+                derivations={
+                    name: " ".join(derivations_of(self.job.derived, [name], language="en"))
+                    for name in table.dimensions
+                },
                 total_label=self.job.output.total_label,
                 is_original=self.is_original,
             ),

@@ -114,10 +114,15 @@ def swap(
     inputs = InputFiles({file: job.data.name_of(file) or file.name for file in data.files()})
     with (
         open_source(
-            data.paths, table=data.table, memory_limit=memory_limit, threads=threads
+            data.paths,
+            table=data.table,
+            options=data.read_options,
+            memory_limit=memory_limit,
+            threads=threads,
         ) as source,
-        draft_folder(path, what="file", mode=0o700) as folder,
+        draft_folder(path, what="file") as folder,
     ):
+        inputs.require_all(source.files)
         job.swap.plan.require_fit(source)
         files = inputs.record(report_progress)
         records = folder / path.name
@@ -146,7 +151,9 @@ def rehearse_swap(
     """Make a swap in a private folder that goes again."""
     _secret(job)
     data = job.data.local
-    with open_source(data.paths, table=data.table, **resources) as source:
+    with open_source(
+        data.paths, table=data.table, options=data.read_options, **resources
+    ) as source:
         job.swap.plan.require_fit(source)
     step("columns checked", "the data have every column")
     if quick:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ckm.engine.published_table import PublishedTable, measure_columns
 from ckm.engine.request import variable_of
-from ckm.errors import CheckFailedError, ConfigError
+from ckm.errors import CheckFailedError, ConfigError, Places
 from ckm.suppression import (
     Amounts,
     Audit,
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     #: which groups a filter lets in, and the category of each on every axis
     Groups = tuple[Flags, tuple[Codes, ...]]
 
-_MAX_NAMED = 5
 _MANY = 2**31
 
 
@@ -124,8 +123,8 @@ class Choice:
         found = [system.cells[system.found.unproven()] for system in self.systems]
         return np.unique(np.concatenate(found))
 
-    def names(self, cells: Integers) -> str:
-        """Name some cells by table and categories; disclosive.
+    def places(self, cells: Integers) -> Places:
+        """Name some cells by table and categories; disclosive, and for no message.
 
         Parameters
         ----------
@@ -136,7 +135,7 @@ class Choice:
         --------
         See `choose_hidden`.
         """
-        return _names(self.tables, self.relations, cells)
+        return _places(self.tables, self.relations, cells)
 
     def audits(self, *, progress: Progress | None = None) -> dict[str, Audit]:
         """Compute what a reader can work out of each hidden cell, measure by measure.
@@ -338,10 +337,10 @@ def _solved(
     values = completed(laid_out([_numbers(c, measure) for c in chosen]))
     contributors = laid_out([_contributors(c, measure) for c in chosen])
 
-    def named(found: Integers) -> str:
+    def named(found: Integers, what: str) -> Places:
         parents = {int(cell[-1]): int(cell[0]) for cell, _ in own.left}
         failed = np.array([parents.get(cell, cell) for cell in found.tolist()])
-        return _names(dict(zip(names, chosen, strict=False)), own, failed)
+        return _places(dict(zip(names, chosen, strict=False)), own, failed, what=what)
 
     def known(times: int) -> Primary:
         less = tuple(times * percent for percent in prior or (0.0, 0.0))
@@ -384,7 +383,6 @@ def _solved(
             else _searched(
                 problem,
                 rules,
-                named=named,
                 known=known if prior is not None else None,
                 tables=zip(names, own.numbers, strict=False),
                 progress=progress,
@@ -392,8 +390,9 @@ def _solved(
         )
     except UnprotectedError as error:
         raise CheckFailedError(
-            f"The measure {measure!r}: {error.problem} They are {named(error.cells)}.",
+            f"The measure {measure!r}: {error.problem}",
             hint=error.hint,
+            places=named(error.cells, "unsafe"),
         ) from None
     except ConfigError as error:
         raise ConfigError(
@@ -426,7 +425,6 @@ def _searched(
     problem: Problem,
     rules: JobSuppression,
     *,
-    named: Callable[[Integers], str],
     known: Callable[[int], Primary] | None,
     tables: Iterable[tuple[str, Integers]],
     progress: Progress | None,
@@ -435,7 +433,7 @@ def _searched(
     try:
         return suppress(problem, method=rules.method, limit_s=rules.limit_s, progress=progress)
     except UnprotectedError as error:
-        hint = way_out(problem, error.cells, names=named, known=known)
+        hint = way_out(problem, error.cells, known=known)
         hint = hint or subtracted(problem.relations, error.cells, tables) or error.hint
         raise UnprotectedError(error.cells, error.problem, hint=hint) from None
 
@@ -579,21 +577,24 @@ def _primary(measure: str, amounts: Amounts, rules: JobSuppression) -> Primary:
     return primary_cells(found, amounts=amounts)
 
 
-def _names(tables: Mapping[str, Cells], relations: Relations, cells: Integers) -> str:
-    """Name some cells by a table that shows them and their categories, the first few."""
-    named: dict[int, str] = {}
+def _places(
+    tables: Mapping[str, Cells],
+    relations: Relations,
+    cells: Integers,
+    *,
+    what: str = "unsafe",
+) -> Places:
+    """Name some cells by a table that shows them and their categories."""
+    named: dict[int, tuple[str, ...]] = {}
     for (name, table), number in zip(tables.items(), relations.numbers, strict=False):
         for row in np.flatnonzero(np.isin(number, cells)).tolist():
             labels = ", ".join(
-                f"{column} {texts[rank[row]]}"
+                f"{column}={texts[rank[row]]}"
                 for axis, rank in zip(table.axes, table.ranks, strict=True)
                 for column, texts in zip(axis.columns, axis.labels, strict=True)
             )
-            named.setdefault(int(number[row]), f"{name!r} ({labels or 'total'})")
-    shown = list(named.values())[:_MAX_NAMED]
-    if len(named) > len(shown):
-        shown.append(f"{len(named) - len(shown):,} more")
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+            named.setdefault(int(number[row]), (name, labels or "total", what))
+    return Places(("table", "cell", "what"), tuple(named.values()))
 
 
 def _magnitudes(cells: Cells, variable: str) -> Magnitudes:

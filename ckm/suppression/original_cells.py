@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import logging
 from dataclasses import dataclass, fields, replace
@@ -24,7 +25,7 @@ from tables import (
     cube,
     record_groups,
 )
-from tables.filtering.filters import Filter, quote
+from tables.filtering.filters import Filter
 from tables.magnitudes.derived import (
     asked_column,
     asked_columns,
@@ -116,7 +117,8 @@ class Originals:
         weight = self.job.data.weight
         if weight is None or not self.job.summed or self.source.cells is not None:
             return
-        is_low = f"{quote(weight)} > 0 AND {quote(weight)} < 1"
+        number = self.source.number_sql(weight)
+        is_low = f"{number} > 0 AND {number} < 1"
         if self.source.fetch(f"SELECT 1 FROM {self.source.relation} WHERE {is_low} LIMIT 1"):  # noqa: S608
             raise ConfigError(
                 f"Some weights {weight!r} are below 1, and suppression of amounts needs "
@@ -222,8 +224,10 @@ def open_originals(
         engine=data.engine,
         master=data.master,
         table=data.table,
+        options=data.read_options,
         cells=cells,
-        columns=_further_columns(job),
+        columns=functools.partial(_further_columns, job),
+        variables=job.derived,
         memory_limit=memory_limit,
         threads=threads,
     )
@@ -241,18 +245,20 @@ def open_originals(
         yield Originals(job=job, source=source, requests=requests, keys=keys)
 
 
-def _further_columns(job: Job) -> dict[str, str]:
+def _further_columns(job: Job, source: Source) -> dict[str, str]:
     """Return the columns that are made of others, by their SQL."""
     rules, found = job.suppression, dict[str, str]()
     for variable, amount in job.data.amounts.items():
-        found |= given_columns(variable, n=amount.n, largest=amount.largest, asked=amount.asked)
+        found |= given_columns(
+            source, variable, n=amount.n, largest=amount.largest, asked=amount.asked
+        )
     if rules is None:
         return found
     for variable in job.signed:
-        found |= size_columns(variable)
+        found |= size_columns(source, variable)
     if rules.request is not None and rules.request.column is not None:
         for variable in job.summed:
-            found |= asked_columns(variable, rules.request.column)
+            found |= asked_columns(source, variable, rules.request.column)
     if rules.holding is not None:
         found |= holding_columns(HOLDING, rules.holding, key=job.data.id)
     return found

@@ -27,7 +27,6 @@ def way_out(
     problem: Problem,
     cells: Integers,
     *,
-    names: Callable[[Integers], str],
     known: Callable[[int], Primary] | None,
 ) -> str | None:
     """Say what would protect cells, the first that does; None where nothing tried does.
@@ -38,14 +37,12 @@ def way_out(
         The problem that has no solution.
     cells
         The cells.
-    names
-        Names some cells.
     known
         The primary cells of readers who know so many times less beforehand, if they know
         anything.
     """
     deadline = time.monotonic() + _LIMIT_S
-    for text, other in _changed(problem, cells, names, known):
+    for text, other in _changed(problem, cells, known):
         left_s = deadline - time.monotonic()
         if left_s > 0 and _protects(other, cells[:_MOST_TRIED], left_s):
             return text
@@ -55,12 +52,12 @@ def way_out(
 def _changed(
     problem: Problem,
     cells: Integers,
-    names: Callable[[Integers], str],
     known: Callable[[int], Primary] | None,
 ) -> Iterator[tuple[str, Problem]]:
     if problem.kept is not None and np.any(problem.kept):
         kept = _beside(problem.relations, cells, np.flatnonzero(problem.kept))
-        yield f"hide cells that are kept: {names(kept)}", replace(problem, kept=None)
+        text = f"hide cells that are kept: {len(kept):,} of them stand in a sum with these"
+        yield text, replace(problem, kept=None)
     if known is not None:
         for times in _WIDER:
             text = f"prior {times} times as wide would do: take readers to know less"

@@ -31,6 +31,7 @@ from dp.budget.entries import (
 )
 from dp.errors import BudgetSpentError, DPError, LedgerFileError
 from dp.guarantee import Guarantee
+from footing.files import new_file
 
 _APPLICATION = 0x64704C64  # "dpLd" in the header of the file
 _TABLES = (
@@ -135,24 +136,13 @@ class BudgetLedger:
 
     @classmethod
     def _made(cls, target: Path, settings: Settings) -> BudgetLedger:
-        draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
+        if target.exists():
+            raise _exists(target)
         try:
-            os.close(os.open(draft, os.O_RDWR | os.O_CREAT, 0o600))
-            with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
-                db.execute(f"PRAGMA application_id = {_APPLICATION}")
-                db.execute("PRAGMA synchronous = EXTRA")
-                db.execute("BEGIN IMMEDIATE")
-                for table in _TABLES:
-                    db.execute(table)
-                db.execute("INSERT INTO dp_ledger VALUES ('settings', ?)", (settings.text,))
-                db.execute("COMMIT")
-            os.link(draft, target)  # fails when the file exists
-        except FileExistsError:
-            raise _exists(target) from None
+            with new_file(target, error=LedgerFileError) as draft:
+                _fill(draft, settings)
         except (sqlite3.Error, OSError) as error:
             raise _unusable(target, error) from None
-        finally:
-            draft.unlink(missing_ok=True)
         return cls(target, settings)
 
     @classmethod
@@ -490,6 +480,17 @@ def _checked(mechanism: Releasing, answer: Any) -> None:
             "guarantee with spend",
         )
     mechanism.check(answer)
+
+
+def _fill(draft: Path, settings: Settings) -> None:
+    with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
+        db.execute(f"PRAGMA application_id = {_APPLICATION}")
+        db.execute("PRAGMA synchronous = EXTRA")
+        db.execute("BEGIN IMMEDIATE")
+        for table in _TABLES:
+            db.execute(table)
+        db.execute("INSERT INTO dp_ledger VALUES ('settings', ?)", (settings.text,))
+        db.execute("COMMIT")
 
 
 def _exists(target: Path) -> LedgerFileError:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import hmac
 import json
+import logging
 import os
 import secrets
 import sqlite3
@@ -14,13 +16,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from footing.files import require_private, write_whole
+from footing.files import open_own, refuse_dangling, require_private, write_whole
 from rappor.accounting import epsilon_after
 from rappor.client.account import SLACK
 from rappor.client.client import bloom_filter, identifiers
 from rappor.errors import MismatchError, RapporError, ReportFileError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from _typeshed import StrPath
 
     from footing.arrays import Flags
@@ -28,10 +32,12 @@ if TYPE_CHECKING:
     from rappor.client.permanent import SecretKey
     from rappor.parameters import Parameters
 
+logger = logging.getLogger(__name__)
+
 _HELD = 32766  # places for values in a statement of SQLite
 _TABLES = """
 CREATE TABLE IF NOT EXISTS kept (secret BLOB PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS state (token TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS state (token TEXT PRIMARY KEY, seal BLOB);
 CREATE TABLE IF NOT EXISTS spent (client BLOB, value BLOB, reports INTEGER, loss REAL,
     forever REAL, PRIMARY KEY (client, value)) WITHOUT ROWID"""
 _TOTALS = """
@@ -39,6 +45,13 @@ SELECT count(*), ifnull(sum(v), 0), ifnull(max(v), 0), ifnull(sum(r), 0), ifnull
     ifnull(max(e), 0), ifnull(max(f), 0)
 FROM (SELECT count(*) AS v, sum(reports) AS r, sum(loss) AS e,
     sum(ifnull(forever, 9e999)) AS f FROM spent GROUP BY client)"""
+# All of a row in one line, with the kind of each value: no two rows have the same.
+_LINES = """
+SELECT typeof(client) || quote(client) || typeof(value) || quote(value) || typeof(reports)
+    || quote(reports) || typeof(loss) || printf('%!.20g', loss)
+    || typeof(forever) || ifnull(printf('%!.20g', forever), '') || char(10)
+FROM spent ORDER BY client, value"""
+_LINES_AT_ONCE = 10_000
 
 
 class ClientLedger:
@@ -49,7 +62,8 @@ class ClientLedger:
     file alone; what was charged is undone unless `commit` was called.
 
     A small file beside it, ``.last``, names the state that the ledger was left in: a copy, an
-    older state and an empty file in its place are refused.
+    older state and an empty file in its place are refused. A digest of all its lines, keyed by
+    the secret, is looked at whenever it is opened: what others changed is refused too.
 
     Parameters
     ----------
@@ -62,20 +76,34 @@ class ClientLedger:
     """
 
     def __init__(self, path: StrPath | None, *, secret: SecretKey, adopt: bool = False) -> None:
+        if path is not None:
+            refuse_dangling(Path(path), error=ReportFileError)
         self._path = None if path is None else Path(path).resolve()
         self._secret, self._adopt = secret, adopt
         self._key = secret.derive("rappor ledger of clients")
         self._db: sqlite3.Connection | None = None
+        self._is_sealed = False  # whatever of the states named beside it is found
         #: Clients for whom a report was beyond the cap, and the most that any has spent.
         self.over: set[bytes] = set()
         self.most = 0.0
 
     def __enter__(self) -> Self:
         try:
-            self._open()
-            self._require_only()
-        except sqlite3.DatabaseError as error:
+            with self._explained():
+                self._open()
+                self._require_only()
+                self._require_sealed()
+        except BaseException:
             self._close()
+            raise
+        return self
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn what SQLite says into an error of ours."""
+        try:
+            yield
+        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeDecodeError) as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
                 raise ReportFileError(
                     f"Another process holds the ledger of clients {self._name()!r}.",
@@ -86,10 +114,6 @@ class ClientLedger:
                 hint="if it is damaged, put back its newest copy and take that over: "
                 "ckm rappor ledger --adopt",
             ) from None
-        except BaseException:
-            self._close()
-            raise
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._close()
@@ -113,7 +137,8 @@ class ClientLedger:
         rows = np.packbits(bloom_filter(values, places, parameters=parameters), axis=1)
         about = f"{metric}\0{parameters.fingerprint}\0".encode()
         who = {name: self._hash(b"client" + name) for name in set(names)}
-        spent, counts = self._held([*who.values()])
+        with self._explained():
+            spent, counts = self._held([*who.values()])
         forever = parameters.epsilon_permanent
 
         @cache
@@ -133,32 +158,39 @@ class ClientLedger:
             spent[client], counts[one] = after, before + 1
             changed[one] = (*one, before + 1, loss_of(before + 1), forever)
             self.most = max(self.most, after)
-        self._opened().executemany(
-            "INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?)", sorted(changed.values())
-        )
+        with self._explained():
+            self._opened().executemany(
+                "INSERT OR REPLACE INTO spent (client, value, reports, loss, forever) "
+                "VALUES (?, ?, ?, ?, ?)",
+                sorted(changed.values()),
+            )
         return kept
 
     def commit(self) -> None:
         """Keep what was charged: before the reports leave, so that no failure hides one."""
         db, token = self._opened(), secrets.token_hex(16)
-        before = self._token()
-        db.execute("DELETE FROM state")
-        db.execute("INSERT INTO state VALUES (?)", (token,))
-        self._mark([before, token])  # whichever of the two a crash leaves is known
-        db.execute("COMMIT")
-        self._mark([token])
-        db.execute("BEGIN IMMEDIATE")
+        with self._explained():
+            before, seal = self._token(), self._sealed(token)
+            self._is_sealed = self._has_seal()
+            db.execute("DELETE FROM state")
+            db.execute("INSERT INTO state (token, seal) VALUES (?, ?)", (token, seal))
+            self._mark([before, token])  # whichever of the two a crash leaves is known
+            db.execute("COMMIT")
+            self._is_sealed = True
+            self._mark([token])
+            db.execute("BEGIN IMMEDIATE")
 
     def totals(self) -> dict[str, float]:
         """Give how many clients sent how much, and the most of one of them."""
-        row = self._opened().execute(_TOTALS).fetchone()
+        with self._explained():
+            row = self._opened().execute(_TOTALS).fetchone()
         names = ("clients", "values", "most_values", "reports", "most_reports", "most_epsilon")
         return dict(zip((*names, "most_forever"), row, strict=True))
 
     def _open(self) -> None:
         if self._path is not None:
             require_private(self._path, "ledger of clients", error=ReportFileError)
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+            os.close(open_own(self._path, error=ReportFileError))
         self._db = db = sqlite3.connect(
             self._path or ":memory:", timeout=60, isolation_level=None
         )
@@ -168,6 +200,8 @@ class ClientLedger:
             db.execute(table)
         if "forever" not in {row[1] for row in db.execute("PRAGMA table_info(spent)")}:
             db.execute("ALTER TABLE spent ADD COLUMN forever REAL")  # kept by an older version
+        if "seal" not in {row[1] for row in db.execute("PRAGMA table_info(state)")}:
+            db.execute("ALTER TABLE state ADD COLUMN seal BLOB")  # the same
         mark = self._hash(b"secret")
         known = [row[0] for row in db.execute("SELECT secret FROM kept")]
         if not known:
@@ -186,6 +220,8 @@ class ClientLedger:
         try:
             said = json.loads(beside.read_text())
             tokens, file = said["tokens"], said["file"]
+            if said.get("sealed") and not self._has_seal():
+                tokens = []
         except FileNotFoundError:
             tokens, file = [""], self._path.stat().st_ino
         except (ValueError, KeyError, TypeError):
@@ -200,9 +236,44 @@ class ClientLedger:
             "other: ckm rappor ledger --adopt",
         )
 
+    def _require_sealed(self) -> None:
+        """Refuse lines that are not those that the last command sealed."""
+        db = self._opened()
+        token = self._token()
+        row: Any = db.execute("SELECT seal FROM state").fetchone()
+        if row is not None and row[0] is not None:
+            if not isinstance(row[0], bytes) or not hmac.compare_digest(
+                row[0], self._sealed(token)
+            ):
+                raise ReportFileError(
+                    f"The ledger of clients {self._name()!r} was changed by other means than "
+                    "this program, or is damaged.",
+                    hint="put back its newest copy and take that over: "
+                    "ckm rappor ledger --adopt",
+                )
+        elif db.execute("SELECT 1 FROM spent LIMIT 1").fetchone() is not None:
+            logger.warning(
+                "The ledger of clients %r was kept by an older version, which sealed nothing: "
+                "what it counted so far cannot be checked. It is sealed from now on.",
+                self._name(),
+                extra={"event": "ledger without seal"},
+            )
+
+    def _sealed(self, token: str) -> bytes:
+        """Return the keyed digest of all lines, in the state of a token."""
+        state = hashlib.blake2b(b"lines" + token.encode() + b"\n", key=self._key)
+        lines = self._opened().execute(_LINES)
+        while found := lines.fetchmany(_LINES_AT_ONCE):
+            state.update("".join(str(line) for (line,) in found).encode())
+        return state.digest()
+
     def _mark(self, tokens: list[str]) -> None:
         if self._path is not None:
-            said = {"tokens": tokens, "file": self._path.stat().st_ino}
+            said = {
+                "tokens": tokens,
+                "file": self._path.stat().st_ino,
+                "sealed": self._is_sealed,
+            }
             write_whole(self._beside(), json.dumps(said) + "\n", error=ReportFileError)
 
     def _beside(self) -> Path:
@@ -213,6 +284,10 @@ class ClientLedger:
         """Return what names the state; nothing for a new ledger or one of older versions."""
         row: Any = self._opened().execute("SELECT token FROM state").fetchone()
         return str(row[0]) if row else ""
+
+    def _has_seal(self) -> bool:
+        row: Any = self._opened().execute("SELECT seal FROM state").fetchone()
+        return row is not None and row[0] is not None
 
     def _held(
         self, clients: list[bytes]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from footing.files import write_whole
+from footing.text_files import read_text
 from synth.errors import SchemaError, UndeclaredError
 from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole, is_text
 from synth.schema.grid import MOST
@@ -320,7 +321,7 @@ class Schema:
             The file.
         """
         try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+            return cls.from_json(read_text(Path(path)))
         except (OSError, UnicodeDecodeError):
             raise SchemaError(f"The schema {Path(path).name!r} cannot be read.") from None
 

@@ -27,6 +27,7 @@ from tables.magnitudes.amounts import Amounts
 from tables.magnitudes.exact import LARGEST_SUM, LEAST, require_addable, warn_of_zeros
 from tables.magnitudes.limbs import WEIGHT_DECIMALS, limbs_of, modulo_sql
 from tables.magnitudes.variables import GivenVariable, Variable
+from tables.recoding.derive import require_derived
 from tables.request import Request, require_fit
 from tables.source.source import Source
 
@@ -217,6 +218,7 @@ def require_records(
         source.cells.require(source, requests, cube)
     require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
     _require_texts_as_written(source, requests)
+    require_derived(source, requests)
     for weight in sorted({r.weight for r in requests if r.weight is not None}):
         _require_weights(source, weight)
     for request in requests:
@@ -443,11 +445,11 @@ class _Plan:
             f"{key_sql} AS k",
             *(f"{quote(column)} AS {alias}" for column, alias in self._column_alias.items()),
             *(
-                f"CAST({quote(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS {alias}"
+                f"CAST({source.number_sql(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS {alias}"
                 for weight, alias in self._weight_alias.items()
             ),
             *(sql for variable in self._variables.values() for sql in variable.columns()),
-            *([] if given is None else given.numbers_sql(self._weight_alias)),
+            *([] if given is None else given.numbers_sql(source, self._weight_alias)),
             *(f"coalesce({conditions[f]}, false) AS {flag}" for f, flag in self._flags.items()),
         ]
         where = "" if everything else f"WHERE {' OR '.join(conditions.values())}"
@@ -691,6 +693,10 @@ def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArra
     if order is None or pa.types.is_dictionary(values.type):
         return values
     order = order.cast(values.type)
+    more = pc.unique(values).drop_null()
+    more = more.filter(pc.invert(pc.is_in(more, value_set=order)))
+    if len(more):  # the order does not know them: they come behind
+        order = pa.concat_arrays([order, more.take(pc.sort_indices(more))])
     places = pc.index_in(values, value_set=order)
     chunks = places.chunks or [pa.array([], pa.int32())]
     return pa.chunked_array([pa.DictionaryArray.from_arrays(c, order) for c in chunks])
@@ -708,7 +714,7 @@ def _require_weights(source: Source, weight: str) -> None:
     mark = ("weight", weight)
     if mark in source.sound:
         return
-    column = quote(weight)
+    column = source.number_sql(weight)
     bad_ones = f"{column} < 0"
     if source.types[weight] in ("DOUBLE", "FLOAT"):  # others are always finite
         bad_ones += f" OR NOT isfinite({column}::DOUBLE)"

@@ -96,24 +96,28 @@ class GivenCells:
         """Take what a source has for cells of this kind; read none."""
         for column in (*self.dimensions, self.count, *filter(None, [self.cell_key])):
             source.require(column)
-        if source.kinds[self.count] not in {"integer", "number"}:
+        if (wrong := source.number_problem(self.count)) is not None:
             raise RequestError(
-                f"The counts {self.count!r} must be numbers, not {source.kinds[self.count]}s.",
-                hint="count names the column of numbers of records",
+                f"The counts {self.count!r} must be numbers, not {source.kinds[self.count]}s. "
+                f"{wrong[0]}",
+                hint=wrong[1] or "count names the column of numbers of records",
             )
         no_key = "" if self.cell_key else f", 0::UTINYINT AS {quote(_NO_KEY)}"
         source.narrow(
             f"SELECT *{no_key} FROM {source.relation} "
-            f"WHERE {quote(self.count)} > 0 AND NOT {self._is_margin()}"
+            f"WHERE {source.number_sql(self.count)} > 0 AND NOT {self._is_margin()}"
         )
         source.cells = self
 
-    def numbers_sql(self, weights: Mapping[str, str]) -> list[str]:
+    def numbers_sql(self, source: Source, weights: Mapping[str, str]) -> list[str]:
         """Return SQL of numbers of records, of all and of those with a weight by its alias."""
         numbers = {"n0": self.count} | {
             f"{a}_n": f"{weight}_n" for weight, a in weights.items()
         }
-        return [f"{quote(column)}::BIGINT AS {alias}" for alias, column in numbers.items()]
+        return [
+            f"{source.number_sql(column)}::BIGINT AS {alias}"
+            for alias, column in numbers.items()
+        ]
 
     def problems(self, request: Request, source: Source) -> Iterator[tuple[str, str]]:
         """Tell what a request wants that the cells have not, as (problem, hint) pairs."""
@@ -198,7 +202,7 @@ class GivenCells:
 
     def _wrong_counts(self, source: Source) -> dict[str, str]:
         """Return SQL that finds what is wrong with counts and keys → what that is."""
-        count = f"{quote(self.count)}::DOUBLE"
+        count = f"{source.number_sql(self.count)}::DOUBLE"
         bad = f"{count} < 0 OR {count} <> trunc({count}) OR {count} > {_LARGEST}"
         asked = {
             f"{count} IS NULL": f"have no {self.count!r}",
@@ -208,7 +212,7 @@ class GivenCells:
             return asked
         for problem, hint in self.keys.problems(source):
             raise RequestError(problem, hint=hint)
-        key, name = quote(self.cell_key), self.cell_key
+        key, name = source.number_sql(self.cell_key), self.cell_key
         top = 1 if self.keys.has_decimals(source) else self.keys.resolve(source)
         is_cell = f"{count} > 0 AND NOT {self._is_margin()}"
         return asked | {
@@ -219,12 +223,17 @@ class GivenCells:
 
     def _wrong_part(self, source: Source, kind: str, column: str) -> dict[str, str]:
         """Return SQL that finds what is wrong with a weight or a variable → what that is."""
-        value, number = f"{quote(column)}::DOUBLE", f"{quote(column + '_n')}::DOUBLE"
+        value, number = (f"{source.number_sql(c)}::DOUBLE" for c in (column, f"{column}_n"))
         wrong = f"{number} IS NULL OR {number} < 0 OR {number} <> trunc({number})"
-        wrong += f" OR {number} > {quote(self.count)} OR ({number} = 0 AND {value} <> 0)"
+        wrong += (
+            f" OR {number} > {source.number_sql(self.count)} OR ({number} = 0 AND {value} <> 0)"
+        )
         asked = {wrong: f"have a '{column}_n' that is no number of records of theirs"}
         if kind == "sums" and (columns := largest_columns(source, column)):
-            n, top = len(columns), [f"coalesce({quote(c)}::DOUBLE, 0)" for c in columns]
+            n, top = (
+                len(columns),
+                [f"coalesce({source.number_sql(c)}::DOUBLE, 0)" for c in columns],
+            )
             total, near = " + ".join(top), f"{_NEAR} * abs({value})"
             is_some = " + ".join(f"({each} <> 0)::INTEGER" for each in top)
             unlike = [f"{is_some} <> least({number}, {n})", f"{total} > {value} + {near}"]
@@ -240,10 +249,13 @@ class GivenCells:
         self, source: Source, part: Part, tabulate: Callable[..., list[Cells]]
     ) -> None:
         """Compare margins with what their cells add up to."""
-        asked = {self.count: f"{quote(self.count)}::BIGINT"}
+        asked = {self.count: f"{source.number_sql(self.count)}::BIGINT"}
         if part is not None:
             number = f"{part[1]}_n"
-            asked = {part[1]: f"{quote(part[1])}::DOUBLE", number: f"{quote(number)}::BIGINT"}
+            asked = {
+                part[1]: f"{source.number_sql(part[1])}::DOUBLE",
+                number: f"{source.number_sql(number)}::BIGINT",
+            }
         elif self.cell_key is not None:
             asked[self.cell_key] = f"{self.keys.sql(source, {})}::UBIGINT"
         columns = [f"{sql} AS m{place}" for place, sql in enumerate(asked.values())]
@@ -282,9 +294,8 @@ class GivenCells:
     def _require_no_total(self, source: Source) -> None:
         """Refuse a category that is all others together: a total of another name."""
         key_range = self.keys.resolve(source)
-        numbers = (
-            f"sum({self.keys.sql(source, {})}::HUGEINT) AS k, sum({quote(self.count)}) AS n"
-        )
+        key, count = self.keys.sql(source, {}), source.number_sql(self.count)
+        numbers = f"sum({key}::HUGEINT) AS k, sum({count}) AS n"
         whole = f"(SELECT {numbers} FROM {source.relation}) t"
         is_same = f"2 * c.n = t.n AND (2 * c.k - t.k) % {key_range} = 0"
         for column in self.dimensions:

@@ -99,7 +99,7 @@ class CodeTree:
                 reader = csv.DictReader(file, delimiter=delimiter)
                 header = [h.strip() for h in reader.fieldnames or []]
                 reader.fieldnames = header
-                rows = list(enumerate(reader, start=2))
+                rows = [(reader.line_num, row) for row in reader]
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             reason = getattr(error, "strerror", None) or "it is not a CSV text in UTF-8"
             raise RequestError(f"The code tree {name!r} cannot be read: {reason}.") from None

@@ -7,21 +7,32 @@ Comparisons ``= == != <> < <= > >=``, ``in (…)``, ``not in (…)``, ``between 
 Texts stand in single or double quotes, column names bare or in backticks. As in SQL, a
 comparison with a missing value holds neither way. What a table prints for a category stands
 for that category and no other: numbers, true and false bare, all else in quotes.
+
+A column of CSV is compared by the texts of its file: ``v = '10.10'``, and ``v = 10.10`` means
+the same, as it is written. With ``< <= > >=`` and ``between``, a number is compared with the
+numbers that the texts are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import NoReturn
 
-from tables.errors import FilterError, unknown_name
-from tables.filtering.values import bounds_of, kind_of
+from tables.errors import FilterError, TablesError, unknown_name
+from tables.filtering.values import (
+    Bounds,
+    FileType,
+    Literal,
+    Spelled,
+    bounds_of,
+    kind_of,
+    plain,
+    text_bounds_of,
+)
 from tables.source.columns import Refusal, refusal_of
-
-Literal = int | Decimal | str | bool
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -316,10 +327,10 @@ class _Parser:
         if self._take("word", "in"):
             return Within(column, self._list(), negated)
         if self._take("word", "between"):
-            low = self._literal()
+            low = self._literal(is_ordered=True)
             if not self._take("word", "and"):
                 self._fail("and")
-            high = self._literal()
+            high = self._literal(is_ordered=True)
             both = Join("and", (Compare(column, ">=", low), Compare(column, "<=", high)))
             return Not(both) if negated else both
         kind, token, _ = self._peek()
@@ -327,7 +338,8 @@ class _Parser:
         if negated or kind != "symbol" or operator not in _OPERATORS:
             self._fail("comparison")
         self.at += 1
-        return Compare(column, operator, self._literal())
+        is_ordered = operator not in {"=", "<>"}
+        return Compare(column, operator, self._literal(is_ordered=is_ordered))
 
     def _column(self) -> str:
         kind, token, _ = self._peek()
@@ -346,14 +358,16 @@ class _Parser:
             self._fail("comma")
         return tuple(values)
 
-    def _literal(self) -> Literal:
+    def _literal(self, *, is_ordered: bool = False) -> Literal:
+        """Read a value; of numbers that are ordered, how they are written says nothing."""
         kind, token, _ = self._peek()
         value: Literal
         if kind == "number":
             number = _number(token)
             if number is None:
                 self._fail("value")
-            value = number
+            is_plain = is_ordered or token == plain(number)
+            value = number if is_plain else Spelled(number=number, text=token)
         elif kind == "text":
             mark = token[0]
             value = token[1:-1].replace(mark * 2, mark)
@@ -449,16 +463,17 @@ def _error(
         facts = {"column": node.column, "kind": kind}
         return FilterError(refusal.problem, hint=refusal.hint, reason="type", **facts)
     for value in _literals(node):
-        if bounds_of(value, types[node.column]) is None:
-            given = _literal_kind(value)
-            return FilterError(
-                f"The filter compares {node.column!r}, {_KIND_WORDS[kind]}, with a {given}.",
-                hint=_TYPE_HINTS.get(kind, "write a number without quotes"),
-                reason="type",
-                column=node.column,
-                kind=kind,
-                given=given,
-            )
+        given = _literal_kind(value)
+        problem = f"The filter compares {node.column!r}, {_KIND_WORDS[kind]}, with a {given}."
+        hint = _TYPE_HINTS.get(kind, "write a number without quotes")
+        try:
+            if _comparand(node, types[node.column]).bounds(value) is not None:
+                continue
+        except TablesError as error:  # texts that are to be numbers, and are none
+            problem, hint = error.problem, error.hint or hint
+        return FilterError(
+            problem, hint=hint, reason="type", column=node.column, kind=kind, given=given
+        )
     return None
 
 
@@ -478,37 +493,53 @@ def _sql(node: Node, types: Mapping[str, str], parameters: dict[str, object]) ->
         case Missing(column=column, negated=negated):
             return f"({quote(column)} IS {'NOT ' if negated else ''}NULL)"
         case Within(column=column, values=values, negated=negated):
-            name, kind = _operand(column, types[column]), types[column]
-            found = [bounds_of(value, kind) for value in values]
+            own = _comparand(node, types[column])
+            found = [own.bounds(value) for value in values]
             exact = dict.fromkeys(b.low for b in found if b is not None and b.is_exact)
             if not exact:
-                return f"({name} {'=' if negated else '<>'} {name})"
-            places = [_bind(low, kind, parameters) for low in exact]
-            return f"({name} {'NOT IN' if negated else 'IN'} ({', '.join(places)}))"
-        case Compare(column=column, operator=operator, value=value):
-            name = _operand(column, types[column])
-            return f"({name} {_compared(name, operator, value, types[column], parameters)})"
+                return f"({own.sql} {'=' if negated else '<>'} {own.sql})"
+            places = [_bind(low, own.sql_type, parameters) for low in exact]
+            return f"({own.sql} {'NOT IN' if negated else 'IN'} ({', '.join(places)}))"
+        case Compare(column=column):
+            own = _comparand(node, types[column])
+            return f"({own.sql} {_compared(own, node, parameters)})"
 
 
-def _compared(
-    name: str, operator: str, value: Literal, sql_type: str, parameters: dict[str, object]
-) -> str:
+@dataclass(frozen=True, slots=True)
+class _Comparand:
+    """What is compared of a column: SQL of its values, their type, where literals lie there."""
+
+    sql: str
+    sql_type: str
+    bounds: Callable[[Literal], Bounds | None]
+
+
+def _comparand(node: Comparison, sql_type: str) -> _Comparand:
+    """Return what a comparison compares: of a text file's columns texts, or their numbers."""
+    column, kind, bounds = quote(node.column), kind_of(sql_type), bounds_of
+    if isinstance(sql_type, FileType) and kind in {"text", "integer"}:
+        is_ordered = isinstance(node, Compare) and node.operator not in {"=", "<>"}
+        if not is_ordered:
+            bounds = text_bounds_of
+        elif kind == "text" and _literal_kind(_literals(node)[0]) == "number":
+            reading = sql_type.texts.reading(is_exact=True)
+            column, sql_type = reading.sql(column), reading.sql_type
+    elif kind == "text" and sql_type != "VARCHAR":  # what prints as a text, by its text
+        column = f"CAST({column} AS VARCHAR)"
+    return _Comparand(column, sql_type, lambda value: bounds(value, sql_type))
+
+
+def _compared(own: _Comparand, node: Compare, parameters: dict[str, object]) -> str:
     """Compare with a value of the column's type: the literal, or the one next to it."""
-    found = bounds_of(value, sql_type)
+    found, operator = own.bounds(node.value), node.operator
     if found is None:
-        raise FilterError(f"The filter does not fit the type of {name}.", reason="type")
+        raise FilterError(f"The filter does not fit the type of {own.sql}.", reason="type")
     near = found.low if operator[0] == "<" else found.high
     if found.is_exact:
-        return f"{operator} {_bind(near, sql_type, parameters)}"
+        return f"{operator} {_bind(near, own.sql_type, parameters)}"
     if operator in {"=", "<>"} or near is None:  # all of them, or none, but the missing
-        return f"{'=' if operator == '<>' else '<>'} {name}"
-    return f"{operator[0]}= {_bind(near, sql_type, parameters)}"
-
-
-def _operand(column: str, sql_type: str) -> str:
-    """Return a column as it is compared: what prints as a text, by its text."""
-    is_coded = sql_type != "VARCHAR" and kind_of(sql_type) == "text"
-    return f"CAST({quote(column)} AS VARCHAR)" if is_coded else quote(column)
+        return f"{'=' if operator == '<>' else '<>'} {own.sql}"
+    return f"{operator[0]}= {_bind(near, own.sql_type, parameters)}"
 
 
 def _bind(value: object, sql_type: str, parameters: dict[str, object]) -> str:

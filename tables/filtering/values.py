@@ -13,14 +13,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import Protocol, Self
 
 import numpy as np
 import pyarrow as pa
 
 from tables.errors import DataError
 
-Literal = int | Decimal | str | bool
+Literal = "int | Decimal | str | bool | Spelled"
 
+#: What columns of each kind hold.
+NOUNS = {
+    "integer": "whole numbers",
+    "number": "numbers",
+    "text": "texts",
+    "boolean": "true and false",
+    "date": "dates",
+    "time": "times of day",
+    "other": "nested or binary values",
+}
 _SIGNED = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
 _UNSIGNED = {"UTINYINT": 8, "USMALLINT": 16, "UINTEGER": 32, "UBIGINT": 64, "UHUGEINT": 128}
 _FLOATS: dict[str, type[np.floating]] = {"FLOAT": np.float32, "DOUBLE": np.float64}
@@ -43,7 +54,100 @@ _MAX_DIGITS = 38
 _HUGE = 400  # a number of more digits is beyond every type
 _DATED = re.compile(r"(?!0000)\d{4}-\d\d-\d\d(?: |$)")
 _CLOCK = re.compile(r"([01]\d|2[0-3]):")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,39}")
 _FINE = re.compile(r"[.,]\d{6}(\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spelled:
+    """A number of a filter that is written otherwise than it is printed: 007, 10.0, 1e3.
+
+    Parameters
+    ----------
+    number
+        The number.
+    text
+        As it is written: the category that it stands for in a column of texts.
+    """
+
+    number: int | Decimal
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NumberReading:
+    """How the texts of a column are read as numbers.
+
+    Parameters
+    ----------
+    sql_type
+        What they become: ``DOUBLE``, or a decimal type that holds all of them exactly.
+    decimal
+        The decimal mark.
+    is_lenient
+        Whether a text that is no number is missing; else all are known to be numbers.
+    """
+
+    sql_type: str
+    decimal: str = "."
+    is_lenient: bool = False
+
+    def text(self, column: str) -> str:
+        """Return SQL of the texts with a point as decimal mark."""
+        return column if self.decimal == "." else f"replace({column}, '{self.decimal}', '.')"
+
+    def sql(self, column: str) -> str:
+        """Return SQL of the numbers of a column, whose name is quoted."""
+        if not self.is_lenient:
+            return f"CAST({self.text(column)} AS {self.sql_type})"
+        # DuckDB takes 1_0 for 10, and words for infinity and for no number.
+        number = f"TRY_CAST({self.text(column)} AS DOUBLE)"
+        signs = [f"contains({column}, '{sign}')" for sign in ("_", *self._no_marks)]
+        return f"CASE WHEN isfinite({number}) AND NOT ({' OR '.join(signs)}) THEN {number} END"
+
+    @property
+    def _no_marks(self) -> str:
+        return "" if self.decimal == "." else "."
+
+
+class Texts(Protocol):
+    """The texts of a column of a file."""
+
+    def are_numbers(self) -> bool:
+        """Tell whether all of them are numbers."""
+        ...
+
+    def reading(self, *, is_exact: bool = False) -> NumberReading:
+        """Tell how they are read as numbers, or raise because one is none.
+
+        Parameters
+        ----------
+        is_exact
+            As decimals where doubles would round them.
+        """
+        ...
+
+
+class FileType(str):
+    """The SQL type of a column of a text file, whose categories are the texts of the file.
+
+    Parameters
+    ----------
+    sql_type
+        DuckDB's type. That of whole numbers and dates gives every text back.
+    texts
+        The texts.
+    """
+
+    __slots__ = ("texts",)
+
+    texts: Texts
+
+    def __new__(cls, sql_type: str, texts: Texts) -> Self:
+        """Make a text that equals the type's name."""
+        made = super().__new__(cls, sql_type)
+        made.texts = texts
+        return made
 
 
 def kind_of(sql_type: str) -> str:
@@ -152,6 +256,8 @@ def bounds_of(literal: Literal, sql_type: str) -> Bounds | None:
     A number stands for the nearest floating-point number, and is exact for other types.
     """
     kind = kind_of(sql_type)
+    if isinstance(literal, Spelled):
+        literal = literal.number
     if isinstance(literal, bool):
         return _exactly("true" if literal else "false") if kind == "boolean" else None
     if isinstance(literal, str):
@@ -171,6 +277,29 @@ def bounds_of(literal: Literal, sql_type: str) -> Bounds | None:
     return _whole_bounds(
         _fraction(literal) * 10**decimals, (low, high), lambda units: _shifted(units, decimals)
     )
+
+
+def text_bounds_of(literal: Literal, sql_type: str) -> Bounds | None:
+    """Find a literal among the texts of a column of a file; None where it does not fit.
+
+    A number stands for the text as which it is written.
+    """
+    if isinstance(literal, bool):
+        return None
+    if isinstance(literal, Spelled):
+        text = literal.text
+    else:
+        text = literal if isinstance(literal, str) else plain(literal)
+    if kind_of(sql_type) == "text":
+        return _exactly(text)
+    if not _WHOLE.fullmatch(text):  # the text of none of the column's numbers
+        return Bounds(None, None)
+    return bounds_of(int(text), sql_type)
+
+
+def plain(number: int | Decimal) -> str:
+    """Write a number of a filter in the one way that says nothing but the number."""
+    return str(number) if isinstance(number, int) else format(number.normalize(), "f")
 
 
 def _exactly(value: object) -> Bounds:

@@ -1,8 +1,15 @@
 """Columns that are made of others before anything is tabulated, as SQL."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from tables.filtering.filters import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tables.source.source import Source
 
 
 def asked_column(variable: str) -> str:
@@ -10,9 +17,9 @@ def asked_column(variable: str) -> str:
     return f"{variable} (asked)"
 
 
-def asked_columns(variable: str, asked: str) -> dict[str, str]:
+def asked_columns(source: Source, variable: str, asked: str) -> dict[str, str]:
     """Return what records of those contribute who asked, by the name of the column."""
-    own, flag = quote(variable), quote(asked)
+    own, flag = source.number_sql(variable), quote(asked)
     is_asked = f"coalesce({flag}::INTEGER, 0) <> 0"
     sql = f"CASE WHEN {is_asked} THEN {own} WHEN {own} IS NOT NULL THEN 0 END"
     return {asked_column(variable): sql}
@@ -23,9 +30,9 @@ def size_column(variable: str) -> str:
     return f"{variable} (absolute)"
 
 
-def size_columns(variable: str) -> dict[str, str]:
+def size_columns(source: Source, variable: str) -> dict[str, str]:
     """Return absolute amounts, by the name of their column."""
-    return {size_column(variable): f"abs({quote(variable)})"}
+    return {size_column(variable): f"abs({source.number_sql(variable)})"}
 
 
 def holding_columns(name: str, column: str, *, key: str | None) -> dict[str, str]:
@@ -36,21 +43,26 @@ def holding_columns(name: str, column: str, *, key: str | None) -> dict[str, str
 
 
 def given_columns(
-    variable: str, *, n: str | None, largest: Sequence[str], asked: str | None
+    source: Source, variable: str, *, n: str | None, largest: Sequence[str], asked: str | None
 ) -> dict[str, str]:
     """Return the columns of a table of cells under the names that it is read by.
 
     A contributor of 0 is none: where all of them are among the largest, those are counted.
     """
-    found = {f"{variable}_{rank}": quote(name) for rank, name in enumerate(largest, start=1)}
+    found = {
+        f"{variable}_{rank}": source.number_sql(name)
+        for rank, name in enumerate(largest, start=1)
+    }
     if n is not None:
-        number = f"{quote(n)}::BIGINT"
-        some = " + ".join(f"(coalesce({quote(c)}, 0) <> 0)::BIGINT" for c in largest)
+        number = f"{source.number_sql(n)}::BIGINT"
+        some = " + ".join(
+            f"(coalesce({source.number_sql(c)}, 0) <> 0)::BIGINT" for c in largest
+        )
         if largest:
             few = f"WHEN {number} <= {len(largest)} THEN least({number}, {some})"
             number = f"CASE {few} ELSE {number} END"
         found[f"{variable}_n"] = number
     if asked is not None:
-        name, value = asked_column(variable), f"coalesce({quote(asked)}, 0)"
+        name, value = asked_column(variable), f"coalesce({source.number_sql(asked)}, 0)"
         found |= {name: value, f"{name}_n": f"({value} <> 0)::BIGINT", f"{name}_1": value}
     return found

@@ -169,7 +169,7 @@ def number_sql(source: Source, column: str) -> str:
         return f"{quote(column)}::INTEGER::DOUBLE"
     if sql_type == "FLOAT":  # 0.1 is 0.1, not the double next to it
         return f"{quote(column)}::VARCHAR::DOUBLE"
-    return f"{quote(column)}::DOUBLE"
+    return f"{source.number_sql(column)}::DOUBLE"
 
 
 def without_tiny(number: str, spread: Spread) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tables.filtering.filters import quote
 from tables.magnitudes.amounts import Amounts, ExactSum, Holders, Ranking
 from tables.magnitudes.exact import (
     ExactSql,
@@ -238,7 +237,7 @@ class GivenVariable(Variable):
         super().__init__(source, column, weight=weight, place=place, top=top)
         largest = largest_columns(source, column)
         self._largest = [f"{self._alias}_{name}t" for name in range(len(largest))]
-        self._columns[f"{self._alias}_m"] = f"{quote(f'{column}_n')}::BIGINT"
+        self._columns[f"{self._alias}_m"] = f"{source.number_sql(f'{column}_n')}::BIGINT"
         self._columns |= {
             alias: number_sql(source, name)
             for alias, name in zip(self._largest, largest, strict=True)

@@ -21,6 +21,7 @@ from tables.filtering.filters import Filter, quote
 from tables.keys import RecordKeys, require_sound
 from tables.magnitudes.limbs import WEIGHT_DECIMALS, modulo_sql
 from tables.prepared.prepared import CODED, LEVEL, POPULATIONS, Prepared
+from tables.recoding.derive import require_derived
 from tables.request import Request, require_fit
 from tables.source.source import Source
 
@@ -87,6 +88,7 @@ def prepare(
     require_fit(requests, source)
     _require_free_names(requests)
     require_sound(source, keys, tolerate_missing=tolerate_missing_keys and not sketch)
+    require_derived(source, [*requests.values(), *_counted(populations)])
     if weight is not None:
         _require_weights(source, weight)
     source.prepare_grouping()
@@ -122,6 +124,10 @@ def prepare(
         is_weighted=weight is not None,
         sketch=sketch,
     )
+
+
+def _counted(populations: Sequence[Filter]) -> list[Request]:
+    return [Request(dimensions=[], where=where) for where in populations]
 
 
 def _require_free_names(requests: Mapping[str, Request]) -> None:
@@ -188,7 +194,7 @@ def _count(
     key = modulo_sql("coalesce(sum(k), 0)", keys.resolve(source))
     summed = ["count(*)::UINTEGER AS n", f"{key} AS k"]
     if weight is not None:
-        inner.append(f"CAST({quote(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS w")
+        inner.append(f"CAST({source.number_sql(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS w")
         summed.append("sum(w) AS w, count(*) FILTER (w > 0)::UINTEGER AS m")
     joins, leaves, levels, above = [], [], [], []
     for place, (name, axis) in enumerate(axes.items()):

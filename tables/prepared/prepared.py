@@ -21,6 +21,7 @@ from tables.errors import FilterError
 from tables.filtering.conditions import Condition, conditions_of, members
 from tables.filtering.filters import Filter, parse_filter, quote
 from tables.magnitudes.limbs import limbs_of, modulo_sql
+from tables.recoding.derive import filter_errors
 from tables.source.source import Source
 
 CODED = "ckm_prepared"
@@ -151,6 +152,8 @@ class Prepared:
                 limit=_MAX_COMPARISONS,
             )
         for error in parsed.errors(self._types):
+            raise error
+        for error in filter_errors(parsed, self._source.derived, self._source.labels):
             raise error
         return conditions_of(parsed, self._places, self._types, self._judge)
 

@@ -212,14 +212,6 @@ def _folded(name: str) -> str:
     return "".join(c.lower() if c.isascii() else c for c in name)
 
 
-def free_name(stem: str, names: Iterable[str]) -> str:
-    """Return a name for a column of ours that no column of the data has."""
-    taken = {_folded(name) for name in names}
-    while _folded(stem) in taken:
-        stem += "_"
-    return stem
-
-
 def common_type(types: Iterable[str]) -> str | None:
     """Return the type that holds the values of several of DuckDB's, with the same texts.
 

@@ -6,17 +6,19 @@ what was opened. So records are the same, in one order, however often they are r
 
 from __future__ import annotations
 
+import glob
 import importlib
 import re
 import shutil
 import sys
+import urllib.parse
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from footing.places import (
     DRIVERS,
     STANDARD_INPUT,
-    before_wildcards,
     is_below,
     masked,
     scheme_of,
@@ -26,14 +28,19 @@ from tables.filtering.filters import quote
 from tables.source.explaining import explained
 from tables.source.frames import write_parquet
 from tables.source.spill import SpillFolder
+from tables.source.sqlite import columns_sql, copy_records, path_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     import pyarrow as pa
 
+    from tables.source.source import Source
+
 _SORTING_MEMORY = "1GB"
 _CHUNK = 1 << 22
+_MAX_DIGITS = 38  # of an exact decimal
 
 
 class LocalCopy:
@@ -45,13 +52,21 @@ class LocalCopy:
         ``"-"`` for standard input, or the URI of objects in S3 or of a database.
     table, query
         What to read of a database: one of the two.
+    folder
+        Where the path of a database's file starts, if it is relative.
     """
 
     def __init__(
-        self, data: str, *, table: str | None = None, query: str | None = None
+        self,
+        data: str,
+        *,
+        table: str | None = None,
+        query: str | None = None,
+        folder: Path | None = None,
     ) -> None:
         data = scheme_of(data) + data[len(scheme_of(data)) :]  # drivers want lower case
         self.label = "standard input" if data == STANDARD_INPUT else masked(data)
+        self._start = folder
         #: Files → what messages and manifests call them.
         self.names: dict[str, str] = {}
         spill = SpillFolder()
@@ -89,11 +104,11 @@ class LocalCopy:
         """Copy what an object, a folder or a glob stands for, below folders of its names."""
         from pyarrow import fs
 
-        system, path = fs.FileSystem.from_uri(uri)
-        fixed = before_wildcards(path)
+        system, path = _store_and_path(uri)
+        fixed, pattern = _existing(system, path)
         selector = fs.FileSelector(fixed, recursive=True, allow_not_found=True)
         for one in [system.get_file_info(fixed), *system.get_file_info(selector)]:
-            if one.is_file and ".." not in one.path.split("/") and is_below(one.path, path):
+            if one.is_file and ".." not in one.path.split("/") and is_below(one.path, pattern):
                 file = folder / one.path
                 file.parent.mkdir(parents=True, exist_ok=True)
                 with system.open_input_stream(one.path) as stream, file.open("wb") as copy:
@@ -113,21 +128,64 @@ class LocalCopy:
                 hint='table = "public.people", or query = "SELECT …"',
             )
         name = ".".join(map(quote, (table or "").split(".")))
-        is_file = scheme_of(uri) == "sqlite"
         if query and ";" in re.sub(r"'[^']*'|\"[^\"]*\"", "", query).rstrip("; \n\t"):
             raise SourceError("query must be one statement.", hint="leave out what follows ;")
-        given = re.sub("^sqlite://(/*(?=/))?", "file:", uri) + "?mode=ro" if is_file else uri
         raw, file = folder / "raw.parquet", folder / "records.parquet"
-        with _driver(uri).connect(given) as connection, connection.cursor() as cursor:
-            if not is_file:
+        statement = query or f"SELECT * FROM {name}"
+        if scheme_of(uri) == "sqlite":
+            columns = copy_records(path_of(uri, self._start), statement.rstrip("; \n\t"), raw)
+            _write_sorted(raw, file, lambda source: ", ".join(columns_sql(source, columns)))
+        else:
+            with _driver(uri).connect(uri) as connection, connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION READ ONLY")
-            cursor.execute(query or f"SELECT * FROM {name}")
-            reader = cursor.fetch_record_batch()
-            write_parquet(reader, raw)
-        _sort(raw, file, reader.schema)
+                cursor.execute(statement)
+                reader = cursor.fetch_record_batch()
+                write_parquet(reader, raw)
+            _write_sorted(raw, file, partial(_postgresql_columns, schema=reader.schema))
         raw.unlink()
         self.names[str(file)] = f"{self.label}: {f'table {table}' if table else 'query'}"
         return str(file)
+
+
+def _store_and_path(uri: str) -> tuple[Any, str]:
+    """Return the store of an address and the path there, as it is written.
+
+    After a last question mark stand settings of the store, such as ``region=eu-west-3``.
+    """
+    from pyarrow import fs
+
+    address, mark, settings = uri.rpartition("?")
+    if not re.fullmatch(r"\w+=[^&/]*(&\w+=[^&/]*)*", settings):
+        address, mark, settings = uri, "", ""
+    bucket, _, key = address.partition("://")[2].partition("/")
+    system, root = fs.FileSystem.from_uri(f"s3://{bucket}{mark}{settings}")
+    path = "/".join([root, *filter(None, key.split("/"))])
+    fixed = _existing(system, path)[0]
+    if "%" in fixed and not _is_there(system, fixed):  # as addresses write other signs
+        path = urllib.parse.unquote(path)
+    return system, path
+
+
+def _existing(system: Any, path: str) -> tuple[str, str]:
+    """Return the folder of a glob before its first wildcard, and its pattern.
+
+    What exists is never a pattern, whatever signs its name holds.
+    """
+    parts = path.split("/")
+    for number in range(1, len(parts)):
+        literal = "/".join(parts[: number + 1])
+        if glob.has_magic(parts[number]) and not _is_there(system, literal):
+            pattern = [*map(glob.escape, parts[:number]), *parts[number:]]
+            return "/".join(parts[:number]), "/".join(pattern)
+    return path, glob.escape(path)
+
+
+def _is_there(system: Any, path: str) -> bool:
+    from pyarrow import fs
+
+    inside = fs.FileSelector(path, allow_not_found=True)
+    is_object = system.get_file_info(path).type != fs.FileType.NotFound
+    return is_object or bool(system.get_file_info(inside))  # not every store tells of folders
 
 
 def _driver(uri: str) -> Any:
@@ -141,34 +199,47 @@ def _driver(uri: str) -> Any:
         ) from None
 
 
-def _sort(raw: Path, file: Path, schema: pa.Schema) -> None:
-    """Sort the rows, so that the same records make the same file; give numbers their type."""
+def _write_sorted(raw: Path, file: Path, columns: Callable[[Source], str]) -> None:
+    """Sort the rows, so that the same records make the same file; give columns their types."""
     from tables.source.source import open_source
 
     with open_source(raw, memory_limit=_SORTING_MEMORY) as source:
-        changes = []
-        for field in schema:
-            name, kind = quote(field.name), getattr(field.type, "type_name", "")
-            told = (field.metadata or {}).get(b"POSTGRESQL:type")
-            if told == b"money":
-                raise SourceError(
-                    f"Column {field.name!r} is of the type money, whose unit is not told.",
-                    hint="cast it to numeric in a query",
-                )
-            if told == b"bpchar":  # a text that blanks fill up
-                changes.append(f"rtrim({name}, ' ') AS {name}")
-            if kind == "numeric":
-                changes.append(f"{name}::{_number_kind(source, name)} AS {name}")
-        replaced = f"REPLACE ({', '.join(changes)}) " if changes else ""
         source.fetch("SET preserve_insertion_order=true")
-        source.copy(f"SELECT * {replaced}FROM {source.records} ORDER BY ALL", {}, str(file))
+        source.copy(
+            f"SELECT {columns(source)} FROM {source.records} ORDER BY ALL", {}, str(file)
+        )
 
 
-def _number_kind(source: Any, name: str) -> str:
-    """Return the type of numbers that came as texts; texts where digits would be lost."""
-    number = f"TRY_CAST({name} AS DOUBLE)"
-    is_integer, largest = source.fetch(
-        f"SELECT bool_and(TRY_CAST({name} AS BIGINT)::VARCHAR IS NOT DISTINCT FROM {name}), "
-        f"max(abs({number})) FILTER (isfinite({number})) FROM {source.records}"
+def _postgresql_columns(source: Source, *, schema: pa.Schema) -> str:
+    """Return the SQL of columns, whose numbers and padded texts the driver gives as texts."""
+    changes = []
+    for field in schema:
+        name, kind = quote(field.name), getattr(field.type, "type_name", "")
+        told = (field.metadata or {}).get(b"POSTGRESQL:type")
+        if told == b"money":
+            raise SourceError(
+                f"Column {field.name!r} is of the type money, whose unit is not told.",
+                hint="cast it to numeric in a query",
+            )
+        if told == b"bpchar":  # a text that blanks fill up
+            changes.append(f"rtrim({name}, ' ') AS {name}")
+        if kind == "numeric":
+            number = f"CASE WHEN lower({name}) <> 'nan' THEN {name} END"
+            changes.append(f"({number})::{_number_kind(source, number)} AS {name}")
+    return f"* REPLACE ({', '.join(changes)})" if changes else "*"
+
+
+def _number_kind(source: Source, number: str) -> str:
+    """Return the exact type of numbers that came as texts; texts where there is none."""
+    is_integer, digits, decimals, is_finite = source.fetch(
+        "SELECT "
+        f"bool_and(TRY_CAST(({number}) AS BIGINT)::VARCHAR IS NOT DISTINCT FROM {number}), "
+        f"max(length(ltrim(split_part({number}, '.', 1), '-'))), "
+        f"max(length(split_part({number}, '.', 2))), "
+        rf"bool_and(regexp_full_match({number}, '-?\d+(\.\d+)?')) FROM {source.records}"
     )[0]
-    return "BIGINT" if is_integer else "DOUBLE" if (largest or 0) < 2**53 else "VARCHAR"
+    if is_integer or digits is None:
+        return "BIGINT"
+    if is_finite and digits + decimals <= _MAX_DIGITS:
+        return f"DECIMAL({digits + decimals},{decimals})"
+    return "VARCHAR"

@@ -23,7 +23,14 @@ _REASONS = {
         "look at the server's name and port",
     ),
     r"no such (table|column):": ("has no table or column of that name", "look at its spelling"),
-    r"IO: failed to open": ("cannot be opened", "look at the path's spelling"),
+    r"IO: failed to open|unable to open database file": (
+        "cannot be opened",
+        "look at the path's spelling",
+    ),
+    r"Could not decode to UTF-8": (
+        "holds texts that are not in UTF-8",
+        "write them again in UTF-8, or cast the column to a blob",
+    ),
     r"AWS Error": (
         "cannot be read from S3",
         "look at the address and rights, and at AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",

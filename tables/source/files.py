@@ -1,7 +1,5 @@
 """Files that hold records: which ones a path names, of what format, and how they are read."""
 
-import csv
-import gzip
 import os
 import re
 from collections.abc import Sequence
@@ -12,11 +10,12 @@ import duckdb
 from footing.places import before_wildcards, list_files, masked
 from tables.errors import SourceError, unknown_name
 from tables.filtering.filters import quote
+from tables.source.compression import require_readable
+from tables.source.paths import literal_path
 
-#: The column of a file's path, before partitions are read from it.
-_FILE = "ckm_file"
 ARROW_FILE, _ARROW_STREAM = b"ARROW1\0\0", b"\xff\xff\xff\xff"
-_COLUMNS_A_PASS = 50
+#: Between folders of a path, in a class of a regular expression.
+_SEPARATORS = r"/\\" if os.sep == "\\" else "/"
 
 
 def find_files(paths: Sequence[str]) -> tuple[str, ...]:
@@ -36,7 +35,7 @@ def find_files(paths: Sequence[str]) -> tuple[str, ...]:
 
 def common_folder(paths: Sequence[str]) -> str:
     """Return what all paths have in common, before their wildcards."""
-    fixed = [path if Path(path).exists() else before_wildcards(path) for path in paths]
+    fixed = [before_wildcards(path) for path in paths]
     return os.path.commonpath([os.path.abspath(path) for path in fixed])  # noqa: PTH100
 
 
@@ -57,27 +56,34 @@ def find_partitions(paths: Sequence[str], files: Sequence[str]) -> tuple[str, ..
     return keys
 
 
-def create_view(
-    connection: duckdb.DuckDBPyConnection,
-    view: str,
-    given: str,
-    keys: Sequence[str],
-    file_column: str | None = _FILE,
-) -> None:
-    """Make a view of records that know their files, with partitions as columns of texts."""
-    rows = connection.execute(f"DESCRIBE {given}").fetchall()
-    names = [row[0].lower() for row in rows] + [key.lower() for key in keys]
-    columns = ["*" if file_column is None else f"* EXCLUDE ({file_column})"]
+def with_partitions(
+    records: str, *, names: Sequence[str], keys: Sequence[str], file_column: str | None
+) -> str:
+    """Return SQL of records, with partitions as columns of texts.
+
+    Parameters
+    ----------
+    records
+        SQL of the records.
+    names, keys
+        Their columns; the keys of folders.
+    file_column
+        The column of the path of each record's file; None where there are no partitions.
+    """
+    if file_column is None:
+        return records
+    names = [name.lower() for name in (*names, *keys)]
+    columns = [f"* EXCLUDE ({quote(file_column)})"]
     for key in keys:
         if names.count(key.lower()) > 1:
             raise SourceError(
                 f"Column {key!r} is named by folders, and again by files or folders.",
                 hint=f"rename the folders {key}=…, or the column",
             )
-        pattern = rf".*[/\\]{re.escape(key)}=([^/\\]*)[/\\]"
-        value = f"url_decode(regexp_extract({file_column}, {sql_text(pattern)}, 1))"
+        pattern = rf".*[{_SEPARATORS}]{re.escape(key)}=([^{_SEPARATORS}]*)[{_SEPARATORS}]"
+        value = f"url_decode(regexp_extract({quote(file_column)}, {sql_text(pattern)}, 1))"
         columns.append(f"nullif({value}, '__HIVE_DEFAULT_PARTITION__') AS {quote(key)}")
-    connection.execute(f"CREATE VIEW {view} AS SELECT {', '.join(columns)} FROM {given}")
+    return f"SELECT {', '.join(columns)} FROM ({records})"
 
 
 def file_format(file: str) -> str:
@@ -88,6 +94,7 @@ def file_format(file: str) -> str:
         return "parquet"
     if start == ARROW_FILE or start[:4] == _ARROW_STREAM:
         return "arrow"
+    require_readable(file, start)
     suffixes = {s.lower() for s in Path(file).suffixes}
     if suffixes & {".csv", ".tsv", ".txt"}:
         return "csv"
@@ -100,7 +107,15 @@ def file_format(file: str) -> str:
 def attach(
     connection: duckdb.DuckDBPyConnection, file: str, table: str | None, view: str
 ) -> None:
-    """Make a view of the records of a table inside a DuckDB file, opened read-only."""
+    """Make a view of the records of a table inside a DuckDB file, opened read-only.
+
+    A view there is evaluated now and never again: what it depends on may change meanwhile.
+    """
+    if os.sep != "\\" and "\\" in file:  # DuckDB would open the file of another folder
+        raise SourceError(
+            f"The path of the DuckDB file {Path(file).name!r} holds a backslash.",
+            hint="rename the file or its folder",
+        )
     try:
         connection.execute(f"ATTACH {sql_text(file)} AS ckm_file (READ_ONLY)")
     except duckdb.Error as error:
@@ -113,14 +128,14 @@ def attach(
             else "name a .parquet, .csv or .duckdb file",
         ) from None
     rows = connection.execute(
-        "SELECT schema_name, table_name FROM duckdb_tables()"
+        "SELECT schema_name, table_name, false FROM duckdb_tables()"
         " WHERE database_name = 'ckm_file'"
-        " UNION ALL SELECT schema_name, view_name FROM duckdb_views()"
+        " UNION ALL SELECT schema_name, view_name, true FROM duckdb_views()"
         " WHERE database_name = 'ckm_file' AND NOT internal ORDER BY ALL"
     ).fetchall()
     shown = {
-        name if schema == "main" else f"{schema}.{name}": (schema, name)
-        for schema, name in rows
+        name if schema == "main" else f"{schema}.{name}": (schema, name, is_view)
+        for schema, name, is_view in rows
     }
     if table is None and len(shown) == 1:
         (table,) = shown
@@ -129,109 +144,30 @@ def attach(
             f"The DuckDB file {Path(file).name!r} has {len(shown)} tables; name one.",
             hint="table = one of " + ", ".join(repr(name) for name in list(shown)[:12]),
         )
-    known = {f"{schema}.{name}": (schema, name) for schema, name in rows} | shown
+    known = {f"{schema}.{name}": (schema, name, is_view) for schema, name, is_view in rows}
+    known |= shown
     if table not in known:
         problem, hint = unknown_name("Table", table, shown)
         raise SourceError(problem, hint=hint)
-    schema, name = known[table]
-    connection.execute(
-        f"CREATE VIEW {view} AS SELECT * FROM ckm_file.{quote(schema)}.{quote(name)}"
-    )
+    schema, name, is_view = known[table]
+    records = f"ckm_file.{quote(schema)}.{quote(name)}"
+    if is_view:
+        connection.execute(f"CREATE TABLE ckm_evaluated AS SELECT * FROM {records}")
+        records = "ckm_evaluated"
+    # Bytes decide what is one category, whatever the collation of a column says.
+    columns = connection.execute(f"DESCRIBE {records}").fetchall()
+    texts = [quote(column) for column, kind, *_ in columns if kind == "VARCHAR"]
+    changes = ", ".join(f"{text} COLLATE C AS {text}" for text in texts)
+    shown_as = f"* REPLACE ({changes})" if texts else "*"
+    connection.execute(f"CREATE VIEW {view} AS SELECT {shown_as} FROM {records}")
 
 
-def create_csv_view(
-    connection: duckdb.DuckDBPyConnection,
-    files: tuple[str, ...],
-    view: str,
-    *,
-    is_text: bool = False,
-) -> None:
-    """Read every column as text, then give numbers and dates their type where all values agree.
-
-    A code such as ``01`` stays a text: a sniffer that makes it 1 merges two areas. Where all
-    is to stay text, no value has a say in how the others are read.
-    """
-    headers = {_header(file) for file in files}
-    if len(headers) > 1:
-        raise SourceError("All files must have the same header line; they differ.")
-    delimiter, names = headers.pop()
-    shape = ", ".join(f"{sql_text(name)}: 'VARCHAR'" for name in names)
-    connection.execute(
-        f"CREATE VIEW ckm_text AS SELECT * FROM read_csv({file_list(files)}, "
-        f"columns={{{shape}}}, delim={sql_text(delimiter)}, quote='\"', escape='\"', "
-        "auto_detect=false, header=true, nullstr='', strict_mode=true, ignore_errors=false, "
-        f"filename={sql_text(_FILE)}, hive_partitioning=false)"
-    )
-    kinds: list[str | None] = [None] * len(names)
-    for start in [] if is_text else range(0, len(names), _COLUMNS_A_PASS):
-        part = slice(start, start + _COLUMNS_A_PASS)
-        kinds[part] = _detect(connection, names[part])
-    parts = [
-        f"CAST({quote(name)} AS {kind}) AS {quote(name)}" if kind else quote(name)
-        for name, kind in zip(names, kinds, strict=True)
-    ]
-    connection.execute(
-        f"CREATE VIEW {view} AS SELECT {', '.join([*parts, _FILE])} FROM ckm_text"
-    )
-
-
-def _detect(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> list[str | None]:
-    """Return the type that all values of each column agree on, or None for texts."""
-    tests = []
-    for name in names:
-        column = quote(name)
-        tests += [
-            f"bool_and(TRY_CAST({column} AS BIGINT)::VARCHAR IS NOT DISTINCT FROM {column})",
-            (
-                f"bool_and({column} IS NULL OR (isfinite(TRY_CAST({column} AS DOUBLE)) IS TRUE "
-                rf"AND NOT regexp_matches({column}, '^[+-]?0\d|^\s|\s$|^\+')))"
-                # 10.1 and 10.10 in one column are two codes, unless all have as many digits
-                rf" AND (coalesce(bool_and(NOT regexp_matches({column}, '\.\d+0$')), true)"
-                f" OR count(DISTINCT length(split_part({column}, '.', 2))) = 1)"
-            ),
-            (
-                f"bool_and({column} IS NULL OR"
-                f" (TRY_CAST({column} AS DATE)::VARCHAR = {column}) IS TRUE)"
-            ),
-            f"count({column}) > 0",
-            f"bool_and(TRY_CAST({column} AS UBIGINT)::VARCHAR IS NOT DISTINCT FROM {column})",
-        ]
-    answers = connection.execute(f"SELECT {', '.join(tests)} FROM ckm_text").fetchone() or ()
-    kinds: list[str | None] = []
-    for place in range(len(names)):
-        is_integer, is_number, is_date, has_values, is_wide = answers[5 * place : 5 * place + 5]
-        agreed = {"BIGINT": is_integer, "UBIGINT": is_wide, "DOUBLE": is_number}
-        agreed["DATE"] = is_date
-        kinds.append(next((kind for kind in agreed if agreed[kind] and has_values), None))
-    return kinds
-
-
-def _header(file: str) -> tuple[str, tuple[str, ...]]:
-    """Return the delimiter and the column names of a CSV file."""
-    first = _first_line(file)
-    if first is None:  # raised here, so that the decoder's copy of the bytes is not chained
-        raise SourceError(
-            f"The file {Path(file).name!r} is not a text in UTF-8.", hint="convert it to UTF-8"
-        )
-    delimiter = max(",;\t|", key=first.count)
-    names = tuple(next(csv.reader([first], delimiter=delimiter), []))
-    if not names or any(not name.strip() for name in names):
-        raise SourceError(
-            f"The first line of {Path(file).name!r} must name every column.",
-            hint="add a header line; from R, write with row.names = FALSE",
-        )
-    if len({name.lower() for name in names}) < len(names):
-        raise SourceError("Column names must differ in more than upper and lower case.")
-    return delimiter, names
-
-
-def _first_line(file: str) -> str | None:
-    opener = gzip.open if file.lower().endswith(".gz") else open
-    try:
-        with opener(file, "rt", encoding="utf-8-sig", newline="") as handle:
-            return handle.readline(1_000_000)
-    except (UnicodeDecodeError, OSError, EOFError):
-        return None
+def free_name(stem: str, names: Sequence[str]) -> str:
+    """Return a name that no column has."""
+    taken = {name.lower() for name in names}
+    while stem in taken:
+        stem += "_"
+    return stem
 
 
 def sql_text(value: str) -> str:
@@ -239,6 +175,6 @@ def sql_text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def file_list(files: tuple[str, ...]) -> str:
-    """Return a list of files as an SQL literal."""
-    return "[" + ", ".join(sql_text(file) for file in files) + "]"
+def file_list(files: Sequence[str]) -> str:
+    """Return a list of files as an SQL literal; no sign of their names stands for others."""
+    return "[" + ", ".join(sql_text(literal_path(file)) for file in files) + "]"

@@ -92,6 +92,11 @@ class ParquetFiles:
     refusals: dict[str, Refusal] = field(default_factory=dict)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns of the files."""
+        return self.groups[0].names
+
+    @property
     def is_plain(self) -> bool:
         """Whether all columns are read as DuckDB finds them."""
         return (

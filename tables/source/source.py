@@ -14,36 +14,41 @@ import warnings
 import weakref
 from concurrent.futures import Future
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 
 from footing.places import FileState, has_password, is_elsewhere, list_files
 from tables.deadline import Deadline, stopped
-from tables.errors import DataWarning, RequestError, SourceError, unknown_name
-from tables.filtering.filters import quote
-from tables.filtering.values import kind_of
-from tables.source.columns import (
-    Refusal,
-    colliding_names,
-    free_name,
-    refusal_of,
-    refused_names,
+from tables.errors import (
+    DataWarning,
+    RequestError,
+    SourceError,
+    TablesError,
+    missing_column,
+    unknown_name,
 )
+from tables.filtering.filters import quote
+from tables.filtering.values import NOUNS, FileType, kind_of
+from tables.source.columns import Refusal, colliding_names, refusal_of, refused_names
 from tables.source.copies import LocalCopy
+from tables.source.csv_files import CsvColumns
 from tables.source.explaining import explained
 from tables.source.files import (
     attach,
-    create_csv_view,
-    create_view,
     file_format,
     find_files,
     find_partitions,
+    free_name,
     sql_text,
+    with_partitions,
 )
 from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
 from tables.source.parquet import ParquetFiles, find_columns
+from tables.source.paths import as_readable, literal_path
 from tables.source.spill import SpillFolder
+from tables.source.texts import ReadOptions, TextColumns, mark_of, marked_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,6 +57,7 @@ if TYPE_CHECKING:
 
     from tables.cells.given import GivenCells
     from tables.magnitudes.exact import Spread
+    from tables.recoding.variable import DerivedVariable
 
 _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 # Integer categories of up to 2**bits combinations are grouped without hashing. It pays where
@@ -60,8 +66,7 @@ _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 _FEW_BITS, _MAX_BITS = 16, 22
 # Sums and largest contributions take a kilobyte a combination there, and gain no time.
 _BITS_WITH_SUMS = 12
-_VIEW, _FILES, _PLAIN = "ckm_records", "ckm_files", "ckm_plain_records"
-_FILE_COLUMN = "ckm_file"
+_VIEW, _FRAME, _PLAIN = "ckm_records", "ckm_frame", "ckm_plain_records"
 _CLEAN, _NARROW, _MORE = "ckm_clean_records", "ckm_cells", "ckm_more_columns"
 _BESIDE = "ckm_beside"
 #: DuckDB's types that no answer holds → the SQL of one that does.
@@ -88,6 +93,13 @@ class Source:
         The files that hold the records, in order; empty for data in memory.
     label
         What messages call the source.
+    csv
+        The columns of CSV files.
+    view
+        What makes the view, where it is not there yet: with many columns that takes long,
+        and not all who ask for columns ask for records.
+    keys
+        Columns that folders name beside those of CSV files.
     refusals
         Column → why it is not read.
     """
@@ -96,8 +108,11 @@ class Source:
     cells: GivenCells | None = None
     #: How its columns come out of Parquet files, if they do.
     parquet: ParquetFiles | None = None
-    #: Whether all columns were left texts.
-    is_text = False
+    #: Of its files, the path that is read → the path that was named.
+    paths: Mapping[str, str] = MappingProxyType({})
+    #: Columns that were cut into bands: as categories they are what somebody chose.
+    banded: frozenset[str] = frozenset()
+    _csv: TextColumns | None = None
     #: Whether it groups by several columns of whole numbers faster as one.
     packs = True
 
@@ -107,10 +122,16 @@ class Source:
         *,
         files: tuple[str, ...],
         label: str,
+        csv: CsvColumns | None = None,
+        view: str | None = None,
+        keys: Sequence[str] = (),
         refusals: Mapping[str, Refusal] | None = None,
     ) -> None:
         self.refusals = dict(refusals or {})
-        self._connection = connection
+        self._opened = connection
+        self._view = view
+        self._viewing = threading.Lock()
+        self._csv = csv
         self._sweep: Callable[[], object] = connection.close
         self._lock = threading.RLock()
         self._aside = threading.Lock()
@@ -126,10 +147,25 @@ class Source:
         # Columns of whole numbers: least, largest, whether some are missing.
         self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
+        self.derived: dict[str, DerivedVariable] = {}  # columns that are made of others
+        self.labels: dict[str, tuple[str, ...]] = {}  # all that one of these can hold
         self._records = _VIEW
-        self._describe(_VIEW)
-        self._hold_all_types()
+        if csv is None:
+            self._describe(_VIEW)
+            self._hold_all_types()
+        else:
+            self._note(csv.types(self.fetch) | dict.fromkeys(keys, "VARCHAR"))
         self._relation = self._clean()
+
+    @property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        """Where the records are, as a view."""
+        if self._view is not None:
+            with self._viewing:
+                if self._view is not None:
+                    self._opened.execute(self._view)
+                self._view = None
+        return self._opened
 
     def _hold_all_types(self) -> None:
         """Give columns a type that answers can hold, with the same texts."""
@@ -146,24 +182,89 @@ class Source:
 
     def _describe(self, relation: str) -> None:
         rows = self.fetch(f"DESCRIBE SELECT * FROM {relation}")
-        self.columns: dict[str, str] = {name: kind for name, kind, *_ in rows}
+        self._note({name: kind for name, kind, *_ in rows})
+
+    def _note(self, columns: Mapping[str, str]) -> None:
+        """Note the columns, and what each is."""
+        self.columns: dict[str, str] = {name: str(kind) for name, kind in columns.items()}
         # Column name → integer, number, text, boolean, date, time or other.
         self.kinds = {name: kind_of(sql_type) for name, sql_type in self.columns.items()}
-        self.types: dict[str, str] = self.columns  # as filters compare them; "" if they cannot
+        # As filters compare them; "" if they cannot.
+        self.types: dict[str, str] = dict(self.columns)
+        if self._csv is not None:
+            own = self._csv.types(self.fetch)
+            self.types |= {n: kind for n, kind in own.items() if n in self.columns}
+
+    @property
+    def mark(self) -> dict[str, str]:
+        """Metadata by which a copy of the records says what of them are texts of CSV."""
+        return mark_of(self._csv, self.columns)
 
     def add_columns(self, columns: Mapping[str, str]) -> None:
         """Give the records further columns, by the SQL that makes them."""
-        names = [*self.columns, *self.refusals]
-        for own in names:
-            if own in columns:
-                raise RequestError(f"Column {own!r} is in the data already.")
-        for refusal in colliding_names([*names, *columns]).values():
-            raise RequestError(refusal.problem, hint=refusal.hint)
+        for name in columns:
+            self.require_new(name)
         more = ", ".join(map(_as_column, columns.items()))
         self.fetch(f"CREATE VIEW {_MORE} AS SELECT *, {more} FROM {self._records}")
         self._records = _MORE
         self._describe(_MORE)
         self._relation = self._clean()
+
+    def require_new(self, name: str) -> None:
+        """Raise if SQL cannot tell a further column from one of the data."""
+        names = [*self.columns, *self.refusals]
+        if name in names:
+            raise RequestError(f"Column {name!r} is in the data already.")
+        if (refusal := colliding_names([*names, name]).get(name)) is not None:
+            raise RequestError(refusal.problem, hint=refusal.hint)
+
+    def add_derived(
+        self, variable: DerivedVariable, sql: str, *, order: Sequence[str] | None
+    ) -> None:
+        """Give the records a variable that is made of others; see `tables.recoding.derive`.
+
+        Parameters
+        ----------
+        variable
+            What it is.
+        sql
+            What makes it, of the columns as they are now.
+        order
+            All its categories, in their order, where the data do not tell them.
+        """
+        self.require_new(variable.name)
+        view = self.new_name("ckm_derived")
+        column = _as_column((variable.name, sql))
+        self.fetch(f"CREATE VIEW {view} AS SELECT *, {column} FROM {self._relation}")
+        self._note({**self.columns, variable.name: "VARCHAR"})
+        self._relation = view
+        self._note_derived(variable, order)
+
+    def _note_derived(self, variable: DerivedVariable, order: Sequence[str] | None) -> None:
+        import pyarrow as pa
+
+        self.derived[variable.name] = variable
+        self.banded |= {variable.name} if variable.is_banded else set()
+        if order is not None:
+            self.labels[variable.name] = tuple(order)
+            self.orders[variable.name] = pa.array(order, pa.string())
+
+    def enumerated(self, texts: Sequence[str]) -> str | None:
+        """Return the SQL type that numbers some texts; None where there is none."""
+        name = self.new_name("ckm_codes")
+        self.fetch(f"CREATE TYPE {name} AS ENUM ({', '.join(map(sql_text, texts))})")
+        return name
+
+    def take_mark(self, file: str, *, is_lenient: bool) -> None:
+        """Take columns for texts of CSV where a file says that it is a copy of such."""
+        self._csv = marked_columns(
+            self.fetch,
+            sql_text(literal_path(file)),
+            relation=_VIEW,
+            kinds=self.columns,
+            is_lenient=is_lenient,
+        )
+        self._note(self.columns)
 
     def narrow(self, sql: str) -> None:
         """Let the rows of a query stand for the records from now on."""
@@ -200,11 +301,6 @@ class Source:
             return unknown_name("Column", name, [*self.columns, *self.refusals])
         return None
 
-    def require_categories(self, name: str) -> None:
-        """Raise unless the column's values can be categories."""
-        if (problem := self.category_problem_of(name)) is not None:
-            raise RequestError(problem[0], hint=problem[1])
-
     def category_problem_of(self, name: str) -> tuple[str, str] | None:
         """Tell why the values of a column are no categories, and a way out."""
         if (problem := self.problem_of(name)) is not None or self.kinds[name] != "other":
@@ -218,6 +314,44 @@ class Source:
             names = refused_names(self.refusals)
             text = f"The copy leaves out columns that are not read: {names}."
             warnings.warn(DataWarning(text), stacklevel=3)
+
+    def is_number(self, name: str) -> bool:
+        """Tell whether a column holds numbers, or texts of CSV that can all be read as such."""
+        if self.kinds[name] == "text" and isinstance(kind := self.types[name], FileType):
+            return kind.texts.are_numbers()
+        return self.kinds[name] in {"integer", "number"}
+
+    def number_problem(self, name: str) -> tuple[str, str] | None:
+        """Tell why a column cannot be read as numbers, as problem and hint; None if it can."""
+        if self.kinds[name] in {"integer", "number"}:
+            return None
+        if not self.is_text_of_csv(name):
+            return f"Column {name!r} holds {NOUNS[self.kinds[name]]}, no numbers.", ""
+        try:
+            self.number_sql(name)
+        except TablesError as error:
+            return error.problem, error.hint or ""
+        return None
+
+    def is_text_of_csv(self, name: str) -> bool:
+        """Tell whether a column holds texts of CSV, which may be those of numbers."""
+        return self.kinds[name] == "text" and isinstance(self.types[name], FileType)
+
+    def number_sql(self, name: str, *, of: str = "") -> str:
+        """Return SQL of a column's numbers; texts of CSV are read as such, or refused.
+
+        Parameters
+        ----------
+        name
+            The column.
+        of
+            What the records are called in the statement.
+        """
+        column = f"{of}.{quote(name)}" if of else quote(name)
+        kind = self.types.get(name, "")
+        if kind_of(kind) == "text" and isinstance(kind, FileType):
+            return kind.texts.reading().sql(column)
+        return column
 
     def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
         """Run a query whose small answer comes as Python rows."""
@@ -394,8 +528,8 @@ class Source:
         """Stream the answer of a query into a Parquet file, with texts of its metadata."""
         # A temporary file of DuckDB's own is for all to read, and stays after a kill.
         options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
-        if metadata:
-            texts = ", ".join(f"{quote(k)}: {sql_text(v)}" for k, v in metadata.items())
+        if told := {**(metadata or {}), **self.mark}:
+            texts = ", ".join(f"{quote(k)}: {sql_text(v)}" for k, v in told.items())
             options += f", KV_METADATA {{{texts}}}"
         # Parquet has no integers of 128 bits: DuckDB would write the nearest double.
         rows = self.fetch(f"DESCRIBE {sql}", parameters)
@@ -519,7 +653,7 @@ def open_source(
     query: str | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
-    is_text: bool = False,
+    options: ReadOptions | None = None,
 ) -> Source:
     """Open records for tabulation; of files and data in memory, the columns alone are read.
 
@@ -540,8 +674,10 @@ def open_source(
         DuckDB's memory, such as ``"3GB"``; beyond it, work spills to disk.
     threads
         DuckDB's threads; all cores by default. They never change a result.
-    is_text
-        Leave all columns of a CSV file texts, so that the kind of none depends on its values.
+    options
+        What is declared of the columns of CSV files; see `ReadOptions`. Where nothing is,
+        whole numbers and dates that are written plainly are such, and all else is texts,
+        which can be read as numbers.
 
     Returns
     -------
@@ -576,8 +712,10 @@ def open_source(
         if query is not None:
             raise SourceError("query goes with a database.", hint="name the columns of files")
         if paths := _paths(data):
-            source = _open_files(connection, paths, table, spill.path, is_text=is_text)
+            source = _open_files(connection, paths, table, spill.path, options or ReadOptions())
         else:
+            if options is not None:
+                options.require_csv("data in memory")
             source = _open_object(connection, data, spill.path)
         source.label = label or source.label
         if memory_limit is not None:
@@ -592,19 +730,21 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
     Parameters
     ----------
     path
-        A CSV or Parquet file.
+        A CSV or Parquet file; all that a CSV file holds are texts, whatever they look like.
     columns
         Its columns: one, or those of a hierarchy from broad to fine.
 
     Returns
     -------
     list
-        The distinct categories in the file's order; tuples for several columns.
+        The distinct categories in the file's order; tuples for several columns. Blank lines
+        are none, with a warning.
 
     Raises
     ------
     SourceError, RequestError
-        If the file cannot be read or lists nothing; if it lacks a column.
+        If the file cannot be read or lists nothing; if it lacks a column, or a row of it has
+        no category.
 
     Examples
     --------
@@ -614,15 +754,37 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
     >>> read_categories(file, ["sex"])
     ['F', 'M']
     """
-    with open_source(path, threads=1) as source:
+    name = Path(path).name
+    with open_source(path, threads=1, options=ReadOptions(text=True)) as source:
         for column in columns:
-            source.require(column)
+            if column not in source.columns:
+                problem, hint = missing_column(name, column, source.columns)
+                raise RequestError(problem, hint=hint)
         listed = ", ".join(quote(column) for column in columns)
         source.fetch("SET preserve_insertion_order=true")
         rows = source.fetch(f"SELECT {listed} FROM {source.relation}")
-    if not rows:
-        raise SourceError(f"The file {Path(path).name!r} lists no category.")
-    return list(dict.fromkeys(rows if len(columns) > 1 else (row[0] for row in rows)))
+        is_text = all(isinstance(source.types[column], FileType) for column in columns)
+    lines = [row for row in rows if not (is_text and _is_blank(row))]
+    if any(value is None for row in lines for value in row):
+        raise SourceError(
+            f"The file {name!r} has rows without a category in "
+            f"{' or '.join(map(repr, columns))}.",
+            hint="remove them: records without a value have a category of their own",
+        )
+    if not lines:
+        raise SourceError(f"The file {name!r} lists no category.")
+    if len(lines) < len(rows):
+        warnings.warn(
+            f"The file {name!r} of categories has blank lines, which are left out.",
+            DataWarning,
+            stacklevel=2,
+        )
+    return list(dict.fromkeys(lines if len(columns) > 1 else (row[0] for row in lines)))
+
+
+def _is_blank(row: Sequence[object]) -> bool:
+    """Tell whether a line of a text holds nothing to be seen."""
+    return not any(str(value).strip() for value in row if value is not None)
 
 
 def _paths(data: object) -> list[str]:
@@ -664,46 +826,55 @@ def _open_files(
     paths: Sequence[str],
     table: str | None,
     folder: Path,
-    *,
-    is_text: bool,
+    options: ReadOptions,
 ) -> Source:
     files = find_files(paths)
     label = Path(paths[0]).name if len(paths) == 1 else f"{len(files)} files"
     if table is not None or Path(files[0]).suffix.lower() in _DUCKDB_SUFFIXES:
+        options.require_csv(label)
         with explained(label):
             attach(connection, files[0], table, _VIEW)
         return Source(connection, files=files, label=label)
     kinds = {file_format(file) for file in files}
     if len(kinds) > 1:
         raise SourceError("All files must have one format: Parquet, Arrow or CSV.")
+    keys = find_partitions(paths, files)
+    csv: CsvColumns | None = None
     parquet: ParquetFiles | None = None
     with explained(label):
-        partitions = find_partitions(paths, files)
+        read = files
+        if kinds == {"arrow"}:
+            read = tuple(_as_parquet(file, folder, label) for file in files)
+        read = tuple(as_readable(file, folder) for file in read)
         if kinds == {"csv"}:
-            create_csv_view(connection, files, _FILES, is_text=is_text)
-            create_view(connection, _VIEW, _FILES, partitions)
+            csv = CsvColumns(
+                connection, files, readable=read, options=options, has_paths=bool(keys)
+            )
+            view = _view_sql(csv.sql, csv.names, keys, csv.file_column)
         else:
-            read = files
-            if kinds == {"arrow"}:
-                read = tuple(_as_parquet(file, folder, label) for file in files)
-            parquet = _create_parquet_view(connection, read, partitions)
-    refusals = {} if parquet is None else parquet.refusals
-    source = Source(connection, files=files, label=label, refusals=refusals)
-    source.parquet = parquet
-    source.is_prepared = kinds == {"csv"}  # counting its records would take a scan
-    source.is_text = is_text and kinds == {"csv"}
+            options.require_csv(label)
+            parquet = find_columns(connection, read)
+            file_column = free_name("ckm_file", parquet.names) if keys else None
+            view = _view_sql(parquet.records_sql(file_column), parquet.names, keys, file_column)
+            connection.execute(view)
+    if parquet is not None:
+        source = Source(connection, files=files, label=label, refusals=parquet.refusals)
+        source.parquet = parquet
+        source.paths = dict(zip(read, files, strict=True))
+        if kinds == {"parquet"}:
+            source.take_mark(read[0], is_lenient=options.is_lenient)
+    else:
+        source = Source(connection, files=files, label=label, csv=csv, view=view, keys=keys)
+    source.is_prepared = csv is not None  # counting its records would take a scan
     return source
 
 
-def _create_parquet_view(
-    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...], keys: Sequence[str] = ()
-) -> ParquetFiles:
-    """Make the view of the records of Parquet files, with partitions as columns of texts."""
-    parquet = find_columns(connection, files)
-    file_column = free_name(_FILE_COLUMN, parquet.groups[0].names) if keys else None
-    connection.execute(f"CREATE VIEW {_FILES} AS {parquet.records_sql(file_column)}")
-    create_view(connection, _VIEW, _FILES, keys, file_column)
-    return parquet
+def _view_sql(
+    records: str, names: Sequence[str], keys: Sequence[str], file_column: str | None
+) -> str:
+    """Return what makes the view of the records."""
+    columns = with_partitions(records, names=names, keys=keys, file_column=file_column)
+    return f"CREATE VIEW {_VIEW} AS {columns}"
 
 
 def _as_parquet(file: str, folder: Path, label: str) -> str:
@@ -724,13 +895,14 @@ def _open_object(connection: duckdb.DuckDBPyConnection, data: object, folder: Pa
             write_parquet(planned[0], folder / "frame.parquet")
     with explained(label):
         if planned is not None:
-            parquet = _create_parquet_view(connection, (str(folder / "frame.parquet"),))
+            parquet = find_columns(connection, (str(folder / "frame.parquet"),))
+            connection.execute(f"CREATE VIEW {_VIEW} AS {parquet.records_sql(None)}")
             orders, refusals = planned[1], {**parquet.refusals, **planned[2]}
         else:
             frame = as_arrow(data)
             orders, refusals = frame.orders, frame.refusals
-            connection.register(_FILES, frame.table)
-            connection.execute(f"CREATE VIEW {_VIEW} AS SELECT {frame.sql} FROM {_FILES}")
+            connection.register(_FRAME, frame.table)
+            connection.execute(f"CREATE VIEW {_VIEW} AS SELECT {frame.sql} FROM {_FRAME}")
     source = Source(connection, files=(), label=label, refusals=refusals)
     source.orders.update(orders)
     return source

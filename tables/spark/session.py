@@ -46,7 +46,7 @@ def open_session(master: str) -> SparkSession:
     """Open a session; Spark itself is started once in a process and ends with it."""
     if not is_master(master):
         raise SourceError(
-            f"{master!r} is no master of Spark.",
+            f"{masked(master)!r} is no master of Spark.",
             hint='write "local[*]", "spark://host:7077", "yarn", "k8s://…" or "sc://host"',
         )
     with _STARTING, quiet():
@@ -97,8 +97,8 @@ def _running(master: str) -> SparkContext | None:
         return None
     if context.master != master:
         raise SourceError(
-            f"Spark already runs in this process, with the master {context.master!r}.",
-            hint=f"stop it first, or open the data with the master {context.master!r}",
+            f"Spark already runs in this process, with the master {masked(context.master)!r}.",
+            hint=f"stop it first, or open the data with the master {masked(context.master)!r}",
         )
     return context
 

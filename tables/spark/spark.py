@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from footing.places import DISTRIBUTED, as_connectors_know, has_password, masked, scheme_of
 from tables.errors import SourceError
+from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
 from tables.keyed_hash import plaintext_sql
 from tables.source.columns import NOTHING, Refusal, refusal_of
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from footing.places import FileState
+    from tables.recoding.variable import DerivedVariable
     from tables.source.parquet import FoundColumn
 
 _T = TypeVar("_T")
@@ -41,6 +43,8 @@ _groups = itertools.count()
 _STATE = ("path", "length", "modificationTime")
 #: In the name of a file, what tells which run of Spark wrote it.
 _WRITER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=[^/]*$)")
+#: What stands for others in a path of Hadoop.
+_WILDCARDS = re.compile(r"[\\*?{}\[\]]")
 _TELLS_ETAGS = "org.apache.hadoop.fs.EtagSource"
 
 
@@ -89,6 +93,8 @@ class SparkSource(Source):
         self.sound = {}
         self._hashes = {}
         self.spreads = {}
+        self.derived = {}
+        self.labels = {}
         self._relation = described.relation
         self.parquet = described.parquet
         self.refusals, self._groups = self._readable(described)
@@ -181,6 +187,29 @@ class SparkSource(Source):
         """Refuse: there is no answer on the fly."""
         _refuse("Spark answers no requests on the fly.")
 
+    def add_derived(
+        self, variable: DerivedVariable, sql: str, *, order: Sequence[str] | None
+    ) -> None:
+        """Give the records a variable that is made of others, in Spark's dialect."""
+        from tables.spark.sql import spark_sql
+
+        name = quote(variable.name)
+        text = spark_sql(
+            f"SELECT *, {sql} AS {name} FROM {self._relation}", {}, columns=self.columns
+        )
+        described = self._described
+        described.add_derived(variable, "CAST(NULL AS VARCHAR)", order=order)
+        self.columns = {**self.columns, variable.name: "VARCHAR"}
+        self._relation = described.relation
+        self.types = {**self.types, variable.name: "VARCHAR"}
+        self.kinds = {**self.kinds, variable.name: "text"}
+        view = self._relation
+        self._run(lambda: self._session.sql(text).createOrReplaceTempView(view))
+        self._note_derived(variable, order)
+
+    def enumerated(self, texts: Sequence[str]) -> None:
+        """Return None: Spark has no such types."""
+
     def new_name(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse, as `keep` and `create`: there are no prepared records."""
         _refuse("Spark keeps no records ready for requests.")
@@ -212,7 +241,10 @@ class SparkSource(Source):
         else:
             partitions = [name for name in described.columns if name not in parquet.types]
             groups = [
-                (group.files, {**group.columns, **dict.fromkeys(partitions)})
+                (
+                    tuple(described.paths[file] for file in group.files),
+                    {**group.columns, **dict.fromkeys(partitions)},
+                )
                 for group in parquet.groups
             ]
         refusals = dict(described.refusals)
@@ -397,11 +429,10 @@ def open_spark(path: object, *, master: str = LOCAL) -> SparkSource:
 def _open_far(path: str, place: str, session: SparkSession) -> SparkSource:
     """Open files that Spark alone can read; it tells their columns."""
     problem = None
-    folder = re.split(r"/[^/]*[*?{\[]", place)[0]
-    root = None if folder == place else folder
-    reader = session.read if root is None else session.read.option("basePath", root)
     try:
         with quiet():
+            place, root = _existing(place, session)
+            reader = session.read if root is None else session.read.option("basePath", root)
             columns = reader.parquet(place).limit(0).toArrow()
     except Exception as error:  # noqa: BLE001  (explained)
         problem = explain(error, masked(path))
@@ -410,6 +441,28 @@ def _open_far(path: str, place: str, session: SparkSession) -> SparkSource:
     described = open_source(columns, threads=1)
     described.label = masked(path)
     return SparkSource(described, session=session, place=place, root=root)
+
+
+def _existing(place: str, session: SparkSession) -> tuple[str, str | None]:
+    """Return the glob of a place, and the folder before its first wildcard, if it has one.
+
+    What exists is never a pattern, whatever signs its name holds.
+    """
+    from pyspark.errors import AnalysisException
+
+    parts = place.split("/")
+    for number in range(3, len(parts)):  # after the scheme and the bucket
+        if not _WILDCARDS.search(parts[number]):
+            continue
+        literal = "/".join([*parts[:3], *map(_escaped, parts[3 : number + 1])])
+        try:
+            session.read.format("binaryFile").load(literal)
+        except AnalysisException as error:
+            if "PATH_NOT_FOUND" not in str(error):
+                raise
+            fixed = [*parts[:3], *map(_escaped, parts[3:number])]
+            return "/".join([*fixed, *parts[number:]]), "/".join(parts[:number])
+    return "/".join([*parts[:3], *map(_escaped, parts[3:])]), None
 
 
 def _require_plain(described: Source, path: object) -> str | None:
@@ -431,7 +484,11 @@ def _require_plain(described: Source, path: object) -> str | None:
 
 def _hadoop_path(file: str) -> str:
     """Write a path so that no character of it stands for others, nor for another system."""
-    return "file://" + re.sub(r"([\\*?{}\[\]])", r"\\\1", os.path.abspath(file))  # noqa: PTH100
+    return "file://" + _escaped(os.path.abspath(file))  # noqa: PTH100
+
+
+def _escaped(name: str) -> str:
+    return _WILDCARDS.sub(r"\\\g<0>", name)
 
 
 def _far(path: str) -> str:

@@ -22,7 +22,7 @@ _KNOWN_NODES = """
     Column Count DPipe DataType DataTypeParam Distinct Div EQ Encode Explode Filter From GT
     GTE Group Grouping GroupingSets Having Identifier If In IntDiv Is IsInf Join LT LTE Left
     Literal LogicalAnd LogicalOr Max Min Mod Mul NEQ Neg Not Null NullSafeEQ Or Paren
-    Placeholder PropertyEQ Replace Round SHA2 Select Star Struct Sub Subquery Sum Table
+    Placeholder PropertyEQ Replace Right Round SHA2 Select Star Struct Sub Subquery Sum Table
     TableAlias Trunc Tuple Unhex Where
 """
 _KNOWN = frozenset(_KNOWN_NODES.split())

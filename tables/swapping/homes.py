@@ -83,7 +83,8 @@ def _require_complete(source: Source, plan: SwapPlan) -> None:
     if not total:
         raise DataError("The source has no record to swap.")
     for name in plan.risk_values:
-        bad = f"NOT isfinite({quote(name)}::DOUBLE) OR {quote(name)} < 0"
+        number = source.number_sql(name)
+        bad = f"NOT isfinite({number}::DOUBLE) OR {number} < 0"
         if source.fetch(f"SELECT bool_or({bad}) FROM {source.relation}")[0][0]:
             raise DataError(f"Some risks {name!r} are negative or not finite.")
     lacking = [repr(name) for name, is_missing in zip(needed, found, strict=True) if is_missing]
@@ -119,7 +120,7 @@ def _homes_sql(source: Source, plan: SwapPlan, *, areas: str, draw: str) -> str:
     )
     if plan.risk_values:
         given = (plan.risk_values * levels)[:levels]
-        of_member = (f"r.{quote(name)}::DOUBLE" for name in given)
+        of_member = (f"{source.number_sql(name, of='r')}::DOUBLE" for name in given)
         rare = [f"CASE WHEN {x} > 0 THEN 1 / {x} ELSE 1e300 END" for x in of_member]
         counts = ", ".join(f"{sql} AS c{place}" for place, sql in enumerate(rare))
     carried = "".join(f", r.{quote(c)} AS x{n}" for n, c in enumerate(plan.carry_along))

@@ -89,8 +89,10 @@ class SwapPlan:
                 hint="a rounded or reformatted number is no stable identifier",
             )
         for name in self.risk_values:
-            if source.kinds[name] not in {"integer", "number"}:
-                raise RequestError(f"The risk {name!r} must hold numbers.")
+            if (wrong := source.number_problem(name)) is not None:
+                raise RequestError(
+                    f"The risk {name!r} must hold numbers. {wrong[0]}", hint=wrong[1] or None
+                )
 
     def _wrong_columns(self) -> list[str]:
         problems = [

@@ -17,12 +17,6 @@ from hypothesis import strategies as st
 from tables import DataError, Request, StoredKeys, cube, open_source, prepare
 from tests.strategies import TOTAL
 
-# Texts that look alike are warned of; here they come by chance.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:In column"),
-    pytest.mark.filterwarnings("ignore:A filter compares"),
-]
-
 KEYS = StoredKeys(column="key", key_range=256)
 UTC = dt.UTC
 SIGNS = {

@@ -22,12 +22,6 @@ from pyarrow import csv, dataset, feather
 from tables import Request, StoredKeys, cube, open_source
 from tests.strategies import decode, examples
 
-# Texts that look alike are warned of; here they come by chance.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:In column"),
-    pytest.mark.filterwarnings("ignore:A filter compares"),
-]
-
 # Letters first: a column of CSV whose texts are all numbers is one of numbers.
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=4)
 ROWS = st.lists(

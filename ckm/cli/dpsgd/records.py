@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpsgd.errors import DPSGDError, TrainingDataError
 from footing.files import write_whole
+from tables import ReadOptions, open_source
 from tables.filtering.filters import quote
-from tables.source.source import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ def read_columns(path: Path, *, names: Sequence[str], table: str | None = None) 
     How a value is read depends on nothing but that value: one record must not be able to turn
     the column of all others from numbers into texts.
     """
-    with open_source(path, table=table, threads=1, is_text=True) as source:
+    with open_source(path, table=table, threads=1, options=ReadOptions(text=True)) as source:
         _require(source, names)
         wanted = ", ".join(_selected(source, name) for name in names)
         # Names are quoted.
@@ -34,7 +34,7 @@ def read_columns(path: Path, *, names: Sequence[str], table: str | None = None) 
 
 def check_columns(path: Path, *, names: Sequence[str], table: str | None = None) -> None:
     r"""Refuse a file without these columns; no value is looked at."""
-    with open_source(path, table=table, threads=1, is_text=True) as source:
+    with open_source(path, table=table, threads=1, options=ReadOptions(text=True)) as source:
         _require(source, names)
 
 

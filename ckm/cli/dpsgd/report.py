@@ -10,6 +10,7 @@ import click
 from ckm.cli.dpsgd.train import ADJACENCY, SAMPLING
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.output_options import may_replace, output_options
+from footing.text_files import read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -211,7 +212,7 @@ def _read_json(file: Path) -> dict[str, Any]:
     from dpsgd.files.tensor_file import parsed_json
 
     try:
-        text = file.read_text(encoding="utf-8") if file.stat().st_size <= _LARGEST else ""
+        text = read_text(file) if file.stat().st_size <= _LARGEST else ""
     except (OSError, UnicodeDecodeError):
         raise click.UsageError(f"The file {file.name!r} cannot be read.") from None
     found = parsed_json(text)

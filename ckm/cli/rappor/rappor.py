@@ -281,6 +281,7 @@ def simulate(
     """
     import numpy as np
 
+    from ckm.release.files.output_folder import new_folder
     from rappor.client.simulate import population, simulate_counts
 
     parameters = asked_parameters(params, hash_name)
@@ -292,12 +293,12 @@ def simulate(
     counts = simulate_counts(names, held, parameters=parameters, rng=rng)
     if output.exists():
         raise click.UsageError(f"The folder {output.name!r} exists; name a new one.")
-    output.mkdir(parents=True)
-    counts.write(output / "counts.json")
-    counts.write(output / "counts.csv")
-    lines = "".join(f"{name}\n" for name in names)
-    (output / "candidates.txt").write_text(lines, encoding="utf-8")
     truth = csv_text((("string", "count"), *zip(names, held.tolist(), strict=True)))
-    (output / "truth.csv").write_text(truth, encoding="utf-8")
+    with new_folder(output) as folder:
+        counts.write(folder / "counts.json")
+        counts.write(folder / "counts.csv")
+        lines = "".join(f"{name}\n" for name in names)
+        (folder / "candidates.txt").write_text(lines, encoding="utf-8")
+        (folder / "truth.csv").write_text(truth, encoding="utf-8")
     terminal.step("population simulated", f"{clients:,} clients, {values:,} values")
     click.echo(str(output))

@@ -432,8 +432,8 @@ def _secret(file: Path) -> bytes:
     require_private(file, "secret file")
     try:
         return file.read_bytes().strip()
-    except OSError:
-        raise click.UsageError(f"The secret {file.name!r} cannot be read.") from None
+    except (OSError, ValueError):  # not named: it may be the secret itself
+        raise click.UsageError("What --key names cannot be read: give a file.") from None
 
 
 for _command in (evaluate, compare, report, sweep):

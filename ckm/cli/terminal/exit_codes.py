@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ckm._packages import place_of
+from footing.addresses import Address, without_passwords
 from footing.errors import ExplainedError
 
 CHECK_FAILED = 1
@@ -71,7 +72,8 @@ def explain(error: BaseException) -> Failure:
     if isinstance(error, click.UsageError):
         return _usage(error)
     if isinstance(error, click.ClickException):
-        return Failure(exit=WRONG_REQUEST, code="usage", message=error.format_message())
+        message = without_passwords(error.format_message())
+        return Failure(exit=WRONG_REQUEST, code="usage", message=message)
     if isinstance(error, ExplainedError):
         return _our(error)
     if isinstance(error, OSError) and error.errno is not None:
@@ -92,14 +94,15 @@ def _system(error: OSError, number: int) -> Failure:
     hint = "free some space" if is_full else "look at the path and its permissions"
     message = f"A file or the output of the command cannot be written or read: {reason}."
     if error.filename:
-        name = os.path.basename(os.fsdecode(error.filename))  # noqa: PTH119
+        name = Address(os.path.basename(os.fsdecode(error.filename))).masked  # noqa: PTH119
         message = f"{name!r}: {reason}."
     return Failure(exit=WRONG_REQUEST, code="system", message=message, hint=hint)
 
 
 def _usage(error: click.UsageError) -> Failure:
     is_bare = isinstance(error, click.exceptions.NoArgsIsHelpError)
-    message = "The command is missing." if is_bare else error.format_message().strip()
+    text = without_passwords(error.format_message().strip())
+    message = "The command is missing." if is_bare else text
     hint = None if error.ctx is None else f"see: {error.ctx.command_path} --help"
     return Failure(exit=WRONG_REQUEST, code="usage", message=message, hint=hint)
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from footing.text_files import read_text
+
 
 def check_output(
     output: Path | None,
@@ -40,7 +42,7 @@ def check_output(
 def read_json(file: Path, what: str = "file") -> Any:
     """Return what a JSON file holds; None where it is none."""
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return json.loads(read_text(file))
     except OSError:
         raise click.UsageError(f"The {what} {file.name!r} cannot be read.") from None
     except (ValueError, RecursionError):

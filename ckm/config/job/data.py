@@ -2,13 +2,24 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr
 
 from ckm.config.reading import Reading
 from ckm.config.section import Items, Name, ReadAs, Section, Some, optional
-from footing.places import DISTRIBUTED, has_password, is_elsewhere, list_files, scheme_of
+from footing.places import (
+    DISTRIBUTED,
+    as_pattern,
+    has_password,
+    is_elsewhere,
+    list_files,
+    masked,
+    scheme_of,
+)
+
+if TYPE_CHECKING:
+    from tables import ReadOptions
 
 
 def _places(given: str | tuple[str, ...], reading: Reading) -> Path | str | tuple[Path, ...]:
@@ -35,7 +46,15 @@ class Records(Section):
     )
     table: Name | None = optional("The table of a DuckDB file or a database.")
     query: Name | None = optional("The query of a database, instead of a table.")
+    types: dict[str, Literal["text", "integer", "decimal", "date"]] = optional(
+        "For CSV: the types of columns, which their texts must fit.", default={}
+    )
+    text: bool = optional(
+        "For CSV: all columns that types does not name are texts.", default=False
+    )
+    decimal: Literal[".", ","] = optional("For CSV: the decimal mark.", default=".")
     _copies: list[Any] = PrivateAttr(default_factory=list)  # at most one `LocalCopy`
+    _start: Path | None = PrivateAttr(default=None)  # the folder of the file that is read
 
     @property
     def local(self) -> Self:
@@ -49,9 +68,17 @@ class Records(Section):
         if not self._copies:
             from tables.source.copies import LocalCopy
 
-            self._copies.append(LocalCopy(place, table=self.table, query=self.query))
+            made = LocalCopy(place, table=self.table, query=self.query, folder=self._start)
+            self._copies.append(made)
         path = Path(self._copies[0].path)
         return self.changed(path=path, database=None, table=None, query=None)
+
+    @property
+    def read_options(self) -> "ReadOptions":
+        """What is declared of the columns of CSV files."""
+        from tables import ReadOptions
+
+        return ReadOptions(types=self.types, text=self.text, decimal=self.decimal)
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -62,7 +89,8 @@ class Records(Section):
     @property
     def patterns(self) -> list[str]:
         """The globs of files that the next reading would find."""
-        return [f"{path}/**/*" if path.is_dir() else str(path) for path in self.paths]
+        globs = {path: as_pattern(str(path)) for path in self.paths}
+        return [f"{globs[path]}/**/*" if path.is_dir() else globs[path] for path in self.paths]
 
     def files(self) -> tuple[Path, ...]:
         """Return the files on this machine that hold the records, sorted.
@@ -88,6 +116,7 @@ class Records(Section):
 
     def add_problems(self, reading: Reading) -> None:
         """Note a place that cannot be, and files that are not there."""
+        self._start = reading.path.parent
         for path in self.paths:
             reading.require_file("[data]", "path", path, is_glob=True)
         place = self.database or self.path
@@ -199,7 +228,7 @@ class JobData(Records):
             reading.add(where, "master must not hold a token.", hint)
         elif self.master is not None and not is_master(self.master):
             hint = 'write "local[*]", "spark://host:7077", "yarn", "k8s://…" or "sc://host"'
-            reading.add(where, f"{self.master!r} is no master of Spark.", hint)
+            reading.add(where, f"{masked(self.master)!r} is no master of Spark.", hint)
 
 
 def _secret(name: str, reading: Reading) -> Path:

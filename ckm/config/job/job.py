@@ -1,5 +1,6 @@
 """A release job: what a job file says, checked and with its paths resolved."""
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -33,6 +34,7 @@ from ckm.config.section import (
     optional,
 )
 from ckm.engine.request import TableRequest, quantile_of, variable_of
+from tables import DerivedVariable, FilterError, parse_filter
 
 
 class CodeTreeSection(Section):
@@ -81,7 +83,8 @@ class Job(SettingsFile, title="A release job of ckm"):
     hierarchies: Hierarchies = Field(default={})
     categories: Categories = Field(default={})
     variable: Items[JobVariable] = optional(
-        "Words for dimensions, as in a service file.", default=()
+        "Words for dimensions, and variables made of columns; as in a service file.",
+        default=(),
     )
     magnitude: Items[JobMagnitude] = optional(
         "The noise of sums and means, by variable.", default=()
@@ -111,6 +114,12 @@ class Job(SettingsFile, title="A release job of ckm"):
     def variables(self) -> Mapping[str, JobVariable]:
         """Name of a dimension or a column → the words for it."""
         return {variable.name: variable for variable in self.variable}
+
+    @property
+    def derived(self) -> tuple[DerivedVariable, ...]:
+        """The variables that are made of columns, in their order."""
+        found = (variable.derived for variable in self.variable)
+        return tuple(derived for derived in found if derived is not None)
 
     @property
     def magnitudes(self) -> Mapping[str, JobMagnitude]:
@@ -174,6 +183,7 @@ class Job(SettingsFile, title="A release job of ckm"):
         files += [Path(t["tree"]) for t in self.hierarchies.values() if isinstance(t, dict)]
         files += [path for path in self.categories.values() if isinstance(path, Path)]
         files += [v.codelist for v in self.variable if v.codelist is not None]
+        files += [v.recode for v in self.variable if isinstance(v.recode, Path)]
         if isinstance(self.ptable, Path):
             files.append(self.ptable)
         if self.suppression is not None:
@@ -275,10 +285,17 @@ class Job(SettingsFile, title="A release job of ckm"):
         nested = (self.hierarchies.get(name) for name in names)
         return [column for h in nested if isinstance(h, list) for column in h]
 
+    def _filtered(self) -> Iterator[str]:
+        """Return the columns of filters that can be read."""
+        for table in self.table:
+            with contextlib.suppress(FilterError):
+                yield from parse_filter(table.where).columns if table.where else ()
+
     def _unused(self) -> Iterator[str]:
         wanted = list(dict.fromkeys(d for table in self.table for d in table.dimensions))
         summed = self.summed
-        columns = [*wanted, *self._levels(wanted), *summed]
+        columns = [*wanted, *self._levels(wanted), *summed, *self._filtered()]
+        columns += [made.of for made in self.derived]
         dimensions = list(wanted)
         if self.suppression is not None:  # it reads of a hierarchy what lies in what
             links = [n for n in self.hierarchies if set(self._levels([n])) & set(wanted)]

@@ -1,21 +1,64 @@
 """The sections ``[[variable]]``: the words for dimensions and columns."""
 
 import csv
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from ckm.config.problems import did_you_mean
 from ckm.config.reading import Reading
-from ckm.config.section import LANGUAGES, FilePath, Name, Section, Texts, Words, optional
+from ckm.config.section import (
+    LANGUAGES,
+    FilePath,
+    Name,
+    ReadAs,
+    Section,
+    Texts,
+    Words,
+    optional,
+)
+from tables import DerivedVariable, RequestError
+
+#: The keys that say how a variable is derived, beside `of`.
+_DERIVING = ("bands", "width", "start", "end", "open", "recode", "keep", "other", "absent")
+_Bound = int | float | dt.date
+
+
+def _recode(value: Any, reading: Reading) -> Any:
+    return reading.resolve(value) if isinstance(value, str) else value
 
 
 class JobVariable(Section):
-    """The words for a dimension or a column, by language; no labels stand for the name."""
+    """The words for a dimension or a column, by language; no labels stand for the name.
+
+    With ``of`` it is derived: made of a column whenever the records are read.
+    """
 
     name: Name = Field(description="A dimension, or a column of a hierarchy.")
+    of: Name | None = optional("The column that it is made of; its name is new then.")
+    bands: list[_Bound] | dict[str, dict[str, _Bound]] | None = optional(
+        "Where bands begin, rising; the last one is open. Or label → { start = …, end = … }."
+    )
+    width: int | float | Literal["year", "quarter", "month"] | None = optional(
+        'Bands of one width instead; of dates "year", "quarter" or "month".'
+    )
+    start: int | float | None = optional("Where bands of a width begin; else at the least.")
+    end: int | float | None = optional("Where bands of a width end; else at the largest.")
+    open: Literal["end", "start", "both", "none"] | None = optional(
+        "Beyond which ends there is a band; by default beyond the end."
+    )
+    recode: Annotated[dict[str, str] | Path | None, ReadAs(dict[str, str] | Name, _recode)] = (
+        optional("Code → category, or a CSV file of columns code, label.")
+    )
+    keep: bool = optional("Leave codes that recode does not name as they are.", default=False)
+    other: Name | None = optional("The category of other values; else they are refused.")
+    absent: Literal["stop", "allow"] | None = optional(
+        'Whether recode may name codes that no record has: "stop" by default.'
+    )
     labels: Words = optional("What readers see.", default={})
     is_area: bool = optional("Whether it tells places.", default=False)
     levels: dict[str, Words] = optional(
@@ -25,9 +68,19 @@ class JobVariable(Section):
     codelist: FilePath | None = optional(
         "A CSV file of columns code, en, fr instead of categories."
     )
+    _derived: DerivedVariable | None = PrivateAttr(default=None)
+
+    @property
+    def derived(self) -> DerivedVariable | None:
+        """How it is made of a column; None for a column of the data or a hierarchy."""
+        if self.of is not None and self._derived is None:
+            given = {key: getattr(self, key) for key in ("name", "of", *_DERIVING)}
+            self._derived = DerivedVariable(**given)
+        return self._derived
 
     def add_problems(self, reading: Reading) -> None:
         """Take the categories from the code list, and note what is wrong with it."""
+        self._add_problems_of_derivation(reading)
         if self.codelist is None:
             return
         where = f"[[variable]] {self.name!r}:"
@@ -36,6 +89,23 @@ class JobVariable(Section):
         reading.require_file(where, "codelist", self.codelist)
         categories = _read_codelist(self.codelist, add=partial(reading.add, where))
         object.__setattr__(self, "categories", categories)
+
+    def _add_problems_of_derivation(self, reading: Reading) -> None:
+        where = f"[[variable]] {self.name!r}:"
+        if self.of is None:
+            for key in _DERIVING:
+                if key in self.model_fields_set:
+                    reading.add(where, f"{key} needs of: which column is it made of?")
+            return
+        if isinstance(self.recode, Path):
+            before = len(reading.problems)
+            reading.require_file(where, "recode", self.recode)
+            if len(reading.problems) > before:
+                return
+        try:
+            _ = self.derived
+        except RequestError as error:
+            reading.add_error(where, error)
 
 
 def add_problems_of_variables(
@@ -74,7 +144,7 @@ def _read_codelist(path: Path, *, add: Callable[[str, str | None], None]) -> dic
         add("codelist must be a CSV file in UTF-8 with the columns code, en, fr.", None)
         return {}
     codes = [row["code"] for row in rows]
-    if None in codes or len(set(codes)) < len(codes):
+    if not all(codes) or len(set(codes)) < len(codes):
         add("codelist names a code twice, or none.", "give each code a line of its own")
         return {}
     return {

@@ -54,6 +54,7 @@ class Service(SettingsFile, title="A service of ckm"):
             **{name: getattr(self, name) for name in ("data", "keys", "ptable")},
             hierarchies=self.hierarchies,
             categories=self.categories,
+            variable=self.variable,
             table=(),
             output=JobOutput(
                 total_label=self.about.total_label,

@@ -13,6 +13,9 @@ from tables import Cells
 
 Whole = NDArray[np.integer]
 
+_SIDE = ("cell", "table", "where", "entry")
+#: The columns of a file of thin differences.
+PAIR_COLUMNS = (*_SIDE, *(f"published_{column}" for column in _SIDE))
 _LENGTH = 8
 _ARRAYS = (
     *("others", "identity", "power_sums", "words", "sizes"),
@@ -58,6 +61,12 @@ class CellName:
             words = f"{words} without {left_out}"
         return words or "all records"
 
+    @property
+    def row(self) -> tuple[str, ...]:
+        """The cell as a line of a file."""
+        number = "" if self.entry is None else str(self.entry)
+        return (self.words, self.table, self.where or "", number)
+
     def __str__(self) -> str:
         where = f" where {self.where}" if self.where else ""
         number = "" if self.entry is None else f" (entry {self.entry})"
@@ -85,6 +94,11 @@ class ThinPair:
 
     cell: CellName
     published: CellName
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """Both cells as a line of a file."""
+        return (*self.cell.row, *self.published.row)
 
     def __str__(self) -> str:
         return f"{self.cell} ~ {self.published}"

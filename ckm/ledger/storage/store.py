@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ckm.ledger.errors import LedgerError
-from footing.files import require_private
+from footing.addresses import Address
+from footing.files import refuse_dangling, require_private
 
 _APPLICATION = 0x636B6D4C  # "ckmL" in the header of the file
 _META = "CREATE TABLE IF NOT EXISTS ckm_ledger (name TEXT PRIMARY KEY, content TEXT NOT NULL)"
@@ -69,6 +70,12 @@ def open_store(
         raise LedgerError(
             "A ledger is a file or a database postgresql://…, nothing else.",
             hint="for example ledger = 'ledger.db'",
+        )
+    if (address := Address(text)).has_password and not Path(text).exists():
+        raise LedgerError(
+            f"The address {address.masked!r} is none of a ledger.",
+            hint="a ledger is a file, or postgresql://host/database with the password in "
+            "~/.pgpass or PGPASSWORD",
         )
     return _Sqlite(Path(text), timeout_s, create=create, is_quick=is_quick)
 
@@ -274,6 +281,7 @@ class _Sqlite(SqliteDatabase):
             raise LedgerError(
                 f"There is no ledger {path.name!r}.", hint="look at the name and the folder"
             )
+        refuse_dangling(path, error=LedgerError)
         try:
             make_private(path)
         except OSError as error:

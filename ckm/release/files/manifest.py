@@ -61,6 +61,7 @@ def describe_columns(
     table: PublishedTable,
     hierarchies: Mapping[str, object],
     *,
+    derivations: Mapping[str, str] | None = None,
     total_label: str = "Total",
     is_original: bool = False,
 ) -> tuple[tuple[str, str, str], ...]:
@@ -79,6 +80,7 @@ def describe_columns(
             words += f"; {total_label!r} where the row is a total over it."
         else:
             words = f"Code of the tree of {name!r}; its top code is the total."
+        words = " ".join([words, *filter(None, [(derivations or {}).get(name)])])
         described.append((name, "text", words))
     for name, values in table.measures.items():
         kind = "number" if values.dtype.kind == "f" else "integer"

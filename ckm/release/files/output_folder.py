@@ -1,29 +1,35 @@
 """A folder that appears complete or not at all.
 
-Everything is written into a hidden sibling, flushed to the disk and renamed at the end.
-Whatever ends the program in between (an error, Ctrl-C, a kill, a power cut) leaves the
-folder as it was.
+Everything is written into a hidden sibling that its owner alone may enter, flushed to the disk
+and renamed at the end. Whatever ends the program in between (an error, Ctrl-C, a kill, a power
+cut) leaves the folder as it was.
 """
 
 import contextlib
 import ctypes
 import errno
+import glob
 import os
 import secrets
 import shutil
+import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ckm.errors import ReleaseError
-from footing.files import is_same_file
+from footing.drafts import PrivateFolder, is_draft, is_same_file, lock_state
+from footing.files import open_own, refuse_dangling
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
+_MOMENT_S = 0.05
 
 
 def resolve_target(target: Path | str) -> Path:
     """Return the absolute path of a folder to write, with links followed."""
+    refuse_dangling(Path(target), error=ReleaseError)
     path = Path(os.path.realpath(target))
     if path.parent == path:
         raise ReleaseError(
@@ -60,7 +66,9 @@ def new_folder(
 ) -> Iterator[Path]:
     r"""Write a folder that appears under its name when the block ends without an error."""
     path = resolve_target(target)
-    with _parents(path), draft_folder(path) as draft:
+    with _parents(path), draft_folder(path) as private:
+        draft = private / path.name
+        draft.mkdir()
         check_target(path, may_replace)
         yield draft
         if is_kept:
@@ -70,31 +78,41 @@ def new_folder(
 
 
 @contextlib.contextmanager
-def draft_folder(path: Path, *, what: str = "folder", mode: int = 0o777) -> Iterator[Path]:
-    """Make a hidden folder beside a path that no other process writes; it always goes."""
-    with only_writer(path, what=what):
-        _clean(path)
-        draft = path.with_name(f".{path.name}.partial-{os.getpid()}-{secrets.token_hex(4)}")
-        try:
-            with _translated(path, what):
-                draft.mkdir(mode=mode)
-                yield draft
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+def draft_folder(path: Path, *, what: str = "folder") -> Iterator[Path]:
+    """Make a private folder beside a path that no other process writes; it always goes."""
+    with only_writer(path, what=what) as is_locked:
+        with _translated(path, what):
+            _restore(path)
+            if is_locked:
+                _remove_older_drafts(path)
+            private = PrivateFolder(path.parent, f".{path.name[:40]}.partial-")
+        with private as folder, _translated(path, what):
+            yield folder
 
 
 @contextlib.contextmanager
 def _parents(path: Path) -> Iterator[None]:
-    """Make the folders above the target; those that were made go again if nothing appears."""
+    """Make the folders above the target; those that were made go again if nothing appears.
+
+    Until then their owner alone may enter them.
+    """
     missing = [parent for parent in path.parents if not parent.exists()]
+    made: list[tuple[Path, int]] = []
     try:
         with _translated(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            for parent in reversed(missing):
+                with contextlib.suppress(FileExistsError):  # another process was first
+                    parent.mkdir()
+                    made.append((parent, stat.S_IMODE(parent.stat().st_mode)))
+                    parent.chmod(0o700)
         yield
     finally:
-        with contextlib.suppress(OSError):
-            for parent in missing:
-                parent.rmdir()  # only where it is empty
+        for parent, mode in reversed(made):
+            with contextlib.suppress(OSError):
+                if any(parent.iterdir()):
+                    parent.chmod(mode)
+                else:
+                    parent.rmdir()
 
 
 @contextlib.contextmanager
@@ -117,21 +135,20 @@ def _translated(path: Path, what: str = "folder") -> Iterator[None]:
         ) from None
 
 
-def _beside(path: Path, kind: str) -> list[Path]:
-    """Return what earlier runs left beside the target."""
-    prefix = f".{path.name}.{kind}-"
-    return [p for p in path.parent.iterdir() if p.name.startswith(prefix)]
-
-
-def _clean(path: Path) -> None:
-    """Clear up after runs that were killed; we hold the lock, so none of them lives."""
-    for old in _beside(path, "old"):
+def _restore(path: Path) -> None:
+    """Bring back a folder that a killed run had moved away; we hold the lock of its name."""
+    for old in path.parent.glob(f".{glob.escape(path.name)}.old-*"):
         if path.exists():
             shutil.rmtree(old, ignore_errors=True)
         else:  # killed between the two renames
             old.rename(path)
-    for draft in _beside(path, "partial"):
-        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _remove_older_drafts(path: Path) -> None:
+    """Remove what runs of older versions left, which locked the name of what they wrote."""
+    for draft in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
+        if not is_draft(draft.name):
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def flush_files(folder: Path) -> None:
@@ -188,14 +205,17 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 @contextlib.contextmanager
-def only_writer(path: Path, *, what: str = "folder") -> Iterator[None]:
-    """Let one process at a time write a folder or file; the lock of a dead one is freed."""
+def only_writer(path: Path, *, what: str = "folder") -> Iterator[bool]:
+    """Let one process at a time write a folder or file; the lock of a dead one is freed.
+
+    Tells whether the lock is held: on a disk without locks the final rename lets one win.
+    """
     name = path.with_name(f".{path.name}.lock")
     while True:
         with _translated(path, what):
-            handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
+            handle = open_own(name, error=ReleaseError)
         try:
-            _try_lock(handle, path)
+            is_locked = _try_lock(handle, path)
             is_current = is_same_file(handle, name)
         except BaseException:
             os.close(handle)
@@ -204,27 +224,21 @@ def only_writer(path: Path, *, what: str = "folder") -> Iterator[None]:
             break
         os.close(handle)  # its holder finished and removed the file meanwhile: once more
     try:
-        yield
+        yield is_locked
     finally:
         with contextlib.suppress(OSError):
             name.unlink()
         os.close(handle)
 
 
-def _try_lock(handle: int, path: Path) -> None:
-    try:
-        if os.name == "nt":
-            import msvcrt
-
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        else:
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in {errno.ENOLCK, errno.ENOTSUP, errno.EINVAL}:
-            return  # this disk has no locks: the final rename still lets one win
+def _try_lock(handle: int, path: Path) -> bool:
+    state = lock_state(handle)
+    if state == "held":  # perhaps by who clears up after a dead process, for a moment
+        time.sleep(_MOMENT_S)
+        state = lock_state(handle)
+    if state == "held":
         raise ReleaseError(
             f"Another process is writing {path.name!r} at this moment.",
             hint="wait until it has ended, or choose another folder",
-        ) from None
+        )
+    return state == "ours"

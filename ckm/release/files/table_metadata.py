@@ -11,6 +11,7 @@ from ckm.engine.published_table import measure_columns
 from ckm.engine.request import quantile_of, variable_of
 from ckm.errors import ReleaseError
 from ckm.formats import TableAbout
+from ckm.formats.derivations import derivations_of
 from ckm.formats.words import MISSING, category_labels, say
 from tables import CodeTree
 
@@ -76,6 +77,7 @@ class TableWords:
             say("zeroed_amounts", language) if job.zeroes_sums(name) else "",
             say("quantiles", language) if has_quantiles else "",
             self._in(output.description),
+            *derivations_of(job.derived, columns, language=language),
         ]
         return TableAbout(
             id=name,

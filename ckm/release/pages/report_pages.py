@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ckm.errors import CheckFailedError
 from ckm.release.files.manifest import record_file
+from footing import drafts
 from reports.facts.checking import walk
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ FILES = {
 
 def is_draft(name: str) -> bool:
     """Tell whether a file is what a killed run left of a page or a manifest."""
-    return _DRAFT.fullmatch(name) is not None
+    return _DRAFT.fullmatch(name) is not None or drafts.is_draft(name)
 
 
 def place_of(folder: Path, edition: Edition) -> Path:

@@ -30,6 +30,8 @@ from ckm.release.pages.report_pages import (
     page_name,
     place_of,
 )
+from footing.drafts import is_draft as has_own_lock
+from footing.drafts import remove_abandoned
 from footing.files import write_whole
 from reports import Report
 
@@ -133,8 +135,10 @@ def _carry_out(plan: _Plan, edition: Edition) -> tuple[Page, ...]:
 def _clear_drafts(folder: Path) -> None:
     """Clear up after runs that were killed; we hold the lock, so none of them lives."""
     for edition in EDITIONS:
-        for path in place_of(folder, edition).iterdir():
-            if is_draft(path.name):
+        place = place_of(folder, edition)
+        remove_abandoned(place)
+        for path in place.iterdir():
+            if is_draft(path.name) and not has_own_lock(path.name):
                 path.unlink()
 
 
@@ -173,10 +177,14 @@ def _require_unchanged(folder: Path, manifest: dict[str, Any]) -> None:
     """Compare the files with the manifest; pages are looked at when they are made."""
     listed = [("public", file) for file in manifest["public"]]
     listed += [("internal", file) for file in manifest.get("report", ())]
+    _require_same(folder, manifest, [one for one in listed if one[1]["file"] not in _PAGES])
+
+
+def _require_same(
+    folder: Path, manifest: dict[str, Any], listed: Sequence[tuple[str, Any]]
+) -> None:
     off = []
     for part, file in listed:
-        if file["file"] in _PAGES:
-            continue
         try:
             found = record_file(folder / part / file["file"], name=file["file"])
         except OSError:
@@ -194,6 +202,30 @@ def _require_unchanged(folder: Path, manifest: dict[str, Any]) -> None:
             f"Files of the release are not those that were released: {shown}.",
             hint="put the released files back, or make the release again",
         )
+
+
+def require_released(folder: Path, internal: Sequence[str], public: Sequence[str]) -> None:
+    """Raise where files of a release, as far as they are there, are not those released.
+
+    Raises
+    ------
+    ReleaseError, CheckFailedError
+        If the folder is no release, or a file is not what its manifest says.
+    """
+    manifest = _read_manifest(folder)
+    inside = [manifest.get("job", {}), manifest.get("ptable", {}).get("file", {})]
+    wanted = [("public", name) for name in public] + [("internal", name) for name in internal]
+    listed = [("public", file) for file in manifest["public"]]
+    listed += [("internal", file) for file in inside if "sha256" in file]
+    _require_same(
+        folder,
+        manifest,
+        [
+            (part, file)
+            for part, file in listed
+            if (part, file["file"]) in wanted and (folder / part / file["file"]).exists()
+        ],
+    )
 
 
 def _languages(manifest: dict[str, Any], edition: Edition) -> tuple[str, ...]:

@@ -10,9 +10,11 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from ckm.errors import ConfigError
 from ckm.service.answering.messages import ClientError
 from ckm.service.answering.query import Query
-from footing.files import alone, is_same_file
+from footing.drafts import is_same_file
+from footing.files import alone, open_own
 
 logger = logging.getLogger(__name__)
 
@@ -53,8 +55,9 @@ class AuditLog:
         try:
             with self._lock:
                 self._append(line.encode())
-        except OSError as error:
-            logger.error("audit log failed", extra={"error": error.strerror})  # noqa: TRY400
+        except (OSError, ConfigError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "a symbolic link"
+            logger.error("audit log failed", extra={"error": reason})  # noqa: TRY400
             raise ClientError("busy") from None
 
     def close(self) -> None:
@@ -85,7 +88,7 @@ class AuditLog:
 
 
 def _opened(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    return open_own(path, os.O_APPEND, error=ConfigError)
 
 
 def shape_of(query: Query) -> dict[str, Any]:

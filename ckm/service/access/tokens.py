@@ -6,20 +6,24 @@ import datetime as dt
 import hashlib
 import hmac
 import json
+import logging
 import re
 import secrets
 import threading
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from ckm.config.service.sections import Role
 from ckm.errors import ConfigError
 from footing.files import locked, require_private, write_whole
+from footing.text_files import read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from argon2 import PasswordHasher
+
+logger = logging.getLogger(__name__)
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -97,17 +101,31 @@ class TokenFile:
         """Return the tokens that are kept."""
         require_private(self.path, "file of tokens", error=ConfigError)
         try:
-            listed = json.loads(self.path.read_text(encoding="utf-8"))["tokens"]
+            content = json.loads(read_text(self.path))
+            listed = content["tokens"]
             entries = [TokenEntry(**entry) for entry in listed]
             for entry in entries:
-                ROLES.index(entry.role)  # who has no role that there is may ask nothing
+                _require_sound(entry)
         except FileNotFoundError:
             return []
-        except (OSError, KeyError, TypeError, ValueError):
+        except (OSError, KeyError, TypeError, ValueError, RecursionError):
             raise ConfigError(
                 f"The file of tokens {self.path.name!r} cannot be read.",
                 hint="ckm token add makes one",
             ) from None
+        if "digest" not in content:
+            logger.warning(
+                "the file of tokens has no digest, as in older versions: that nobody changed "
+                "it cannot be told; ckm token add or revoke writes one",
+                extra={"event": "tokens without digest"},
+            )
+        elif content != _content(listed):
+            raise ConfigError(
+                f"The file of tokens {self.path.name!r} was changed by other means than "
+                "ckm token, or is damaged.",
+                hint="put back its last copy; if you changed it by hand and all in it is "
+                'right, take out its "digest"',
+            )
         return entries
 
     def add(
@@ -144,8 +162,27 @@ class TokenFile:
         return True
 
     def _write(self, entries: list[TokenEntry]) -> None:
-        text = json.dumps({"schema": 1, "tokens": [asdict(e) for e in entries]}, indent=1)
+        text = json.dumps(_content([asdict(entry) for entry in entries]), indent=1)
         write_whole(self.path, text + "\n", error=ConfigError, is_private=True)
+
+
+def _content(listed: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what a file of tokens holds: the tokens, and a digest of them."""
+    content = {"schema": 1, "tokens": listed}
+    text = json.dumps(content, sort_keys=True).encode()
+    return content | {"digest": hashlib.sha256(text).hexdigest()}
+
+
+def _require_sound(entry: TokenEntry) -> None:
+    """Refuse an entry whose role there is not, or whose parts are of other kinds."""
+    ROLES.index(entry.role)  # who has no role that there is may ask nothing
+    texts = (entry.id, entry.hash, entry.label, entry.created, entry.project)
+    limit = entry.requests_per_hour
+    is_number = limit is None or (isinstance(limit, int) and not isinstance(limit, bool))
+    if not (all(isinstance(t, str) for t in texts) and is_number):
+        raise TypeError
+    if not isinstance(entry.is_revoked, bool):
+        raise TypeError
 
 
 class Tokens:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ckm.formats import FORMATS, TableAbout, to_bytes
 from ckm.formats.about import with_noise
 from ckm.formats.csv_text import without_formulas
+from ckm.formats.derivations import derivations_of
 from ckm.formats.words import category_labels
 from ckm.service.answering.messages import say
 
@@ -72,6 +73,9 @@ def about_answer(
         title += f" ({service.populations[answer.query.population].title[language]})"
     notes = [say(service.method, language)]
     notes += [service.about.description[language]] if service.about.description else []
+    nested = [service.hierarchies.get(name) for name in shown]
+    columns = [*shown, *(column for h in nested if isinstance(h, list) for column in h)]
+    notes += derivations_of(service.job.derived, columns, language=language)
     about = TableAbout(
         id="-".join(filter(None, (service.about.id, answer.query.population))),
         title=title,

@@ -154,13 +154,13 @@ class APriori:
         self._tables = tables
         self._wishes: dict[str | None, Wishes] = {None: Wishes.none(n_cells)}
         self._problems: list[str] = []
-        self._said: dict[int, tuple[int, str, str]] = {}
+        self._said: dict[int, tuple[int, str]] = {}
         for file in rules.cells:
             self._take_file(file.path, file.table, file.measure)
-        for cell in rules.keep:
-            self._named("keep", cell, "kept")
-        for cell in rules.prefer:
-            self._named("prefer", cell, "preferred")
+        for number, cell in enumerate(rules.keep, start=1):
+            self._find("keep", number, cell, "kept")
+        for number, cell in enumerate(rules.prefer, start=1):
+            self._find("prefer", number, cell, "preferred")
         if rules.previous is not None:
             self._take_pattern(rules.previous)
         self._require_none()
@@ -182,12 +182,11 @@ class APriori:
         lines = read_lines(path, dimensions=names.dimensions, columns=names.columns)
         for line in lines:
             row = names.find(line.named)
-            said = ", ".join(line.named.get(d, "") or "total" for d in names.dimensions)
             if row is None:
-                self._problems.append(f"line {line.number} of {path.name!r} ({said})")
+                self._problems.append(f"line {line.number} of {path.name!r}")
                 continue
             cell = int(self._numbers[table][row])
-            self._said[cell] = (line.number, path.name, said)
+            self._said[cell] = (line.number, path.name)
             if not _set(wishes, cell, line):
                 self._require_one([cell])
             if line.status == KEPT:  # whatever measure is meant, all have one pattern
@@ -196,14 +195,14 @@ class APriori:
     def _require_one(self, cells: Sequence[int] | Integers) -> None:
         """Refuse to choose between two things that are said of a cell."""
         for cell in cells:
-            number, name, said = self._said[int(cell)]
+            number, name = self._said[int(cell)]
             raise ConfigError(
-                f"Line {number} of {name!r} says another thing of a cell ({said}) than another "
-                "line or key.",
+                f"Line {number} of {name!r} says another thing of a cell than another line "
+                "or key.",
                 hint="say one thing of each cell, in all tables that show it",
             )
 
-    def _named(self, key: str, named: Mapping[str, str], field: str) -> None:
+    def _find(self, key: str, number: int, named: Mapping[str, str], field: str) -> None:
         """Find a cell in every table that has what it is named by."""
         is_there = False
         for table in self._tables:
@@ -214,8 +213,7 @@ class APriori:
                 if row is not None:
                     getattr(self._wishes[None], field)[self._numbers[table][row]] = True
         if not is_there:
-            said = ", ".join(f"{name} {text}" for name, text in named.items())
-            self._problems.append(f"{key} ({said})")
+            self._problems.append(f"cell {number} of {key}")
 
     def _take_pattern(self, folder: Path) -> None:
         """Prefer what an earlier release hid; cells that are gone are passed over."""

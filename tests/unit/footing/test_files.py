@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from footing import ExplainedError, new_file, require_private, write_whole
+from footing.files import locked
 
 
 class OwnError(ExplainedError):
@@ -109,11 +110,11 @@ def test_an_error_of_ours_within_the_block_passes_unchanged(tmp_path):
 
 
 @pytest.mark.parametrize(("options", "mode"), [({}, 0o600), ({"is_private": False}, 0o644)])
-def test_a_file_is_its_owners_alone_from_the_first_byte_unless_told(tmp_path, options, mode):
+def test_a_draft_is_its_owners_alone_and_a_file_unless_told(tmp_path, options, mode):
     before = os.umask(0o022)
     try:
         with new_file(tmp_path / "a.csv", **options) as draft:
-            assert stat.S_IMODE(draft.stat().st_mode) == mode
+            assert stat.S_IMODE(draft.stat().st_mode) == 0o600
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "a.csv").stat().st_mode) == mode
@@ -209,3 +210,26 @@ def test_two_processes_that_write_the_same_path_leave_one_whole_file(tmp_path):
     assert looks
     assert [writer.wait() for writer in writers] == [0, 0]
     assert [one.name for one in tmp_path.iterdir()] == ["shared.json"]
+
+
+def test_links_are_not_followed_where_something_is_written(tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    (tmp_path / "a.csv").symlink_to(elsewhere)
+    (tmp_path / ".b.csv.lock").symlink_to(elsewhere)
+    for overwrite in (False, True):
+        with pytest.raises(OwnError, match=r"'a\.csv' is a symbolic link"):
+            write_whole(tmp_path / "a.csv", "all", error=OwnError, overwrite=overwrite)
+    with (
+        pytest.raises(OwnError, match=r"'\.b\.csv\.lock' is a symbolic link"),
+        locked(tmp_path / "b.csv", error=OwnError),
+    ):
+        pass
+    assert not elsewhere.exists()
+
+
+def test_a_link_to_a_file_is_replaced_and_the_file_stays(tmp_path):
+    (tmp_path / "theirs").write_text("theirs")
+    (tmp_path / "a.csv").symlink_to(tmp_path / "theirs")
+    write_whole(tmp_path / "a.csv", "all")
+    assert (tmp_path / "theirs").read_text() == "theirs"
+    assert (tmp_path / "a.csv").read_text() == "all"

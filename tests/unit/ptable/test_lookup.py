@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from ptable import NoiseSpec, PTable, PTableError, solve
-from ptable.lookup import MarginOfError, margin_of_error
+from ptable.lookup import KeyIndex, MarginOfError, intervals, margin_of_error
 from tests.strategies import worked_ptable
 
 TABLE = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
@@ -62,6 +62,28 @@ def test_shape_and_arguments_are_kept():
 def test_a_key_on_a_bound_belongs_to_the_next_interval():
     assert TABLE.lookup([1, 1], [3, 4], key_range=8).tolist() == [-1, 1]
     assert TABLE.lookup([1, 1], [2**31 - 1, 2**31]).tolist() == [-1, 1]
+
+
+# Rows of 2**32 keys share one list of thresholds; those of 2**63 are too long for it, and are
+# searched one by one. The exact share of each noise is `PTable.units`.
+@pytest.mark.parametrize("key_range", [2**32, 2**63])
+@pytest.mark.parametrize("spec", [(5, 3.0, 2), (2, 1.0, 0), (12, 4.0, 1)])
+def test_an_interval_of_a_solved_table_holds_its_first_and_its_last_key_and_no_other(
+    spec, key_range
+):
+    table = solve(NoiseSpec(max_noise=spec[0], variance=spec[1], small=spec[2]))
+    scale = key_range // table.key_range
+    counts, keys, expected = [], [], []
+    for row, (values, uppers) in enumerate(zip(table.noise, table.upper, strict=True)):
+        for v, lower, upper in intervals(values, uppers):
+            counts += [row, row]
+            keys += [lower * scale, upper * scale - 1]
+            expected += [v, v]
+    index = KeyIndex.build(table, key_range)
+    assert bool(index.shared.size) == (key_range == 2**32)
+    assert len(set(expected)) > 2 * spec[0]  # of noise that differs from its neighbour's
+    looked_up = table.lookup(counts, np.array(keys, np.uint64), key_range=key_range)
+    assert looked_up.tolist() == expected
 
 
 def test_keys_follow_the_stated_probabilities():

@@ -350,3 +350,57 @@ def test_a_damaged_ledger_is_named(kept_ledger):
     file.write_bytes(file.read_bytes()[:5000])
     with pytest.raises(RapporError, match="cannot be read"):
         charge()
+
+
+EDITS = [
+    "UPDATE spent SET loss = 0",
+    "UPDATE spent SET reports = 0",
+    "UPDATE spent SET loss = CAST(loss AS TEXT) || 'x'",
+    "UPDATE spent SET forever = NULL",
+    "UPDATE spent SET client = zeroblob(16)",
+    "DELETE FROM spent",
+    "INSERT INTO spent VALUES (zeroblob(16), zeroblob(16), 1, 0.1, 1.0)",
+    "UPDATE state SET seal = NULL",
+    "UPDATE state SET seal = zeroblob(64)",
+    "UPDATE state SET seal = 'x'",
+    "DROP TABLE state",
+    "DROP TABLE spent",
+]
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edited_ledger_is_refused(kept_ledger, edit):
+    file, charge = kept_ledger
+    with sqlite3.connect(file) as db:
+        db.execute(edit)
+    with pytest.raises(RapporError, match=r"changed by other means|would be forgotten"):
+        charge("bob")
+
+
+@pytest.mark.slow
+def test_a_bit_that_flips_in_a_ledger_is_noticed_or_changes_nothing(kept_ledger):
+    file, charge = kept_ledger
+    content, noticed = file.read_bytes(), 0
+    bits = np.random.default_rng(5).choice(8 * len(content), 400, replace=False)
+    for bit in bits.tolist():
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(changed)
+        try:
+            with ClientLedger(file, secret=Secret(bytes(range(16)))) as ledger:
+                assert ledger.totals()["reports"] == 1
+        except RapporError:
+            noticed += 1
+    file.write_bytes(content)
+    assert charge("bob")
+    assert noticed > 0
+
+
+def test_a_planted_link_is_no_ledger(tmp_path):
+    (tmp_path / "clients.db").symlink_to(tmp_path / "elsewhere")
+    with (
+        pytest.raises(RapporError, match="symbolic link"),
+        ClientLedger(tmp_path / "clients.db", secret=Secret(bytes(16))),
+    ):
+        pass
+    assert not (tmp_path / "elsewhere").exists()

@@ -1,5 +1,7 @@
 """Files of synth appear whole or not at all, whoever writes them at the same time."""
 
+import json
+import logging
 from pathlib import Path
 
 import numpy as np
@@ -67,3 +69,42 @@ def test_what_was_written_whole_is_read_back(model, tmp_path):
     for name in ("records.csv", "records.parquet"):
         write_records(drawn(model), tmp_path / name)
         assert read_records(tmp_path / name).num_rows == 50
+
+
+@pytest.mark.parametrize("name", ["model.json", "model.parquet"])
+def test_a_bit_that_flips_in_a_model_is_noticed_or_changes_nothing(model, tmp_path, name):
+    file = tmp_path / name
+    model.save(file)
+    content, expected, noticed = file.read_bytes(), drawn(model), 0
+    bits = np.random.default_rng(5).choice(8 * len(content), 400, replace=False)
+    for bit in bits.tolist():
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(changed)
+        try:
+            found = Model.load(file)
+        except SynthError:
+            noticed += 1
+        else:
+            assert drawn(found).equals(expected)
+            assert found.report() == model.report()
+    assert noticed > 200 if name.endswith("json") else noticed > 0
+
+
+def test_a_model_of_an_older_version_is_read_with_a_warning_that_says_what_to_do(
+    model, tmp_path, caplog
+):
+    file = tmp_path / "model.json"
+    model.save(file)
+    kept = json.loads(file.read_text())
+    del kept["digest"]
+    file.write_text(json.dumps(kept))
+    with caplog.at_level(logging.WARNING):
+        Model.load(file).save(file)
+    assert "save it again" in caplog.text
+    caplog.clear()
+    Model.load(file)
+    assert not caplog.text
+    file.write_text(json.dumps(kept | {"digesu": ""}))
+    with pytest.raises(SynthError, match="damaged"):
+        Model.load(file)

@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.cli import app
+from ckm.config.draft import draft_job
 from ckm.demo.register import job_seekers
-from tables import open_source
+from tables import DerivedVariable, Request, StoredKeys, cube, derive_variables, open_source
 from tables.profile import nestings, profile_columns
 
 N = 2400
@@ -73,12 +74,66 @@ def test_a_draft_names_what_it_found(folder):
     assert '"code": integer, 60 values, divides the records as "commune" does' in text
     missing = f"{100 * people()['sex'].null_count / N:.3g} % missing"
     assert f'"sex": text, 2 values, {missing}, in a table' in text
-    sums, bands = 'measures = ["count", "sum:income"]', "or a dimension once cut into bands\n"
+    sums = 'measures = ["count", "sum:income"]'
+    bands = 'or a dimension once cut into bands, see "income_bands" above\n'
     assert f"{sums}, {bands}" in text
     income = pa.array([None, *[-0.5] * 9, *np.arange(N - 10) / 7], pa.float64())
     _, text = drafted(people(income=income))
     more = 'with missing_values = "skip", signed = true in its [[magnitude]]'
     assert f"{sums} {more}, {bands}" in text
+
+
+def test_ages_are_drafted_in_bands_and_other_amounts_and_dates_are_proposed(folder):
+    rng = np.random.default_rng(3)
+    age = rng.integers(0, 100, N)
+    day = np.datetime64("2020-01-01") + rng.integers(0, 900, N)
+    job, text = drafted(people(age=age, income=rng.lognormal(10, 1, N).round(), day=day))
+    (age5,) = job["variable"]
+    assert age5 == {"name": "age5", "of": "age", "width": 5, "start": 0, "end": 85}
+    assert any("age5" in table["dimensions"] for table in job["table"])
+    keyed_and_checked()
+    commented = "".join(
+        f"{line[2:]}\n"
+        for line in text.split("\n")
+        if line.startswith(("# [[variable]]", "# name", "# of", "# width", "# start", "# end"))
+    )
+    (income,) = tomllib.loads(commented)["variable"]
+    assert (income["name"], income["of"], income["width"]) == ("income_bands", "income", 10000)
+    (folder / "job.toml").write_text(
+        text.replace(
+            "[[table]]",
+            f'{commented}[[table]]\nname = "incomes"\ndimensions = ["income_bands"]\n[[table]]',
+            1,
+        ),
+        encoding="utf-8",
+    )
+    assert "incomes" in [table["name"] for table in keyed_and_checked()["tables"]]
+    assert 'a dimension by width = "year" or "month" of a [[variable]]' in text
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.r_[np.full(N - 50, 7.0), np.arange(50) / 3],
+        np.r_[np.full(N - 1, 1e-9), 1e300] * np.arange(1, N + 1),
+        -np.arange(N) * 1e7,
+        np.r_[np.arange(N - 1) / 7, 1e9],
+        np.r_[-1e12, np.arange(N - 1)],
+    ],
+)
+def test_proposed_bands_hold_every_value(folder, values):
+    table = people(income=values, key=np.arange(N) % 256)
+    pq.write_table(table, "people.parquet")
+    draft = draft_job("people.parquet", output=folder / "job.toml")
+    lines = draft.text.split("\n")
+    start = next(n for n, line in enumerate(lines) if line.startswith("# [[variable]]"))
+    block = "\n".join(line[2:] for line in lines[start : lines.index("", start)])
+    (settings,) = tomllib.loads(block)["variable"]
+    request = Request(dimensions=["income_bands"], where="income is not missing")
+    with open_source(table) as source:
+        derive_variables(source, [DerivedVariable(**settings)])
+        (cells,) = cube(source, StoredKeys(column="key", key_range=256), [request])
+    assert 2 < len(cells) <= 45
 
 
 def test_comments_alone_are_in_the_language_of_the_reader(folder):
@@ -88,7 +143,7 @@ def test_comments_alone_are_in_the_language_of_the_reader(folder):
     assert "[ptable]                       # à décider\N{NO-BREAK SPACE}: combien" in french
     same = set(english.splitlines()) & set(french.splitlines())
     shown = {line for line in same if "#" in line and "categ" not in line}
-    assert all(line.startswith(("sex = ", '# "income"')) for line in shown), shown
+    assert all(line.startswith(("sex = ", '# "income"', "# ")) for line in shown), shown
     assert (
         '# "code": integer, 60 valeurs, répartit les enregistrements comme "commune"' in french
     )

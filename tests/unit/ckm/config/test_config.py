@@ -150,6 +150,15 @@ def test_a_glob_stands_for_its_files(folder):
             "schema must be 1.",
             "a later schema needs a later version of ckm",
         ),
+        *(
+            (
+                "schema = 1",
+                f"schema = {other}",
+                "schema must be 1.",
+                "a later schema needs a later version of ckm",
+            )
+            for other in ("true", "1.0", '"1"')
+        ),
         (
             "schema = 1",
             "",

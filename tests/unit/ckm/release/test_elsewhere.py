@@ -194,7 +194,9 @@ def test_postgresql_gives_the_cells_of_the_data_frame(people, people_url, spills
         assert source.kinds == {"sex": "text", "half": "number"}
     numbers = "VALUES (1e20::numeric, 'nan'::numeric, 2::numeric), (1, 2.50, 3)"
     with open_source(people_url, query=f"SELECT * FROM ({numbers}) AS n(id, x, y)") as source:
-        assert source.kinds == {"id": "text", "x": "number", "y": "integer"}
+        assert source.kinds == {"id": "number", "x": "number", "y": "integer"}
+        assert source.columns["id"] == "DECIMAL(21,0)"
+        assert source.columns["x"] == "DECIMAL(3,2)"
     assert spills() == []
 
 
@@ -361,6 +363,24 @@ def bucket(people, tmp_path, monkeypatch):
 )
 def test_objects_give_the_cells_of_the_data_frame(bucket, people, spills, path):
     assert cells(f"s3://b/{path}") == cells(people)
+    assert spills() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["a[1]", "d [v1]", "b*", "c?", "g[!x]", "k%20l", "é#[1]", "{x,y}"]
+)
+def test_an_object_of_any_name_is_that_object(bucket, people, spills, name):
+    whole = bucket["b/people.parquet"]
+    others = [name for name in bucket if name.endswith(".parquet") and "hive" in name]
+    for other in ("a1", "d v", "bx", "cx", "gy", "k l", "é#1", "x"):
+        bucket[f"b/one/{other}.parquet"] = bucket[f"b/in/{other}/p.parquet"] = bucket[others[0]]
+    bucket[f"b/one/{name}.parquet"] = bucket[f"b/in/{name}/p.parquet"] = whole
+    for path in (f"one/{name}.parquet", f"in/{name}", f"in/{name}/*.parquet"):
+        assert cells(f"s3://b/{path}") == cells(people)
+    copy = LocalCopy(f"s3://b/in/{name}")
+    assert list(copy.names.values()) == [f"s3://b/in/{name}/p.parquet"]
+    copy.remove()
     assert spills() == []
 
 

@@ -95,3 +95,18 @@ def test_figures_are_those_of_python_and_allow_for_noises_that_depend_on_each_ot
         assert problem in refused.stderr
     refused = run("figures", str(tmp_path / "additive"), "people", "--share-of", "sex")
     assert "made additive" in refused.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "file", ["public/people.parquet", "internal/pt.parquet", "internal/job.toml"]
+)
+def test_figures_of_files_that_are_not_those_released_are_refused(tmp_path, file):
+    make(tmp_path, "new", 300)
+    answer(tmp_path / "new", "people", "--share-of", "sex")
+    changed = tmp_path / "new" / file
+    content = changed.read_bytes()
+    changed.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+    refused = run("figures", str(tmp_path / "new"), "people", "--share-of", "sex")
+    assert refused.exit_code == 1
+    assert f"{file} (changed)" in refused.stderr

@@ -29,7 +29,8 @@ from tables import (
 )
 from tables.keys import attach_keys, draw_keys
 from tables.prepared.prepare import prepare
-from tables.source.columns import common_type, free_name
+from tables.source.columns import common_type
+from tables.source.files import free_name
 from tests.strategies import decode
 
 KEYS = StoredKeys(column="key", key_range=256)

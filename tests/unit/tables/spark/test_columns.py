@@ -14,7 +14,7 @@ from tables import HashedKeys, Request, RequestError, Secret, cube
 from tables.spark.spark import open_spark
 from tests.environments.spark_support import both, require_same
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:In column")]
+pytestmark = pytest.mark.slow
 
 ID = HashedKeys(column="id", secret=Secret(b"sixteen bytes or more"))
 

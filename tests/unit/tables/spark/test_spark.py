@@ -32,12 +32,6 @@ from tables.spark.session import is_master, open_session
 from tables.spark.spark import SparkSource, open_spark
 from tests.environments.spark_support import both, require_same
 
-# Texts that look alike are warned of; here they are meant.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:In column"),
-    pytest.mark.filterwarnings("ignore:A filter compares"),
-]
-
 SECRET = Secret(b"sixteen bytes or more")
 ID = HashedKeys(column="id", secret=SECRET)
 TEXTS = ["", "é", "e\u0301", "ß", "SS", "ss", " a", "a ", "a\0b", "😀", "\uffff", "Z", "\\'`\""]
@@ -638,3 +632,30 @@ def test_a_place_that_spark_cannot_use_is_told_without_its_text(said, told):
     error = explain(OSError(said), "people")
     assert told in str(error)
     assert "Ann" not in str(error)
+
+
+@pytest.mark.slow
+def test_what_exists_is_no_pattern_on_a_store_either(tmp_path, monkeypatch):
+    from tables.spark import spark
+
+    for folder, value in (("d [v1]", "asked"), ("d v", "other"), ("d 1", "other")):
+        for region in ("[1]", "2"):
+            (tmp_path / folder / f"region={region}").mkdir(parents=True)
+            file = tmp_path / folder / f"region={region}" / "p{1}.parquet"
+            pq.write_table(pa.table({"v": [value]}), file)
+    monkeypatch.setattr(spark, "_far", lambda path: path.replace("hdfs://", "file://"))
+
+    def rows(path):
+        with open_spark(f"hdfs://{tmp_path}/{path}") as source:
+            columns = ", ".join(source.columns)
+            listed = f"SELECT {columns}, count(*) AS n FROM {source.relation} GROUP BY ALL"
+            assert source.far_files()
+            return sorted(source.fetch(listed))
+
+    both = [("asked", "2", 1), ("asked", "[1]", 1)]
+    assert rows("d [v1]") == both
+    assert rows("d [v1]/region=*") == both
+    assert rows("d [v1]/region=*/*.parquet") == both
+    assert rows("d [v1]/region=[1]") == [("asked", 1)]
+    assert rows("d [v1]/region=[1]/p{1}.parquet") == [("asked", 1)]
+    assert rows("d [v]/region=2") == [("other", 1)]

@@ -1,0 +1,1 @@
+"""Variables that are made of columns: bands of numbers and dates, recodes of codes."""

@@ -1,0 +1,414 @@
+"""A variable that is made of a column: its bands, or its codes put together."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import Literal, TypeAlias, get_args
+
+from tables.errors import RequestError
+from tables.recoding.bands import (
+    MOST_BANDS,
+    Band,
+    Bound,
+    Open,
+    Period,
+    anchored,
+    bands_between,
+    named_bands,
+    read_bound,
+    require_rising,
+    steps,
+    written,
+)
+from tables.recoding.codes import as_codes, read_recode
+
+Number: TypeAlias = int | float | Decimal
+Absent = Literal["stop", "allow"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DerivedVariable:
+    """A variable that is made of a column of the data, for tables, hierarchies and filters.
+
+    Either ``bands``, ``width`` or ``recode`` says how. A record without a value has none.
+
+    Parameters
+    ----------
+    name
+        What it is called; no column of the data.
+    of
+        The column that it is made of, or a derived variable before it.
+    bands
+        Numbers, or dates, at which bands begin, rising; the last one begins an open band. Or
+        label → ``{"start": …, "end": …}``, each with its start and without its end.
+    width
+        Bands of one width instead, at its multiples; of dates ``"year"``, ``"quarter"`` or
+        ``"month"``.
+    start, end
+        Where bands of a width begin and end. Without them, where the values do.
+    open
+        Whether there is a band beyond the ``"end"``, the ``"start"``, ``"both"`` or ``"none"``
+        of them.
+    recode
+        Code → category, several codes with the same one are put together; or a CSV file with
+        the columns code and label.
+    keep
+        Leave codes that ``recode`` does not name as they are.
+    other
+        The category of values outside the bands, or of other codes. Without it, and without
+        open ends or ``keep``, such records are refused.
+    absent
+        What a code of ``recode`` does that no record has: ``"stop"`` takes it for a slip.
+
+    Raises
+    ------
+    RequestError
+        If it contradicts itself.
+
+    Examples
+    --------
+    >>> age5 = DerivedVariable(name="age5", of="age", bands=[0, 5, 10, 85])
+    >>> age5.labels(is_whole=True)
+    ('0–4', '5–9', '10–84', '85+')
+    """
+
+    name: str
+    of: str
+    bands: Sequence[Number | dt.date] | Mapping[str, Mapping[str, object]] | None = None
+    width: Number | Period | None = None
+    start: Number | None = None
+    end: Number | None = None
+    open: Open | None = None
+    recode: Mapping[str, str] | str | os.PathLike[str] | None = None
+    keep: bool = False
+    other: str | None = None
+    absent: Absent | None = None
+
+    def __post_init__(self) -> None:
+        self._require_texts()
+        self._require_one_way()
+        if self.recode is not None:
+            self._read_recode()
+        elif self.is_period:
+            self._require_none(("start", "end", "open"), f"width = {self.width!r}")
+        elif self.width is not None:
+            self._read_width()
+        else:
+            self._read_bands()
+        self._require_labels()
+
+    @property
+    def is_period(self) -> bool:
+        """Whether it is the year, quarter or month of a date."""
+        return isinstance(self.width, str)
+
+    @property
+    def is_banded(self) -> bool:
+        """Whether it has bands, and no codes put together."""
+        return self.recode is None
+
+    @property
+    def needs_extremes(self) -> bool:
+        """Whether the least and the largest value of the column say where its bands end."""
+        is_bounded = self.start is not None and self.end is not None
+        return self.width is not None and not self.is_period and not is_bounded
+
+    @property
+    def opens(self) -> Open:
+        """Which ends are open."""
+        if self.open is not None:
+            return self.open
+        return "none" if self.width is not None and self.end is None else "end"
+
+    @property
+    def bounds(self) -> list[Bound]:
+        """Where bands begin that are listed without labels."""
+        return list(self.bands) if isinstance(self.bands, tuple) else []  # type: ignore[arg-type]
+
+    @property
+    def codes(self) -> Mapping[str, str]:
+        """The recode; empty for bands."""
+        return self.recode if isinstance(self.recode, Mapping) else {}
+
+    def bands_of(
+        self, *, is_whole: bool, extremes: tuple[Decimal, Decimal] | None = None
+    ) -> tuple[Band, ...]:
+        """Return the bands, from the lowest.
+
+        Parameters
+        ----------
+        is_whole
+            Whether the column holds whole numbers alone, by its type.
+        extremes
+            Its least and largest value, where they are needed.
+        """
+        if self.width is None:
+            if isinstance(self.bands, Mapping):
+                return named_bands(self.bands, repr(self.name))
+            bounds = self.bounds
+        else:
+            bounds = self._stepped(extremes or (Decimal(0), Decimal(0)))
+        return bands_between(bounds, self.opens, is_whole=is_whole)
+
+    def labels(
+        self, *, is_whole: bool = False, extremes: tuple[Decimal, Decimal] | None = None
+    ) -> tuple[str, ...]:
+        """Return its categories in their order; none where only the data tell them.
+
+        Parameters
+        ----------
+        is_whole, extremes
+            As for `bands_of`.
+        """
+        if self.is_period:
+            return ()
+        if self.is_banded:
+            known = [b.label for b in self.bands_of(is_whole=is_whole, extremes=extremes)]
+        else:
+            known = list(self.codes.values())
+        return tuple(dict.fromkeys([*known, *([self.other] if self.other else [])]))
+
+    def _require_texts(self) -> None:
+        for key in ("name", "of"):
+            if not isinstance(getattr(self, key), str) or not getattr(self, key):
+                raise RequestError(f"{key} of a derived variable is a text.")
+        if self.name == self.of:
+            raise RequestError(
+                f"The derived variable {self.name!r} is called like what it is made of.",
+                hint="give it a new name",
+            )
+        for key, known in (("open", get_args(Open)), ("absent", get_args(Absent))):
+            if getattr(self, key) not in {None, *known}:
+                listed = ", ".join(map(repr, known))
+                raise RequestError(f"{key} of {self.name!r} is one of {listed}.")
+
+    def _require_one_way(self) -> None:
+        ways = ("bands", "width", "recode")
+        used = [way for way in ways if getattr(self, way) is not None]
+        if len(used) != 1:
+            raise RequestError(
+                f"The derived variable {self.name!r} needs one of bands, width and recode"
+                + (f", not {' and '.join(used)}." if used else "."),
+                hint="bands = [0, 15, 65], width = 5, or recode = { … }",
+            )
+        of_others = {
+            "bands": ("start", "end", "keep", "absent"),
+            "width": ("keep", "absent"),
+            "recode": ("start", "end", "open"),
+        }
+        self._require_none(of_others[used[0]], used[0])
+
+    def _require_none(self, keys: Sequence[str], beside: str) -> None:
+        wrong = [
+            key for key in keys if not any(getattr(self, key) is none for none in (None, False))
+        ]
+        if wrong:
+            raise RequestError(
+                f"{wrong[0]} of {self.name!r} does not go with {beside}.",
+                hint=f"remove {wrong[0]}",
+            )
+
+    def _read_recode(self) -> None:
+        what = f"The recode of {self.name!r}"
+        if isinstance(self.recode, Mapping):
+            recode = as_codes(self.recode, what)
+        elif isinstance(self.recode, (str, os.PathLike)):
+            recode = read_recode(self.recode, of=self.of, name=self.name)
+        else:
+            raise RequestError(f"{what} is a mapping of codes, or a CSV file.")
+        if not recode:
+            raise RequestError(f"{what} names no code.", hint='recode = { "1" = "yes" }')
+        if self.keep and self.other is not None:
+            raise RequestError(
+                f"{self.name!r} has both keep and other.",
+                hint="other codes stay as they are, or become one category",
+            )
+        object.__setattr__(self, "recode", recode)
+
+    def _read_width(self) -> None:
+        width, start, end = (
+            None if value is None else read_bound(value, f"{key} of {self.name!r}")
+            for key, value in (("width", self.width), ("start", self.start), ("end", self.end))
+        )
+        if not all(
+            value is None or isinstance(value, Decimal) for value in (width, start, end)
+        ):
+            raise RequestError(
+                f"Bands of a width are of numbers, and {self.name!r} names a date.",
+                hint='width = "year", or bands = [2000-01-01, 2010-01-01]',
+            )
+        if not isinstance(width, Decimal) or width <= 0:
+            raise RequestError(f"The width of {self.name!r} must be greater than 0.")
+        for word, bound in (("start", start), ("end", end)):
+            if bound is None and self.open in {word, "both"}:
+                raise RequestError(
+                    f"open of {self.name!r} is beyond its {word}, and there is none.",
+                    hint=f"give {word} a number, or remove open",
+                )
+        for key, value in (("width", width), ("start", start), ("end", end)):
+            object.__setattr__(self, key, value)
+        if isinstance(start, Decimal) and isinstance(end, Decimal):
+            if end <= start:
+                raise RequestError(f"The end of {self.name!r} must be above its start.")
+            bounds = steps(width, start, end)
+            if bounds[-1] != end:
+                raise RequestError(
+                    f"Bands of {written(width)} do not reach from {written(start)} to "
+                    f"{written(end)}.",
+                    hint=f"end = {written(bounds[-1])}, or write the bands one by one",
+                )
+            self._require_several(bands_between(bounds, self.opens, is_whole=False))
+
+    def _read_bands(self) -> None:
+        what = f"The list of bands of {self.name!r}"
+        if isinstance(self.bands, Mapping):
+            if self.open is not None:
+                hint = "a band without start, or without end, is open"
+                raise RequestError(
+                    f"open of {self.name!r} does not go with bands that have labels.",
+                    hint=hint,
+                )
+            self._require_several(named_bands(self.bands, repr(self.name)))
+            return
+        if isinstance(self.bands, (str, bytes)) or not hasattr(self.bands, "__iter__"):
+            raise RequestError(
+                f"{what} is a list of numbers or dates.", hint="bands = [0, 15, 65]"
+            )
+        bounds = [
+            read_bound(value, f"An entry of bands of {self.name!r}") for value in self.bands
+        ]
+        require_rising(bounds, what)
+        object.__setattr__(self, "bands", tuple(bounds))
+        self._require_several(
+            bands_between(bounds, self.opens, is_whole=False) if bounds else ()
+        )
+
+    def _require_several(self, bands: Sequence[Band]) -> None:
+        if len(bands) < 2:
+            raise RequestError(
+                f"{self.name!r} needs two bands at least.",
+                hint='bands = [0, 15, 65]: the last one is open, unless open = "none"',
+            )
+        if len(bands) > MOST_BANDS:
+            raise RequestError(f"{self.name!r} has more than {MOST_BANDS:,} bands.")
+
+    def _require_labels(self) -> None:
+        given = [*self.codes.values(), *([] if self.other is None else [self.other])]
+        given += list(self.bands) if isinstance(self.bands, Mapping) else []  # type: ignore[arg-type]
+        for label in given:
+            if not isinstance(label, str) or not label.strip() or not label.isprintable():
+                raise RequestError(
+                    f"The categories of {self.name!r} are texts that can be printed.",
+                    hint="write a word",
+                )
+        if self.is_banded and not self.is_period and not self.needs_extremes:
+            bands = [b.label for whole in (True, False) for b in self.bands_of(is_whole=whole)]
+            if self.other in bands:
+                raise RequestError(
+                    f"other of {self.name!r} is the label of one of its bands.",
+                    hint="choose another word",
+                )
+
+    def _stepped(self, extremes: tuple[Decimal, Decimal]) -> list[Bound]:
+        """Return the bounds of bands of one width, as far as the values reach."""
+        width, start, end = (
+            value if isinstance(value, Decimal) else None
+            for value in (self.width, self.start, self.end)
+        )
+        width, (least, largest) = width or Decimal(1), extremes
+        if start is None:
+            least = least if end is None else min(least, end - width)
+            start = anchored(width, end or Decimal(0), least)
+        if end is None:
+            end = max(anchored(width, start, largest), start) + width
+        return steps(width, start, end)
+
+
+def words_of(variable: DerivedVariable) -> str:
+    """Say in one line how a variable is made, and where other values and codes go."""
+    made, elsewhere = _made(variable), _elsewhere(variable)
+    return f"{variable.name}: {made}; {elsewhere}; missing stays missing"
+
+
+def _made(variable: DerivedVariable) -> str:
+    of, bounds = variable.of, variable.bounds
+    if not variable.is_banded:
+        number = len(variable.labels())
+        return f"{len(variable.codes)} codes of {of} become {number} categories"
+    if variable.is_period:
+        return f"{of} by {variable.width}"
+    if isinstance(variable.width, Decimal):
+        ends = ["" if end is None else f"{end:f}" for end in (variable.start, variable.end)]
+        ends = [end or "…" for end in ends]
+        return f"{of} in bands of {variable.width:f}, from {ends[0]} to {ends[1]}"
+    if not bounds:
+        return f"{of} in {len(variable.labels())} bands"
+    first, last = written(bounds[0]), written(bounds[-1])
+    return f"{of} in bands that begin from {first} to {last}"
+
+
+def _elsewhere(variable: DerivedVariable) -> str:
+    if variable.other is not None:
+        return f"others are {variable.other!r}"
+    if variable.keep:
+        return "other codes stay as they are"
+    if not variable.is_banded:
+        return "other codes are refused"
+    if variable.is_period or isinstance(variable.bands, Mapping):
+        return "values outside are refused"
+    is_stepped = variable.width is not None
+    below = _beyond("start", variable, is_endless=is_stepped and variable.start is None)
+    above = _beyond("end", variable, is_endless=is_stepped and variable.end is None)
+    if not below and not above:
+        return "bands reach as far as the values"
+    told = [f"values below {below}" if below else "", f"values above {above}" if above else ""]
+    return ", ".join(filter(None, told))
+
+
+def _beyond(end: str, variable: DerivedVariable, *, is_endless: bool) -> str:
+    """Say what values beyond an end of the bands do; nothing where there are none."""
+    if is_endless:
+        return ""
+    return "have a band" if variable.opens in {end, "both"} else "are refused"
+
+
+def as_variables(given: object) -> tuple[DerivedVariable, ...]:
+    """Return derived variables from these, from mappings of their settings, or by name."""
+    if isinstance(given, Mapping):
+        given = [_named(name, settings) for name, settings in given.items()]
+    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+        raise RequestError(
+            "variables is a list of derived variables, or their settings by name.",
+            hint='variables = {"age5": {"of": "age", "width": 5}}',
+        )
+    return tuple(_as_variable(one) for one in given)
+
+
+def _named(name: object, settings: object) -> object:
+    if isinstance(settings, Mapping) and "name" not in settings:
+        return {"name": name, **settings}
+    if isinstance(settings, DerivedVariable) and settings.name == name:
+        return settings
+    raise RequestError(f"The settings of the variable {name!r} are a mapping.")
+
+
+def _as_variable(given: object) -> DerivedVariable:
+    if isinstance(given, DerivedVariable):
+        return given
+    known = [field.name for field in fields(DerivedVariable)]
+    if not isinstance(given, Mapping) or not {"name", "of"} <= set(given):
+        raise RequestError(
+            "A derived variable has a name, and of: the column that it is made of.",
+            hint='{"name": "age5", "of": "age", "width": 5}',
+        )
+    unknown = [key for key in given if key not in known]
+    if unknown:
+        raise RequestError(
+            f"A derived variable has no setting {unknown[0]!r}.",
+            hint=f"known are {', '.join(known)}",
+        )
+    return DerivedVariable(**given)

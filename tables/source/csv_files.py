@@ -1,0 +1,153 @@
+"""CSV files: every column is the texts of the file; numbers and dates are readings of them.
+
+A column has a type of its own only where writing the values gives every text back: whole
+numbers of 64 bits, and dates. All else stays a text, which is read as a number where it is
+added up, weighs or is ordered (`tables.source.texts`). All records settle that, never a
+sample.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from tables.errors import RequestError, SourceError, unknown_name
+from tables.filtering.filters import quote
+from tables.source import csv_text
+from tables.source.files import file_list, free_name, sql_text
+from tables.source.texts import ReadOptions, TextColumns
+
+if TYPE_CHECKING:
+    from tables.source.texts import Ask
+
+_GUESSES = ("BIGINT", "UBIGINT", "DATE", "NUMBER")
+_DECLARED = {
+    "text": (),
+    "integer": ("BIGINT", "UBIGINT", "HUGEINT"),
+    "decimal": ("NUMBER",),
+    "date": ("DATE",),
+}
+_SAMPLE_ROWS, _SAMPLE_FIELDS = 2048, 1_000_000
+
+
+class CsvColumns(TextColumns):
+    """The columns of CSV files, and what their texts can be read as.
+
+    Parameters
+    ----------
+    connection
+        Where the files are read.
+    files, readable
+        The files; all have one header line. Their paths as DuckDB is told them.
+    options
+        What is declared.
+    has_paths
+        Whether the records know the paths of their files, in a column more.
+    """
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        files: Sequence[str],
+        *,
+        readable: Sequence[str],
+        options: ReadOptions,
+        has_paths: bool,
+    ) -> None:
+        layouts = {csv_text.read_layout(file) for file in files}
+        if len(layouts) > 1:
+            raise SourceError("All files must have the same header line; they differ.")
+        self._layout = layouts.pop()
+        super().__init__(self._layout.names, options=options)
+        self._files, self._readable = tuple(files), tuple(readable)
+        self.file_column = free_name("ckm_file", self.names) if has_paths else None
+        for name in options.types:
+            if name not in self.names:
+                problem, hint = unknown_name("Column", name, self.names)
+                raise RequestError(problem, hint=hint)
+        try:
+            self._settle(lambda sql: connection.execute(sql).fetchall())
+        except duckdb.Error as error:
+            self._explain(str(error))
+            raise
+
+    @property
+    def relation(self) -> str:
+        """SQL of the records as texts."""
+        columns = ", ".join(f"{sql_text(name)}: 'VARCHAR'" for name in self.names)
+        options = [
+            f"columns={{{columns}}}, delim={sql_text(self._layout.delimiter)}",
+            "quote='\"', escape='\"', nullstr='', header=true",
+            "auto_detect=false, ignore_errors=false",
+            "strict_mode=true, hive_partitioning=false",
+        ]
+        if self.file_column is not None:
+            options.append(f"filename={sql_text(self.file_column)}")
+        return f"read_csv({file_list(self._readable)}, {', '.join(options)})"
+
+    @property
+    def sql(self) -> str:
+        """SQL of the records, of columns of their types."""
+        parts = [
+            f"CAST({quote(name)} AS {kind}) AS {quote(name)}" if kind else quote(name)
+            for name, kind in ((name, self._kinds.get(name)) for name in self.names)
+        ]
+        parts += [quote(self.file_column)] if self.file_column is not None else []
+        return f"SELECT {', '.join(parts)} FROM {self.relation}"
+
+    def _settle(self, ask: Ask) -> None:
+        """Find the types of the columns; what a sample refutes is not asked of all records."""
+        guesses = {name: tests for name in self.names if (tests := self._guesses(name))}
+        most = max(1, min(_SAMPLE_ROWS, _SAMPLE_FIELDS // len(self.names)))
+        answers = self._test(ask, guesses, most=most)
+        if any(answer.records == most for answer in answers.values()):  # there may be more
+            # Of what a sample lets through, the first mostly holds: one scan tells.
+            first = {n: a.held if a.is_empty else a.held[:1] for n, a in answers.items()}
+            rest = {n: () if a.is_empty else a.held[1:] for n, a in answers.items()}
+            answers = self._test(ask, first)
+            rest = {n: tests for n, tests in rest.items() if not answers[n].held}
+            answers |= self._test(ask, rest)
+        for name, answer in answers.items():
+            declared = self.options.types.get(name)
+            if declared is not None and not answer.held:
+                self._refuse(ask, name, declared)
+            held = [test for test in answer.held if test != "NUMBER"]
+            if held and (declared or not answer.is_empty):
+                self._kinds[name] = held[0]
+
+    def _guesses(self, name: str) -> tuple[str, ...]:
+        declared = self.options.types.get(name)
+        if declared is None:
+            return () if self.options.text else _GUESSES
+        return _DECLARED[declared]
+
+    def _first_misfit(self, ask: Ask, name: str, word: str) -> tuple[str, str] | None:  # noqa: ARG002
+        """Return the first text of a column that is not of a type, and where it stands."""
+        found = csv_text.find_text(
+            self._files,
+            self._layout,
+            name,
+            csv_text.test_of(word, decimal=self.options.decimal),
+        )
+        if found is None:
+            return None
+        file, line, text = found
+        return text, f"in line {line:,} of {Path(file).name!r}"
+
+    def _explain(self, text: str) -> None:
+        """Raise what is wrong with the files, where DuckDB's text tells."""
+        if "nvalid unicode" in text:
+            line = re.search(r"[Ll]ine:?\s*(\d+)", text)
+            where = f" (line {line.group(1)})" if line else ""
+            raise csv_text.not_utf_8(Path(self._files[0]).name, "WINDOWS-1252", where) from None
+        for file in self._files:
+            if csv_text.is_of_two_line_ends(file):
+                raise SourceError(
+                    f"The lines of {Path(file).name!r} do not all end in the same way.",
+                    hint="give all lines one end, for example by dos2unix; line breaks within "
+                    "a field may stay where it is quoted",
+                ) from None
