@@ -16,7 +16,7 @@ from footing.checks import require_integer
 from footing.files import new_file
 from tables.errors import DataError, KeyQualityError, RequestError, SourceError
 from tables.filtering.filters import quote
-from tables.source.columns import colliding_names
+from tables.refusals import colliding_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable

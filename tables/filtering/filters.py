@@ -32,7 +32,7 @@ from tables.filtering.values import (
     plain,
     text_bounds_of,
 )
-from tables.source.columns import Refusal, refusal_of
+from tables.refusals import Refusal, refusal_of
 
 _TOKEN = re.compile(
     r"""\s*(?:

@@ -78,8 +78,8 @@ def _require_names(source: Source, variable: DerivedVariable, *, later: set[str]
             "name.",
             hint="give it a name of its own",
         )
-    if variable.of not in source.columns:
-        problem, hint = unknown_name("Column", variable.of, source.columns)
+    if (told := source.problem_of(variable.of)) is not None:
+        problem, hint = told
         if variable.of in later:
             hint = f"put {variable.of!r} before {variable.name!r}"
         raise RequestError(f"The variable {variable.name!r}: {problem}", hint=hint)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tables.errors import SourceError
-from tables.source.columns import colliding_names
+from tables.refusals import colliding_names
 
 _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')

@@ -13,13 +13,8 @@ import pyarrow.parquet as pq
 
 from tables.errors import SourceError
 from tables.filtering.filters import quote
-from tables.source.columns import (
-    ORIGINAL_TYPE,
-    Refusal,
-    colliding_names,
-    reading_of,
-    refusal_of,
-)
+from tables.refusals import Refusal, colliding_names, refusal_of
+from tables.source.columns import ORIGINAL_TYPE, reading_of
 from tables.source.files import ARROW_FILE
 
 if TYPE_CHECKING:

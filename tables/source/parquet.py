@@ -16,12 +16,11 @@ import pyarrow.parquet as pq
 
 from tables.errors import SourceError
 from tables.filtering.filters import quote
+from tables.refusals import Refusal, colliding_names
 from tables.source.columns import (
     ALL_MISSING,
     NOTHING,
     Reading,
-    Refusal,
-    colliding_names,
     common_type,
     reading_of,
     type_words,

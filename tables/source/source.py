@@ -31,7 +31,7 @@ from tables.errors import (
 )
 from tables.filtering.filters import quote
 from tables.filtering.values import NOUNS, FileType, kind_of
-from tables.source.columns import Refusal, colliding_names, refusal_of, refused_names
+from tables.refusals import Refusal, colliding_names, refusal_of, refused_names
 from tables.source.copies import LocalCopy
 from tables.source.csv_files import CsvColumns
 from tables.source.explaining import explained

@@ -22,7 +22,8 @@ from tables.errors import SourceError
 from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
 from tables.keyed_hash import plaintext_sql
-from tables.source.columns import NOTHING, Refusal, refusal_of
+from tables.refusals import Refusal, refusal_of
+from tables.source.columns import NOTHING
 from tables.source.files import common_folder, file_format
 from tables.source.source import Source, open_source
 from tables.spark.explaining import explain
