@@ -22,6 +22,7 @@ ALL: dict[str, str | None] = {
     "scan": "",
     "quantise": "--largest 10",
     "marginals": "--rows 500000 --repeats 2",
+    "csv_types": "--rows 1000000",
     "cube": "--rows 1000000 --repeats 3 --turns 1 --eight 10000",
     "magnitudes": "--rows 500000",
     "sums": "--rows 500000",

@@ -5,16 +5,22 @@ import os
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ckm.cli.terminal.click_group import PATH, Command, Group, common_options, with_terminal
 from ckm.cli.terminal.console import Terminal
+from ckm.cli.terminal.csv_options import csv_options
 from ckm.cli.terminal.output import check_output, printable
 from ckm.cli.terminal.output_options import may_replace, output_options
 from ckm.errors import CheckFailedError, ConfigError
 from footing.drafts import PrivateFolder
 from footing.files import csv_text, new_file, write_whole
+
+if TYPE_CHECKING:
+    from ckm.config.draft import Draft
+    from tables import ReadOptions, Source
 
 _KINDS = {
     "job": "ckm.config.job.job:Job",
@@ -36,6 +42,7 @@ def job() -> None:
 @click.argument("data")
 @output_options("The job file to write.", ".toml", default="job.toml")  # never the data
 @click.option("--table", help="The table of a DuckDB file.")
+@csv_options
 @click.option(
     "--schema",
     "has_schema",
@@ -51,6 +58,7 @@ def init(
     output: Path,
     table: str | None,
     has_schema: bool,
+    reading: "ReadOptions",
 ) -> None:
     """Draft a job from data: identifier, hierarchies, categories, tables, each with its reason.
 
@@ -65,10 +73,18 @@ def init(
     ckm keys secret secret.key
     ckm check job.toml
     ckm job init register.duckdb --table persons -o march.toml --schema
+    ckm job init people.csv --type zone=text --decimal ,
     """
     from ckm.config.draft import draft_job
 
-    draft = draft_job(data, output=output.absolute(), table=table, say=terminal.say)
+    draft = draft_job(
+        data,
+        output=output.absolute(),
+        table=table,
+        reading=reading,
+        say=terminal.say,
+        measure=_measured_limits,
+    )
     if has_schema:
         text = _schema_text("job")
         write_whole(output.with_name("job.schema.json"), text, is_private=False)
@@ -83,6 +99,23 @@ def init(
     else:
         terminal.warn("no identifier", f"No column tells records apart: {output.name} says how")
     click.echo(str(output))
+
+
+def _measured_limits(draft: "Draft", source: "Source") -> dict[str, float]:
+    """Give the strictest limits that the drafted noise keeps on the drafted tables."""
+    from ckm.assessment.drafted_limits import drafted_limits
+    from ckm.config.draft import drafted_noise
+    from ckm.config.job.report import JobReport
+    from ptable import solve
+
+    hashed = [name for name in draft.unique if draft.columns[name].kind in {"text", "integer"}]
+    return drafted_limits(
+        source,
+        draft.requests(),
+        ptable=solve(drafted_noise()),
+        sensitive=range(1, JobReport().sensitive + 1),
+        identifier=next(iter(hashed), ""),
+    )
 
 
 @job.command()

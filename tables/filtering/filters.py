@@ -533,7 +533,9 @@ def _compared(own: _Comparand, node: Compare, parameters: dict[str, object]) -> 
     """Compare with a value of the column's type: the literal, or the one next to it."""
     found, operator = own.bounds(node.value), node.operator
     if found is None:
-        raise FilterError(f"The filter does not fit the type of {own.sql}.", reason="type")
+        raise FilterError(
+            f"The filter does not fit the type of {node.column!r}.", reason="type"
+        )
     near = found.low if operator[0] == "<" else found.high
     if found.is_exact:
         return f"{operator} {_bind(near, own.sql_type, parameters)}"
