@@ -106,39 +106,6 @@ def file_format(file: str) -> str:
     raise no_format(file, start)
 
 
-def parquet_names(
-    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Return the columns of Parquet files, which must be the same in all."""
-    rows = connection.execute(f"DESCRIBE {parquet_sql(files)}").fetchall()
-    _check_same_columns(connection, files)
-    return tuple(row[0] for row in rows)
-
-
-def parquet_sql(files: tuple[str, ...], file_column: str | None = None) -> str:
-    """Return SQL of the records of Parquet files, with a column of their files if named."""
-    options = ["hive_partitioning=false", "union_by_name=false"]
-    if file_column is not None:
-        options.append(f"filename={sql_text(file_column)}")
-    return f"SELECT * FROM read_parquet({file_list(files)}, {', '.join(options)})"
-
-
-def _check_same_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) -> None:
-    """Refuse Parquet files that differ in their columns."""
-    shapes = set()
-    for file in files if len(files) > 1 else ():
-        rows = connection.execute(
-            "DESCRIBE SELECT * FROM read_parquet("
-            f"{file_list((file,))}, hive_partitioning=false)"
-        ).fetchall()
-        shapes.add(tuple((row[0], row[1]) for row in rows))
-    if len(shapes) > 1:
-        raise SourceError(
-            "All files must have the same columns and types; they differ.",
-            hint="write them again from one program, or name fewer files",
-        )
-
-
 def attach(
     connection: duckdb.DuckDBPyConnection, file: str, table: str | None, view: str
 ) -> None:
