@@ -253,6 +253,7 @@ def main() -> None:
 
 def serve(folder: Path, data: Path) -> dict[str, str]:
     command = [sys.executable, "-m", "ckm", "serve", str(folder / "service.toml")]
+    command += ["--log-format", "json"]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         port = wait_for(server)

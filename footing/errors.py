@@ -50,6 +50,11 @@ class ExplainedError(ValueError):
         self.hint = hint
         self.inside = _Unshown(inside)
 
+    def add_hint(self, *, hint: str) -> None:
+        """Say what helps before whatever else does."""
+        hint = f"{hint}; {self.hint}" if self.hint else hint
+        ExplainedError.__init__(self, self.problem, hint=hint, inside=self.inside)
+
     def reword(self, problem: str) -> None:
         """Say the problem in other words."""
         ExplainedError.__init__(self, problem, hint=self.hint, inside=self.inside)

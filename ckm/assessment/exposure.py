@@ -43,7 +43,7 @@ def posteriors(
     up_to = max(_SHOWN, *sensitive)
     reach = up_to - min(Band.of(table).lowest, 0)
     shares = together.prior(reach)
-    name, prior = _prior(together, together, reach)
+    name, prior = prior_of(together, together, reach)
     if shares is None or prior is None:
         return name, ()
     inverse = Inverse(table=table, prior=prior)
@@ -97,7 +97,7 @@ def worst(
     for name, histogram, seen, cells in cases:
         if histogram is None:
             continue
-        kind, prior = _prior(histogram, count_histogram.together, reach)
+        kind, prior = prior_of(histogram, count_histogram.together, reach)
         if prior is None or not prior.at(suspects).any():
             continue
         inverse = Inverse(table=table, prior=prior)
@@ -132,7 +132,7 @@ def _published(tables: Iterable[ObservedTable]) -> NDArray[np.int64]:
     return np.unique(np.concatenate(seen))
 
 
-def _prior(own: Histogram, together: Histogram, reach: int) -> tuple[str, Prior | None]:
+def prior_of(own: Histogram, together: Histogram, reach: int) -> tuple[str, Prior | None]:
     """Count the cells of a table, of all tables where it has few, or smooth these."""
     for name, histogram in (("table-counts", own), ("release-counts", together)):
         prior = histogram.prior(reach)

@@ -21,6 +21,7 @@ from ptable.lookup import margin_of_error
 from reports.facts.copying import fact_of
 from reports.facts.release import (
     CheckFact,
+    DecisionFact,
     ExceptionFact,
     LevelFact,
     MarginFact,
@@ -170,6 +171,8 @@ def release_facts(
         margin=_margin(assessor) if job.output.publish_noise else None,
         levels=level_facts(job, _levels(found.utility)),
         exceptions=tuple(fact_of(ExceptionFact, entry) for entry in report.exceptions),
+        has_limits=report.limits.is_set,
+        decided=fact_of(DecisionFact, decided) if (decided := report.limits.decided) else None,
         warnings=tuple(warnings),
         reproduction=reproduction,
     )

@@ -19,7 +19,8 @@ from footing.drafts import PrivateFolder
 from footing.files import csv_text, new_file, write_whole
 
 if TYPE_CHECKING:
-    from tables import ReadOptions
+    from ckm.config.draft import Draft
+    from tables import ReadOptions, Source
 
 _KINDS = {
     "job": "ckm.config.job.job:Job",
@@ -77,7 +78,12 @@ def init(
     from ckm.config.draft import draft_job
 
     draft = draft_job(
-        data, output=output.absolute(), table=table, reading=reading, say=terminal.say
+        data,
+        output=output.absolute(),
+        table=table,
+        reading=reading,
+        say=terminal.say,
+        measure=_measured_limits,
     )
     if has_schema:
         text = _schema_text("job")
@@ -93,6 +99,23 @@ def init(
     else:
         terminal.warn("no identifier", f"No column tells records apart: {output.name} says how")
     click.echo(str(output))
+
+
+def _measured_limits(draft: "Draft", source: "Source") -> dict[str, float]:
+    """Give the strictest limits that the drafted noise keeps on the drafted tables."""
+    from ckm.assessment.drafted_limits import drafted_limits
+    from ckm.config.draft import drafted_noise
+    from ckm.config.job.report import JobReport
+    from ptable import solve
+
+    hashed = [name for name in draft.unique if draft.columns[name].kind in {"text", "integer"}]
+    return drafted_limits(
+        source,
+        draft.requests(),
+        ptable=solve(drafted_noise()),
+        sensitive=range(1, JobReport().sensitive + 1),
+        identifier=next(iter(hashed), ""),
+    )
 
 
 @job.command()

@@ -64,7 +64,11 @@ def serve(terminal: Terminal, /, *, service: Path, dry_run: bool, **address: Any
         terminal.step("dry run complete", "dry run: the service can start; nobody was answered")
         return
 
-    run(plan, ready=lambda address: terminal.step("serving", f"serving at {address}"))
+    run(
+        plan,
+        ready=lambda address: terminal.step("serving", f"serving at {address}"),
+        logs_json=terminal.is_json,
+    )
     terminal.step("stopped", "stopped; all that was asked has been answered")
 
 

@@ -23,7 +23,7 @@ from tables import FilterError, parse_filter
 
 #: Formats that hold any text and number: nothing may fail once the ledger is charged.
 _Format = Literal["csv", "parquet", "xlsx"]
-_EXAMPLE = "docs/reference/privacy/dp-release.md shows a whole plan"
+_EXAMPLE = "ckm schema dp lists the keys of a plan"
 
 
 class Privacy(Section):

@@ -4,14 +4,24 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import prod
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from footing.places import DRIVERS, is_elsewhere, scheme_of
-from tables import ReadOptions, Source, SourceError, open_source
+from tables import (
+    DerivedVariable,
+    Hierarchy,
+    ReadOptions,
+    Request,
+    Source,
+    SourceError,
+    derive_variables,
+    open_source,
+)
 from tables.profile import (
     COUNTED,
     ColumnProfile,
@@ -22,6 +32,9 @@ from tables.profile import (
     profile_columns,
 )
 from tables.secret import SECRET_VARIABLE
+
+if TYPE_CHECKING:
+    from ptable import NoiseSpec
 
 _STORED = ("record_key", "rkey")
 _ID = re.compile(
@@ -72,6 +85,28 @@ class DraftBands:
         """How many bands there are."""
         return int((self.end - self.start) / self.width) + 1 + self.opens_start
 
+    def variable(self, name: str) -> DerivedVariable:
+        """Return what the job will derive."""
+        numbers = {key: getattr(self, key) for key in ("width", "start", "end")}
+        whole = {k: int(n) if n == n.to_integral_value() else n for k, n in numbers.items()}
+        is_open = "both" if self.opens_start else None
+        return DerivedVariable(name=name, of=self.of, open=is_open, **whole)
+
+
+_NOISE = (
+    ("max_noise", 5, "no published count is further than this from the truth"),
+    ("variance", 3.0, "how much noise there is"),
+    ("small", 2, "no published count is 1 or 2"),
+)
+_LIMITS = {
+    "posterior": "decide: how likely one small count may become",
+    "posterior_set": "decide: how likely it may become that a count is small",
+    "known_small": "decide: what share of a table's small counts may be known as small",
+    "aad": "decide: how far the counts of a table may lie off on average",
+    "changed_cells": "decide: what share of the cells may have another count",
+    "false_zeros": "decide: what share of the cells may be published as 0",
+}
+
 
 @dataclass(kw_only=True)
 class Draft:
@@ -95,6 +130,8 @@ class Draft:
         Name of a variable → how it is made of a column.
     tables
         Name → dimensions.
+    limits
+        Key of ``[report.limits]`` → the strictest that the drafted noise keeps.
     """
 
     records: int
@@ -106,7 +143,16 @@ class Draft:
     categories: dict[str, list[object]] = field(default_factory=dict)
     bands: dict[str, DraftBands] = field(default_factory=dict)
     tables: dict[str, list[str]] = field(default_factory=dict)
+    limits: dict[str, float] = field(default_factory=dict)
     text: str = ""
+
+    def requests(self) -> dict[str, Request]:
+        """Return the tables as requests."""
+        nested = {n: Hierarchy(columns=tuple(chain)) for n, chain in self.hierarchies.items()}
+        return {
+            name: Request(dimensions=dimensions, hierarchies=nested, categories=self.categories)
+            for name, dimensions in self.tables.items()
+        }
 
     def cells(self, dimensions: Iterable[str]) -> int:
         """Return how many cells a table with all margins can have."""
@@ -124,6 +170,7 @@ def draft_job(
     table: str | None = None,
     reading: ReadOptions | None = None,
     say: Callable[[str], str] = str,
+    measure: Callable[[Draft, Source], Mapping[str, float]] | None = None,
 ) -> Draft:
     """Draft a job from what the columns of the data are like; the data are read once or twice.
 
@@ -139,6 +186,8 @@ def draft_job(
         What is declared of the columns of CSV.
     say
         Translates comments.
+    measure
+        Gives the limits that the drafted tables keep under the drafted noise, by key.
     """
     with open_source(data, table=table, options=reading) as source:
         records, columns = profile_columns(source)
@@ -147,7 +196,11 @@ def draft_job(
         _find_nesting(found, source)
         _find_categories(found, source)
         _find_bands(found, source)
-    _choose_tables(found)
+        _choose_tables(found)
+        if measure is not None and found.tables:
+            usual = {name: bands for name, bands in found.bands.items() if bands.is_usual}
+            derive_variables(source, [bands.variable(n) for n, bands in usual.items()])
+            found.limits = dict(measure(found, source))
     if not found.tables:
         raise SourceError(
             f"No column of {source.label!r} has 2 to {_FEW} categories: there is nothing to "
@@ -323,11 +376,10 @@ def _text(
         "[keys]",
         _secret(folder),
         "",
-        _setting("[ptable]", "decide: how much noise; see docs/howto/choosing-noise.md"),
-        _setting("max_noise = 5", "no published count is further than this from the truth"),
-        _setting("variance = 3.0", "how much noise there is"),
-        _setting("small = 2", "no published count is 1 or 2"),
+        _setting("[ptable]", "decide: how much noise; ckm ptable advise compares designs"),
+        *(_setting(f"{key} = {value}", note) for key, value, note in _NOISE),
         "",
+        *_limits(found),
     ]
     if found.hierarchies:
         note = "decide: each value of a column lies in one value of the column before"
@@ -351,12 +403,34 @@ def _text(
         cells = f"at most {found.cells(dimensions):,} cells"
         lines += ["[[table]]", f'name = "{name}"']
         lines += [_setting(f"dimensions = {_quoted(dimensions)}", f"{cells}; decide"), ""]
-    columns = (
-        "The columns of the data (sums need [[magnitude]]: docs/explanation/magnitudes.md):"
-    )
+    columns = "The columns of the data (sums need a section [[magnitude]]):"
     lines.append(f"# {_note(columns)}")
     lines += [f"# {one}" for one in _columns(found, used)]
     return "\n".join(lines) + "\n"
+
+
+def drafted_noise() -> "NoiseSpec":
+    """Return the noise of every draft."""
+    from ptable import NoiseSpec
+
+    noise: dict[str, Any] = {key: value for key, value, _ in _NOISE}
+    return NoiseSpec(**noise)
+
+
+def _limits(found: Draft) -> list[str]:
+    """Write the limits that the drafted noise keeps, each for somebody to decide."""
+    if not found.limits:
+        return []
+    note = "drafted: the strictest that this noise keeps on these tables; nobody decided"
+    who = "decide: who decided the limits, and when; until then the report says: nobody"
+    all_tables = "decide, after ckm audit: what share of small counts all tables may give away"
+    return [
+        _setting("[report.limits]", note),
+        *(_setting(f"{key} = {value}", _LIMITS[key]) for key, value in found.limits.items()),
+        _setting("# all_tables = 0.2", all_tables),
+        _setting('# decided = { who = "…", when = 2026-01-31 }', who),
+        "",
+    ]
 
 
 def _data(found: Draft, path: str, table: str | None, reading: ReadOptions) -> list[str]:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ckm.config.job.job import Job
 from ckm.config.job.noise import PTableSection, noise_spec
 from ckm.config.problems import Problem, did_you_mean, problem_from_pydantic
-from ckm.config.reading import Reading
+from ckm.config.reading import Reading, languages_asked
 from ckm.config.section import ReadAs, Section, keys_of
 from ckm.errors import ConfigError
 from ptable import NoiseSpec
@@ -23,13 +23,16 @@ _S = TypeVar("_S", bound=Section)
 logger = logging.getLogger(__name__)
 
 _MAX_BYTES = 1_000_000
-_EXAMPLE = "examples/job.toml shows a whole job; ckm job init drafts one from data"
+#: Commands that make such a file, or say what may stand in one: a wheel has no pages.
+_EXAMPLE = "ckm job init drafts one from data"
 _EXAMPLES = {
-    "design": "examples/qpv/designs.toml is such a file; ckm demo makes one",
-    "plan": "docs/reference/privacy/dp-release.md shows a whole plan",
-    "swap": "docs/reference/swapping.md shows a whole file",
-    "sweep": "docs/explanation/privacy/synth-evaluation.md shows a whole file",
-    "training": "docs/reference/privacy/dpsgd.md shows a whole file",
+    "design": "ckm demo makes one; ckm schema designs lists its keys",
+    "plan": "ckm schema dp lists its keys",
+    "service": "ckm demo makes one; ckm schema service lists its keys",
+    "specification": "ckm ptable advise proposes one",
+    "swap": "ckm schema swap lists its keys",
+    "sweep": "ckm schema synth lists its keys",
+    "training": "ckm schema training lists its keys",
 }
 
 
@@ -134,7 +137,8 @@ def open_settings(path: Path | str, *, kind: str) -> tuple[Reading, dict[str, An
     """Return a TOML file that is to be read, and what is in it."""
     path = Path(path).absolute()
     text = _read_text(path, kind=kind)
-    return Reading(path, text), _parse(path, text)
+    document = _parse(path, text)
+    return Reading(path, text, languages=languages_asked(document)), document
 
 
 def keys_in(path: Path) -> set[str]:
@@ -219,7 +223,10 @@ def _read_text(path: Path, *, kind: str) -> str:
     except OSError as error:
         hint = None
         if isinstance(error, FileNotFoundError) and path.parent.is_dir():
-            hint = did_you_mean(name, [p.name for p in path.parent.glob("*.toml")])
+            is_settings = path.suffix.lower() in ("", ".toml")
+            near = path.parent.glob("*.toml") if is_settings else ()
+            hint = did_you_mean(name, [p.name for p in near])
+            hint = hint or (None if is_settings else f"a {kind} is a TOML file; {example}")
         raise ConfigError(
             f"The {kind} file {name!r} cannot be read: {error.strerror or 'unreadable'}.",
             hint=hint or "look at the path's spelling",

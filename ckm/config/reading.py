@@ -1,12 +1,18 @@
 """A settings file while it is read: where its paths start, and what is wrong with it."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ckm.config.lines import Lines
 from ckm.config.problems import JobError, Problem, did_you_mean
 from footing.errors import ExplainedError
 from footing.places import list_files, masked
+
+LANGUAGES = ("en", "fr")
+
+_NO_DATA = {".toml", ".key"}
 
 
 class Reading:
@@ -18,10 +24,14 @@ class Reading:
         The file; relative paths start at its folder.
     text
         What it says.
+    languages
+        Those that words of the file are needed in.
     """
 
-    def __init__(self, path: Path, text: str = "") -> None:
-        self.path, self.text = path, text
+    def __init__(
+        self, path: Path, text: str = "", *, languages: Sequence[str] = LANGUAGES
+    ) -> None:
+        self.path, self.text, self.languages = path, text, languages
         self.problems: list[Problem] = []
         self.infeasible: ExplainedError | None = None
         self._written: dict[Path, str] = {}
@@ -76,8 +86,27 @@ class Reading:
             text = f"{key} must be a file of this machine."
             self.add(where, text, "export it to Parquet first")
         elif not (path.exists() or (is_glob and list_files(str(path)))):
-            near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+            listed = path.parent.iterdir() if path.parent.is_dir() else ()
+            # A table is not meant by the name of a job or of a secret.
+            near = [p.name for p in listed if p.suffix not in _NO_DATA - {path.suffix}]
             hint = did_you_mean(path.name, near) or "relative paths start at the file's folder"
             self.add(where, f"{key} {masked(name)!r} does not exist.", hint)
         elif not is_glob and path.is_dir():
             self.add(where, f"{key} {name!r} is a folder, not a file.")
+
+
+def languages_asked(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the languages that a settings file asks for: of its pages, and of its files."""
+    service, output, report = (
+        section if isinstance(section := document.get(name), dict) else {}
+        for name in ("service", "output", "report")
+    )
+    if "service" in document:
+        given = [service.get("languages", LANGUAGES)]
+    else:
+        given = [output.get("language", ("en",)), report.get("languages", LANGUAGES)]
+    listed = [[one] if isinstance(one, str) else one for one in given]
+    if not all(isinstance(one, list | tuple) for one in listed):
+        return LANGUAGES  # what is wrong is told where it stands
+    found = [code for one in listed for code in one]
+    return tuple(code for code in LANGUAGES if code in found) or LANGUAGES

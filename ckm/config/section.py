@@ -21,7 +21,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from ckm.config.lines import Lines
-from ckm.config.reading import Reading
+from ckm.config.reading import LANGUAGES, Reading
 from footing.errors import ExplainedError
 
 #: A line of a message: a dash, the name of a table, what is wrong with it.
@@ -143,25 +143,35 @@ def optional(description: str, *, default: Any = None, **rules: Any) -> Any:
 
 
 class TextModel(Section):
-    """A text in both languages."""
+    """A text by language, in each of those that the file asks for."""
 
-    en: str = Field(min_length=1, description="In English.")
-    fr: str = Field(min_length=1, description="In French.")
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    en: str | None = Field(default=None, min_length=1, description="In English.")
+    fr: str | None = Field(default=None, min_length=1, description="In French.")
+
+    @model_validator(mode="after")
+    def _speaks(self, info: ValidationInfo) -> Self:
+        asked = LANGUAGES if info.context is None else info.context.languages
+        if None in [getattr(self, language) for language in asked]:
+            msg = "a language is missing"
+            raise ValueError(msg)
+        return self
 
 
 #: Language → text; empty where nothing was said.
 Texts: TypeAlias = dict[str, str]
 
-LANGUAGES = ("en", "fr")
-
 
 def texts_of(text: str | TextModel | None) -> Texts:
-    """Return a text by language; one text serves both."""
+    """Return a text by language; one text serves both, as one that is alone does."""
     if text is None:
         return {}
     if isinstance(text, str):
         return dict.fromkeys(LANGUAGES, text)
-    return {"en": text.en, "fr": text.fr}
+    said = {code: getattr(text, code) for code in LANGUAGES}
+    alone = next(filter(None, said.values()), "")
+    return {code: words or alone for code, words in said.items()}
 
 
 def one_text(texts: Mapping[str, str]) -> str | Mapping[str, str]:

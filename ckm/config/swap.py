@@ -54,7 +54,7 @@ class SwapSection(Section):
         try:
             self.plan  # noqa: B018
         except RequestError as error:
-            hint = "docs/reference/swapping.md says what the columns are for"
+            hint = "ckm swap --help says what the columns are for"
             reading.add_error("[swap]", error, hint)
 
 

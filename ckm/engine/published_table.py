@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
+    import polars as pl
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _MAX_GRID = 40_000_000
+_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -102,6 +104,12 @@ class PublishedTable:
         """Return the table as a data frame; dimensions are texts."""
         frame: pd.DataFrame = self._plain().to_pandas()
         return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the table as a data frame of polars; dimensions are texts."""
+        import polars as pl
+
+        return pl.DataFrame(self._plain())
 
     def write(
         self,
@@ -183,8 +191,34 @@ class PublishedTable:
     def __repr__(self) -> str:
         return f"PublishedTable({', '.join(self.columns)}; {self.n_rows:,} cells)"
 
+    def __str__(self) -> str:
+        """Show the first rows, and how many there are."""
+        first = next(self.pieces(_SHOWN), self)
+        texts = [[labels[n] for n in codes] for codes, labels in first.dimensions.values()]
+        numbers = [np.ma.filled(v.astype(object), "") for v in first.measures.values()]
+        listed: list[Any] = [*texts, *numbers]
+        columns = [
+            [name, *map(_in_one_line, column)]
+            for name, column in zip(self.columns, listed, strict=True)
+        ]
+        widths = [max(map(len, column)) for column in columns]
+        lines = [
+            "  ".join(
+                text.ljust(width) if place < len(texts) else text.rjust(width)
+                for place, (text, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in zip(*columns, strict=True)
+        ]
+        more = ["…"] * (self.n_rows > _SHOWN)
+        return "\n".join([*lines, *more, f"[{self.n_rows:,} cells]"])
+
     def _repr_html_(self) -> str:
         return str(self.to_pandas().head(20).to_html(index=False))
+
+
+def _in_one_line(value: object) -> str:
+    """Return a category or a number without what breaks or steers a line."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in str(value))
 
 
 def publish(

@@ -23,6 +23,9 @@ _MAPPINGS = frozenset(
 _FACTS = ("decimals", "geography", "hierarchies", "time", "totals", "updated", "withheld")
 _NO_TEXTS = ("reliable_from", "translations", "updated")
 _RELIABLE = 5  # times the margin of error: from here on it is 20 % of the count or less
+_PERIOD = re.compile(
+    r"[0-9]{4}(-(A1|[ST][1-4]|Q[1-4]|M?[0-9]{2}|W[0-9]{2}|D[0-9]{3}|[0-9]{2}-[0-9]{2}))?"
+)
 _DATAFLOW = re.compile(r"[A-Za-z][\w.-]*:[A-Za-z0-9_@$-]+(\([0-9]+(\.[0-9]+)*\))?")
 
 
@@ -212,6 +215,11 @@ def with_noise(about: TableAbout, margin: MarginOfError) -> TableAbout:
 def is_dataflow(text: str) -> bool:
     """Return whether a text names a dataflow of SDMX."""
     return _DATAFLOW.fullmatch(text) is not None
+
+
+def is_period(text: str) -> bool:
+    """Return whether a text is a period of SDMX: a year or a part of one, or a day."""
+    return _PERIOD.fullmatch(text) is not None
 
 
 def is_text(text: object) -> bool:

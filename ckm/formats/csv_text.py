@@ -35,10 +35,17 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", 
 
 def write_csv(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
     """Write a table as CSV."""
-    import pyarrow as pa
-
     del about
-    stream.write((",".join(map(_quoted, table.columns)) + "\n").encode())
+    _write(table, stream)
+
+
+def _write(
+    table: PublishedTable, stream: IO[bytes], *, separator: str = ",", decimal: str = "."
+) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    stream.write((separator.join(map(_quoted, table.columns)) + "\n").encode())
     texts = [
         pa.array(list(map(_quoted, categories)), pa.string())
         for _, categories in table.dimensions.values()
@@ -46,14 +53,21 @@ def write_csv(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> No
     for piece in table.pieces(_CHUNK):
         coded = zip(piece.dimensions.values(), texts, strict=True)
         columns = [listed.take(pa.array(codes)) for (codes, _), listed in coded]
-        columns += [plain_numbers(values) for values in piece.measures.values()]
-        stream.write(lines_of(columns))
+        numbers = [plain_numbers(values) for values in piece.measures.values()]
+        if decimal != ".":
+            numbers = [pc.replace_substring(texts, ".", decimal) for texts in numbers]
+        stream.write(lines_of([*columns, *numbers], separator=separator))
 
 
 def write_labelled_csv(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
-    """Write labels beside codes, for spreadsheets: with a byte order mark, and no formulas."""
+    """Write labels beside codes, for spreadsheets: with a byte order mark, and no formulas.
+
+    A spreadsheet in French parts columns at semicolons and decimals at commas.
+    """
+    is_french = about.language.partition("-")[0].lower() == "fr"
+    signs = {"separator": ";", "decimal": ","} if is_french else {}
     stream.write(b"\xef\xbb\xbf")
-    write_csv(table.mapped(lambda t: without_formulas(labelled(t, about))), stream, about)
+    _write(table.mapped(lambda t: without_formulas(labelled(t, about))), stream, **signs)
 
 
 def _quoted(text: str) -> str:
@@ -105,11 +119,11 @@ def plain_numbers(values: Any) -> pa.Array:
     return texts
 
 
-def lines_of(columns: Sequence[pa.Array | pa.Scalar]) -> bytes:
+def lines_of(columns: Sequence[pa.Array | pa.Scalar], *, separator: str = ",") -> bytes:
     """Join texts, quoted where they must be, into lines."""
     import pyarrow.compute as pc
 
-    lines = pc.binary_join_element_wise(*columns, ",")
+    lines = pc.binary_join_element_wise(*columns, separator)
     return str("\n".join(lines.to_pylist()) + "\n").encode()
 
 

@@ -1,7 +1,8 @@
 """SDMX-CSV 2.0 and 1.0: one observation a line, under the ids of a data structure.
 
 Columns and categories are written as they are: name them in the job as the data structure
-does, `total_label="_T"` included. Several measures, or one that is not ``count``, make the
+does, `total_label="_T"` included. The column of times is ``TIME_PERIOD`` where all its
+categories are periods of SDMX. Several measures, or one that is not ``count``, make the
 dimension ``MEASURE``. A published number has the status A (normal) and is F (free); a
 suppressed one is empty, Q (suppressed) and C (confidential). Where the margin of error is
 told, counts below five times that margin are U (low reliability). No code of SDMX says that a
@@ -17,6 +18,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from ckm.errors import FormatError
+from ckm.formats.about import TableAbout, is_period
 from ckm.formats.content import hidden
 from ckm.formats.csv_text import lines_of, plain_numbers
 
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ckm.engine.published_table import PublishedTable
-    from ckm.formats.about import TableAbout
 
 _FIRST = {"2.0": ("STRUCTURE", "STRUCTURE_ID", "ACTION"), "1.0": ("DATAFLOW",)}
 _LAST = ("OBS_VALUE", "OBS_STATUS", "CONF_STATUS")
@@ -36,6 +37,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _CODE = re.compile(r"[A-Za-z0-9_@$-]+")
 _SPECIAL = re.compile(r'[",\r\n]|^\s|\s$')
 _SINGLE = "count"
+_TIME = "TIME_PERIOD"
 _CHUNK = 1 << 16
 
 
@@ -48,7 +50,7 @@ def write_sdmx_csv(
     dataflow = about.dataflow or f"CKM:{_id(about.id)}(1.0)"
     first = ("dataflow", dataflow, "I") if version == "2.0" else (dataflow,)
     notes = "\n".join(about.notes)
-    header = [*_FIRST[version], *table.dimensions]
+    header = [*_FIRST[version], *_ids(table, about)]
     header += ["MEASURE"] * (measures != [_SINGLE]) + [*_LAST] + ["COMMENT_DSET"] * bool(notes)
     stream.write((",".join(header) + "\n").encode())
     for start in range(0, table.n_rows, _CHUNK):
@@ -116,6 +118,14 @@ def _check(table: PublishedTable) -> None:
         raise FormatError(
             "SDMX-CSV does not tell the measures of a table without rows.", hint="choose CSV"
         )
+
+
+def _ids(table: PublishedTable, about: TableAbout) -> list[str]:
+    """Return the ids of the dimensions: that of times is ``TIME_PERIOD`` by the standard."""
+    names, time = list(table.dimensions), about.time
+    if time in names and all(map(is_period, table.dimensions[time][1])):
+        return [name if name != time or _TIME in names else _TIME for name in names]
+    return names
 
 
 def _id(text: str) -> str:

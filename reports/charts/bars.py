@@ -10,7 +10,7 @@ from footing.svg import Axis, ticks
 from reports.charts.drawing import Drawing, Labels
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from reports.i18n.languages import Words
 
@@ -61,19 +61,27 @@ def paired_bars(words: Words, bars: Bars, lines: Sequence[tuple[int, float, floa
     return drawing.finish()
 
 
-def lines_of_shares(words: Words, bars: Bars, lines: Sequence[tuple[str, float, str]]) -> str:
-    """Draw a share per line, with what it says beside it; shares above 1 are cut off."""
+def lines_of_shares(
+    words: Words,
+    bars: Bars,
+    lines: Sequence[tuple[str, float, str]],
+    *,
+    written: Callable[[float], str] | None = None,
+) -> str:
+    """Draw a share per line, with what it says beside it; the axis holds the largest."""
     top, step, right = 34.0, 20.0, _NARROW - 130
     left = 18 + 7.5 * max(len(name) for name, _, _ in lines)
     low = top + step * len(lines)
     drawing = Drawing(words, bars, size=(_NARROW, low + 40))
-    along = Axis((0, 0.25, 0.5, 0.75, 1), (left, right))
-    drawing.across(along, low=low, high=top - 6)
+    most = max(share for _, share, _ in lines)
+    along = Axis((0, 0.25, 0.5, 0.75, 1) if most <= 1 else ticks(0, most), (left, right))
+    words_at = {} if written is None else {number: written(number) for number in along.at}
+    drawing.across(along, low=low, high=top - 6, said=words_at)
     drawing.text((4, top - 16), bars.upwards)
     for place, (name, share, said) in enumerate(lines):
         y = top + place * step
         drawing.text((left - 8, y + 14), name, anchor="end")
-        drawing.rect((left, y + 3, along(min(share, 1.0)) - left, step - 6), css="drawn")
+        drawing.rect((left, y + 3, along(share) - left, step - 6), css="drawn")
         drawing.text((right + 8, y + 14), said)
     drawing.line((left, top - 6), (left, low), css="axis")
     return drawing.finish()

@@ -524,6 +524,14 @@ class ScenarioFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionFact:
+    """Who decided the limits of a release, and when."""
+
+    who: str
+    when: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExceptionFact:
     """Something that a rule forbids and somebody allowed."""
 
@@ -675,6 +683,8 @@ class ReleaseFacts:
         See `PublicFacts`.
     levels
         `MeasureFact.group` → its words, where the office has some.
+    has_limits, decided
+        Whether there is any limit, and who decided them all; None where nobody did.
     """
 
     id: str
@@ -698,6 +708,8 @@ class ReleaseFacts:
     margin: MarginFact | None = None
     levels: Mapping[str, LevelFact] = field(default_factory=dict)
     adds_up: bool = False
+    has_limits: bool = False
+    decided: DecisionFact | None = None
 
     @property
     def has_weights(self) -> bool:

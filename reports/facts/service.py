@@ -97,9 +97,8 @@ class Try:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpublished:
-    """Which rule allows no table and why, what it advises, and tables to try."""
+    """Why there is no table, what is advised, and tables to try."""
 
-    rule: str
     detail: str
     advice: tuple[str, ...]
     tries: tuple[Try, ...] = ()

@@ -150,7 +150,9 @@ def attach(
             hint="rename the file or its folder",
         )
     try:
-        connection.execute(f"ATTACH {sql_text(file)} AS ckm_file (READ_ONLY)")
+        connection.execute(
+            f"ATTACH {sql_text(str(Path(file).absolute()))} AS ckm_file (READ_ONLY)"
+        )
     except duckdb.Error as error:
         locked = "lock" in str(error).lower()
         raise SourceError(

@@ -474,7 +474,8 @@ class Source:
         if told := {**(metadata or {}), **self.mark}:
             texts = ", ".join(f"{quote(k)}: {sql_text(v)}" for k, v in told.items())
             options += f", KV_METADATA {{{texts}}}"
-        copy = f"COPY ({sql}) TO {sql_text(path)} ({options})"
+        place = sql_text(str(Path(path).absolute()))  # not that of a user's home
+        copy = f"COPY ({sql}) TO {place} ({options})"
         self._run(lambda: self._connection.execute(copy, parameters), progress)
 
     def prepare_grouping(self, *, has_sums: bool = False) -> None:
@@ -700,7 +701,7 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
         listed = ", ".join(quote(column) for column in columns)
         source.fetch("SET preserve_insertion_order=true")
         rows = source.fetch(f"SELECT {listed} FROM {source.relation}")
-        is_text = all(isinstance(source.types[column], FileType) for column in columns)
+        is_text = all(map(source.is_text_of_csv, columns))
     lines = [row for row in rows if not (is_text and _is_blank(row))]
     if any(value is None for row in lines for value in row):
         raise SourceError(
@@ -712,8 +713,8 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
         raise SourceError(f"The file {name!r} lists no category.")
     if len(lines) < len(rows):
         warnings.warn(
-            f"The file {name!r} of categories has blank lines, which are left out.",
-            DataWarning,
+            message=f"The file {name!r} of categories has blank lines, which are left out.",
+            category=DataWarning,
             stacklevel=2,
         )
     return list(dict.fromkeys(lines if len(columns) > 1 else (row[0] for row in lines)))

@@ -149,7 +149,7 @@ def _table(axes: list[Axis], data: str) -> PublishedTable:
 
 def _numbers(name: str, cells: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
     present = cells[~mask].tolist()
-    is_whole = not any("." in text for text in present) if present else not is_weighted(name)
+    is_whole = not is_weighted(name) and not any("." in text for text in present)
     values = np.zeros(len(cells), np.int64 if is_whole else np.float64)
     values[~mask] = [(int if is_whole else float)(text) for text in present]
     return masked(values, mask)

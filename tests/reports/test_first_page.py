@@ -299,6 +299,14 @@ def test_it_prints_on_eight_pages_and_the_first_one_ends_with_the_signature(
         sheet = browser.new_page()
         sheet.goto((folder / "internal" / f"report-internal.{language}.html").as_uri())
         assert printed(sheet) <= 8
+        # What is folded on the screen is lost on paper, but for what words and figures mean.
+        sheet.emulate_media(media="print")
+        words = sheet.locator("details.words dt, details.words td")
+        assert words.count() > 20
+        assert all(words.nth(n).is_visible() for n in range(words.count()))
+        assert not sheet.locator("details:not(.words)").first.is_visible()
+        sheet.emulate_media(media="screen")
+        assert not words.first.is_visible()
         heads = sheet.locator("main h2").count()
         sheet.emulate_media(media="print")
         breaks = "getComputedStyle(document.getElementById('checks')).breakBefore"

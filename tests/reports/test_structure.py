@@ -1,5 +1,6 @@
 """Every page, as a reader of its structure meets it."""
 
+import gettext
 import re
 from dataclasses import replace
 from functools import cache
@@ -9,6 +10,8 @@ import pytest
 from lxml import html as parser
 
 from reports import make_report
+from reports.charts.bars import Bars, lines_of_shares
+from reports.i18n.languages import Words
 from tests.reports import facts as made
 
 LANGUAGES = ("en", "fr")
@@ -196,3 +199,22 @@ def test_tables_pass_sixty_and_measures_a_thousand():
     )
     assert len(tree.xpath("//table[@id='tables']/tbody/tr")) == 60
     assert len(tree.xpath("//table[@id='measures']/tbody/tr")) == len(many) > 1000
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("most", [0.6, 1.0, 1.5, 2.0, 8.0])
+def test_a_bar_is_as_long_as_its_share_on_an_axis_that_holds_the_largest(language, most):
+    words = Words(language, gettext.NullTranslations())
+    bars = Bars(id="a", title="t", description="d", across="share", upwards="count")
+    lines = [("1–4", most, "a"), ("5–9", most / 2, "b"), ("10 or more", 0.0, "c")]
+    svg = lines_of_shares(words, bars, lines, written=words.numbers.percent)
+    root = parser.fragment_fromstring(svg)
+    drawn = [float(r.get("width")) for r in root.iter("rect") if r.get("class") == "drawn"]
+    at = [
+        float(p.get("d").split()[0][1:]) for p in root.iter("path") if p.get("class") == "grid"
+    ]
+    texts = [text.text_content() for text in root.iter("text")]
+    percents = [float(re.sub(r"[^0-9.]", "", t.replace(",", "."))) for t in texts if "%" in t]
+    whole = (at[-1] - at[0]) / (percents[-1] / 100)
+    assert drawn == pytest.approx([most * whole, most / 2 * whole, 0], abs=0.2)
+    assert percents[-1] >= 100 * most

@@ -6,6 +6,7 @@ settings are those that the pages print, wherever they print them.
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from pathlib import Path
@@ -207,6 +208,7 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("people.parquet",),
         ("ckm keys secret secret.key", "ckm release ledger.toml -o out"),
     ),
+    "docs/howto/release.md": (("people.parquet",), ("ckm keys secret secret.key",)),
     "docs/howto/suppress.md": (("people.parquet",), ()),
     "docs/explanation/method.md": (("people.parquet",), ("ckm keys secret secret.key",)),
     "docs/reference/ptable-files.md": ((), ()),
@@ -296,3 +298,60 @@ def test_the_commands_of_the_demonstration_do_what_its_page_says(folder, monkeyp
         if file.is_file():
             again = Path("again/public") / file.relative_to("out/public")
             assert again.read_bytes() == file.read_bytes()
+
+
+#: What a page takes as its reader's own; all else that its commands name, earlier ones make.
+BROUGHT = {
+    "README.md": {"people.parquet"},
+    "howto/collect-by-rappor.md": {"people.csv", "pages.txt"},
+    "howto/from-other-tools.md": {"ptable.csv"},
+    "howto/open-a-service.md": {"service.toml"},
+    "howto/private-model.md": {"plan.toml", "new.csv"},
+    "howto/private-tables.md": {"tables.toml"},
+    "howto/release.md": {"job.toml"},
+    "howto/suppress.md": {"hiding.toml"},
+    "howto/synthetic-file.md": {"people.parquet", "schema.json"},
+    "tutorial/first-release.md": {"people.parquet"},
+}
+FIRST = [ROOT / "README.md", DOCS / "index.md", DOCS / "fr" / "index.md"]
+FIRST += [
+    page for folder in ("howto", "tutorial") for page in sorted((DOCS / folder).glob("*.md"))
+]
+FIRST += sorted((DOCS / "fr").glob("*/*.md"))
+_MADE = re.compile(r"(.+\.parquet)\.certificate\.json|demo/.*")
+
+
+@pytest.mark.parametrize("page", FIRST, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_that_a_command_names_is_the_readers_or_was_made_by_an_earlier_one(page):
+    name = str(page.relative_to(ROOT)).removeprefix("docs/").removeprefix("fr/")
+    there = set(BROUGHT.get(name, ()))
+    brought = set(there)
+    for command in commands(page):
+        words = shlex.split(command)
+        results = {
+            word.rstrip("/")
+            for before, word in itertools.pairwise(words)
+            if before in {"-o", "--output"}
+        }
+        results |= {words[-1]} if words[1:3] == ["keys", "secret"] else set()
+        results |= {words[4]} if words[1:3] == ["ptable", "convert"] else set()
+        for word in words:
+            if re.search(r"\.(toml|parquet|csv|json|key|html|txt)$", word):
+                made = _MADE.fullmatch(word)
+                is_known = word in there | results or word.split("/")[0] in there
+                assert is_known or (made and (made[1] in there or made[1] is None)), command
+                brought.discard(word)
+        there |= results
+    assert not brought  # nothing is listed that no command names
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/tutorial/first-release.md", "docs/fr/tutorial/first-release.md"]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_from_the_readers_table_alone_each_command_finds_what_the_one_before_made(page, folder):
+    write_records("people.parquet", has_classes=False)
+    asked = [c for c in commands(ROOT / page) if not c.startswith("ckm demo")]
+    assert len(asked) >= 5
+    for command in asked:
+        run(command)

@@ -1,5 +1,6 @@
 """Dependencies are pinned, recipes listed, and no file names somebody's machine."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -7,6 +8,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
+from ckm._packages import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -75,3 +78,23 @@ def test_no_file_of_the_project_names_a_folder_of_somebodys_machine():
             and path.name != Path(__file__).name
         ):
             assert not private.search(path.read_text(encoding="utf-8")), name
+
+
+def test_no_message_names_a_page_or_an_example_that_a_wheel_has_not():
+    names = re.compile(r"\b(docs|examples|bench|tests)/|\.md\b")
+    exempt = {"ckm/release/pages/rerender.py", "ckm/demo/demo.py"}  # endings and own files
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if str(path.relative_to(ROOT)) in exempt:
+                continue
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            docs = {
+                id(node.body[0].value)
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+                and node.body
+                and isinstance(node.body[0], ast.Expr)
+            }
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    assert id(node) in docs or not names.search(node.value), (path, node.value)

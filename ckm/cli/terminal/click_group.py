@@ -24,8 +24,9 @@ from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import INTERNAL, INTERRUPTED, WRONG_REQUEST, Failure, explain
 from ckm.cli.terminal.help import Context, short_help
 
-_STYLE_VARIABLE = "CKM_LOG_FORMAT"
-_STYLES = ("auto", "text", "json")
+#: Where the style is looked up, the first that is set; the second is its earlier name.
+_STYLE_VARIABLES = ("CKM_LOG", "CKM_LOG_FORMAT")
+_STYLES = ("text", "json")
 _LANGUAGES = ("en", "fr")
 #: Where the language is looked up, the first that is set.
 _LANGUAGE_VARIABLES = ("CKM_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
@@ -139,7 +140,8 @@ class Root(Group):
 def _style_of(words: Sequence[str]) -> str:
     """Return the style that the words ask for, also where they are wrong otherwise."""
     asked = [value for value in _values_of("--log-format", words) if value in _STYLES]
-    return asked[-1] if asked else os.environ.get(_STYLE_VARIABLE, "auto")
+    named = next(filter(None, map(os.environ.get, _STYLE_VARIABLES)), "text")
+    return asked[-1] if asked else named
 
 
 def _language_of(words: Sequence[str]) -> str:
@@ -271,8 +273,8 @@ common_options = options(
     click.option(
         "--log-format",
         type=click.Choice(_STYLES),
-        envvar=_STYLE_VARIABLE,
-        help="Messages as text, or one JSON object per line; auto looks at the terminal.",
+        envvar=_STYLE_VARIABLES,
+        help="Messages as text (the default), or one JSON object per line; or CKM_LOG=json.",
         **_told(Terminal.set_style),
     ),
 )

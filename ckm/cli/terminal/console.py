@@ -1,4 +1,4 @@
-"""How the command line talks: for people on a terminal, one JSON object per line otherwise.
+"""How the command line talks: text for people, or one JSON object per line where asked for.
 
 Everything goes through `logging`, the libraries' events too; this module only decides how it
 looks. Results go to stdout, all else to stderr.
@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import sys
+import threading
 import time
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
 _PROGRESS_S = 5.0
+_LINE_S = 60.0
 _WIDE = 250
 _STAGES = {
     "keys": "record keys",
@@ -55,12 +57,12 @@ class Terminal:
     Parameters
     ----------
     style
-        ``"text"``, ``"json"``, or ``"auto"`` for text on a terminal.
+        ``"text"`` or ``"json"``.
     language
         Of what people read. JSON stays English: scripts read it.
     """
 
-    def __init__(self, style: str = "auto", *, language: str = "en") -> None:
+    def __init__(self, style: str = "text", *, language: str = "en") -> None:
         self.language = language
         self.is_json = False
         self.is_quiet = False
@@ -80,8 +82,8 @@ class Terminal:
         return translated(message, self.language)
 
     def set_style(self, style: str) -> None:
-        """Choose text or JSON; ``"auto"`` looks at stderr."""
-        self.is_json = style == "json" or (style == "auto" and not _is_terminal(sys.stderr))
+        """Choose text or JSON."""
+        self.is_json = style == "json"
 
     @property
     def console(self) -> Console:
@@ -199,11 +201,44 @@ class Terminal:
             yield lambda _stage, _done, _total: None
         elif self.is_json:
             yield self._json_progress()
-        elif self.is_quiet or not _is_terminal(sys.stderr):
+        elif self.is_quiet:
             yield lambda _stage, _done, _total: None
+        elif not _is_terminal(sys.stderr):
+            with self._lines_of_progress() as report_progress:
+                yield report_progress
         else:
             with _progress_bar(self.console, self.say) as report_progress:
                 yield report_progress
+
+    @contextlib.contextmanager
+    def _lines_of_progress(self) -> Iterator[Callable[[str, int, int], None]]:
+        """Say once a minute how far the work is, also within a step that reports nothing."""
+        stage, share, is_done = "starting", "", threading.Event()
+
+        def report_progress(name: str, done: int, total: int) -> None:
+            nonlocal stage, share
+            # A share, because a total may be the number of records.
+            stage, share = name, f" {done / total:.0%}" if total > 1 else ""
+
+        def talk() -> None:
+            while not is_done.wait(_LINE_S):
+                with _unheard(), contextlib.suppress(BrokenPipeError):
+                    self.line("·", "dim", self.say(_STAGES.get(stage, stage)) + share)
+
+        talker = threading.Thread(target=talk, daemon=True)
+        talker.start()
+        try:
+            yield report_progress
+        finally:
+            is_done.set()
+            talker.join()
+
+    def line(self, mark: str, style: str, message: str) -> None:
+        """Print a line for people on stderr."""
+        from rich.text import Text
+
+        text = Text.assemble((mark, style), " ", self.say(_visible(message)))
+        self.console.print(text, soft_wrap=True, highlight=False)
 
     def _json_progress(self) -> Callable[[str, int, int], None]:
         last_stage, last_time = "", 0.0
@@ -253,20 +288,14 @@ class _Handler(logging.Handler):
             shown |= {k: v for k, v in extra.items() if _is_plain(v) and k != "event"}
             _print_json(**shown) if kept is None else kept.append(shown)
         elif record.levelno >= logging.WARNING:
-            self._line("!", "yellow", message)
+            self.terminal.line("!", "yellow", message)
         elif self.terminal.is_quiet:
             return
         elif getattr(record, "is_step", False):
-            self._line("✔", "green", message)
+            self.terminal.line("✔", "green", message)
         elif self.terminal.is_verbose:
             details = " ".join(f"{k}={v}" for k, v in extra.items() if _is_plain(v))
-            self._line("·", "dim", f"{message} {details}".rstrip())
-
-    def _line(self, mark: str, style: str, message: str) -> None:
-        from rich.text import Text
-
-        text = Text.assemble((mark, style), " ", self.terminal.say(_visible(message)))
-        self.terminal.console.print(text, soft_wrap=True, highlight=False)
+            self.terminal.line("·", "dim", f"{message} {details}".rstrip())
 
 
 def _visible(message: str) -> str:

@@ -25,6 +25,13 @@ ATTACKS = (
 _Limit = Annotated[float, Field(ge=0, le=1)]
 
 
+class Decision(Section):
+    """Who decided the limits, and when."""
+
+    who: Name = Field(description="Who decided.")
+    when: Date = Field(description="When: a date without quotes.")
+
+
 class JobLimits(Section):
     """What the office allows; None and names that are missing set no limit."""
 
@@ -46,6 +53,14 @@ class JobLimits(Section):
     all_tables: _Limit | None = optional(
         "Largest share of small counts found from all tables together, by the audit."
     )
+    decided: Decision | None = optional(
+        "Who decided the limits, and when; without it the report says that nobody did."
+    )
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is any limit."""
+        return self.changed(decided=None) != JobLimits()
 
     def add_problems(self, reading: Reading) -> None:
         """Note the attacks that are unknown."""

@@ -10,17 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr
 
 from ckm.config.problems import did_you_mean
-from ckm.config.reading import Reading
-from ckm.config.section import (
-    LANGUAGES,
-    FilePath,
-    Name,
-    ReadAs,
-    Section,
-    Texts,
-    Words,
-    optional,
-)
+from ckm.config.reading import LANGUAGES, Reading
+from ckm.config.section import FilePath, Name, ReadAs, Section, Texts, Words, optional
 from tables import DerivedVariable, RequestError
 
 #: The keys that say how a variable is derived, beside `of`.
@@ -61,12 +52,13 @@ class JobVariable(Section):
     )
     labels: Words = optional("What readers see.", default={})
     is_area: bool = optional("Whether it tells places.", default=False)
+    role: Literal["time"] | None = optional('"time" where it tells times: years, months.')
     levels: dict[str, Words] = optional(
         "Level of the hierarchy → what readers see.", default={}
     )
     categories: dict[str, Words] = optional("Code → what readers see.", default={})
     codelist: FilePath | None = optional(
-        "A CSV file of columns code, en, fr instead of categories."
+        "A CSV file of the column code and one for each language instead of categories."
     )
     _derived: DerivedVariable | None = PrivateAttr(default=None)
 
@@ -80,14 +72,20 @@ class JobVariable(Section):
 
     def add_problems(self, reading: Reading) -> None:
         """Take the categories from the code list, and note what is wrong with it."""
+        where = f"[[variable]] {self.name!r}:"
         self._add_problems_of_derivation(reading)
+        if self.is_area and self.role == "time":
+            reading.add(
+                where, "tells places or times, not both.", "keep one of is_area and role"
+            )
         if self.codelist is None:
             return
-        where = f"[[variable]] {self.name!r}:"
         if self.categories:
             reading.add(where, "has both codelist and categories.", "keep one of the two")
         reading.require_file(where, "codelist", self.codelist)
-        categories = _read_codelist(self.codelist, add=partial(reading.add, where))
+        categories = _read_codelist(
+            self.codelist, languages=reading.languages, add=partial(reading.add, where)
+        )
         object.__setattr__(self, "categories", categories)
 
     def _add_problems_of_derivation(self, reading: Reading) -> None:
@@ -119,6 +117,10 @@ def add_problems_of_variables(
     if len(areas) > 1:
         shown = ", ".join(map(repr, areas))
         reading.add("[[variable]]", f"one variable is the area, not {shown}.")
+    times = [variable.name for variable in variables if variable.role == "time"]
+    if len(times) > 1:
+        shown = ", ".join(map(repr, times))
+        reading.add("[[variable]]", f"one variable tells times, not {shown}.")
     for variable in variables:
         nested = hierarchies.get(variable.name)
         levels = nested if isinstance(nested, list) else []
@@ -131,7 +133,9 @@ def add_problems_of_variables(
                 reading.add(where, text, did_you_mean(level, levels))
 
 
-def _read_codelist(path: Path, *, add: Callable[[str, str | None], None]) -> dict[str, Texts]:
+def _read_codelist(
+    path: Path, *, languages: Sequence[str], add: Callable[[str, str | None], None]
+) -> dict[str, Texts]:
     r"""Read a code list: code → what readers see, by language."""
     if not path.is_file():
         return {}
@@ -140,14 +144,18 @@ def _read_codelist(path: Path, *, add: Callable[[str, str | None], None]) -> dic
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error):
         rows = []
-    if not rows or not {"code", *LANGUAGES} <= set(rows[0]):
-        add("codelist must be a CSV file in UTF-8 with the columns code, en, fr.", None)
+    if not rows or not {"code", *languages} <= set(rows[0]):
+        columns = ", ".join(["code", *languages])
+        add(f"codelist must be a CSV file in UTF-8 with the columns {columns}.", None)
         return {}
     codes = [row["code"] for row in rows]
     if not all(codes) or len(set(codes)) < len(codes):
         add("codelist names a code twice, or none.", "give each code a line of its own")
         return {}
     return {
-        row["code"]: {language: row[language] or row["code"] for language in LANGUAGES}
+        row["code"]: {
+            language: row[language if language in languages else languages[0]] or row["code"]
+            for language in LANGUAGES
+        }
         for row in rows
     }

@@ -101,6 +101,11 @@ class Service(SettingsFile, title="A service of ckm"):
         return next((v.name for v in self.variables.values() if v.is_area), None)
 
     @property
+    def time(self) -> str:
+        """The variable of times; empty for none."""
+        return next((v.name for v in self.variables.values() if v.role == "time"), "")
+
+    @property
     def cautions(self) -> tuple[str, ...]:
         """What an office should know before it opens the service to strangers."""
         told = []

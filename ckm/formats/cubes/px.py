@@ -14,7 +14,7 @@ told apart by their code in brackets. An empty line within a note parts it in tw
 import datetime as dt
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import IO
 
@@ -40,7 +40,9 @@ _COMMON = (
     *("CHARSET", "AXIS-VERSION", "CODEPAGE", "LANGUAGE", "TABLEID", "DECIMALS", "MATRIX"),
     *("SHOWDECIMALS", "AGGREGALLOWED", "SUBJECT-CODE", "DESCRIPTIONDEFAULT"),
 )
-_PERIOD = re.compile(r"(\d{4})(?:([HQMW])(\d{1,2}))?")
+#: A year; with a half, a quarter, a month or a week, as PX or SDMX write it; or ISO's month.
+_PERIOD = re.compile(r"([0-9]{4})(?:-?([HSQMW])([0-9]{1,2})|-([0-9]{2}))?")
+_DIGITS = {"A": 0, "H": 1, "Q": 1, "M": 2, "W": 2}
 
 
 def write_px(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
@@ -49,7 +51,7 @@ def write_px(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> Non
         raise FormatError("A PX file holds no table without rows.", hint="choose CSV")
     cube = cube_of(table, about, what="PX")
     numbers = {name: _numbers(name, values) for name, values in table.measures.items()}
-    for line in _lines(table, cube, max(decimals for _, decimals in numbers.values())):
+    for line in _lines(table, cube, {name: n for name, (_, n) in numbers.items()}):
         stream.write(line.encode() + b"\r\n")
     stream.write(b"DATA=\r\n")
     columns = []
@@ -63,7 +65,7 @@ def write_px(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> Non
     stream.write(b";\r\n")
 
 
-def _lines(table: PublishedTable, cube: Cube, decimals: int) -> list[str]:
+def _lines(table: PublishedTable, cube: Cube, decimals: Mapping[str, int]) -> list[str]:
     """Return all before the numbers: in the first language, then in each further one."""
     lines, about = _Header(table, cube).lines(decimals), cube.about
     if about.translations:
@@ -81,14 +83,14 @@ def _lines(table: PublishedTable, cube: Cube, decimals: int) -> list[str]:
 
 
 def _numbers(name: str, values: NDArray[np.generic]) -> tuple[NDArray[np.object_], int]:
-    """Return every number as PX writes it, and the decimals of the longest one."""
+    """Return every number as PX writes it, and the decimals that the measure needs."""
     texts = np.empty(len(values), object)
     texts[:] = [repr(number) for number in shown(values).tolist()]
     decimals = 0
     if values.dtype == np.float64:
         texts[:] = [format(Decimal(t), "f") if "e" in t else t for t in texts]
-        texts[:] = [t if "." in t else t + ".0" for t in texts]
-        decimals = max(len(t) - 1 - t.index(".") for t in texts)
+        texts[:] = [t.removesuffix(".0") for t in texts]
+        decimals = max(len(t.partition(".")[2]) for t in texts)
     if decimals > _DECIMALS:
         raise FormatError(
             f"Measure {name!r} has numbers of {decimals} decimals; PX holds {_DECIMALS}.",
@@ -104,7 +106,6 @@ class _Header:
     def __init__(self, table: PublishedTable, cube: Cube) -> None:
         self._about = about = cube.about
         self._measures = list(table.measures)
-        self._is_whole = {n: v.dtype == np.int64 for n, v in table.measures.items()}
         name = free_name(CONTENTS, [axis.name for axis in cube.axes])
         labels = {m: about.labels[m] for m in self._measures if m in about.labels}
         contents = Axis(name=name, columns=(name,), ids=self._measures, labels=labels)
@@ -115,21 +116,24 @@ class _Header:
         ]
         self._values = [_values(axis) for axis in self._axes]
 
-    def lines(self, decimals: int) -> list[str]:
+    def lines(self, decimals: Mapping[str, int]) -> list[str]:
+        """Return the lines of a table whose measures need so many decimals."""
         about = self._about
+        shown = [min(about.decimals.get(m, decimals[m]), _MAX_SHOWN) for m in self._measures]
+        most = max(*decimals.values(), *shown)
         title = about.title or ", ".join([*self._values[-1], *self._names[:-1]])
         code = _matrix(about.id)
         lines = ['CHARSET="ANSI";', 'AXIS-VERSION="2013";', 'CODEPAGE="utf-8";']
         lines += [_line("LANGUAGE", about.language)]
         lines += [_line("TABLEID", about.id)] if about.id else []
-        lines += [f"DECIMALS={decimals};", f"SHOWDECIMALS={self._shown(decimals)};"]
+        lines += [f"DECIMALS={most};", f"SHOWDECIMALS={min(shown)};"]
         lines += [_line("MATRIX", code), "AGGREGALLOWED=NO;", _line("SUBJECT-CODE", code)]
         lines += [_line("SUBJECT-AREA", title[:_WIDTH])]
         if about.title:
             lines += [_line("DESCRIPTION", title), "DESCRIPTIONDEFAULT=YES;"]
         lines += [_line("TITLE", title), _line("CONTENTS", title[:_WIDTH])]
         lines += [_line("UNITS", about.unit or NO_UNIT)]
-        lines += self._dimensions() + self._last()
+        lines += self._dimensions() + self._precision(shown) + self._last()
         return lines
 
     def _dimensions(self) -> list[str]:
@@ -155,35 +159,27 @@ class _Header:
             _line(f'UNITS("{value}")', unit or NO_UNIT)
             for value, unit in zip(self._values[-1], units, strict=True)
         ]
-        return lines + self._precision()
+        return lines
 
-    def _shown(self, decimals: int) -> int:
-        """Return how many decimals are shown: the fewest of a measure, where they are told."""
-        told = self._about.decimals
-        kinds = [0 if self._is_whole[name] else decimals for name in self._measures]
-        wanted = [told.get(name, n) for name, n in zip(self._measures, kinds, strict=True)]
-        return min(min(wanted) if told else decimals, _MAX_SHOWN)
-
-    def _precision(self) -> list[str]:
-        """Return the decimals of measures that show more than others."""
-        told, name = self._about.decimals, self._names[-1]
-        if not told:
-            return []
-        least = self._shown(_DECIMALS)
+    def _precision(self, shown: Sequence[int]) -> list[str]:
+        """Return the decimals of measures that show more than others, such as means."""
         return [
-            f'PRECISION("{name}","{value}")={min(told[measure], _MAX_SHOWN)};'
-            for measure, value in zip(self._measures, self._values[-1], strict=True)
-            if min(told.get(measure, 0), _MAX_SHOWN) > least
+            f'PRECISION("{self._names[-1]}","{value}")={decimals};'
+            for value, decimals in zip(self._values[-1], shown, strict=True)
+            if decimals > min(shown)
         ]
 
     def _time(self, axis: Axis, key: str) -> list[str]:
         """Return the periods of the dimension of time, where all of them are periods."""
-        found = [_PERIOD.fullmatch(text) for text in axis.ids]
-        scales = {match[2] or "A" for match in found if match}
-        if axis.name != self._about.time or None in found or len(scales) != 1:
+        if axis.name != self._about.time:
             return []
-        periods = [match[1] + (match[3] or "") for match in found if match]
-        return [f"TIMEVAL{key}=TLIST({scales.pop()}1)," + _list("", periods)[1:]]
+        periods = [_period(text) for text in axis.ids]
+        scales = {scale for scale, _ in periods}
+        if len(scales) != 1 or "" in scales:
+            return []
+        return [
+            f"TIMEVAL{key}=TLIST({scales.pop()}1)," + _list("", [t for _, t in periods])[1:]
+        ]
 
     def _kind(self, axis: Axis, key: str) -> list[str]:
         about = self._about
@@ -233,6 +229,16 @@ class _Header:
                 lines.append(_line(f'NOTEX("{name}")', note))
         word = about.suppressed_label
         return [*lines, _line("DATASYMBOL2", word if len(word) <= _SHORT else "..")]
+
+
+def _period(text: str) -> tuple[str, str]:
+    """Return the scale of a period and the period, as PX writes it; no scale for none."""
+    match = _PERIOD.fullmatch(text)
+    if match is None:
+        return "", ""
+    scale = "M" if match[4] else {None: "A", "S": "H"}.get(match[2], match[2])
+    part = match[3] or match[4] or ""
+    return scale, match[1] + (part.lstrip("0").zfill(_DIGITS[scale]) if part else "")
 
 
 def _matrix(table_id: str) -> str:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.errors import Places
-    from footing.errors import ExplainedError
 
 
 @contextlib.contextmanager
@@ -28,15 +27,15 @@ def places_beside(target: Path, *, is_kept: bool) -> Iterator[None]:
     try:
         yield
     except (CheckFailedError, ThinDifferenceError) as error:
-        if error.places is not None:
-            way = _write(error.places, target) if is_kept else "a release names them in a file"
-            if way:
-                _tell(error, f"{way}, for inside use only")
+        if error.places is not None and not is_kept:
+            error.add_hint(hint="a release names them in a file, for inside use only")
+        elif error.places is not None and (file := _write(error.places, target)):
+            error.add_hint(hint=f"{file!r} beside the output names them, for inside use only")
         raise
 
 
 def _write(places: Places, target: Path) -> str:
-    """Return what names the cells; nothing if it cannot be written."""
+    """Return the name of the file; nothing if it cannot be written."""
     folder = next(folder for folder in target.parents if folder.is_dir())
     file = folder / f"{target.name}.refused.csv"
     try:
@@ -44,9 +43,4 @@ def _write(places: Places, target: Path) -> str:
         write_whole(file, text, error=ReleaseError)
     except (OSError, ReleaseError):
         return ""
-    return f"{file.name!r} beside the output names them"
-
-
-def _tell(error: ExplainedError, way: str) -> None:
-    error.hint = f"{way}; {error.hint}" if error.hint else way
-    error.reword(error.problem)
+    return file.name

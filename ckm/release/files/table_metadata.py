@@ -16,7 +16,7 @@ from ckm.formats.words import MISSING, category_labels, say
 from tables import CodeTree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ckm.config.job.job import Job
     from ckm.config.job.variable import JobVariable
@@ -93,7 +93,8 @@ class TableWords:
             units=self._units(measures),
             decimals=self._decimals(measures),
             updated=dt.date.fromisoformat(job.report.date) if job.report.date else None,
-            geography=self._geography(columns),
+            geography=self._role(columns, lambda variable: variable.is_area),
+            time=self._role(columns, lambda variable: variable.role == "time"),
             totals={
                 column: self.total(dimension)
                 for column, dimension in columns.items()
@@ -168,12 +169,12 @@ class TableWords:
                 found[column] = mean_decimals(decimals) if is_mean else max(decimals, 0)
         return {column: number for column, number in found.items() if number is not None}
 
-    def _geography(self, columns: Mapping[str, str]) -> str:
-        """Return the dimension or the column that tells places."""
-        area = next((v.name for v in self._job.variables.values() if v.is_area), "")
-        if area in {*columns, *self._hierarchies(columns)}:
-            return area
-        nested = self._job.hierarchies.get(area)
+    def _role(self, columns: Mapping[str, str], plays: Callable[[JobVariable], bool]) -> str:
+        """Return the dimension or the column that tells places, or times."""
+        name = next((v.name for v in self._job.variables.values() if plays(v)), "")
+        if name in {*columns, *self._hierarchies(columns)}:
+            return name
+        nested = self._job.hierarchies.get(name)
         levels = nested if isinstance(nested, list) else []
         return next((column for column in columns if column in levels), "")
 

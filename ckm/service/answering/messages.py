@@ -59,9 +59,12 @@ def noise_notes(margin: MarginOfError | None, language: str) -> tuple[str, ...]:
 
 
 def audit_notice(service: Service, language: str) -> str:
-    """Return whether an open or audited service was audited, in words; empty for others."""
+    """Return what of a service was audited, in words; empty where nothing was.
+
+    That an open service was not audited is for its operator: `Service.cautions` says so.
+    """
     if service.audit.report is None:
-        return say("not_audited", language) if service.is_unaudited else ""
+        return ""
     told = ["audited" if service.audit.areas is None else "audited_areas"]
     told += ["unaudited_filters"] if service.access.has_accounts else []
     return " ".join(say(key, language) for key in told)

@@ -30,10 +30,12 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 def split_codes(text: str) -> list[str]:
     """Split a list of codes at its commas; brackets keep a code together."""
-    parts, depth, part = [], 0, ""
+    parts, squares, rounds, part = [], 0, 0, ""
     for sign in text:
-        depth += (sign in "[(") - (sign in "])")
-        if sign == "," and depth <= 0:
+        squares = max(0, squares + (sign == "[") - (sign == "]"))
+        if not squares:  # within brackets of a code, others are signs of the code
+            rounds = max(0, rounds + (sign == "(") - (sign == ")"))
+        if sign == "," and not squares and not rounds:
             parts.append(part)
             part = ""
         else:

@@ -68,6 +68,7 @@ def about_answer(
     for measure in answer.query.measures:
         labels.setdefault(measure, say(measure, language))
     area = service.area if service.area in shown else ""
+    time = service.time if service.time in shown else ""
     title = service.about.title[language]
     if answer.query.population is not None:
         title += f" ({service.populations[answer.query.population].title[language]})"
@@ -88,6 +89,7 @@ def about_answer(
         unit=service.about.unit.get(language, ""),
         updated=service.about.updated,
         geography=area or "",
+        time=time,
         totals={s.variable: shown[s.variable].total for s in answer.selections if 0 in s.ranks},
         withheld={area: list(answer.withheld)} if area and answer.withheld else {},
         withheld_label=say("withheld", language),

@@ -104,8 +104,8 @@ class Endpoint:
             call = Call(request, context, caller, language, parameters, body)
             return await self.answer(call)
 
-        route = Route(self.path, serve)
-        route.methods = {self.method}  # no HEAD, which the framework adds
+        # HEAD beside GET: the same status and headers, at the same cost; no body is sent.
+        route = Route(self.path, serve, methods=[self.method])
         return route
 
 

@@ -195,7 +195,6 @@ def _problem(client_error: ClientError, idents: dict[str, str], view: View) -> P
 def _why(refusal: Refusal, view: View) -> dict[str, Any]:
     """Say why something is not published, and what to try."""
     return {
-        "rule": refusal.reason,
         "detail": refusal.detail[view.language],
         "advice": refusal.tries[view.language],
         "tries": tries_of(refusal, view),

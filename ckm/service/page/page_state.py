@@ -230,7 +230,7 @@ def _pair_of(texts: Iterable[str], variable: Variable | None) -> tuple[str, ...]
     for text in filter(None, texts):
         if variable is None:
             raise ClientError("bad_parameter", name="compare")
-        wanted += [text] if variable.chosen(text) is not None else split_codes(text)
+        wanted += _codes_of(text, variable)
     if variable is None or not wanted:
         return ()
     ranks = [variable.chosen(code) for code in wanted]
@@ -241,6 +241,16 @@ def _pair_of(texts: Iterable[str], variable: Variable | None) -> tuple[str, ...]
     if len(codes) != 2 or codes[0] == codes[1]:
         raise ClientError("compare_two")
     return tuple(codes)
+
+
+def _codes_of(text: str, variable: Variable) -> Sequence[str]:
+    """Return the codes of a text: itself, or what commas part that are in no code."""
+    if variable.chosen(text) is not None:
+        return [text]
+    parts = text.split(",")
+    pairs = [(",".join(parts[:n]), ",".join(parts[n:])) for n in range(1, min(len(parts), 100))]
+    pairs = [pair for pair in pairs if None not in map(variable.chosen, pair)]
+    return pairs[0] if len(pairs) == 1 else split_codes(text)
 
 
 def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:

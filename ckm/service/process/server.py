@@ -209,7 +209,7 @@ def _record_official(service: Service, *, is_kept: bool, quick: bool, step: Step
         step("official tables checked", f"{text}; tables: {', '.join(job.tables)}")
 
 
-def run(service: Service, *, ready: Callable[[str], None]) -> None:
+def run(service: Service, *, ready: Callable[[str], None], logs_json: bool = False) -> None:
     """Serve until asked to stop; what is being answered then is answered first."""
     quiet_others()
     sock = _listen(service)
@@ -222,7 +222,7 @@ def run(service: Service, *, ready: Callable[[str], None]) -> None:
             from ckm.service.process.workers import run_workers
 
             require_private(service)
-            run_workers(service, sock, Path(folder), ready=told)
+            run_workers(service, sock, Path(folder), ready=told, logs_json=logs_json)
         else:
             serve_tables(service, sock, folder=Path(folder), ready=told)
 
@@ -343,6 +343,15 @@ def _ours_to_stop(server: uvicorn.Server) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+class _PlainFormatter(logging.Formatter):
+    """Writes the message alone: the text of an exception may quote data."""
+
+    def formatException(self, ei: object) -> str:  # noqa: N802  (the name of logging)
+        """Leave the text of an exception out."""
+        del ei
+        return ""
+
+
 class JsonHandler(logging.Handler):
     """Writes records as JSON; texts of exceptions, which may quote data, are left out."""
 
@@ -368,9 +377,16 @@ class JsonHandler(logging.Handler):
             pass  # a log decides nothing
 
 
-def log_as_json() -> None:
-    """Send the events of this process to stderr; for processes that no command line began."""
-    handler = JsonHandler()
+def log_to_stderr(*, as_json: bool) -> None:
+    """Send the events of this process to stderr; for processes that no command line began.
+
+    As text, as on the command line, these are warnings and errors.
+    """
+    handler: logging.Handler = JsonHandler()
+    if not as_json:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setLevel(logging.WARNING)
+        handler.setFormatter(_PlainFormatter("! %(message)s"))
     for name in PACKAGES:
         logger = logging.getLogger(name)
         logger.handlers[:] = [handler]

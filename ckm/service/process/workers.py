@@ -25,7 +25,12 @@ _PATIENCE_S = 60.0
 
 
 def run_workers(
-    service: Service, sock: socket.socket, folder: Path, *, ready: Callable[[], None]
+    service: Service,
+    sock: socket.socket,
+    folder: Path,
+    *,
+    ready: Callable[[], None],
+    logs_json: bool,
 ) -> None:
     """Start the workers of a service, and keep as many until asked to stop."""
     stops: list[int] = []
@@ -35,7 +40,8 @@ def run_workers(
     os.set_blocking(reading, False)
     living, alive = os.pipe()  # nothing is written: it ends when this process does
     command = [sys.executable, "-m", "ckm.service.process.workers"]
-    given = (service.job.path, folder, sock.fileno(), writing, living)
+    style = "json" if logs_json else "text"
+    given = (service.job.path, folder, style, sock.fileno(), writing, living)
     command += [str(value) for value in given]
     figures = folder / "figures"
     figures.mkdir(mode=0o700)
@@ -117,19 +123,20 @@ def _stop_when_alone(living: int) -> None:
         time.sleep(_PATIENCE_S)
 
 
-def _work(path: str, folder: str, listening: str, telling: str, living: str) -> None:
+def _work(path: str, folder: str, style: str, *handles: str) -> None:
     from ckm.config.service.service import read_service
-    from ckm.service.process.server import log_as_json
+    from ckm.service.process.server import log_to_stderr
 
-    log_as_json()
-    threading.Thread(target=_stop_when_alone, args=(int(living),), daemon=True).start()
-    sock = socket.socket(fileno=int(listening))
+    listening, telling, living = map(int, handles)
+    log_to_stderr(as_json=style == "json")
+    threading.Thread(target=_stop_when_alone, args=(living,), daemon=True).start()
+    sock = socket.socket(fileno=listening)
     try:
         serve_tables(
             read_service(path),
             sock,
             folder=Path(folder),
-            ready=lambda: os.write(int(telling), b"."),
+            ready=lambda: os.write(telling, b"."),
             is_worker=True,
         )
     except ValueError as error:  # of ours: it holds no data

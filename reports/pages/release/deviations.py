@@ -50,7 +50,11 @@ def size_picture(words: Words, sizes: Sequence[SizeFact]) -> list[Figure]:
         (
             class_name(words, fact.low, fact.high),
             fact.most_share,
-            f"± {write.count(fact.most)}: {write.share(fact.most_share)}",
+            words.say(
+                "± %(count)s: %(share)s",
+                count=write.count(fact.most),
+                share=write.share(fact.most_share),
+            ),
         )
         for fact in sizes
     ]
@@ -62,7 +66,7 @@ def size_picture(words: Words, sizes: Sequence[SizeFact]) -> list[Figure]:
         .number("as a share", lambda fact: fact.half_share, "share")
         .number("Nine tenths, ±", lambda fact: fact.most, "count")
         .number("as a share", lambda fact: fact.most_share, "share")
-        .figure(bars, lines_of_shares(words, bars, lines))
+        .figure(bars, lines_of_shares(words, bars, lines, written=write.percent))
     ]
 
 

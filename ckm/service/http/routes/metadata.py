@@ -11,6 +11,7 @@ from starlette.responses import Response
 from ckm import __version__
 from ckm.config.service.service import Service
 from ckm.formats import FORMATS
+from ckm.formats.about import is_period
 from ckm.formats.cubes.json_stat import category_of
 from ckm.service.answering.messages import (
     ClientError,
@@ -88,7 +89,7 @@ async def get_config(call: Call) -> Response:
         ]
         for said_of in (notice_of, audit_notice)
     )
-    audited = {"key": "audited", "value": str(service.audit.report is not None)}
+    audited = {"key": "audited", "value": "True"}
     described = {
         "apiVersion": "2.0.0",
         "appVersion": __version__,
@@ -125,6 +126,9 @@ def _table(call: Call) -> dict[str, Any]:
     path = f"/tables/{service.about.id}"
     labels = [v.offer.labels[language] for v in call.table_service.variables.values()]
     said = service.about.description.get(language, "")
+    time = call.table_service.variables.get(service.time)
+    codes = [] if time is None else [time.codes[rank] for rank in time.ranks(0).tolist()]
+    periods = codes if all(map(is_period, codes)) else []
     return {
         "type": "Table",
         "language": language,
@@ -132,8 +136,8 @@ def _table(call: Call) -> dict[str, Any]:
         "label": service.about.title[language],
         "description": " ".join(t for t in (said, notice_of(service, language)) if t),
         "updated": _updated(service),
-        "firstPeriod": None,
-        "lastPeriod": None,
+        "firstPeriod": min(periods, default=None),
+        "lastPeriod": max(periods, default=None),
         "category": "public" if service.access.mode == "open" else "private",
         "variableNames": [*labels, say("measure", language)],
         "discontinued": False,
@@ -182,7 +186,11 @@ def _metadata(call: Call) -> dict[str, Any]:
             say(service.method, language),
             *noise_notes(table_service.answerer.margin, language),
         ],
-        "role": {"metric": [CONTENTS], **({"geo": [area]} if area else {})},
+        "role": {
+            "metric": [CONTENTS],
+            **({"geo": [area]} if area else {}),
+            **({"time": [service.time]} if service.time else {}),
+        },
         "id": list(dimension),
         "size": [len(d["category"]["index"]) for d in dimension.values()],
         "dimension": dimension,

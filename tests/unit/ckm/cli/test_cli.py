@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.cli import app
+from ckm.cli.terminal import console
 from ckm.engine.published_table import PublishedTable
 from ckm.errors import InternalError
 from ptable import NoiseSpec, solve
@@ -54,7 +55,8 @@ def folder(tmp_path, ptable, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CKM_DEBUG", raising=False)
     monkeypatch.delenv("CKM_SECRET", raising=False)
-    monkeypatch.delenv("CKM_LOG_FORMAT", raising=False)
+    for name in ("CKM_LOG", "CKM_LOG_FORMAT"):
+        monkeypatch.delenv(name, raising=False)
     return tmp_path
 
 
@@ -553,7 +555,7 @@ def test_a_signal_ends_cleanly(folder, number, code):
     finally:
         process.kill()
     assert process.returncode == code
-    assert [json.loads(line) for line in errors.splitlines()][-1]["code"] == "interrupted"
+    assert errors.splitlines()[-1] == "error: Interrupted; nothing was published."
     assert not (folder / "out").exists()
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
 
@@ -562,8 +564,8 @@ def test_a_signal_ends_cleanly(folder, number, code):
 
 
 @pytest.mark.slow
-def test_without_a_terminal_every_line_of_stderr_is_json(folder):
-    done = command("release", "job.toml", "-o", "out", cwd=folder)
+def test_where_json_is_asked_for_every_line_of_stderr_is_json(folder):
+    done = command("release", "job.toml", "-o", "out", cwd=folder, CKM_LOG="json")
     assert done.returncode == 0
     events = lines_of(done)
     assert all({"time", "level", "event", "message"} <= set(event) for event in events)
@@ -572,12 +574,59 @@ def test_without_a_terminal_every_line_of_stderr_is_json(folder):
 
 
 @pytest.mark.slow
-def test_without_a_terminal_an_error_is_one_json_object(folder):
-    done = command("release", "job.toml", "-o", ".", cwd=folder)
+def test_where_json_is_asked_for_an_error_is_one_json_object(folder):
+    done = command("release", "job.toml", "-o", ".", "--log-format", "json", cwd=folder)
     (error,) = [event for event in lines_of(done) if event["level"] == "error"]
     assert error["exit"] == done.returncode == 2
     assert error["code"] == "ckm-release"
     assert error["hint"] == "choose a folder of its own for the output"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words", [("release", "job.toml", "-o", "out"), ("relase",), ("check",)]
+)
+def test_messages_are_text_where_stderr_is_a_file_and_json_is_not_asked_for(folder, words):
+    done = command(*words, cwd=folder)
+    assert done.stderr
+    assert "{" not in done.stderr
+    assert done.returncode == 0 or done.stderr.splitlines()[-2].startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("environment", "words", "is_json"),
+    [
+        ({}, (), False),
+        ({"CKM_LOG": "json"}, (), True),
+        ({"CKM_LOG_FORMAT": "json"}, (), True),
+        ({"CKM_LOG": "text", "CKM_LOG_FORMAT": "json"}, (), False),
+        ({"CKM_LOG": "json"}, ("--log-format", "text"), False),
+        ({}, ("--log-format=json",), True),
+    ],
+)
+def test_json_is_asked_for_by_a_word_or_the_environment(folder, environment, words, is_json):
+    variables = dict.fromkeys(("CKM_LOG", "CKM_LOG_FORMAT")) | environment
+    for typed in (("check", "nothing.toml", *words), ("relase", *words)):
+        done = CliRunner(env=variables).invoke(app, list(typed))
+        assert done.exit_code == 2
+        assert done.stderr.startswith("{" if is_json else "error: ")
+
+
+def test_off_a_terminal_progress_is_a_line_a_minute(capsys, monkeypatch):
+    monkeypatch.setattr(console, "_LINE_S", 0.01)
+    terminal = console.Terminal(language="fr")
+    with terminal.progress() as report_progress:
+        report_progress("scan", 30, 60)
+        text = ""
+        while "lecture" not in text:  # the step reports nothing more
+            text += capsys.readouterr().err
+    assert "· lecture des enregistrements 50%" in text
+    assert capsys.readouterr().out == ""
+    terminal.is_quiet = True
+    with terminal.progress() as report_progress:
+        report_progress("scan", 30, 60)
+        time.sleep(0.05)
+    assert "·" not in capsys.readouterr().err
 
 
 def test_the_json_of_a_wrong_job_lists_its_problems(folder):
@@ -756,9 +805,9 @@ def test_an_error_keeps_its_exit_code_when_it_cannot_be_told(folder):
 def test_a_result_that_cannot_be_written_is_an_error(folder):
     done = shell("ckm schema job >/dev/full", folder)
     assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert "cannot be written" in json.loads(line)["message"]
-    assert json.loads(line)["hint"] == "free some space"
+    line, hint = done.stderr.splitlines()
+    assert "cannot be written" in line
+    assert hint == "  hint: free some space"
 
 
 def test_no_verb_at_all_shows_the_help(folder):
@@ -768,7 +817,7 @@ def test_no_verb_at_all_shows_the_help(folder):
     assert "error" not in done.stderr.splitlines()[0]
 
 
-def test_no_verb_at_all_is_one_json_object_without_a_terminal(folder):
+def test_no_verb_at_all_is_one_json_object_where_json_is_asked_for(folder):
     done = run("ptable", style="json")
     assert done.exit_code == 2
     told = json.loads(done.stderr)

@@ -72,20 +72,27 @@ def test_audit_names_what_is_missing_and_knows_a_head_that_was_noted(folder):
 def test_audit_lists_the_thin_differences(folder):
     result = run("ledger", "audit", "ledger.db", "--secret", "secret.key")
     assert result.exit_code == 0, result.stderr
-    lines = result.stdout.splitlines()
-    assert (
-        "area=1 where number > 1 in 'number > 1' (entry 2) ~ "
-        "area=1 where number > 0 in 'number > 0' (entry 1)"
-    ) in lines
-    assert not any("400" in line for line in lines)
-    assert f"{len(lines)} thin differences" in result.stderr
+    assert "area" not in result.stdout + result.stderr
+    assert "-o thin.csv names them" in result.stderr
 
     strict = run(
         "ledger", "audit", "ledger.db", "--secret", "secret.key", "--strict", "-o", "thin.csv"
     )
     assert strict.exit_code == 1
     rows = read(folder / "thin.csv")
-    assert len(rows) == len(lines)
+    assert f"{len(rows)} thin differences" in result.stderr
+    wanted = (
+        "area=1",
+        "number > 1",
+        "number > 1",
+        "2",
+        "area=1",
+        "number > 0",
+        "number > 0",
+        "1",
+    )
+    assert wanted in [tuple(row.values()) for row in rows]
+    assert "400" not in (folder / "thin.csv").read_text()
     assert {row["published_entry"] for row in rows} == {"1"}
     assert "area=1" in {row["cell"] for row in rows}
 
@@ -186,13 +193,10 @@ def test_labels_cannot_write_on_the_terminal(folder):
         (cells,) = cube(source, StoredKeys(column="key"), [request], sketch=ledger.width)
         definition = Definition.of(request, name=evil, where="number > 2")
         ledger.publish([ledger.entry(cells, definition)], policy="flag")
-    for result in (
-        run("ledger", "audit", "ledger.db", "--secret", "secret.key"),
-        run("ledger", "list", "ledger.db"),
-    ):
-        assert result.exit_code == 0, result.stderr
-        assert "\x1b[31m" not in result.stdout
-        assert "[bold]red" in result.stdout
+    result = run("ledger", "list", "ledger.db")
+    assert result.exit_code == 0, result.stderr
+    assert "\x1b[31m" not in result.stdout
+    assert "[bold]red" in result.stdout
 
 
 def test_the_secret_may_come_from_a_service_file(folder):

@@ -18,7 +18,9 @@ from click.testing import CliRunner
 
 from ckm.cli import app
 from ckm.cli.terminal.exit_codes import explain
+from ckm.config import read_job
 from ckm.config.job.job import Job
+from ckm.config.problems import JobError
 from ckm.config.section import keys_of
 from ckm.config.service.service import read_service
 from ckm.ledger import Ledger
@@ -985,3 +987,72 @@ def test_what_is_wrong_in_the_data_is_named_on_a_terminal_alone(folder, monkeypa
 def test_the_hint_about_negative_amounts_is_one_for_job_files(folder):
     Case("negative", document(table=[SUMS]), people(income=(7, -1.0))).write(folder)
     assert "signed = true in its [[magnitude]]" in said("check", "job.toml")
+
+
+# --- languages ---------------------------------------------------------------------------
+
+ENGLISH = """
+schema = 1
+title = { en = "People" }
+[data]
+path = "people.csv"
+record_key = "rkey"
+[ptable]
+max_noise = 2
+variance = 1.0
+[output]
+source = { en = "An office" }
+unit = { en = "persons" }
+[report]
+languages = ["en"]
+[[variable]]
+name = "sex"
+labels = { en = "Sex" }
+codelist = "sexes.csv"
+[[table]]
+name = "people"
+title = { en = "People by sex" }
+dimensions = ["sex"]
+"""
+IN_SERVICE = """
+schema = 1
+[service]
+title = { en = "People" }
+languages = ["en"]
+[data]
+path = "people.csv"
+record_key = "rkey"
+[ptable]
+max_noise = 2
+variance = 1.0
+[[variable]]
+name = "sex"
+labels = { en = "Sex" }
+categories = { F = { en = "Women" } }
+[[population]]
+name = "women"
+title = { en = "Women" }
+where = "sex = 'F'"
+[ledger]
+path = "ledger.db"
+"""
+
+
+@pytest.mark.parametrize("asked", [ENGLISH, IN_SERVICE])
+def test_a_file_in_one_language_asks_for_no_words_in_the_other(tmp_path, asked):
+    (tmp_path / "people.csv").write_text("rkey,sex\n17,F\n")
+    (tmp_path / "sexes.csv").write_text("code,en\nF,Women\n")
+    read = read_service if asked is IN_SERVICE else read_job
+    path = tmp_path / "file.toml"
+    path.write_text(asked)
+    found = read(path)
+    variables = found.variables
+    assert variables["sex"].labels == {"en": "Sex", "fr": "Sex"}
+    assert variables["sex"].categories["F"] == {"en": "Women", "fr": "Women"}
+    for other in ('["en", "fr"]', '["fr"]'):
+        path.write_text(asked.replace('languages = ["en"]', f"languages = {other}"))
+        with pytest.raises(JobError, match=r"en = …, fr = …"):
+            read(path)
+    path.write_text(asked.replace('{ en = "Sex" }', "{}"))
+    with pytest.raises(JobError, match="labels must be a text"):
+        read(path)

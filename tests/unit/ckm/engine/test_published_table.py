@@ -420,3 +420,44 @@ def test_what_bars_cannot_show_is_refused():
         shown = replace(table, measures={"sum": numbers})
         with pytest.raises(ckm.CkmError, match="published and not negative"):
             shown.plot()
+
+
+def test_a_printed_table_shows_its_first_rows_and_none_that_is_hidden():
+    sexes = ["F\n\x1b[31m", "é", "a longer one"] * 10
+    table = ckm.PublishedTable(
+        dimensions={"sex": (np.arange(30, dtype=np.int32), sexes)},
+        measures={
+            "count": np.ma.array(np.arange(30) + 60_000, mask=np.arange(30) == 2),
+            "weighted": np.arange(30) * 1.5,
+        },
+    )
+    lines = str(table).splitlines()
+    assert lines[0].split() == ["sex", "count", "weighted"]
+    assert lines[1].split() == [r"F\n\x1b[31m", "60000", "0.0"]
+    assert lines[3].split() == ["a", "longer", "one", "3.0"]
+    assert "60002" not in str(table)
+    assert len({len(line) for line in lines[:21]}) == 1
+    assert lines[21:] == ["…", "[30 cells]"]
+    assert repr(table) == "PublishedTable(sex, count, weighted; 30 cells)"
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_tables_without_rows_or_dimensions_can_be_printed(rows):
+    codes = np.zeros(rows, np.int32)
+    table = ckm.PublishedTable(
+        dimensions={"sex": (codes, ["F"] * rows)}, measures={"count": codes.astype(np.int64)}
+    )
+    assert str(table).splitlines()[-1] == f"[{rows} cells]"
+    bare = ckm.PublishedTable(dimensions={}, measures={"count": np.array([3])})
+    assert str(bare) == "count\n    3\n[1 cells]"
+
+
+def test_a_printed_table_shows_no_trace_of_what_is_not_published():
+    assert "MARKER" not in str(tabulate({"x": RARE}, ["x"]))
+
+
+def test_a_frame_of_polars_has_the_rows_of_one_of_pandas():
+    table = tabulate({"x": RARE}, ["x"])
+    assert table.to_polars().rows() == list(
+        table.to_pandas().itertuples(index=False, name=None)
+    )

@@ -188,7 +188,8 @@ def test_labels_stand_beside_codes_in_the_language_and_no_text_is_a_formula(tabl
     hostile = {**french.category_labels, "sex": {"F": "=cmd|' /C calc'!A0", "M": "@SUM(A1)"}}
     data = to_bytes(table, "csv-labels", about=replace(said, category_labels=hostile))
     assert data.startswith(b"\xef\xbb\xbf")  # spreadsheets know UTF-8 by it
-    header, *lines = csv.reader(io.StringIO(data.decode("utf-8-sig")))
+    text = io.StringIO(data.decode("utf-8-sig"))
+    header, *lines = csv.reader(text, delimiter=";")
     assert header[:3] == ["'+Région", "'+Région (code)", "'=Zone"]
     assert header[4:] == ["Sexe", "Sexe (code)", "Personnes (personnes)", "weighted (milliers)"]
     assert lines[7][:4] == ["Nord", "01", "Ville haute", "01001"]
@@ -198,3 +199,23 @@ def test_labels_stand_beside_codes_in_the_language_and_no_text_is_a_formula(tabl
         ["'@SUM(A1)", "M"],
     ]
     assert [line[6] for line in lines[3:6]] == ["21", "", "35"]
+
+
+@pytest.mark.parametrize(
+    ("language", "separator", "decimal"),
+    [("en", ",", "."), ("en-GB", ",", "."), ("fr", ";", ","), ("fr-CH", ";", ",")],
+)
+def test_labels_have_the_separators_of_spreadsheets_in_their_language(
+    table, language, separator, decimal
+):
+    data = to_bytes(table, "csv-labels", about=TableAbout(language=language))
+    rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig")), delimiter=separator))
+    assert tuple(rows[0]) == table.columns
+    assert [row[-1].replace(decimal, ".") for row in rows[1:5]] == [
+        "0",
+        "7.25",
+        "14.5",
+        "21.75",
+    ]
+    assert {len(row) for row in rows} == {5}
+    assert to_bytes(table, "csv", about=TableAbout(language=language)) == to_bytes(table, "csv")

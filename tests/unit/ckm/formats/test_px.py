@@ -68,7 +68,7 @@ def test_the_keywords_that_every_file_has_are_there(table, about):
 
 
 def test_suppressed_is_two_dots_and_not_listed_is_one(table, about):
-    assert '".." 29.0 ' in lines(table, about)
+    assert '".." 29 ' in lines(table, about)
     assert 'DATASYMBOL2="not shown";' in lines(table, about)
     sparse = lines(table)  # without the hierarchy, combinations that are no places
     assert sparse.count('"." "." ') == 3 * 4 * 3 - 18
@@ -191,7 +191,7 @@ def test_long_texts_are_cut_into_pieces_and_come_back(tmp_path):
 
 def test_large_decimal_numbers_are_spelled_out(tmp_path, rows):
     table = one(["a", "b"], values=[1e22, -2.5e-7], measure="weighted")
-    assert "10000000000000000000000.0 " in lines(table)
+    assert "10000000000000000000000 " in lines(table)
     write_table(table, tmp_path / "t.px")
     assert rows(read_table(tmp_path / "t.px")) == rows(table)
 
@@ -223,3 +223,45 @@ def test_data_that_do_not_fill_the_cube_are_refused(data, tmp_path):
     path.write_text(f'STUB="sex";VALUES("sex")="F","M";DATA={data};')
     with pytest.raises(FormatError):
         read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("measures", "told", "decimals", "shown", "precision"),
+    [
+        ({"count": [3, 4]}, {}, 0, 0, {}),
+        ({"count": [3, 4], "weighted": [3.0, 4.0]}, {}, 0, 0, {}),
+        ({"count": [3, 4], "weighted": [3.5, 4.25]}, {}, 2, 0, {"weighted": 2}),
+        ({"weighted": [3.5, 4.0]}, {}, 1, 1, {}),
+        ({"count": [3, 4], "mean_w": [3.5, 4.0]}, {"mean_w": 2}, 2, 0, {"mean_w": 2}),
+        ({"count": [3, 4], "sum_w": [3.0, 4.0]}, {"sum_w": 0}, 0, 0, {}),
+        ({"sum_w": [3.25, 4.0], "mean_w": [1.125, 2.0]}, {}, 3, 2, {"mean_w": 3}),
+        ({"weighted": [1e-9, 2.0], "count": [1, 2]}, {}, 9, 0, {"weighted": 6}),
+    ],
+)
+def test_counts_have_no_decimals_and_others_what_they_need(
+    measures, told, decimals, shown, precision
+):
+    table = PublishedTable(
+        dimensions={"x": (np.array([0, 1], np.int32), ["a", "b"])},
+        measures={name: np.array(values) for name, values in measures.items()},
+    )
+    text = to_bytes(table, "px", about=TableAbout(decimals=told)).decode()
+    assert f"\r\nDECIMALS={decimals};\r\nSHOWDECIMALS={shown};\r\n" in text
+    pattern = r'^PRECISION\("ContentsCode","(\w+)"\)=(\d);'
+    assert {n: int(d) for n, d in re.findall(pattern, text, re.MULTILINE)} == precision
+
+
+@pytest.mark.parametrize(
+    ("periods", "listed"),
+    [
+        (["2020-01", "2020-02"], 'TLIST(M1),"202001","202002"'),
+        (["2020M1", "2020M12"], 'TLIST(M1),"202001","202012"'),
+        (["2020-Q1", "2020-Q4"], 'TLIST(Q1),"20201","20204"'),
+        (["2020-S1", "2020-S2"], 'TLIST(H1),"20201","20202"'),
+        (["2020-W05", "2020-W53"], 'TLIST(W1),"202005","202053"'),
+    ],
+)
+def test_periods_of_sdmx_and_of_iso_are_periods_of_px(periods, listed):
+    table = one(periods, values=[1, 2])
+    text = to_bytes(table, "px", about=TableAbout(time="x")).decode()
+    assert f'TIMEVAL("x")={listed};' in text

@@ -87,7 +87,17 @@ def test_two_vintages_of_zones_are_refused(source, path):
         found = words(caught.value.pairs)
         assert ("zone=z0 in 'new'", "region=r0 in 'old' (entry 1)") in found
         assert ("zone=z1 in 'new'", "region=r1 in 'old' (entry 1)") in found
-        assert "zone=z0 in 'new' ~ region=r0 in 'old'" in str(caught.value)
+        assert (
+            "zone=z0",
+            "new",
+            "",
+            "",
+            "region=r0",
+            "old",
+            "",
+            "1",
+        ) in caught.value.places.rows
+        assert "z0" not in str(caught.value)
         assert [entry.definition.name for entry in list_published(path)] == ["old"]
 
 
@@ -171,7 +181,7 @@ def test_the_threshold_is_exact(path):
 def test_tables_of_one_release_are_compared_with_each_other(source, path):
     with Ledger.open(path, secret=SECRET, threshold=1) as ledger:
         both = [make(ledger, source, [c], name=c) for c in ("region", "zone")]
-        with pytest.raises(ThinDifferenceError, match="zone=z0 in 'zone' ~ region=r0"):
+        with pytest.raises(ThinDifferenceError, match="in 1 table"):
             ledger.publish(both)
         assert not list(list_published(path))
         assert ledger.publish(both, policy="flag")
@@ -274,7 +284,7 @@ def test_an_engine_with_a_watch_publishes_through_the_ledger(path):
 
         thin = Watch(ledger, data="2027")
         engine.tabulate_all({"new": TableRequest(dimensions=["zone"])}, watch=thin)
-        with pytest.raises(ThinDifferenceError, match="zone=z0 in 'new'"):
+        with pytest.raises(ThinDifferenceError, match="in 1 table"):
             thin.publish()
 
 

@@ -319,8 +319,8 @@ def test_every_word_of_a_french_file_for_people_is_french(folder):
         "Nombres",
     } | {"Flux de données SDMX"}
     text = (public / "places.labels.csv").read_text("utf-8-sig")
-    assert text.splitlines()[0].split(",")[-1] == '"Effectif pondéré (personnes)"'
-    assert '"(non renseigné)","(non renseigné)","Femmes","F",' in text
+    assert text.splitlines()[0].split(";")[-1] == '"Effectif pondéré (personnes)"'
+    assert '"(non renseigné)";"(non renseigné)";"Femmes";"F";' in text
     frame = pyaxis.parse(str(public / "places.px"), encoding="utf-8")["DATA"]
     assert any(place.startswith("(non renseigné)") for place in frame["Lieu"])
 
@@ -691,6 +691,12 @@ def test_an_output_that_the_next_release_would_read_is_refused_in_any_format(fol
     [
         ('[[variable]]\nname = "sex"\n', "occurs more than once"),
         ('[[variable]]\nname = "region"\nis_area = true\n', "one variable is the area"),
+        ('[[variable]]\nname = "ages"\nis_area = true\nrole = "time"\n', "places or times"),
+        ('[[variable]]\nname = "ages"\nrole = "place"\n', "role must be one of"),
+        (
+            "".join(f'[[variable]]\nname = "{n}"\nrole = "time"\n' for n in ("ages", "region")),
+            "one variable tells times, not 'ages', 'region'.",
+        ),
         ('[[variable]]\nname = "ages"\nlevels = { x = "y" }\n', "'x' is no level of it"),
         ('[[variable]]\nname = "ages"\ncodelist = "none.csv"\n', "does not exist"),
         ('[[variable]]\nname = "ages"\ncodelist = "job.toml"\n', "columns code, en, fr"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import subprocess
@@ -218,5 +217,4 @@ def test_a_service_with_a_damaged_file_of_budgets_does_not_start(tmp_path):
     command = [sys.executable, "-m", "ckm", "serve", str(path), "--port", "0"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    told = json.loads(done.stderr.splitlines()[-1])
-    assert "damaged" in json.dumps(told)
+    assert "damaged" in done.stderr

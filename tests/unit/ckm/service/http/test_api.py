@@ -537,3 +537,49 @@ def test_what_an_address_adds_to_a_body_belongs_to_it(web):
     body = {"selection": [{"variableCode": "sex"}]}
     for query in ("codelist[geo]=geo.region", "valuecodes[sex]=F", "outputvalues[sex]=x"):
         problem(web.post(f"{DATA}?{query}", json=body), 400, "bad_parameter")
+
+
+# --- HEAD, and codes with commas ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/tables",
+        "/tables/jobseekers",
+        "/tables/jobseekers/metadata",
+        "/codelists/sex",
+        "/config",
+        "/openapi.json",
+        "/health",
+        f"{DATA}?valuecodes[sex]=*",
+        f"{DATA}?valuecodes[sex]=nobody",
+        f"{DATA}?filter=sex='F'",
+        "/nowhere",
+        "/static/page.css",
+        "/requests/nothing",
+    ],
+)
+def test_head_is_answered_as_get_is_without_a_body(web, path):
+    read, head = web.get(path), web.ask("HEAD", path)
+    counted = {"ratelimit", "ratelimit-remaining", "ratelimit-reset"}
+    assert head.status_code == read.status_code
+    assert {k: v for k, v in head.headers.items() if k not in counted} == {
+        k: v for k, v in read.headers.items() if k not in counted
+    }
+    assert "HEAD" in web.ask("PATCH", path).headers.get("allow", "HEAD")
+
+
+def test_head_knows_what_a_caller_has_already_and_counts_as_a_request(web):
+    table = web.get(f"{DATA}?valuecodes[sex]=*")
+    same = web.ask(
+        "HEAD", f"{DATA}?valuecodes[sex]=*", headers={"If-None-Match": table.headers["etag"]}
+    )
+    assert same.status_code == 304
+    left = [int(answer.headers["ratelimit-remaining"]) for answer in (table, same)]
+    assert left[1] == left[0] - 1
+
+
+def test_only_what_can_be_read_has_head(web):
+    assert web.ask("HEAD", "/requests").status_code == 405

@@ -54,6 +54,7 @@ class Process:
 
     def __init__(self, path, *options):
         command = [sys.executable, "-m", "ckm", "serve", str(path), "--port", "0", *options]
+        command += ["--log-format", "json"]
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

@@ -155,9 +155,9 @@ def test_a_data_frame_has_the_columns_of_rtauargus(folder):
         (
             "N,b,u\nN,z,u\nQ,a,s\n",
             "c.hst",
-            r"2 cells that are not there: line 2 of 'c.hst' \(N, z\); ",
+            r"2 cells that are not there: line 2 of 'c.hst'; ",
         ),
-        ("region,branch,status\nX,a,u\n", "c.csv", r"line 2 of 'c.csv' \(X, a\)"),
+        ("region,branch,status\nX,a,u\n", "c.csv", r"line 2 of 'c.csv'"),
         (
             "N,b,u\nN,b,q\n",
             "c.hst",
@@ -165,9 +165,9 @@ def test_a_data_frame_has_the_columns_of_rtauargus(folder):
         ),
         ("N,b,c,-3\n", "c.hst", "no number of 0 or more"),
         ("N,b,pl,3\n", "c.hst", "Line 1 of 'c.hst' needs"),
-        ("N,b,u\nN,b,s\n", "c.hst", r"Line 2 of 'c.hst' says another thing of a cell \(N,"),
-        ("N,b,u\nN,b,p\n", "c.hst", r"Line 2 of 'c.hst' says another thing of a cell \(N,"),
-        ("N,b,c,0\nN,b,c,9\n", "c.hst", r"Line 2 of 'c.hst' says another thing of a cell \(N,"),
+        ("N,b,u\nN,b,s\n", "c.hst", r"Line 2 of 'c.hst' says another thing of a cell than"),
+        ("N,b,u\nN,b,p\n", "c.hst", r"Line 2 of 'c.hst' says another thing of a cell than"),
+        ("N,b,c,0\nN,b,c,9\n", "c.hst", r"Line 2 of 'c.hst' says another thing of a cell than"),
         ("N,b,pl,5,5\nN,b,pl,5,0\n", "c.hst", r"Line 2 of 'c.hst' says another"),
         ("N,b,u,s\n", "c.hst", "Line 1 of 'c.hst' needs 2 codes"),
         (
@@ -248,23 +248,23 @@ def test_cells_of_hierarchies_are_named_by_code_or_by_columns():
 
 
 def test_cells_of_the_job_that_are_not_there_are_named(folder):
-    with pytest.raises(ConfigError, match=r"not there: keep \(region Q\); prefer \(sex F\)"):
+    with pytest.raises(ConfigError, match=r"not there: cell 1 of keep; cell 1 of prefer"):
         hidden(folder, 'keep = [{ region = "Q" }]\nprefer = [{ sex = "F" }]')
 
 
 def test_an_unsafe_cell_is_not_kept_unless_it_is_called_safe(folder):
     keep = 'keep = [{ region = "N", branch = "b" }]'
-    with pytest.raises(
-        CheckFailedError, match=r"unsafe, and are to be kept\. They are 'work' \(r"
-    ):
+    with pytest.raises(CheckFailedError, match=r"unsafe, and are to be kept\.") as no:
         hidden(folder, keep)
+    assert no.value.places.rows == (("work", "region=N, branch=b", "unsafe"),)
 
 
 def test_kept_cells_that_leave_an_unsafe_one_alone_are_named(folder):
     keep = 'keep = [{ region = "N", branch = "a" }, { region = "N", branch = "c" }, {}]'
-    with pytest.raises(CheckFailedError, match=r"They are 'work' \(region N, branch b\)") as no:
+    with pytest.raises(CheckFailedError, match="cannot be protected") as no:
         hidden(folder, f'{keep[:-1]}, {{ region = "N" }}]')
-    assert str(no.value.hint).startswith("hide cells that are kept: 'work' (region N,")
+    assert no.value.places.rows == (("work", "region=N, branch=b", "unsafe"),)
+    assert "hide cells that are kept: " in no.value.hint
     assert "Nb" in hidden(folder, keep)
 
 
