@@ -220,7 +220,7 @@ class TextColumns:
         asked = ", ".join(["i", "count(*)", *self._test_sql("t", tests)])
         rows = {row[0]: row[1:] for row in ask(f"SELECT {asked} FROM ({single}) GROUP BY i")}
         empty = (0, 0, 0, *[True] * len(tests))
-        found = []
+        found: list[Sequence[Any]] = []
         for place, own in enumerate(guesses.values()):
             row = rows.get(place, empty)
             holds = dict(zip(tests, row[3:], strict=True))
