@@ -116,7 +116,8 @@ def _first_record(file: str) -> str:
 
 def rows(file: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the fields of every record behind the header, with the number of its first line."""
-    first, parts, is_open, is_header = 1, [], False, True
+    parts: list[str] = []
+    first, is_open, is_header = 1, False, True
     with _lines(file) as lines:
         for number, line in enumerate(lines, start=1):
             if not parts:
