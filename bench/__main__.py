@@ -26,6 +26,7 @@ ALL: dict[str, str | None] = {
     "cube": "--rows 1000000 --repeats 3 --turns 1 --eight 10000",
     "magnitudes": "--rows 500000",
     "sums": "--rows 500000",
+    "office": "--rows 200000",
     "dp_release": "--rows 1000000",
     "largest": None,
     "ledger": None,

@@ -19,7 +19,7 @@ from ckm.errors import ConfigError
 from ckm.ledger import Definition
 from ckm.ledger.ledger import list_published
 from ckm.ledger.storage.store import has_ledger
-from ckm.release.job_inputs import open_engine
+from ckm.release.job_inputs import load_ptable, open_engine
 from ckm.service.answering.answer import Answerer
 from ckm.service.answering.query import Query, Selection
 from ckm.service.answering.variables import Variable
@@ -47,11 +47,14 @@ class ReleaseTables:
         What each that is looked at is called → what an engine is asked for.
     left_out
         Name of a table → why it is not.
+    sums
+        What there is to say of the sums of the job, at which the audit does not look.
     """
 
     service: Service
     tables: Mapping[str, TableRequest]
     left_out: Mapping[str, str]
+    sums: tuple[str, ...] = ()
 
 
 def open_release(
@@ -102,7 +105,17 @@ def open_release(
     if release.service.populations:
         filters = [of.where for of in release.service.populations.values()]
         space = replace(space, level_names=(*space.level_names[:-1], ("", *filters)))
+    release = replace(release, sums=_sums(job))
     return space, Auditor(small=small, confidence=confidence, ptable=table), release
+
+
+def _sums(job: Job) -> tuple[str, ...]:
+    """Say which sums of a job have the noise of counts, too; refuse those that are counts."""
+    summed = {name: table for name, table in job.tables.items() if table.variables}
+    if not summed:
+        return ()
+    with open_engine(job, load_ptable(job)) as engine:
+        return tuple(engine.cautions_of_sums(summed))
 
 
 def _release(path: Path, job: Job) -> ReleaseTables:
@@ -169,7 +182,7 @@ def _service(path: Path, job: Job, tables: Collection[TableRequest]) -> Service:
     reading, document = open_settings(path, kind="job")
     filters = dict.fromkeys(table.where for table in tables if table.where)
     names = dict.fromkeys(_variable(name, job) for table in tables for name in table.dimensions)
-    return build(
+    service = build(
         Service,
         {
             "schema": 1,
@@ -192,6 +205,9 @@ def _service(path: Path, job: Job, tables: Collection[TableRequest]) -> Service:
         },
         reading,
     )
+    levels = (h for h in job.hierarchies.values() if isinstance(h, list) and len(h) > 1)
+    service.take_discrete([*itertools.chain.from_iterable(levels), *job.continuous])
+    return service
 
 
 def _columns(dimension: str, job: Job) -> list[str]:

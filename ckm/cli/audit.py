@@ -188,6 +188,8 @@ def audit(
         )
     _show_found(terminal, found)
     _tell(terminal, facts, release.left_out if release else {})
+    for text in release.sums if release else ():
+        terminal.warn("sums with the noise of counts", text)
     if is_over and limit is not None:
         _show_advice(terminal, steps, noise, limit=limit)
         raise CheckFailedError(

@@ -192,14 +192,14 @@ def _record_keys(job: Job, secret: Secret | None) -> HashedKeys | StoredKeys:
 def dimensions_of(job: Job) -> dict[str, Request]:
     """Ask for every dimension of a job's tables by itself, with hierarchy and categories."""
     from ckm.engine.inputs import as_hierarchy, find_categories
+    from ckm.engine.request_fitting import nested_columns
     from tables import Request
 
     names = dict.fromkeys(name for table in job.tables.values() for name in table.dimensions)
     if not names:
         raise ConfigError("No table of the job has a dimension.", hint="name one to compare on")
-    nested = {
-        name: as_hierarchy(name, h) for name, h in job.hierarchies.items() if name in names
-    }
+    every = {name: as_hierarchy(name, h) for name, h in job.hierarchies.items()}
+    nested = {name: hierarchy for name, hierarchy in every.items() if name in names}
     declared = {
         name: find_categories(name, c, nested=nested.get(name))
         for name, c in job.categories.items()
@@ -212,6 +212,7 @@ def dimensions_of(job: Job) -> dict[str, Request]:
             categories=declared,
             total_label=job.output.total_label,
             missing_label=job.output.missing_label,
+            discrete=(*nested_columns(every.values()), *job.continuous),
         )
         for name in names
     }

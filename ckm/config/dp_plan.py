@@ -26,6 +26,12 @@ _Format = Literal["csv", "parquet", "xlsx"]
 _EXAMPLE = "ckm schema dp lists the keys of a plan"
 
 
+class PlanData(Records):
+    """The records, of which one at least is expected."""
+
+    allow_empty: bool = optional("Whether there may be no record.", default=False)
+
+
 class Privacy(Section):
     """Who is protected, and what all tables together may cost."""
 
@@ -97,7 +103,7 @@ class PlanOutput(Section):
 class DPPlanFile(SettingsFile, title="A plan of tables with noise, for ckm"):
     """One plan. `read_dp_plan` reads it."""
 
-    data: Records
+    data: PlanData
     privacy: Privacy
     ledger: PlanLedger
     table: Some[TableSection] = Field(description="The tables.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from ckm.engine.inputs import (
@@ -112,6 +113,8 @@ class Engine:
         the price that noises of a total and of its parts depend on each other.
     checks
         What a defect of the record keys does: ``"stop"``, ``"warn"`` or ``"skip"``.
+    allow_empty
+        Accept data without a record, of which every table is empty.
     round_weighted
         Round weighted counts to about one mean weight of their cell. False keeps all digits,
         which replays other tools and gives the number of records away.
@@ -176,6 +179,7 @@ class Engine:
         variables: Sequence[object] | Mapping[str, object] = (),
         mix: bool = True,
         checks: Action = "stop",
+        allow_empty: bool = False,
         round_weighted: bool = True,
         magnitudes: MagnitudeNoise | Mapping[str, MagnitudeNoise] | None = None,
         total_label: str = "Total",
@@ -221,7 +225,7 @@ class Engine:
             weight=weight,
             rounds_weighted=round_weighted,
         )
-        self._checks = checks
+        self._checks, self._allows_empty = checks, allow_empty
         self._quality: KeyQuality | None = None
         self._source = open_records(
             data,
@@ -256,6 +260,11 @@ class Engine:
         """The files that hold the records."""
         return self._source.files
 
+    @property
+    def labels(self) -> dict[str, dict[str, str]]:
+        """What the files call their categories, by column: those of SPSS and Stata do."""
+        return {name: dict(said) for name, said in self._source.labels.items()}
+
     def check_keys(self) -> KeyQuality:
         """Check the record keys, once; see `tables.check_keys`.
 
@@ -268,8 +277,12 @@ class Engine:
         ------
         tables.KeyQualityError
             If a defect was found under ``checks="stop"``.
+        tables.DataError
+            If there is no record, unless that is allowed.
         """
         if self._quality is None:
+            if not self._allows_empty:
+                self._source.require_some()
             if self._source.cells is not None:
                 self._source.cells.require(self._source, [], cube)
             self._quality = check_keys(self._source, self._keys, action=self._checks)
@@ -385,7 +398,7 @@ class Engine:
         found = self._cells(wanted, progress, sketch=width)
         looked_up = zip((request for request, _ in named), found[len(built) :], strict=True)
         named_keys = NamedKeys.of(looked_up, protection.noises)
-        protection.require_amounts(requests.values(), source=self._source)
+        protection.require_amounts(requests, built, self._source)
         report_progress("scan", 100, 100)
         started = time.perf_counter()
         answers = {}
@@ -399,6 +412,8 @@ class Engine:
             protected = protection.protect(cells, request, secret=secret, values=values)
             if observe is not None:
                 observe(name, request, cells, protected.counts, protected.table)
+            for text in protection.cautions(name, cells):
+                logger.warning("%s", text, extra={"event": "sums with the noise of counts"})
             if observe_sums is not None and protected.sums:
                 observe_sums(name, cells, protected.sums)
             answers[name] = protected.table
@@ -466,7 +481,7 @@ class Engine:
         )
         for number, (share, cells) in enumerate(parts):
             if not number:
-                protection.require_amounts([request], source=self._source)
+                protection.require_amounts({"": request}, {"": built}, self._source)
             if observe is not None and (number or share == 1) and len(cells):
                 observe(cells, protection.protect(cells, request, secret=secret))
                 observe = None
@@ -554,6 +569,28 @@ class Engine:
             dict(zip(built, found, strict=True)),
             empty_cells={name: request.empty_cells for name, request in requests.items()},
         )
+
+    def cautions_of_sums(self, requests: Mapping[str, TableRequest]) -> list[str]:
+        """Say which sums have the noise of counts, since amounts hardly vary; for inside use.
+
+        Parameters
+        ----------
+        requests
+            Name → request.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError, MagnitudeError
+            If a request is wrong, the data do not fit it, or a sum is refused.
+        """
+        built = self._fitter.fit(requests)
+        self.check_keys()
+        found = self._cells(list(built.values()), None)
+        self._protection.require_amounts(requests, built, self._source)
+        pairs = zip(built, found, strict=True)
+        return [
+            text for name, cells in pairs for text in self._protection.cautions(name, cells)
+        ]
 
     def cells(self, requests: Mapping[str, TableRequest]) -> pa.Table:
         """Tabulate the cells that tables are made of, for another office to protect.
@@ -705,7 +742,15 @@ class Engine:
     ) -> list[tuple[TableRequest, Request]]:
         """Return the tables in which named cells are looked up, and their requests of cells."""
         wanted = named_requests(requests.values(), self._protection.noises)
-        return list(zip(wanted.values(), self._fitter.fit(wanted).values(), strict=True))
+        fitted = self._fitter.fit(wanted).values()
+        unseen = [
+            replace(one, discrete=one.columns) for one in fitted
+        ]  # nothing of it is shown
+        return list(zip(wanted.values(), unseen, strict=True))
+
+    def _allow_continuous(self, columns: Sequence[str]) -> None:
+        """Accept continuous dimensions; for a job that says who allowed them, and why."""
+        self._fitter.allow_continuous(columns)
 
 
 def _scan_progress(progress: Progress | None) -> Callable[[float], None] | None:

@@ -10,7 +10,7 @@ from ckm.engine.key_mixing import mix_keys
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from footing.arrays import Integers
+    from footing.arrays import Integers, Words
     from ptable import PTable
     from tables import Cells, Secret
 
@@ -62,13 +62,25 @@ def perturb(cells: Cells, *, ptable: PTable, secret: Secret | bytes | None) -> I
     >>> abs(int(perturb(cells, ptable=table, secret=secret)[0]) - 40) <= 2
     True
     """
+    return perturb_counts(
+        cells.count, cells.cell_key, key_range=cells.key_range, ptable=ptable, secret=secret
+    )
+
+
+def perturb_counts(
+    counts: Integers,
+    keys: Words,
+    *,
+    key_range: int,
+    ptable: PTable,
+    secret: Secret | bytes | None,
+) -> Integers:
+    """Return the published counts of sets of records, from their counts and summed keys."""
     if secret is None:
-        noise = ptable.lookup(cells.count, cells.cell_key, key_range=cells.key_range)
+        noise = ptable.lookup(counts, keys, key_range=key_range)
     else:
-        noise = ptable.lookup(
-            cells.count, mix_keys(cells.cell_key, secret=secret), key_range=2**32
-        )
-    published = np.where(cells.count > 0, cells.count + noise, 0)
+        noise = ptable.lookup(counts, mix_keys(keys, secret=secret), key_range=2**32)
+    published = np.where(counts > 0, counts + noise, 0)
     if (published < 0).any():
         raise ConfigError(
             "The p-table would publish negative counts.",

@@ -10,12 +10,15 @@ import numpy as np
 
 from ckm.engine.inputs import find_secret
 from ckm.engine.magnitudes.measures import noise_identities, noise_name, published_mean
+from ckm.engine.magnitudes.noise.alike import CountNoise, alike_caution, tells_count
 from ckm.engine.magnitudes.noise.perturb import perturb_magnitudes
 from ckm.engine.magnitudes.quantiles import published_quantiles, quantile_noise
 from ckm.engine.perturbation import perturb
 from ckm.engine.published_table import PublishedTable, publish, published_numbers
 from ckm.engine.request import variable_of
 from ckm.errors import InternalError, MagnitudeError
+from tables import Filter
+from tables.magnitudes.exact import has_few_values, joint_moments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from ckm.engine.request import TableRequest
     from footing.arrays import Floats, Integers
     from ptable import PTable
-    from tables import Cells, KeyQuality, Secret, Source
+    from tables import Cells, KeyQuality, Request, Secret, Source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,9 +79,19 @@ class Protection:
     weight: str | None = None
     rounds_weighted: bool = True
 
+    @property
+    def mixing_secret(self) -> Secret | None:
+        """The secret that mixes cell keys; None where they are not mixed."""
+        return self.secret if self.mixes else None
+
+    @property
+    def count_noise(self) -> CountNoise:
+        """The noise of counts, which sums of amounts that are alike have too."""
+        return CountNoise(ptable=self.ptable, secret=self.mixing_secret)
+
     def counts(self, cells: Cells) -> Integers:
         """Return the published count of every cell."""
-        return perturb(cells, ptable=self.ptable, secret=self.secret if self.mixes else None)
+        return perturb(cells, ptable=self.ptable, secret=self.mixing_secret)
 
     def numbers(
         self,
@@ -155,9 +168,12 @@ class Protection:
                 hint="give every record a key, or leave these out beforehand",
             )
 
-    def require_amounts(self, requests: Iterable[TableRequest], *, source: Source) -> None:
+    def require_amounts(
+        self, requests: Mapping[str, TableRequest], built: Mapping[str, Request], source: Source
+    ) -> None:
         """Refuse variables whose sums are counts, once a scan has looked at them."""
-        for request in requests:
+        for table, request in requests.items():
+            where = built[table].where
             for name in request.variables:
                 spread = source.spreads[name]
                 if spread.decimals == 0 and 0 < spread.largest <= 1:
@@ -166,6 +182,62 @@ class Protection:
                         "the noise of sums does not protect counts.",
                         hint="count these records: put the variable into where",
                     )
+                is_own = self.noises[name].rules == "ckm"  # others are repeated as they are
+                condition = where if isinstance(where, Filter) else None
+                if is_own and has_few_values(source, name, condition):
+                    prefix = f"table {table!r}: " if table else ""
+                    raise MagnitudeError(
+                        f"{prefix}The variable {name!r} has one value or two among the records "
+                        "of the table: its sum tells how many have each.",
+                        hint="publish that count instead: put the variable and one of its "
+                        'values into where, with the measure "count"',
+                    )
+        self._require_no_count_together(requests, built, source)
+
+    def _require_no_count_together(
+        self, requests: Mapping[str, TableRequest], built: Mapping[str, Request], source: Source
+    ) -> None:
+        """Refuse variables of which a combination is nearly the same for every record."""
+        variance = self.count_noise.variance
+        together = {(tuple(r.variables), built[n].where): n for n, r in requests.items()}
+        of_all = dict.fromkeys(
+            name for request in requests.values() for name in request.variables
+        )
+        together.setdefault((tuple(of_all), None), "")
+        for (variables, where), table in together.items():
+            names = [v for v in variables if self.noises[v].rules == "ckm"]
+            if len(names) < 2 or not variance:
+                continue
+            condition = where if isinstance(where, Filter) else None
+            means, products = map(np.array, joint_moments(source, names, condition))
+            if None in means:  # no record has all of them
+                continue
+            shares = np.array([self.noises[v].least_share for v in names])
+            spread = np.array([source.spreads[v].variation for v in names])
+            if tells_count(
+                means,
+                products - np.outer(means, means),
+                shares=shares,
+                variations=spread,
+                variance=variance,
+            ):
+                prefix = f"table {table!r}: " if table else ""
+                raise MagnitudeError(
+                    f"{prefix}A combination of the variables {', '.join(map(repr, names))} is "
+                    "nearly the same for every record: their sums together tell how many there "
+                    "are.",
+                    hint="publish all but one of them",
+                )
+
+    def cautions(self, table: str, cells: Cells) -> list[str]:
+        """Say which sums of a table have the noise of counts, too; for inside use."""
+        is_noisy = self.count_noise.variance > 0
+        told = (
+            alike_caution(table, magnitudes)
+            for name, magnitudes in (cells.magnitudes or {}).items()
+            if is_noisy and self.noises[name].rules == "ckm"
+        )
+        return [text for text in told if text is not None]
 
     def _sums(
         self, cells: Cells, published: Integers, request: TableRequest, secret: Secret | None
@@ -179,6 +251,7 @@ class Protection:
                 self.noises[variable],
                 secret=secret,
                 cell_keys=cells.cell_key,
+                counts=self.count_noise,
             )
             if self.noises[variable].zero_with_count:
                 total = np.where(published > 0, total, 0.0)

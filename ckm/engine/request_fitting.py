@@ -10,11 +10,11 @@ from tables import Filter, Request, RequestError, require_fit
 from tables.recoding.derive import root_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ckm.engine.magnitudes.settings import VariableNoises
     from ckm.engine.request import TableRequest
-    from tables import HashedKeys, Source, StoredKeys
+    from tables import HashedKeys, Hierarchy, Source, StoredKeys
 
 _LOOKED_AT = 2  # reports tell what the second largest contributor finds out
 
@@ -56,6 +56,11 @@ class RequestFitter:
             n: find_categories(n, given, nested=self._hierarchies.get(n))
             for n, given in categories.items()
         }
+        self._discrete = tuple(nested_columns(self._hierarchies.values()))
+
+    def allow_continuous(self, columns: Iterable[str]) -> None:
+        """Take columns for categories that somebody allowed as they are."""
+        self._discrete = (*self._discrete, *columns)
 
     def fit(self, requests: Mapping[str, TableRequest]) -> dict[str, Request]:
         """Build the requests; raise one error with the problems of all of them."""
@@ -102,6 +107,7 @@ class RequestFitter:
             categories=self._categories,
             total_label=self._labels[0],
             missing_label=self._labels[1],
+            discrete=self._discrete,
         )
         self._require_groups(built)
         return built
@@ -124,3 +130,10 @@ class RequestFitter:
                 "amounts are the same, and their sum would give the number of records away.",
                 hint="sum another variable, or leave the dimension out",
             )
+
+
+def nested_columns(hierarchies: Iterable[Hierarchy]) -> Iterator[str]:
+    """Return the columns that lie in hierarchies, which one column alone is not."""
+    for nested in hierarchies:
+        if nested.tree is not None or len(nested.columns) > 1:
+            yield from nested.columns

@@ -86,6 +86,8 @@ def release_dp(
         new_folder(path) as folder,
         open_source(data.paths, table=data.table, options=options, **limits) as source,
     ):
+        if not data.allow_empty:
+            source.require_some()
         found = release(
             partial(contributions, source),
             plan,

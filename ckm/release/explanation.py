@@ -13,9 +13,10 @@ from ckm.config.job.job import Job
 from ckm.config.problems import did_you_mean
 from ckm.engine.key_mixing import mix_keys
 from ckm.engine.magnitudes.measures import noise_name
+from ckm.engine.magnitudes.noise.alike import CountNoise
 from ckm.engine.magnitudes.noise.perturb import trace_own
 from ckm.engine.magnitudes.quantiles import quantile_noise
-from ckm.engine.magnitudes.settings import MagnitudeNoise, VariableNoises
+from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.published_table import PublishedTable, measure_columns
 from ckm.engine.request import TableRequest, quantile_of, variable_of
 from ckm.errors import ConfigError, InternalError
@@ -91,8 +92,7 @@ def explain(
             if counts[here].sum() != steps["count with noise"]:
                 raise InternalError("The steps do not give the number that is published.")
             if variable is not None and here.any():
-                noise = VariableNoises(opened.noises)[variable]
-                steps.update(_sum_steps(job, noise, cells, here, variable))
+                steps.update(_sum_steps(job, opened, cells, here, variable))
             elif is_quantile and here.any():
                 steps.update(_rank_steps(job, opened, cells, here, measure))
             elif measure != "count" and cells.weight is not None:
@@ -163,9 +163,10 @@ def _noise(job: Job, ptable: PTable, cells: Cells, here: Flags) -> dict[str, Any
 
 
 def _sum_steps(
-    job: Job, noise: MagnitudeNoise, cells: Cells, here: Flags, variable: str
+    job: Job, opened: OpenedJob, cells: Cells, here: Flags, variable: str
 ) -> dict[str, Any]:
     """Return the steps from the amounts of a cell to its sum with noise."""
+    noise, ptable = VariableNoises(opened.noises)[variable], opened.ptable
     secret = load_secret(job)
     if noise.rules != "ckm" or secret is None:
         raise ConfigError(
@@ -176,10 +177,12 @@ def _sum_steps(
     arrays = {
         field.name: getattr(all_of_it, field.name)[here]
         for field in fields(all_of_it)
-        if field.name not in {"variable", "key_range"}
+        if field.name not in {"variable", "key_range", "variation"}
     }
     named = noise_name(variable, job.data.weight)
-    return trace_own(replace(all_of_it, variable=named, **arrays), noise, secret=secret)
+    own = replace(all_of_it, variable=named, **arrays)
+    counts = CountNoise(ptable=ptable, secret=secret if job.keys.mix else None)
+    return trace_own(own, noise, secret=secret, counts=counts)
 
 
 def _rank_steps(

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 _OF_DATA = (
     *("id", "record_key", "key_range", "cells", "count", "cell_key"),
-    *("weight", "table", "types", "text", "decimal", "engine", "master"),
+    *("weight", "table", "types", "text", "decimal", "engine", "master", "allow_empty"),
 )
 
 
@@ -229,7 +229,7 @@ def open_engine(
     from ckm.engine.engine import Engine
 
     data = job.data if job.data.is_distributed else job.data.local
-    return Engine(
+    engine = Engine(
         data.places,
         **{name: getattr(data, name) for name in _OF_DATA},
         secret=load_secret(job),
@@ -244,6 +244,8 @@ def open_engine(
         missing_label=job.output.missing_label,
         **resources,
     )
+    engine._allow_continuous(job.continuous)  # noqa: SLF001  (no switch for anybody else)
+    return engine
 
 
 def job_cells(job: Job) -> pa.Table:
@@ -261,6 +263,7 @@ def job_cells(job: Job) -> pa.Table:
                 hint="remove holding and request, or suppress where the records are",
             )
         with open_originals(job) as given:
+            given.require_some()
             requests = list(given.requests.values())
             return cell_table(given.source, given.keys, requests).drop_columns("cell_key")
     any_noise = solve(NoiseSpec(max_noise=2, variance=1.0))

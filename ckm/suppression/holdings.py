@@ -26,7 +26,8 @@ def request_by_holding(request: Request) -> Request:
         margins = [s for size in n for s in itertools.combinations(request.dimensions, size)]
     listed = [] if isinstance(margins, str) else [(*margin, HOLDING) for margin in margins]
     dimensions = (*request.dimensions, HOLDING)
-    return replace(request, dimensions=dimensions, margins=listed, top=0)
+    known = (*request.discrete, HOLDING)
+    return replace(request, dimensions=dimensions, discrete=known, margins=listed, top=0)
 
 
 def with_holdings(cells: Cells, apart: Cells) -> Cells:

@@ -96,6 +96,7 @@ class Originals:
         """Tabulate; what comes out is disclosive and stays inside."""
         report_progress = progress or (lambda _stage, _done, _total: None)
         report_progress("keys", 0, 1)
+        self.require_some()
         check_keys(self.source, self.keys, action=self.job.checks)
         report_progress("keys", 1, 1)
         found = cube(
@@ -111,6 +112,11 @@ class Originals:
         if self.job.suppression is not None and self.job.suppression.zero_cost is not None:
             held = list(map(_with_empty, held))
         return dict(zip(self.requests, held, strict=True))
+
+    def require_some(self) -> None:
+        """Refuse data without a record, unless the job expects them."""
+        if not self.job.data.allow_empty:
+            self.source.require_some()
 
     def _require_whole_contributors(self) -> None:
         """Refuse weights below 1 of amounts, wherever they are."""
@@ -165,6 +171,7 @@ class Originals:
         request = replace(
             requests[0],
             dimensions=list(columns),
+            discrete=list(columns),
             hierarchies={},
             categories={},
             margins="none",

@@ -533,12 +533,13 @@ class DecisionFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExceptionFact:
-    """Something that a rule forbids and somebody allowed."""
+    """Something that a rule forbids and somebody allowed, perhaps a continuous dimension."""
 
     what: str
     who: str
     when: str
     why: str
+    continuous: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -638,6 +639,8 @@ class PublicFacts:
         Whether no positive count is published as 0, so that small ones are too high on average.
     adds_up
         Whether published parts add up to their totals.
+    continuous
+        Dimensions that a rule forbids, and who allowed them, when and why.
     """
 
     id: str
@@ -655,6 +658,7 @@ class PublicFacts:
     margin: MarginFact | None = None
     keeps_positive: bool = False
     adds_up: bool = False
+    continuous: tuple[ExceptionFact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -732,6 +736,7 @@ class ReleaseFacts:
             tables=tuple(fact_of(PublicTableFact, table) for table in self.tables),
             has_amounts=any(fact.variable for fact in self.amounts),
             has_zeroed_sums=any(fact.zero_with_count for fact in self.noise.amounts),
+            continuous=tuple(one for one in self.exceptions if one.continuous is not None),
         )
 
 

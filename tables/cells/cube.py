@@ -6,7 +6,9 @@ weights are sums of integers, so no order of records, chunks or threads can chan
 
 import logging
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from footing.arrays import Codes, Flags, Integers
+from tables import lookalikes
 from tables.cells.axes import Axis, build_axis
 from tables.cells.blocks import Block, Cells, group, lay_out, roll_up, shown_cells
+from tables.cells.continuous import records_by_value, require_discrete
 from tables.cells.packing import pack
 from tables.cells.sketch import Sketch, read_sketch, sketch_columns
-from tables.errors import DataError, RequestError
+from tables.errors import DataError, DataWarning, RequestError
 from tables.filtering.filters import Filter, quote
 from tables.keys import VERSION_METADATA, HashedKeys, RecordKeys, require_sound
 from tables.magnitudes.amounts import Amounts
@@ -31,6 +35,8 @@ from tables.source.source import Source
 
 logger = logging.getLogger(__name__)
 
+_MOST_SHOWN = 5  # pairs of look-alikes
+_MOST_LOOKED_AT = 100_000  # texts of a column of a filter
 _MAX_GROUPED = 60  # DuckDB's grouping() tells up to 63 columns apart
 
 
@@ -71,7 +77,8 @@ def cube(
     RequestError, SourceError
         If requests do not fit the columns; all problems at once.
     DataError
-        If keys, weights or values are missing or out of range, or categories are undeclared.
+        If keys, weights or values are missing or out of range, categories are undeclared, or
+        a dimension is continuous, see `tables.cells.continuous`.
 
     Examples
     --------
@@ -106,6 +113,7 @@ def cube(
         report_progress = None if progress is None else _part_of(progress, done, len(scans))
         answer = source.arrow(plan.sql, plan.parameters, progress=report_progress)
         scan_s += time.perf_counter() - begun
+        require_discrete(source, batch, partial(plan.counts, answer))
         finest = [plan.finest(request, answer) for request in batch]
         del answer  # as large as the cells: make room before rolling up
         for request in batch:
@@ -173,7 +181,9 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
         raise RequestError("Sums of cells are not weighted.", hint="leave the weight out")
     require_records(source, keys, [request])
     plan = _Plan(source, keys, [request])
-    found = plan.named(request, source.arrow(plan.sql, plan.parameters))
+    answer = source.arrow(plan.sql, plan.parameters)
+    require_discrete(source, requests, partial(plan.counts, answer))
+    found = plan.named(request, answer)
     if len(dict(found)) < len(found):
         raise RequestError(
             "A dimension is called like a column that stands beside the cells: count, cell_key "
@@ -196,6 +206,7 @@ def all_cells(
     records without a key are accepted.
     """
     require_records(source, keys, [request], tolerate_missing_keys=True)
+    require_discrete(source, [request])
     plan = _Plan(source, keys, [request])
     parameters |= plan.parameters
     return plan.rolled_up(request), plan.key_range
@@ -213,6 +224,7 @@ def require_records(
     if source.cells is not None:
         source.cells.require(source, requests, cube)
     require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
+    _require_texts_as_written(source, requests)
     require_derived(source, requests)
     for weight in sorted({r.weight for r in requests if r.weight is not None}):
         _require_weights(source, weight)
@@ -220,6 +232,69 @@ def require_records(
         if request.sums:
             require_addable(source, request.sums, weight=request.weight)
     source.prepare_grouping(has_sums=any(request.sums for request in requests))
+
+
+def _require_texts_as_written(source: Source, requests: Sequence[Request]) -> None:
+    """Refuse a filter's text that no category is, where one looks like it; warn of both."""
+    texts: dict[str, set[str]] = {}
+    for request in requests:
+        for column, text in request.where.texts if isinstance(request.where, Filter) else ():
+            if source.columns[column] == "VARCHAR":
+                texts.setdefault(column, set()).add(text)
+    mark = ("texts", frozenset((column, *sorted(wanted)) for column, wanted in texts.items()))
+    if not texts or mark in source.sound or not source.packs:  # Spark reads nothing for it
+        return
+    source.sound[mark] = True
+    for column, categories in _categories_of(source, list(texts)).items():
+        _require_as_written(column, texts[column], categories)
+
+
+def _categories_of(source: Source, columns: Sequence[str]) -> dict[str, set[str]]:
+    """Return the texts of some columns in one scan; of those alone that have not very many."""
+    names = {column: f"c{place}" for place, column in enumerate(columns)}
+    listed = ", ".join(f"{quote(column)} AS {alias}" for column, alias in names.items())
+    sets = ", ".join(f"({alias})" for alias in names.values())
+    rows = source.fetch(
+        f"SELECT grouping({', '.join(names.values())}), {', '.join(names.values())} FROM "
+        f"(SELECT {listed} FROM {source.relation}) GROUP BY GROUPING SETS ({sets}) "
+        f"LIMIT {_MOST_LOOKED_AT + 1}"
+    )
+    if len(rows) > _MOST_LOOKED_AT:
+        if len(columns) == 1:
+            return {}
+        parts = [_categories_of(source, [column]) for column in columns]
+        return {column: found for part in parts for column, found in part.items()}
+    found: dict[str, set[str]] = {column: set() for column in columns}
+    all_but = {(1 << len(columns)) - 1 - (1 << place): place for place in range(len(columns))}
+    for bits, *values in rows:
+        place = len(columns) - 1 - all_but[bits]
+        if values[place] is not None:
+            found[columns[place]].add(values[place])
+    return found
+
+
+def _require_as_written(column: str, wanted: set[str], categories: set[str]) -> None:
+    alike: dict[str, list[str]] = {}
+    for category in categories:
+        alike.setdefault(lookalikes.appearance(category), []).append(category)
+    for text in sorted(wanted):
+        others = sorted({*alike.get(lookalikes.appearance(text), ())} - {text})
+        if not others:
+            continue
+        differing = [lookalikes.code_points(text, other) for other in others[:_MOST_SHOWN]]
+        points = "; ".join(differing)
+        if text not in categories:
+            raise DataError(
+                f"A filter compares {column!r} with a text that no category is; one looks "
+                "alike, and is written otherwise.",
+                hint="copy the text from the data, or write the data in one form",
+                inside=points,
+            )
+        problem = (
+            f"A filter compares {column!r} with a text that other categories look like: "
+            "they are not meant by it."
+        )
+        warnings.warn(DataWarning(problem, inside=points), stacklevel=2)
 
 
 def finest_cells(
@@ -366,7 +441,7 @@ class _Plan:
         self._variables = _variables(source, requests)
         filters = dict.fromkeys(r.where for r in requests if isinstance(r.where, Filter))
         conditions = {f: f.sql(source.types, self.parameters) for f in filters}
-        everything = any(r.where is None for r in requests)
+        everything = self._has_all = any(r.where is None for r in requests)
         # A filter that all requests share is the statement's own; it needs no column.
         shared = not everything and len(filters) == 1
         self._flags = {} if shared else {f: f"f{i}" for i, f in enumerate(filters)}
@@ -491,13 +566,25 @@ class _Plan:
             columns += [(f"{name}_{n}", top) for n, top in enumerate(found.top.T, start=1)]
         return columns
 
+    def counts(self, answer: pa.Table, column: str) -> Integers | None:
+        """Return how many records have each value of a column, if the answer has them all."""
+        alias = self._column_alias.get(column)
+        if alias is None or not self._has_all:
+            return None
+        chosen = min((s for s in self._sets if alias in s), key=len)
+        return records_by_value(self._of_set(answer, chosen), alias, "n")
+
+    def _of_set(self, answer: pa.Table, chosen: frozenset[str]) -> pa.Table:
+        """Return the rows of the answer that are grouped by some columns."""
+        if len(self._sets) == 1:
+            return answer
+        # grouping() sets a bit, first column highest, where a column is summed over.
+        bits = sum(1 << i for i, c in enumerate(reversed(self._outer)) if c not in chosen)
+        return answer.filter(pc.equal(answer["g"], bits))
+
     def _rows(self, request: Request, answer: pa.Table) -> pa.Table:
         """Return the rows of the answer from which the request's cells are rolled up."""
-        if len(self._sets) > 1:
-            chosen = self._chosen(request)
-            # grouping() sets a bit, first column highest, where a column is summed over.
-            bits = sum(1 << i for i, c in enumerate(reversed(self._outer)) if c not in chosen)
-            answer = answer.filter(pc.equal(answer["g"], bits))
+        answer = self._of_set(answer, self._chosen(request))
         flag = self._flags.get(request.where) if isinstance(request.where, Filter) else None
         return answer if flag is None else answer.filter(answer[flag])
 
@@ -595,8 +682,29 @@ def axes_of(
                 listed = pa.chunked_array([*listed.chunks, *more[column].chunks], listed.type)
             values[column] = _in_order(listed, source.orders.get(column))
         axis, codes = build_axis(request, dimension, values)
+        warn_of_look_alikes(source, request.columns_of(dimension), axis)
         found.append((axis, codes[: rows.num_rows]))
     return found
+
+
+def warn_of_look_alikes(source: Source, columns: Sequence[str], axis: Axis) -> None:
+    """Warn once of categories of text columns that nobody can tell apart by looking."""
+    for column, labels in zip(columns, axis.labels, strict=False):
+        mark = ("look-alikes", column)
+        if mark in source.sound or source.kinds.get(column) != "text":
+            continue
+        groups = lookalikes.look_alikes(labels)
+        if groups:
+            source.sound[mark] = True
+            pairs = [(one, other) for one, *others in groups for other in others]
+            first = [lookalikes.code_points(*pair) for pair in pairs[:_MOST_SHOWN]]
+            shown = "; ".join(first) + ("; …" if len(pairs) > _MOST_SHOWN else "")
+            counted = "1 category looks" if len(pairs) == 1 else f"{len(pairs)} categories look"
+            text = (
+                f"In column {column!r}, {counted} like another, written otherwise: "
+                "they are counted apart."
+            )
+            warnings.warn(DataWarning(text, inside=shown), stacklevel=2)
 
 
 def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArray:

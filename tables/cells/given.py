@@ -322,6 +322,7 @@ class GivenCells:
             margins=[np.array(self.dimensions)[~shape].tolist() for shape in shapes],
             total_label=self.total_label,
             missing_label=self.missing_label,
+            discrete=self.dimensions,  # nobody sees them
             **own,
         )
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from footing.arrays import Codes, Flags, Integers
 from tables.cells.axes import Axis
 from tables.cells.blocks import Block, Cells, lay_out, roll_up, shown_cells
+from tables.cells.continuous import records_by_value, require_discrete
 from tables.cells.cube import axes_of, finest_cells, require_records
 from tables.errors import RequestError
 from tables.filtering.filters import Filter, quote
@@ -57,6 +58,10 @@ def cube_parts(
         raise RequestError("A table without dimensions has no parts.")
     require_records(source, keys, [request], tolerate_missing_keys=tolerate_missing_keys)
     known = {d: _distinct(source, request, d) for d in request.dimensions}
+    of_all = {
+        d: records_by_value(rows, d, "") for d, rows in known.items() if d in rows.column_names
+    }
+    require_discrete(source, [request], of_all.get if request.where is None else None)
     coded = [_axis(source, request, d, known[d]) for d in request.dimensions]
     axes = [axis for axis, _ in coded]
     if lists_empty is None:

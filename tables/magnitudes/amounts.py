@@ -6,6 +6,7 @@ that those of two cells merge into those of their union by comparing integers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 
@@ -60,6 +61,12 @@ class Magnitudes:
         for each, 0 where there are fewer contributors. Without columns where nobody asked.
     named
         Which cells somebody named as sensitive, whatever rules say; by default none of them.
+    squares
+        Sum of the squares of the values, float64, exact to nine digits of the largest value of
+        the column; infinite where nobody added them up.
+    variation
+        The coefficient of variation of the values of all records of the column that are not
+        zero; infinite where unknown.
     """
 
     variable: str
@@ -79,8 +86,12 @@ class Magnitudes:
     first_sizes: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     first_keys: Words = field(default_factory=lambda: np.zeros((0, 0), np.uint64))
     named: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
+    squares: Floats = field(default_factory=lambda: np.zeros(0))
+    variation: float = math.inf
 
     def __post_init__(self) -> None:
+        if not len(self.squares):
+            object.__setattr__(self, "squares", np.full(len(self.total), np.inf))
         if not len(self.named):
             object.__setattr__(self, "named", np.zeros(len(self.total), np.bool_))
 
@@ -177,6 +188,10 @@ class Amounts:
         What the ranks mean.
     first, holders
         The same of the largest weighted values, with the keys of their records.
+    squares, square_decimals
+        The sum of the squares of values in units of so many decimals; None where unknown.
+    variation
+        See `Magnitudes`.
     """
 
     variable: str
@@ -194,6 +209,9 @@ class Amounts:
     ranking: Ranking
     first: Integers
     holders: Holders
+    squares: ExactSum | None = None
+    square_decimals: int = 0
+    variation: float = math.inf
 
     def take(self, places: Integers) -> Amounts:
         """Return the amounts of some cells, in this order."""
@@ -211,6 +229,7 @@ class Amounts:
             high=self.high[places],
             top=self.top[places],
             first=self.first[places],
+            squares=self.squares and self.squares.take(places),
         )
 
     def merge(self, place: Integers, kept: Integers, total: int, *, key_range: int) -> Amounts:
@@ -248,6 +267,7 @@ class Amounts:
             high=high[kept],
             top=merge_top(place, self.top, total)[kept],
             first=merge_top(place, self.first, total)[kept],
+            squares=self.squares and self.squares.merge(place, kept, total),
         )
 
     def magnitudes(self, key_range: int) -> Magnitudes:
@@ -272,7 +292,16 @@ class Amounts:
             first_keys=self.holders.keys[self.first],
             low=low,
             high=high,
+            squares=self._squares(),
+            variation=self.variation,
         )
+
+    def _squares(self) -> Floats:
+        if self.squares is None:
+            return np.full(len(self.contributors), np.inf)
+        scale = 10.0 ** abs(2 * self.square_decimals)
+        found = self.squares.floats()
+        return found / scale if self.square_decimals >= 0 else found * scale
 
 
 def _floats(sums: ExactSum | None, counts: Integers) -> Floats:
@@ -311,8 +340,10 @@ def join_amounts(
         columns = {
             field.name: np.concatenate([getattr(part, field.name) for part in found])
             for field in fields(Magnitudes)
-            if field.name not in {"variable", "key_range"}
+            if field.name not in {"variable", "key_range", "variation"}
         }
-        variable = parts[0].variable
-        joined[variable] = Magnitudes(variable=variable, key_range=key_range, **columns)
+        variable, variation = parts[0].variable, parts[0].variation
+        joined[variable] = Magnitudes(
+            variable=variable, key_range=key_range, variation=variation, **columns
+        )
     return joined

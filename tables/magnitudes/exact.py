@@ -15,8 +15,10 @@ added up: the sums are the same in every unit.
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from tables.errors import DataError, DataWarning
@@ -25,6 +27,7 @@ from tables.filtering.filters import quote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tables.filtering.filters import Filter
     from tables.source.source import Source
 
 _DECIMALS = 15
@@ -51,6 +54,8 @@ class Spread:
         The fewest decimals looked for that all values have; None where some have more.
     is_finite, is_complete
         Whether all values are finite; whether none is missing.
+    variation
+        The coefficient of variation of the values that are not zero; infinite if unknown.
     """
 
     largest: float
@@ -58,6 +63,12 @@ class Spread:
     decimals: int | None
     is_finite: bool
     is_complete: bool
+    variation: float = math.inf
+
+    @property
+    def square_decimals(self) -> int:
+        """Decimals in which values have nine digits at most, and squares fit a word."""
+        return 9 - (Decimal(self.largest).adjusted() + 1) if self.largest else 0
 
     @property
     def bits(self) -> int:
@@ -114,6 +125,57 @@ def require_addable(source: Source, columns: Sequence[str], *, weight: str | Non
             warn_of_zeros("values", column)
 
 
+def has_few_values(source: Source, column: str, where: Filter | None) -> bool:
+    """Tell whether a column has one value or two among some records, not all of them 0."""
+    mark = ("few values", column, where)
+    if mark not in source.sound:
+        parameters: dict[str, object] = {}
+        condition = "true" if where is None else where.sql(source.types, parameters)
+        records = (
+            f"(SELECT {number_sql(source, column)} AS x FROM {source.relation} "
+            f"WHERE {condition})"
+        )
+        low, high = source.fetch(f"SELECT min(x), max(x) FROM {records}", parameters)[0]
+        is_few = low is not None and (low, high) != (0, 0)
+        if is_few and low != high:  # a scan that ends at the first other value
+            ends = {"least_value": low, "largest_value": high}
+            other = "x <> $least_value AND x <> $largest_value"
+            sql = f"SELECT 1 FROM {records} WHERE {other} LIMIT 1"
+            is_few = not source.fetch(sql, parameters | ends)
+        source.sound[mark] = is_few
+    return bool(source.sound[mark])
+
+
+def joint_moments(
+    source: Source, columns: Sequence[str], where: Filter | None
+) -> tuple[list[float], list[list[float]]]:
+    """Return means and mean products of columns over the records that have all of them.
+
+    Values are shares of the largest of their column. Sums of floats: for decisions with room.
+    """
+    parameters: dict[str, object] = {}
+    condition = "true" if where is None else where.sql(source.types, parameters)
+    sizes = [source.spreads[column].largest or 1.0 for column in columns]
+    names = [f"x{place}" for place in range(len(columns))]
+    values = ", ".join(
+        f"{number_sql(source, column)} / {size!r} AS {name}"
+        for column, size, name in zip(columns, sizes, names, strict=True)
+    )
+    there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+    pairs = [(a, b) for place, a in enumerate(names) for b in names[place:]]
+    asked = [*(f"avg({name})" for name in names), *(f"avg({a} * {b})" for a, b in pairs)]
+    (row,) = source.fetch(
+        f"SELECT {', '.join(asked)} FROM (SELECT {values} FROM {source.relation} "
+        f"WHERE {condition}) WHERE {there}",
+        parameters,
+    )
+    products = dict(zip(pairs, row[len(names) :], strict=True))
+    return list(row[: len(names)]), [
+        [products[min(a, b, key=names.index), max(a, b, key=names.index)] for b in names]
+        for a in names
+    ]
+
+
 def warn_of_zeros(what: str, column: str) -> None:
     """Warn that all numbers of a column are so small that their sums are published as 0."""
     warnings.warn(
@@ -136,7 +198,8 @@ def _look_through(source: Source, columns: Sequence[str]) -> None:
     )
     width = len(asked) // len(new)
     for place, column in enumerate(new):
-        complete, finite, largest, total, *fine = row[width * place : width * (place + 1)]
+        found = row[width * place : width * (place + 1)]
+        complete, finite, largest, total, number, added, squares, *fine = found
         decimals = [d for d, holds in zip(_FINENESS, fine, strict=True) if holds]
         source.spreads[column] = Spread(
             largest=largest,
@@ -144,6 +207,7 @@ def _look_through(source: Source, columns: Sequence[str]) -> None:
             decimals=min(decimals, default=None),
             is_finite=finite,
             is_complete=complete,
+            variation=_variation(number, added, squares),
         )
 
 
@@ -153,13 +217,21 @@ def _spread_sql(x: str) -> list[str]:
         f"abs({x}) < {2**50 // 10**d} AND {x} = round({x} * 1e{d}) / 1e{d}"
         for d in _FINENESS[1:]
     ]
+    powers = (x, f"{x} * {x}")
     return [
         f"count(*) = count({x})",
         f"NOT coalesce(bool_or(isinf({x})), false)",
         f"coalesce(max(abs({x})), 0)",
         f"coalesce(sum(CASE WHEN abs({x}) > 1e25 THEN 1e25 ELSE abs({x}) END), 0)",
+        f"count(*) FILTER ({x} <> 0)",
+        *(f"coalesce(sum(CASE WHEN abs({x}) > 1e25 THEN 0 ELSE {y} END), 0)" for y in powers),
         *(f"coalesce(bool_and({condition}), true)" for condition in fine),
     ]
+
+
+def _variation(number: int, added: float, squares: float) -> float:
+    """Return the standard deviation of some values as a share of their mean."""
+    return math.sqrt(max(number * squares / added**2 - 1, 0.0)) if added else math.inf
 
 
 def number_sql(source: Source, column: str) -> str:
@@ -213,6 +285,14 @@ def product_sql(value: str, factor: str, spreads: tuple[Spread, Spread]) -> Exac
         f"ELSE {_split(product)} END"
     )
     return ExactSql(sql=sql, decimals=_DECIMALS, is_wide=True)
+
+
+def square_sql(value: str, spread: Spread) -> ExactSql:
+    """Return SQL of the square of a value, as an integer in units of `square_decimals`."""
+    decimals = spread.square_decimals
+    scaled = f"{value} * 1e{decimals}" if decimals >= 0 else f"{value} / 1e{-decimals}"
+    whole = f"round({scaled})::BIGINT"
+    return ExactSql(sql=f"({whole} * {whole})::HUGEINT", decimals=0, is_wide=True)
 
 
 def units_sql(number: str, spread: Spread) -> str:

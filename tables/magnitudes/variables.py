@@ -14,6 +14,7 @@ from tables.magnitudes.exact import (
     ExactSql,
     number_sql,
     product_sql,
+    square_sql,
     units_sql,
     value_sql,
     without_tiny,
@@ -86,6 +87,7 @@ class Variable:
         asked["n"] = f"count(*) {contributes}"
         asked["key"] = modulo_sql(f"coalesce(sum(k) {contributes}, 0)", key_range)
         asked["low"], asked["high"] = f"min({value})", f"max({value})"
+        asked["squares"] = square_sql(value, self._spread).sum(contributes)
         if not self._spread.is_complete:
             asked["here"] = f"count({value})"
         if self.top:
@@ -107,6 +109,9 @@ class Variable:
         is_weighted = self._heaviness is not None
         here = rows["n"] if self._spread.is_complete else self._answer(rows, "here")
         ranks, ranking = self._read_top(rows)
+        squares = None
+        if f"{self._alias}_squares" in rows.column_names:
+            squares = self._read_sum(rows, "squares", square_sql("", self._spread))
         first, holders = self._read_first(rows)
         return Amounts(
             variable=self.column,
@@ -124,6 +129,9 @@ class Variable:
             ranking=ranking,
             first=first[:, : _FIRST if top else 0],
             holders=holders,
+            squares=squares,
+            square_decimals=self._spread.square_decimals,
+            variation=self._spread.variation,
         )
 
     def _answer(self, rows: pa.Table, name: str) -> pa.ChunkedArray:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from tables.cells.axes import Axis
+from tables.cells.continuous import records_by_value, require_discrete
 from tables.cells.cube import _require_weights, axes_of
 from tables.cells.sketch import sketch_columns
 from tables.errors import RequestError
@@ -161,10 +162,18 @@ def _code(
     listed, parameters = ", ".join(quote(column) for column in request.columns), None
     if given is not None:
         listed, parameters = f"{given[0]} AS {quote(name)}", given[1]
+    number = source.new_name("n")
     rows = source.arrow(
-        f"SELECT DISTINCT {listed} FROM {source.relation} LIMIT {_MAX_CATEGORIES + 1}",
+        f"SELECT {listed}, count(*) AS {number} FROM {source.relation} GROUP BY ALL "
+        f"LIMIT {_MAX_CATEGORIES + 1}",
         parameters,
     )
+    is_whole = rows.num_rows <= _MAX_CATEGORIES
+    if given is None:
+        require_discrete(
+            source, [request], lambda c: records_by_value(rows, c, number) if is_whole else None
+        )
+    rows = rows.drop_columns(number)
     if rows.num_rows > _MAX_CATEGORIES:
         raise RequestError(
             f"The variable {name!r} has more than {_MAX_CATEGORIES:,} categories.",

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from ckm.config.job.data import JobData, JobKeys
 from ckm.config.job.ledger import JobLedger
@@ -17,7 +17,11 @@ from ckm.config.job.report import JobReport
 from ckm.config.job.rounding import JobRounding
 from ckm.config.job.suppression import JobSuppression
 from ckm.config.job.table import JobTable
-from ckm.config.job.variable import JobVariable, add_problems_of_variables
+from ckm.config.job.variable import (
+    JobVariable,
+    add_problems_of_variables,
+    require_distinct,
+)
 from ckm.config.problems import did_you_mean
 from ckm.config.reading import Reading
 from ckm.config.section import (
@@ -32,6 +36,7 @@ from ckm.config.section import (
     Words,
     one_text,
     optional,
+    texts_of,
 )
 from ckm.engine.request import TableRequest, quantile_of, variable_of
 from tables import DerivedVariable, FilterError, parse_filter
@@ -93,6 +98,8 @@ class Job(SettingsFile, title="A release job of ckm"):
     report: JobReport = JobReport()
     ledger: JobLedger | None = None
     table: Some[JobTable] = Field(description="The tables to publish.")
+    _labelled: frozenset[str] = PrivateAttr(default=frozenset())
+    _discrete: tuple[str, ...] = PrivateAttr(default=())
 
     @property
     def tables(self) -> Mapping[str, TableRequest]:
@@ -114,6 +121,39 @@ class Job(SettingsFile, title="A release job of ckm"):
     def variables(self) -> Mapping[str, JobVariable]:
         """Name of a dimension or a column → the words for it."""
         return {variable.name: variable for variable in self.variable}
+
+    def labelled(self, labels: Mapping[str, Mapping[str, str]]) -> "Job":
+        """Return the job with labels of its records, where it gives none of its own.
+
+        Parameters
+        ----------
+        labels
+            Column → category → label, for readers of every language.
+        """
+        added, labelled = dict(self.variables), set[str]()
+        for dimension in dict.fromkeys(d for t in self.table for d in t.dimensions):
+            nested = self.hierarchies.get(dimension)
+            columns = {name: name for name in nested} if isinstance(nested, list) else {}
+            source = nested["column"] if isinstance(nested, dict) else dimension
+            for shown, column in (columns or {dimension: source}).items():
+                own = (self.variables.get(name) for name in (dimension, shown))
+                if column not in labels or any(v and (v.categories or v.codelist) for v in own):
+                    continue
+                require_distinct(column, labels[column])
+                said = {code: texts_of(text) for code, text in labels[column].items()}
+                variable = self.variables.get(shown) or JobVariable(name=shown)
+                added[shown] = variable.changed(categories=said)
+                labelled.add(shown)
+        if not labelled:
+            return self
+        job = self.changed(variable=tuple(added.values()))
+        job._labelled = frozenset(labelled)  # noqa: SLF001  (a job of ours)
+        return job
+
+    @property
+    def labelled_columns(self) -> frozenset[str]:
+        """Columns of tables whose labels are those of the records' files."""
+        return self._labelled
 
     @property
     def derived(self) -> tuple[DerivedVariable, ...]:
@@ -209,6 +249,7 @@ class Job(SettingsFile, title="A release job of ckm"):
                 text = "the name occurs more than once."
                 text = text if magnitude.name else "a second one for all."
                 reading.add(magnitude.place, text, "give every variable one section")
+        self._add_problems_of_continuous(reading)
         if self.output.publish_noise and (not self.has_noise or self.output.additive):
             is_additive = self.output.additive
             what = "additive changes them again" if is_additive else "there is none"
@@ -246,6 +287,23 @@ class Job(SettingsFile, title="A release job of ckm"):
                     text = f"margins name {name!r}, which is no dimension of it."
                     reading.add(table.place, text, did_you_mean(name, known))
 
+    def _add_problems_of_continuous(self, reading: Reading) -> None:
+        """Note exceptions that nobody can grant, or that no public report would tell."""
+        dimensions = {d for table in self.table for d in table.dimensions}
+        for number, entry in enumerate(self.report.exceptions, start=1):
+            column, where = entry.continuous, f"[[report.exceptions]] number {number}:"
+            if column is None:
+                continue
+            if column in self.summed:
+                text = f"{column!r} cannot be continuous and a dimension: the job sums it, too."
+                reading.add(where, text, "cut it into bands, or publish no sums of it")
+            elif column not in dimensions:
+                text = f"continuous names {column!r}, which is a dimension of no table."
+                reading.add(where, text, did_you_mean(column, dimensions))
+            if self.output.place is not None:
+                text = "continuous needs the public report, and with place there is none."
+                reading.add(where, text, "cut the column into bands, or remove place")
+
     def _add_problems_of_additive(self, reading: Reading) -> None:
         where = "[output]"
         if self.ledger is not None:
@@ -268,6 +326,16 @@ class Job(SettingsFile, title="A release job of ckm"):
         """Return whether a table has sums that are 0 wherever the published count is."""
         measures, made = self.tables[table].measures, self.magnitudes
         return any(f"sum:{n}" in measures and made[n].zero_with_count for n in made)
+
+    @property
+    def continuous(self) -> tuple[str, ...]:
+        """The dimensions that somebody allowed to be continuous."""
+        allowed = (entry.continuous for entry in self.report.exceptions)
+        return (*self._discrete, *(column for column in allowed if column is not None))
+
+    def take_discrete(self, columns: Iterable[str]) -> None:
+        """Take columns for categories, as another job does that has the same tables."""
+        self._discrete = tuple(columns)
 
     @property
     def signed(self) -> list[str]:

@@ -78,6 +78,9 @@ class Allowance(Section):
     when: Date = Field(description="When it was allowed: a date without quotes.")
     why: Name = Field(description="Why it was allowed.")
     check: Name | None = optional("A check of the release that may fail.")
+    continuous: Name | None = optional(
+        "A dimension that may be continuous, or tell records apart; the public report says it."
+    )
 
 
 class JobReport(Section):
@@ -112,8 +115,11 @@ class JobReport(Section):
 
         allowable = [name for name in CHECKS if name != "public-scan"]
         for number, entry in enumerate(self.exceptions, start=1):
+            where = f"[[report.exceptions]] number {number}:"
+            if entry.check is not None and entry.continuous is not None:
+                text = "allows two things: a check and a continuous dimension."
+                reading.add(where, text, "write two exceptions, each with its own why")
             if entry.check is not None and entry.check not in allowable:
-                where = f"[[report.exceptions]] number {number}:"
                 hint = did_you_mean(entry.check, allowable)
                 hint = hint or f"these can: {', '.join(allowable)}"
                 reading.add(

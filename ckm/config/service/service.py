@@ -46,6 +46,7 @@ class Service(SettingsFile, title="A service of ckm"):
     audit: ServiceAudit = ServiceAudit()
     ledger: ServiceLedger | None = None
     _official: tuple[Job, ...] = PrivateAttr(default=())
+    _discrete: tuple[str, ...] = PrivateAttr(default=())
 
     @cached_property
     def job(self) -> Job:
@@ -63,7 +64,12 @@ class Service(SettingsFile, title="A service of ckm"):
             ),
         )
         job.model_post_init(self._reading)
+        job.take_discrete(self._discrete)
         return job
+
+    def take_discrete(self, columns: Iterable[str]) -> None:
+        """Take columns for categories, as the job does of which these are the tables."""
+        self._discrete = tuple(columns)
 
     @cached_property
     def variables(self) -> Mapping[str, OfferedVariable]:

@@ -223,6 +223,22 @@ class MagnitudeNoise:
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
     @property
+    def least_share(self) -> float:
+        """The least standard deviation of the noise of a sum, as a share of an amount.
+
+        Examples
+        --------
+        >>> round(MagnitudeNoise.start(spread=0.15).least_share, 4)
+        0.15
+        """
+        tables = [table for table in (self.ptable, self.even, self.odd) if table is not None]
+        variance = min(
+            _last_variance(table) + (1 / table.step) ** 2 / 12 * self.jitter for table in tables
+        )
+        share = self.scale.large if isinstance(self.scale, Flex) else self.scale.share
+        return float(share * math.sqrt(variance))
+
+    @property
     def separation(self) -> float:
         """The separation point: below it noise comes from the p-table of small cells.
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from ckm.engine.key_mixing import siphash
-from ckm.engine.magnitudes.noise.plan import plan_noise, require_finite
+from ckm.engine.magnitudes.noise.alike import as_published
+from ckm.engine.magnitudes.noise.plan import plan_noise, require_finite, require_sound
 from ckm.engine.magnitudes.other_tools.cellkey import trace_cellkey
 from ckm.engine.magnitudes.other_tools.rotation import decimal_keys
 from ckm.engine.magnitudes.other_tools.tauargus import trace_tauargus
@@ -18,6 +19,7 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ckm.engine.magnitudes.noise.alike import CountNoise
     from ckm.engine.magnitudes.noise.plan import Plan
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags, Floats, Integers, Words
@@ -36,6 +38,7 @@ def perturb_magnitudes(
     *,
     secret: Secret | None = None,
     cell_keys: Words | None = None,
+    counts: CountNoise | None = None,
 ) -> Floats:
     """Return the published total of every cell.
 
@@ -50,6 +53,9 @@ def perturb_magnitudes(
         use it.
     cell_keys
         The keys of all records of every cell, for other tools' rules with `zero_keys`.
+    counts
+        The noise of counts, which sums of amounts that are alike have too, see
+        `ckm.engine.magnitudes.noise.alike`. Without it, such sums tell their count.
 
     Returns
     -------
@@ -86,7 +92,7 @@ def perturb_magnitudes(
                 "The noise of amounts needs the secret.",
                 hint='give it, or choose rules="cellkey" to repeat another tool',
             )
-        return own_totals(magnitudes, noise, secret=secret)
+        return own_totals(magnitudes, noise, secret=secret, counts=counts)
     require_finite(magnitudes, [magnitudes.total, magnitudes.top])
     keys = magnitudes.key
     if noise.zero_keys:
@@ -100,7 +106,13 @@ def perturb_magnitudes(
     return trace.totals
 
 
-def own_totals(magnitudes: Magnitudes, noise: MagnitudeNoise, *, secret: Secret) -> Floats:
+def own_totals(
+    magnitudes: Magnitudes,
+    noise: MagnitudeNoise,
+    *,
+    secret: Secret,
+    counts: CountNoise | None = None,
+) -> Floats:
     """Give the published totals under the program's own rules.
 
     ``X + sum_j s_j (v_j + m sign(v_j) + u_j)``: v_j from the row of the p-table at a keyed
@@ -110,7 +122,9 @@ def own_totals(magnitudes: Magnitudes, noise: MagnitudeNoise, *, secret: Secret)
     number, with the probabilities that keep its mean. In sensitive cells v and u of the two
     largest contributors come from their record keys: all such cells multiply them alike.
     """
-    plan = plan_noise(magnitudes, noise)
+    require_sound(magnitudes, noise)
+    magnitudes, sensitive = as_published(magnitudes, noise, counts)
+    plan = plan_noise(magnitudes, noise, sensitive=sensitive)
     numbers = _drawn(magnitudes, noise, secret, plan.sensitive)
     totals = magnitudes.total.copy()
     for cells, added in _components(plan, noise, numbers):
@@ -125,20 +139,32 @@ def own_totals(magnitudes: Magnitudes, noise: MagnitudeNoise, *, secret: Secret)
 
 
 def trace_own(
-    magnitudes: Magnitudes, noise: MagnitudeNoise, *, secret: Secret
+    magnitudes: Magnitudes,
+    noise: MagnitudeNoise,
+    *,
+    secret: Secret,
+    counts: CountNoise | None = None,
 ) -> dict[str, Any]:
     """Give the steps from the amounts of a single cell to its published total; keep inside."""
-    plan = plan_noise(magnitudes, noise)
-    numbers = _drawn(magnitudes, noise, secret, plan.sensitive)
+    changed, sensitive = as_published(magnitudes, noise, counts)
+    plan = plan_noise(changed, noise, sensitive=sensitive)
+    numbers = _drawn(changed, noise, secret, plan.sensitive)
+    alike = {}
+    if changed.contributors[0] != magnitudes.contributors[0]:
+        alike = {
+            "contributors as counted": int(changed.contributors[0]),
+            "sum of so many": float(changed.total[0]),
+        }
     return {
         "original sum": float(magnitudes.total[0]),
         "contributors": int(magnitudes.contributors[0]),
         "their key": int(magnitudes.key[0]),
+        **alike,
         "is sensitive": bool(plan.sensitive[0]),
         "row of its p-table": int(plan.row[0]),
         "units of noise": plan.steps[0].tolist(),
         "noises": [x for _, added in _components(plan, noise, numbers) for x in added.tolist()],
-        "sum with noise": float(own_totals(magnitudes, noise, secret=secret)[0]),
+        "sum with noise": float(own_totals(magnitudes, noise, secret=secret, counts=counts)[0]),
     }
 
 

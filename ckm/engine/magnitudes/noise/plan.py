@@ -117,7 +117,9 @@ class Plan:
         return np.asarray(found * (self.steps**2).sum(axis=1), np.float64)
 
 
-def plan_noise(magnitudes: Magnitudes, noise: MagnitudeNoise) -> Plan:
+def plan_noise(
+    magnitudes: Magnitudes, noise: MagnitudeNoise, *, sensitive: Flags | None = None
+) -> Plan:
     """Work out what the noise of every cell may be.
 
     Parameters
@@ -126,6 +128,8 @@ def plan_noise(magnitudes: Magnitudes, noise: MagnitudeNoise) -> Plan:
         The amounts.
     noise
         How they are perturbed, under the program's own rules.
+    sensitive
+        Which cells are sensitive; by default those that the conditions of the noise find.
 
     Notes
     -----
@@ -155,8 +159,9 @@ def plan_noise(magnitudes: Magnitudes, noise: MagnitudeNoise) -> Plan:
     >>> plan.row.tolist(), plan.steps.round(2).tolist()
     ([5, 5], [[4.22], [4.22]])
     """
-    _require_sound(magnitudes, noise)
-    sensitive = sensitive_cells(magnitudes, noise.sensitive)
+    require_sound(magnitudes, noise)
+    if sensitive is None:
+        sensitive = sensitive_cells(magnitudes, noise.sensitive)
     sizes = bases(magnitudes, base=noise.base, components=noise.n_components)
     steps = sizes * noise.scale.shares(sizes) * np.array(noise.factors)
     first = np.where(sensitive, magnitudes.largest, sizes[:, 0])
@@ -249,7 +254,8 @@ def require_finite(magnitudes: Magnitudes, parts: Sequence[NDArray[Any]]) -> Non
         )
 
 
-def _require_sound(magnitudes: Magnitudes, noise: MagnitudeNoise) -> None:
+def require_sound(magnitudes: Magnitudes, noise: MagnitudeNoise) -> None:
+    """Refuse amounts that are infinite, and negative ones unless they are declared."""
     parts = [magnitudes.total, magnitudes.raw_total, magnitudes.weighted_contributors]
     parts += [magnitudes.top, magnitudes.top_weight, magnitudes.largest]
     parts += [magnitudes.low, magnitudes.high]

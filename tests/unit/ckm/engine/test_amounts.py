@@ -145,7 +145,7 @@ def single_persons(*, zero_with_count):
         {
             "id": np.arange(200),
             "x": [f"c{n:03}" for n in range(200)],
-            "income": 1000.0 + np.arange(200),
+            "income": np.round(1000.0 * 1.03 ** np.arange(200)),  # unlike each other
         }
     )
     options = {
@@ -178,7 +178,8 @@ def test_with_zero_with_count_no_sum_tells_a_cell_of_count_zero_from_an_empty_on
 
 def test_a_category_that_only_a_sum_shows_stands_in_the_grid():
     """No row is dropped or hidden with a sum in it: totals of rows would be too low."""
-    data = pd.DataFrame({"id": range(60), "x": [f"c{n}" for n in range(60)], "income": 1000.0})
+    income = 1000.0 + np.arange(60) ** 3  # unlike each other
+    data = pd.DataFrame({"id": range(60), "x": [f"c{n}" for n in range(60)], "income": income})
     with engine(data) as opened:
         grid = opened.tabulate(["x"], measures=["sum:income"], empty_cells="grid")
         plain = opened.tabulate(["x"], measures=["count"], empty_cells="grid")
@@ -244,13 +245,14 @@ def test_another_period_and_another_secret_are_another_noise():
 @pytest.mark.slow
 def test_a_weighted_sum_beside_an_unweighted_one_does_not_tell_the_weight():
     """Under one noise the ratio of both sums of one person would be the weight, exactly."""
-    one = pd.DataFrame({"id": [3], "income": [123_457.0], "w": [17.0]})
+    incomes = [123_457.0, 9.0, 4e6]  # of three people, for one alone is no variable
+    one = pd.DataFrame({"id": [3, 4, 5], "x": [*"abc"], "income": incomes, "w": [17.0] * 3})
     exact = 0
     for n in range(12):
         secret = Secret(bytes([n] * 16))
         options = {"ptable": KEPT, "secret": secret}
-        (plain,) = cells_of(tabulate(one, [], **options)).values()
-        (heavy,) = cells_of(tabulate(one, [], weight="w", **options)).values()
+        plain = cells_of(tabulate(one, ["x"], **options))["a",]
+        heavy = cells_of(tabulate(one, ["x"], weight="w", **options))["a",]
         exact += abs(heavy["sum_income"] / plain["sum_income"] - 17) < 1e-3
     assert exact <= 1
 
@@ -312,6 +314,9 @@ def test_sums_that_are_counts_are_refused(values):
     data = people().assign(here=values * 200)
     with pytest.raises(MagnitudeError, match="'here' holds 0 and 1 alone: its sum is a count"):
         tabulate(data, ["sex"], measures=["sum:here"])
+    two = people().assign(here=[5, 7] * 200)
+    with pytest.raises(MagnitudeError, match="'here' has one value or two among the records"):
+        tabulate(two, ["sex"], measures=["mean:here"])
     some = people().assign(here=0.0)
     assert cells_of(tabulate(some, ["sex"], measures=["sum:here"]))["F",] == {"sum_here": 0.0}
 

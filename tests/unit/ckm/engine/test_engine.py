@@ -74,7 +74,7 @@ def test_an_engine_needs_a_secret_unless_it_replays_stored_keys(monkeypatch, tmp
 
 
 def test_another_secret_is_another_noise():
-    frame = people(x=np.arange(2000) // 4)
+    frame = people(x=np.arange(2000) // 5)
     one = published(tabulate(frame, ["x"]))
     with ckm.Engine(frame, id="id", secret=Secret(b"x" * 16), ptable=PTABLE) as engine:
         assert published(engine.tabulate(["x"])) != one
@@ -295,8 +295,8 @@ def test_data_that_are_no_table_are_refused(data):
 
 def test_empty_data_give_an_empty_table():
     empty = pa.table({"id": pa.array([], pa.int64()), "x": pa.array([], pa.string())})
-    assert published(tabulate(empty, ["x"])) == {}
-    declared = tabulate(empty, ["x"], categories={"x": ["a"]})
+    assert published(tabulate(empty, ["x"], allow_empty=True)) == {}
+    declared = tabulate(empty, ["x"], categories={"x": ["a"]}, allow_empty=True)
     assert published(declared) == {("Total",): 0, ("a",): 0}
 
 

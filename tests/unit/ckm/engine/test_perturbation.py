@@ -17,7 +17,7 @@ SECRET = Secret(bytes(range(16)))
 def cells_of(keys, groups=None, **options):
     table = pa.table({"x": groups or [0] * len(keys), "key": pa.array(keys, pa.uint8())})
     with open_source(table) as source:
-        wish = Request(dimensions=["x"], margins="none")
+        wish = Request(dimensions=["x"], margins="none", discrete=["x"])
         return cube(source, StoredKeys(column="key", **options), [wish])[0]
 
 
@@ -54,7 +54,7 @@ def test_published_counts_follow_the_transition_probabilities():
         {"x": np.arange(size), "key": rng.integers(0, 2**64 - 1, size, dtype=np.uint64)}
     )
     with open_source(table) as source:
-        wish = Request(dimensions=["x"], margins="none")
+        wish = Request(dimensions=["x"], margins="none", discrete=["x"])
         (cells,) = cube(source, StoredKeys(column="key"), [wish])
     found = np.bincount(ckm.perturb(cells, ptable=worked_ptable(), secret=SECRET), minlength=4)
     expected = size * np.array([0.37, 0.36, 0.17, 0.10])

@@ -122,7 +122,8 @@ def test_a_rounding_is_checked_before_it_is_made(folder):
 
 def test_nobody_to_count_and_dimensions_of_any_name_are_rounded(folder):
     people().iloc[:0].rename(columns={"age": "least"}).to_parquet("people.parquet")
-    (folder / "job.toml").write_text(JOB.replace('"age"', '"least"'))
+    text = JOB.replace('"age"', '"least"').replace("data = {", "data = { allow_empty = true,")
+    (folder / "job.toml").write_text(text)
     release(read_job("job.toml"), "out")
     assert (pd.read_parquet(folder / "out/public/all.parquet")["count"] == 0).all()
     inside = (folder / "out/internal/audit-women.csv").read_text()

@@ -73,7 +73,8 @@ def test_combinations_beyond_64_bits_are_kept_apart():
     rng = np.random.default_rng(7)
     names = [f"c{n}" for n in range(6)]
     columns = {name: rng.permutation(5000) for name in names}
-    (found,) = tabulate(keyed(**columns), [Request(dimensions=names, margins=[["c0"], []])])
+    request = Request(dimensions=names, margins=[["c0"], []], discrete=names)
+    (found,) = tabulate(keyed(**columns), [request])
     assert len(found) == 5000 + 5000 + 1
     assert found[("Total",) * 6][0] == 5000
 

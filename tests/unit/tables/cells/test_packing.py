@@ -7,7 +7,7 @@ from tables import Request, StoredKeys, cube, open_source
 REQUESTS = (
     Request(dimensions=["a", "b", "c", "word"]),
     Request(dimensions=["b", "a"], where="c >= 0"),
-    Request(dimensions=["none", "wide", "a"]),
+    Request(dimensions=["none", "wide", "a"], discrete=["wide"]),
 )
 
 

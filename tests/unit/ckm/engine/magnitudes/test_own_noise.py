@@ -262,7 +262,7 @@ def test_the_order_and_the_number_of_cells_do_not_matter():
     fields = {
         name: getattr(cells, name)[order]
         for name in cells.__dataclass_fields__
-        if name not in {"variable", "key_range"}
+        if name not in {"variable", "key_range", "variation"}
     }
     assert perturb_magnitudes(changed(cells, **fields), noise, secret=SECRET).tolist() == (
         whole[order].tolist()
@@ -271,7 +271,7 @@ def test_the_order_and_the_number_of_cells_do_not_matter():
         fields = {
             name: getattr(cells, name)[place : place + 1]
             for name in cells.__dataclass_fields__
-            if name not in {"variable", "key_range"}
+            if name not in {"variable", "key_range", "variation"}
         }
         single = perturb_magnitudes(changed(cells, **fields), noise, secret=SECRET)
         assert single.tolist() == [whole[place]]
@@ -288,7 +288,7 @@ def test_a_table_without_cells_is_no_problem():
     fields = {
         name: getattr(cells, name)[:0]
         for name in cells.__dataclass_fields__
-        if name not in {"variable", "key_range"}
+        if name not in {"variable", "key_range", "variation"}
     }
     totals = perturb_magnitudes(changed(cells, **fields), MagnitudeNoise.start(), secret=SECRET)
     assert totals.shape == (0,)

@@ -1,0 +1,185 @@
+"""Dimensions that are continuous, or that tell single records apart: refused, by one rule.
+
+Whoever publishes a table by exact incomes publishes the incomes of single persons as labels of
+its rows, whatever happens to the counts beside them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from tables.errors import DataError
+from tables.filtering.filters import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from footing.arrays import Integers
+    from tables.request import Request
+    from tables.source.source import Source
+
+    #: Column → how many records each of its values has; None where that is not known.
+    Counts = Callable[[str], Integers | None]
+
+#: So many values a column may have, whatever the records are.
+MOST_VALUES = 100
+#: Of more values of a number, a date or a time, half have this many records or more.
+LEAST_MEDIAN = 5
+_ORDERED = frozenset({"integer", "number", "date", "time"})
+_HINT = (
+    "publish groups instead: bands ([[variable]] with of and bands) or a broader code; or say "
+    "that these are its categories: declare them ([categories]; categories= in Python), or put "
+    "the column into a hierarchy"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueFigures:
+    """How the records of a source spread over the values of a column.
+
+    Parameters
+    ----------
+    values
+        How many values there are; missing is none.
+    median
+        Of the number of records of a value.
+    alone
+        The share of values that one record has.
+
+    Examples
+    --------
+    >>> ValueFigures.of(np.array([1, 1, 4]))
+    ValueFigures(values=3, median=1.0, alone=0.6666666666666666)
+    """
+
+    values: int
+    median: float
+    alone: float
+
+    @classmethod
+    def of(cls, records: Integers, times: Integers | None = None) -> ValueFigures:
+        """Count values, by the number of records of each, or how many values have so many."""
+        order = np.argsort(records, kind="stable")
+        times = np.ones(len(records), np.int64) if times is None else times
+        records, ends = records[order], np.cumsum(times[order])
+        values = int(ends[-1]) if len(ends) else 0
+        if not values:
+            return cls(values=0, median=0.0, alone=0.0)
+        middle = np.searchsorted(ends, [(values + 1) // 2, values // 2 + 1])
+        alone = (
+            int(ends[np.searchsorted(records, 1, side="right") - 1]) if records[0] <= 1 else 0
+        )
+        return cls(values=values, median=float(records[middle].mean()), alone=alone / values)
+
+    def forbids(self, *, is_ordered: bool) -> bool:
+        """Whether the rule forbids such a column; more strictly one of numbers or dates."""
+        if self.values <= MOST_VALUES:
+            return False
+        return self.alone > 1 / 2 or (is_ordered and self.median < LEAST_MEDIAN)
+
+
+def require_discrete(
+    source: Source, requests: Iterable[Request], counts: Counts | None = None
+) -> None:
+    """Refuse dimensions that are continuous or tell records apart; all at once.
+
+    The rule is asked of all records of a source, whatever the filter of a request: so its
+    answer is the same for every request, and tells nothing of what a filter keeps.
+
+    Parameters
+    ----------
+    source
+        The records.
+    requests
+        The tables. Categories that are declared, columns of a hierarchy and those that the
+        request calls discrete are left alone.
+    counts
+        How many records the values of a column have, where it is known without a look at the
+        records.
+
+    Raises
+    ------
+    DataError
+        With the number of values and how many records they have.
+    """
+    problems = []
+    for column in dict.fromkeys(c for r in requests for c in _open_columns(r)):
+        mark = ("values", column)
+        if mark not in source.sound:
+            source.sound[mark] = _value_figures(source, column, counts)
+        found: ValueFigures | None = source.sound[mark]
+        if found is None or not found.forbids(is_ordered=True):
+            continue
+        if found.forbids(is_ordered=False) or _is_ordered(source, column):
+            problems.append(_refusal(column, found))
+    if len(problems) > 1:
+        lines = "\n  - ".join(problems)
+        raise DataError(f"{len(problems)} problems:\n  - {lines}", hint=_HINT)
+    if problems:
+        raise DataError(problems[0], hint=_HINT)
+
+
+def records_by_value(rows: pa.Table, column: str, number: str) -> Integers:
+    """Add up a column of numbers of records by the values of another; missing is none."""
+    values = rows[column]
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    table = pa.table({"value": values, "n": rows[number]})
+    table = table.group_by("value").aggregate([("n", "sum")])
+    found = table.filter(table["value"].is_valid())["n_sum"]
+    return np.asarray(found.to_numpy()).astype(np.int64)
+
+
+def _open_columns(request: Request) -> Iterator[str]:
+    """Return the columns of a request of which nobody said that they are categories."""
+    for dimension in request.dimensions:
+        nested = request.hierarchies.get(dimension)
+        is_nested = nested is not None and (nested.tree is not None or len(nested.columns) > 1)
+        if not is_nested and dimension not in request.categories:
+            yield from (c for c in request.columns_of(dimension) if c not in request.discrete)
+
+
+def _is_ordered(source: Source, column: str) -> bool:
+    """Tell whether a column holds numbers, dates or times; texts of CSV with leading zeros are
+    codes.
+    """  # noqa: D205
+    if column in source.banded:
+        return False
+    if source.kinds[column] in _ORDERED:
+        return True
+    if not (source.is_text_of_csv(column) and source.is_number(column)):
+        return False
+    is_code = f"regexp_matches({quote(column)}, '^[ +-]*0[0-9]')"
+    return not source.fetch(f"SELECT 1 FROM {source.relation} WHERE {is_code} LIMIT 1")
+
+
+def _value_figures(source: Source, column: str, counts: Counts | None) -> ValueFigures | None:
+    """Return the figures of a column; None where it has few values of necessity."""
+    if source.kinds[column] == "boolean":
+        return None
+    low, high, _ = source.spans.get(column, (None, None, False))
+    if low is not None and high is not None and high - low < MOST_VALUES:
+        return None
+    known = None if counts is None else counts(column)
+    if known is not None:
+        return ValueFigures.of(known)
+    number = "count(*)" if source.cells is None else f"sum({quote(source.cells.count)})::BIGINT"
+    name = quote(column)
+    rows = source.fetch(
+        f"SELECT n, count(*) AS times FROM (SELECT {number} AS n FROM {source.relation} "
+        f"WHERE {name} IS NOT NULL GROUP BY {name}) GROUP BY n"
+    )
+    by_records = np.array(rows, np.int64).reshape(-1, 2)
+    return ValueFigures.of(by_records[:, 0], by_records[:, 1])
+
+
+def _refusal(column: str, found: ValueFigures) -> str:
+    return (
+        f"Column {column!r} cannot be a dimension: it has {found.values:,} values; one record "
+        f"alone has {100 * found.alone:.0f} %, and the median number of records of a value is "
+        f"{found.median:g}. A table by it would publish what single records hold."
+    )

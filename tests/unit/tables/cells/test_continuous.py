@@ -1,0 +1,265 @@
+"""No table is published by a column whose values single records have."""
+
+import datetime as dt
+import decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tables import (
+    CodeTree,
+    DataError,
+    HashedKeys,
+    Hierarchy,
+    Request,
+    Secret,
+    cell_table,
+    cube,
+    open_source,
+    prepare,
+)
+from tables.cells.continuous import ValueFigures, records_by_value, require_discrete
+from tables.cells.cube import all_cells
+from tables.cells.parts import cube_parts
+
+KEYS = HashedKeys(column="id", secret=Secret(bytes(16)))
+N = 606
+DAY = dt.date(1950, 1, 1)
+#: 202 values of three records each.
+PLACES = np.arange(N) % 202
+COLUMNS = {
+    "number": PLACES * 1.5,
+    "integer": PLACES,
+    "decimal": pa.array([decimal.Decimal(int(n)) / 100 for n in PLACES], pa.decimal128(9, 2)),
+    "date": pa.array([DAY + dt.timedelta(int(n)) for n in PLACES]),
+    "moment": pa.array(
+        [dt.datetime(2024, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=int(n)) for n in PLACES]
+    ),
+    "clock": pa.array([dt.time(int(n) // 60, int(n) % 60) for n in PLACES]),
+}
+
+
+def records(**columns):
+    n = len(next(iter(columns.values())))
+    return pa.table({"id": np.arange(n), "sex": np.resize(["F", "M"], n), **columns})
+
+
+def tabulate(table, request):
+    with open_source(table) as source:
+        return cube(source, KEYS, [request])[0]
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_numbers_dates_and_times_of_few_records_a_value_are_no_dimension(name):
+    with pytest.raises(DataError) as caught:
+        tabulate(records(column=COLUMNS[name]), Request(dimensions=["sex", "column"]))
+    assert "'column' cannot be a dimension: it has 202 values" in caught.value.problem
+    assert "records of a value is 3" in caught.value.problem
+    assert "bands" in caught.value.hint
+    assert "declare" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8", "uint64", "dictionary"])
+def test_the_rule_holds_for_every_type_of_numbers(kind):
+    values = pa.array(np.arange(240) % 120 - (0 if kind == "uint64" else 60), pa.int16())
+    values = values.dictionary_encode() if kind == "dictionary" else values.cast(kind)
+    with pytest.raises(DataError, match="120 values"):
+        tabulate(records(column=values), Request(dimensions=["column"]))
+
+
+def test_texts_of_several_records_are_a_dimension():
+    texts = pa.array([f"c{n}" for n in PLACES])
+    assert len(tabulate(records(column=texts), Request(dimensions=["column"]))) == 203
+
+
+@pytest.mark.parametrize(("alone", "is_refused"), [(51, True), (50, False)])
+def test_texts_of_which_more_than_half_have_one_record_are_no_dimension(alone, is_refused):
+    texts = [f"one {n}" for n in range(alone)] + [f"two {n}" for n in range(101 - alone)] * 2
+    request = Request(dimensions=["column"])
+    if is_refused:
+        with pytest.raises(DataError, match="101 values; one record alone has 50 %"):
+            tabulate(records(column=texts), request)
+    else:
+        assert len(tabulate(records(column=texts), request)) == 102
+
+
+@pytest.mark.parametrize(("values", "is_refused"), [(100, False), (101, True)])
+def test_one_hundred_values_are_never_too_many(values, is_refused):
+    table = records(column=np.arange(values))
+    if is_refused:
+        with pytest.raises(DataError, match="101 values; one record alone has 100 %"):
+            tabulate(table, Request(dimensions=["column"]))
+    else:
+        assert len(tabulate(table, Request(dimensions=["column"]))) == 101
+
+
+@pytest.mark.parametrize(("most", "is_refused"), [(5, False), (4, True)])
+def test_a_median_of_five_records_a_value_is_enough(most, is_refused):
+    """60 values of 1 to 4 records would be too many: 50 of 101 have few."""
+    times = np.repeat([1, most, 9], [50, 1, 50])
+    table = records(column=np.repeat(np.arange(101), times))
+    if is_refused:
+        with pytest.raises(DataError, match="records of a value is 4"):
+            tabulate(table, Request(dimensions=["column"]))
+    else:
+        assert len(tabulate(table, Request(dimensions=["column"]))) == 102
+
+
+def test_missing_is_no_value():
+    column = pa.array([*range(100), *[None] * 20])
+    assert len(tabulate(records(column=column), Request(dimensions=["column"]))) == 102
+
+
+TREE = CodeTree({"all": None} | {f"c{n}": "all" for n in range(150)})
+CODES = records(
+    code=[f"c{n}" for n in range(150)], region=np.arange(150) % 5, number=np.arange(150)
+)
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        {"categories": {"code": [f"c{n}" for n in range(150)]}},
+        {"hierarchies": {"code": Hierarchy(columns=("code",), tree=TREE)}},
+        {"dimensions": ["geo"], "hierarchies": {"geo": Hierarchy(columns=("region", "code"))}},
+        {"dimensions": ["number"], "categories": {"number": list(range(150))}},
+        {"dimensions": ["number"], "discrete": ["number"]},
+    ],
+    ids=["declared", "tree", "hierarchy", "declared numbers", "allowed"],
+)
+def test_declared_and_nested_categories_are_dimensions(request_of):
+    assert len(tabulate(CODES, Request(**{"dimensions": ["code"]} | request_of))) >= 151
+
+
+def test_a_hierarchy_of_one_column_is_none():
+    nested = {"geo": Hierarchy(columns=("code",))}
+    with pytest.raises(DataError, match="'code' cannot be a dimension"):
+        tabulate(CODES, Request(dimensions=["geo"], hierarchies=nested))
+
+
+def test_bands_are_judged_as_the_texts_that_they_are():
+    table = records(column=PLACES)
+    with open_source(table) as source:
+        source.banded = frozenset({"column"})
+        assert len(cube(source, KEYS, [Request(dimensions=["column"])])[0]) == 203
+    with open_source(records(column=np.arange(150))) as source:
+        source.banded = frozenset({"column"})
+        with pytest.raises(DataError, match="150 values; one record alone has 100 %"):
+            cube(source, KEYS, [Request(dimensions=["column"])])
+
+
+@pytest.mark.parametrize("where", ["column < 50", "sex = 'F'", "column >= 0"])
+def test_the_rule_is_asked_of_all_records_whatever_the_filter(where):
+    """Else a refusal would tell what a filter keeps."""
+    with pytest.raises(DataError, match="202 values"):
+        tabulate(records(column=PLACES), Request(dimensions=["column"], where=where))
+    enough = records(column=np.arange(1200) % 120)
+    few = Request(dimensions=["column"], where="id < 200")
+    assert len(tabulate(enough, few)) == 121
+
+
+def test_all_columns_are_told_at_once_and_beside_other_tables():
+    table = records(one=PLACES, two=PLACES / 7)
+    requests = [
+        Request(dimensions=["sex"]),
+        Request(dimensions=["one"]),
+        Request(dimensions=["two"]),
+    ]
+    with open_source(table) as source, pytest.raises(DataError) as caught:
+        cube(source, KEYS, requests)
+    assert "2 problems" in caught.value.problem
+    assert "'one'" in caught.value.problem
+    assert "'two'" in caught.value.problem
+
+
+def test_the_last_record_decides(tmp_path):
+    """100 values of which the last record adds one, in a CSV file."""
+    path = tmp_path / "people.csv"
+    for more, is_refused in (([], False), ([100], True)):
+        lines = [f"{n},{v}" for n, v in enumerate([*range(100), *more])]
+        path.write_text("\n".join(["id,income", *lines]))
+        with open_source(path) as source:
+            if is_refused:
+                with pytest.raises(DataError, match="101 values"):
+                    cube(source, KEYS, [Request(dimensions=["income"])])
+            else:
+                cube(source, KEYS, [Request(dimensions=["income"])])
+
+
+def test_every_way_to_cells_asks_the_rule():
+    request = Request(dimensions=["sex", "number"])
+    alone = {"number": Request(dimensions=["number"])}
+    table = records(number=PLACES)
+    with open_source(table) as source:
+        for work in (
+            lambda: cell_table(source, KEYS, [request]),
+            lambda: all_cells(source, KEYS, request, {}),
+            lambda: list(cube_parts(source, KEYS, request, most=1000)),
+            lambda: prepare(source, KEYS, requests=alone),
+        ):
+            source.sound.clear()
+            with pytest.raises(DataError, match="202 values; one record alone has 0 %"):
+                work()
+
+
+def test_known_counts_and_a_look_at_the_records_agree():
+    table = records(a=PLACES, b=np.arange(N) % 77, c=pa.array([None, *range(N - 1)]))
+    requests = [Request(dimensions=["a", "b"]), Request(dimensions=["c"])]
+    with_ones = table.append_column("n", pa.array(np.ones(N, np.int64)))
+    found = []
+    for counts in (lambda column: records_by_value(with_ones, column, "n"), None):
+        with open_source(table) as source:
+            with pytest.raises(DataError) as caught:
+                require_discrete(source, requests, counts)
+            found.append((str(caught.value), dict(source.sound)))
+    assert found[0] == found[1]
+
+
+def test_figures_are_those_of_numpy():
+    generator = np.random.default_rng(1)
+    for size in (1, 2, 7, 100):
+        records_of = generator.integers(1, 9, size)
+        found = ValueFigures.of(*np.unique(records_of, return_counts=True))
+        assert found == ValueFigures.of(records_of)
+        assert found.values == size
+        assert found.median == np.median(records_of)
+        assert found.alone == np.mean(records_of == 1)
+    assert ValueFigures.of(np.zeros(0, np.int64)).values == 0
+
+
+def test_cells_that_were_given_count_by_their_records():
+    from tables import GivenCells
+
+    for each, is_refused in ((4, True), (5, False)):
+        file = pa.table({"age": np.arange(120), "count": np.full(120, each)})
+        given = GivenCells(dimensions=("age",))
+        with open_source(file) as source:
+            given.take(source)
+            if is_refused:
+                with pytest.raises(DataError, match="120 values"):
+                    cube(source, given.keys, [Request(dimensions=["age"])])
+            else:
+                assert len(cube(source, given.keys, [Request(dimensions=["age"])])[0]) == 121
+
+
+@pytest.mark.parametrize(
+    ("written", "is_refused"),
+    [
+        (lambda n: f"{n / 4}", True),  # 0.25, 0.5: texts, since no one scale writes them back
+        (lambda n: f"{n}.50", True),
+        (lambda n: f"{n}", True),
+        (lambda n: f"{n:05}", False),  # codes
+        (lambda n: f"A{n}", False),
+    ],
+)
+def test_numbers_of_csv_are_numbers_even_where_they_stay_texts(tmp_path, written, is_refused):
+    """Two records a value: texts of two are categories, numbers are not."""
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["id,pay", *(f"{n},{written(n // 2)}" for n in range(300))]))
+    with open_source(path) as source:
+        if is_refused:
+            with pytest.raises(DataError, match="150 values; one record alone has 0 %"):
+                cube(source, KEYS, [Request(dimensions=["pay"])])
+        else:
+            assert len(cube(source, KEYS, [Request(dimensions=["pay"])])[0]) == 151
