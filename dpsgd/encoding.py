@@ -90,9 +90,15 @@ def _encoded(values: NDArray[Any], column: Number | Category) -> NDArray[np.floa
     return np.stack(pieces, axis=1)
 
 
+def _number(value: Any) -> float:
+    if isinstance(value, str) and "_" in value:  # 1_0, which Python takes for 10
+        raise ValueError
+    return np.nan if value is None else float(value)
+
+
 def _numbers(values: NDArray[Any], name: str) -> Floats:
     try:
-        return np.array([np.nan if v is None else float(v) for v in values], dtype=np.float64)
+        return np.array([_number(value) for value in values], dtype=np.float64)
     except (TypeError, ValueError):
         raise TrainingDataError(
             f"Column {name!r} is declared as numbers and holds something else.",

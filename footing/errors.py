@@ -14,6 +14,11 @@ class _Unshown(str):
         return "'…'" if self else "''"
 
 
+def unshown(text: str) -> str:
+    """Return a text that what dumps the variables of an error does not show."""
+    return _Unshown(text)
+
+
 class ExplainedError(ValueError):
     """Say what must hold, what was found and one way out.
 
@@ -48,7 +53,7 @@ class ExplainedError(ValueError):
         super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
         self.problem = problem
         self.hint = hint
-        self.inside = _Unshown(inside)
+        self.inside = unshown(inside)
 
     def add_hint(self, *, hint: str) -> None:
         """Say what helps before whatever else does."""

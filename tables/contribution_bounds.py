@@ -266,7 +266,9 @@ class _Bounding:
                     f"{self.source.kinds[name]}.",
                     hint="make a column of another kind, or choose another",
                 )
-        for error in self.where.errors(self.source.types) if self.where else ():
+        for error in (
+            self.where.errors(self.source.types, self.source.refusals) if self.where else ()
+        ):
             raise error
 
     def found(self) -> Contributions:

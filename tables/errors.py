@@ -3,7 +3,8 @@
 import difflib
 from collections.abc import Iterable
 
-from footing.errors import ExplainedError
+from footing.errors import ExplainedError, unshown
+from tables import lookalikes
 
 
 class TablesError(ExplainedError):
@@ -68,7 +69,19 @@ class StoppedError(TablesError, TimeoutError):
 
 
 class DataWarning(UserWarning):
-    """The data fit what was asked, but not as whoever asked may expect."""
+    """The data fit what was asked, but not as whoever asked may expect.
+
+    Parameters
+    ----------
+    problem
+        What is noticed. Never a record, a code or a number of records.
+    inside
+        What of the data it is, as for `ExplainedError`: for the terminal alone.
+    """
+
+    def __init__(self, problem: str = "", *, inside: str = "") -> None:
+        super().__init__(problem)
+        self.inside = unshown(inside)
 
 
 class KeyQualityWarning(DataWarning):
@@ -90,5 +103,11 @@ def missing_column(file: str, name: object, known: Iterable[str]) -> tuple[str, 
 def _likely(name: object, names: list[str]) -> tuple[str, str]:
     """Return the first names that exist, and the hint that names the nearest."""
     shown = ", ".join(repr(n) for n in names[:12]) + (", …" if len(names) > 12 else "")
-    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
-    return shown, f"did you mean {close[0]!r}?" if close else "names are case-sensitive"
+    looks = lookalikes.appearance(str(name))
+    alike = [known for known in names if lookalikes.appearance(known) == looks]
+    close = alike or difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
+    hint = f"did you mean {close[0]!r}?" if close else "names are case-sensitive"
+    if alike:
+        points = lookalikes.code_points(str(name), close[0])
+        hint = f"did you mean {close[0]!r}? It looks alike, and is written otherwise: {points}"
+    return shown, hint

@@ -16,6 +16,7 @@ from footing.checks import require_integer
 from footing.files import new_file
 from tables.errors import DataError, KeyQualityError, RequestError, SourceError
 from tables.filtering.filters import quote
+from tables.refusals import colliding_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -223,6 +224,7 @@ def attach_keys(
             hint="give every record one; all that lack it would share one key",
         )
     parameters: dict[str, object] = {}
+    source.warn_of_copy()
     _require_new(source, column)
     with new_file(path, error=SourceError, overwrite=overwrite) as draft:
         hashed = keys.sql(source, parameters)  # a table too, of which each record has a row
@@ -283,6 +285,7 @@ def draw_keys(
 
     total = source.fetch(f"SELECT count(*) FROM {source.relation}")[0][0]
     done = 0
+    source.warn_of_copy()
     _require_new(source, column)
     with new_file(path, error=SourceError, overwrite=overwrite) as draft:
         writer: pq.ParquetWriter | None = None
@@ -304,7 +307,7 @@ def draw_keys(
 
 
 def _require_new(source: Source, column: str) -> None:
-    if column.lower() in {name.lower() for name in source.columns}:
+    if column in colliding_names([*source.columns, column]):
         raise SourceError(
             f"The data already have a column {column!r}.",
             hint="choose another name for the key's column",

@@ -125,10 +125,9 @@ class Request:
 
     def problems(self, source: Source) -> list[tuple[str, str]]:
         """Tell what does not fit the source's columns, as (problem, hint) pairs."""
-        kinds = source.kinds
-        found = [*self._wrong_dimensions(kinds)]
+        found = [*self._wrong_dimensions(source)]
         if isinstance(self.where, Filter):
-            found += self.where.problems(source.types)
+            found += self.where.problems(source.types, source.refusals)
         given = [] if source.cells is None else source.cells.problems(self, source)
         if source.derived:
             found += derived_problems(self, source)
@@ -167,24 +166,22 @@ class Request:
             wanted.update(itertools.product(*choices))
         return sorted(wanted, key=lambda levels: (sum(levels), levels))
 
-    def _wrong_dimensions(self, kinds: Mapping[str, str]) -> Iterator[Problem]:
+    def _wrong_dimensions(self, source: Source) -> Iterator[Problem]:
         for column in (c for d in self.dimensions for c in self.columns_of(d)):
-            if column not in kinds:
-                yield unknown_name("Column", column, [*kinds, *self.hierarchies])
-            elif kinds[column] == "other":
-                what = "of a nested or binary type, which has no categories"
-                yield (
-                    f"Column {column!r} is {what}.",
-                    "a dimension holds texts, numbers, dates or true/false",
-                )
+            if column not in source.columns and column not in source.refusals:
+                yield unknown_name("Column", column, [*source.columns, *self.hierarchies])
+            elif (problem := source.category_problem_of(column)) is not None:
+                yield problem
 
     def _wrong_numbers(self, source: Source) -> Iterator[Problem]:
         kinds = source.kinds
         for column in dict.fromkeys((self.weight, *self.sums, *self.ordered)):
             if column is None:
                 continue
-            if column not in kinds:
-                yield unknown_name("Column", column, kinds)
+            if (problem := source.problem_of(column)) is not None:
+                yield problem
+            elif kinds[column] == "other":
+                yield source.category_problem_of(column) or ("", "")
             elif source.is_text_of_csv(column):
                 yield from filter(None, [source.number_problem(column)])
             elif column == self.weight and kinds[column] not in {"integer", "number"}:

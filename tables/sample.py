@@ -103,9 +103,8 @@ def read_sample(
     if keys is not None:
         require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
     require_derived(source, list(requests.values()))
-    missing = [name for name in groups if name not in source.columns]
-    if missing:
-        raise RequestError(f"Column {missing[0]!r} is not in the data.")
+    for name in groups:
+        source.require(name)
     reader = _Reader(source, keys, requests, groups)
     try:
         return reader.read(area, most_records=most_records, most_areas=most_areas, seed=seed)

@@ -192,4 +192,5 @@ def _risks(
 
 def _rounded_up(figure: float, decimals: int) -> float:
     """Round up, what a double is off by excepted; a share stays one."""
-    return math.ceil(round(figure * 10**decimals, 6)) / 10**decimals
+    scale = float(10**decimals)
+    return math.ceil(round(figure * scale, 6)) / scale

@@ -11,6 +11,7 @@ import click
 
 from ckm.cli.terminal.click_group import PATH, Command, Group, common_options, with_terminal
 from ckm.cli.terminal.console import Terminal
+from ckm.cli.terminal.csv_options import csv_options
 from ckm.cli.terminal.output import check_output, printable
 from ckm.cli.terminal.output_options import may_replace, output_options
 from ckm.errors import CheckFailedError, ConfigError
@@ -19,7 +20,7 @@ from footing.files import csv_text, new_file, write_whole
 
 if TYPE_CHECKING:
     from ckm.config.draft import Draft
-    from tables import Source
+    from tables import ReadOptions, Source
 
 _KINDS = {
     "job": "ckm.config.job.job:Job",
@@ -41,6 +42,7 @@ def job() -> None:
 @click.argument("data")
 @output_options("The job file to write.", ".toml", default="job.toml")  # never the data
 @click.option("--table", help="The table of a DuckDB file.")
+@csv_options
 @click.option(
     "--schema",
     "has_schema",
@@ -56,6 +58,7 @@ def init(
     output: Path,
     table: str | None,
     has_schema: bool,
+    reading: "ReadOptions",
 ) -> None:
     """Draft a job from data: identifier, hierarchies, categories, tables, each with its reason.
 
@@ -70,11 +73,17 @@ def init(
     ckm keys secret secret.key
     ckm check job.toml
     ckm job init register.duckdb --table persons -o march.toml --schema
+    ckm job init people.csv --type zone=text --decimal ,
     """
     from ckm.config.draft import draft_job
 
     draft = draft_job(
-        data, output=output.absolute(), table=table, say=terminal.say, measure=_measured_limits
+        data,
+        output=output.absolute(),
+        table=table,
+        reading=reading,
+        say=terminal.say,
+        measure=_measured_limits,
     )
     if has_schema:
         text = _schema_text("job")

@@ -10,18 +10,20 @@ import click
 
 from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
 from ckm.cli.terminal.console import Terminal
+from ckm.cli.terminal.csv_options import csv_options
 from ckm.cli.terminal.output import check_output
 from ckm.cli.terminal.secret import as_part_of_the_command, secret_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tables import HashedKeys, StoredKeys
+    from tables import HashedKeys, ReadOptions, StoredKeys
 
 
 _data_arguments = options(
     click.argument("data", metavar="DATA"),
     click.option("--table", help="The table of a DuckDB file."),
+    csv_options,
 )
 _writing_options = options(
     click.option("-o", "--output", required=True, type=PATH, help="The Parquet file."),
@@ -126,6 +128,7 @@ def check(
     key_range: int | None,
     identifier: str | None,
     secret_file: Path | None,
+    reading: ReadOptions,
 ) -> None:
     """Check that keys are present, distinct beyond chance and uniform.
 
@@ -145,7 +148,7 @@ def check(
         chosen = StoredKeys(column=record_key, key_range=key_range)
     else:
         chosen = HashedKeys(column=str(identifier), secret=secret_of(secret_file))
-    with open_source(data, table=table) as source:
+    with open_source(data, table=table, options=reading) as source:
         quality = check_keys(source, chosen, action="stop")
     terminal.step("keys checked", quality.summary())
 
@@ -161,13 +164,14 @@ def _write(
     column: str,
     force: bool,
     dry_run: bool,
+    reading: ReadOptions,
     needs: str | None = None,
 ) -> None:
     """Write a copy of the data with keys, after a look at where the result goes."""
     from tables import open_source
 
     check_output(output, force=force, endings=(".parquet",), inputs=(Path(data),))
-    with open_source(data, table=table) as source:
+    with open_source(data, table=table, options=reading) as source:
         if needs is not None:
             source.require(needs)
         if dry_run:

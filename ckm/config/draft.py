@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from footing.places import DRIVERS, is_elsewhere, scheme_of
 from tables import (
     DerivedVariable,
     Hierarchy,
+    ReadOptions,
     Request,
     Source,
     SourceError,
@@ -167,6 +168,7 @@ def draft_job(
     *,
     output: Path,
     table: str | None = None,
+    reading: ReadOptions | None = None,
     say: Callable[[str], str] = str,
     measure: Callable[[Draft, Source], Mapping[str, float]] | None = None,
 ) -> Draft:
@@ -180,12 +182,14 @@ def draft_job(
         Where the job is to lie: its paths start there.
     table
         The table of a DuckDB file.
+    reading
+        What is declared of the columns of CSV.
     say
         Translates comments.
     measure
         Gives the limits that the drafted tables keep under the drafted noise, by key.
     """
-    with open_source(data, table=table) as source:
+    with open_source(data, table=table, options=reading) as source:
         records, columns = profile_columns(source)
         found = Draft(records=records, columns={column.name: column for column in columns})
         _find_keys(found, source)
@@ -204,7 +208,9 @@ def draft_job(
             hint="make columns of groups first, such as bands of age",
         )
     path = data if is_elsewhere(data) else os.path.relpath(data, output.parent)
-    text = _text(found, path, table=table, folder=output.parent)
+    text = _text(
+        found, path, table=table, folder=output.parent, reading=reading or ReadOptions()
+    )
     found.text = re.sub("\t(.*?)\t", lambda note: say(note[1]), text)
     return found
 
@@ -356,14 +362,16 @@ def _setting(setting: str, note: str) -> str:
     return f"{setting:<30} # {_note(note)}"
 
 
-def _text(found: Draft, path: str, *, table: str | None, folder: Path) -> str:
+def _text(
+    found: Draft, path: str, *, table: str | None, folder: Path, reading: ReadOptions
+) -> str:
     lines = [
         f"# {_note('A release job, drafted by ckm job init: see what is marked with decide.')}",
         f"# {_note('Comments tell shares and categories of the data: keep them inside.')}",
         "schema = 1",
         _setting('# title = "…"', "decide: what the release is called"),
         "",
-        *_data(found, path, table),
+        *_data(found, path, table, reading),
         "",
         "[keys]",
         _secret(folder),
@@ -405,7 +413,8 @@ def drafted_noise() -> "NoiseSpec":
     """Return the noise of every draft."""
     from ptable import NoiseSpec
 
-    return NoiseSpec(**{key: value for key, value, _ in _NOISE})
+    noise: dict[str, Any] = {key: value for key, value, _ in _NOISE}
+    return NoiseSpec(**noise)
 
 
 def _limits(found: Draft) -> list[str]:
@@ -424,7 +433,8 @@ def _limits(found: Draft) -> list[str]:
     ]
 
 
-def _data(found: Draft, path: str, table: str | None) -> list[str]:
+def _data(found: Draft, path: str, table: str | None, reading: ReadOptions) -> list[str]:
+    read = _read(reading)
     lines = [f"table = {_quoted(table)}"] if table is not None else []
     stored = [name for name in found.unique if name in _STORED]
     if stored:
@@ -436,6 +446,7 @@ def _data(found: Draft, path: str, table: str | None) -> list[str]:
     else:
         keyed = re.sub(r"[*?\[\]]", "_", Path(path).stem) + ".keyed.parquet"
         words = [path, *(["--table", table] if table is not None else []), "-o", keyed]
+        words += _arguments(reading)
         shown = " ".join(shlex.quote(w) if w.isprintable() else _quoted(w) for w in words)
         lines += [
             f"# {_note('No column tells records apart. Draw keys here, once; keep them:')}",
@@ -444,11 +455,29 @@ def _data(found: Draft, path: str, table: str | None) -> list[str]:
             'record_key = "record_key"',
         ]
         path, lines = keyed, [one for one in lines if not one.startswith("table")]
+        read = []
     for number, name in enumerate(found.weights):
         setting = f"{'# ' if number else ''}weight = {_quoted(name)}"
         lines.append(_setting(setting, 'decide: for measures = ["count", "weighted"]'))
     key = "database" if scheme_of(path) in DRIVERS else "path"
-    return ["[data]", f"{key} = {_quoted(path)}", *lines]
+    return ["[data]", f"{key} = {_quoted(path)}", *read, *lines]
+
+
+def _read(reading: ReadOptions) -> list[str]:
+    """Return the settings of a job that declare the same of columns of CSV."""
+    types = ", ".join(f"{_key(name)} = {_quoted(word)}" for name, word in reading.types.items())
+    return [
+        *([f"types = {{ {types} }}"] if types else []),
+        *(["text = true"] if reading.text else []),
+        *([f"decimal = {_quoted(reading.decimal)}"] if reading.decimal != "." else []),
+    ]
+
+
+def _arguments(reading: ReadOptions) -> list[str]:
+    """Return the arguments of a command that declare the same of columns of CSV."""
+    words = [w for name, word in reading.types.items() for w in ("--type", f"{name}={word}")]
+    words += ["--text"] if reading.text else []
+    return words + (["--decimal", reading.decimal] if reading.decimal != "." else [])
 
 
 def _banded(name: str, bands: DraftBands) -> list[str]:

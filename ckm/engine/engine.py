@@ -260,6 +260,11 @@ class Engine:
         """The files that hold the records."""
         return self._source.files
 
+    @property
+    def labels(self) -> dict[str, dict[str, str]]:
+        """What the files call their categories, by column: those of SPSS and Stata do."""
+        return {name: dict(said) for name, said in self._source.labels.items()}
+
     def check_keys(self) -> KeyQuality:
         """Check the record keys, once; see `tables.check_keys`.
 

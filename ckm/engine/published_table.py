@@ -196,9 +196,10 @@ class PublishedTable:
         first = next(self.pieces(_SHOWN), self)
         texts = [[labels[n] for n in codes] for codes, labels in first.dimensions.values()]
         numbers = [np.ma.filled(v.astype(object), "") for v in first.measures.values()]
+        listed: list[Any] = [*texts, *numbers]
         columns = [
             [name, *map(_in_one_line, column)]
-            for name, column in zip(self.columns, [*texts, *numbers], strict=True)
+            for name, column in zip(self.columns, listed, strict=True)
         ]
         widths = [max(map(len, column)) for column in columns]
         lines = [

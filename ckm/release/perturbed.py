@@ -168,6 +168,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             ) as opened:
                 self.inputs.require_all(opened.engine.files)
                 self.inputs.include(opened.engine.far_files)
+                self.take_labels(opened.engine.labels)
                 try:
                     yield opened
                 except BaseException:

@@ -131,7 +131,9 @@ class InputFiles:
         # came back to its name, or was written and set back to its time, has another ctime.
         with _reading():
             at = [path.stat() for path in self._names]
-        states = [(s.st_mtime_ns, s.st_size, s.st_ctime_ns, s.st_ino, s.st_dev) for s in at]
+        states: list[tuple[int, ...]] = [
+            (s.st_mtime_ns, s.st_size, s.st_ctime_ns, s.st_ino, s.st_dev) for s in at
+        ]
         return states, self._far()
 
 
@@ -223,6 +225,13 @@ class ReleaseRun(ABC, Generic[_Opened]):
     @abstractmethod
     def tell_keys(self, step: Step) -> None:
         """Tell what the look at the keys of the records found."""
+
+    def take_labels(self, labels: Mapping[str, Mapping[str, str]]) -> None:
+        """Let the labels of the records stand where the job gives none of its own."""
+        job = self.job.labelled(labels)
+        if job is not self.job:
+            self.job, self.files = job, TableFiles(job)
+            self.files.require_fit()
 
     def publish(self, internal: Path) -> None:
         """Do what comes last before the folder appears."""

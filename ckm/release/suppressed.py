@@ -108,6 +108,7 @@ class OriginalsRun(ReleaseRun["Originals"]):
         with open_originals(self.job, **resources) as originals:
             self.inputs.require_all(originals.source.files)
             self.inputs.include(originals.source.far_files)
+            self.take_labels(originals.source.labels)
             step("columns checked", "the data have every column, with types that fit")
             for variable in self.job.derived:
                 step("variable derived", words_of(variable))

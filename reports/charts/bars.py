@@ -75,8 +75,8 @@ def lines_of_shares(
     drawing = Drawing(words, bars, size=(_NARROW, low + 40))
     most = max(share for _, share, _ in lines)
     along = Axis((0, 0.25, 0.5, 0.75, 1) if most <= 1 else ticks(0, most), (left, right))
-    said = {} if written is None else {number: written(number) for number in along.at}
-    drawing.across(along, low=low, high=top - 6, said=said)
+    words_at = {} if written is None else {number: written(number) for number in along.at}
+    drawing.across(along, low=low, high=top - 6, said=words_at)
     drawing.text((4, top - 16), bars.upwards)
     for place, (name, share, said) in enumerate(lines):
         y = top + place * step

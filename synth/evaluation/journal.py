@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from footing.files import open_own
 from synth.errors import EvaluationError
 
 _FORMAT = "ckm-synth-sweep"
@@ -45,7 +46,7 @@ class Journal:
         if self._path is None:
             return
         line = json.dumps(dict(record), ensure_ascii=True, allow_nan=False) + "\n"
-        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        file = open_own(self._path, os.O_APPEND, error=EvaluationError)
         try:
             size = os.fstat(file).st_size
             if os.write(file, line.encode("ascii")) < len(line):  # the disk is full

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from footing.arrays import Codes, Flags
+from tables import lookalikes
 from tables.cells.hierarchy import CodeTree
 from tables.errors import DataError, RequestError
 from tables.filtering.values import text_of, texts_of
@@ -145,9 +146,17 @@ def _match(
         raise DataError(
             f"Column {dimension!r} holds {len(strangers)} {unknown} {what}.",
             hint="add what is missing, or filter its records out with where",
-            inside=_first(strangers),
+            inside="; ".join([_first(strangers), *_written_otherwise(strangers, declared)]),
         )
     return found
+
+
+def _written_otherwise(strangers: Sequence[str], declared: Sequence[str]) -> list[str]:
+    """Tell by code points in what the first of some categories differs from a declared one."""
+    alike = {lookalikes.appearance(label): label for label in declared}
+    pairs = [(alike.get(lookalikes.appearance(name), name), name) for name in strangers]
+    differing = [lookalikes.code_points(one, other) for one, other in pairs if one != other]
+    return [f"written otherwise than declared: {points}" for points in differing[:1]]
 
 
 def _first(names: Sequence[str], most: int = 5) -> str:

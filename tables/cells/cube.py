@@ -6,6 +6,7 @@ weights are sums of integers, so no order of records, chunks or threads can chan
 
 import logging
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -15,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from footing.arrays import Codes, Flags, Integers
+from tables import lookalikes
 from tables.cells.axes import Axis, build_axis
 from tables.cells.blocks import Block, Cells, group, lay_out, roll_up, shown_cells
 from tables.cells.continuous import records_by_value, require_discrete
 from tables.cells.packing import pack
 from tables.cells.sketch import Sketch, read_sketch, sketch_columns
-from tables.errors import DataError, RequestError
+from tables.errors import DataError, DataWarning, RequestError
 from tables.filtering.filters import Filter, quote
 from tables.keys import VERSION_METADATA, HashedKeys, RecordKeys, require_sound
 from tables.magnitudes.amounts import Amounts
@@ -33,6 +35,8 @@ from tables.source.source import Source
 
 logger = logging.getLogger(__name__)
 
+_MOST_SHOWN = 5  # pairs of look-alikes
+_MOST_LOOKED_AT = 100_000  # texts of a column of a filter
 _MAX_GROUPED = 60  # DuckDB's grouping() tells up to 63 columns apart
 
 
@@ -220,6 +224,7 @@ def require_records(
     if source.cells is not None:
         source.cells.require(source, requests, cube)
     require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
+    _require_texts_as_written(source, requests)
     require_derived(source, requests)
     for weight in sorted({r.weight for r in requests if r.weight is not None}):
         _require_weights(source, weight)
@@ -227,6 +232,69 @@ def require_records(
         if request.sums:
             require_addable(source, request.sums, weight=request.weight)
     source.prepare_grouping(has_sums=any(request.sums for request in requests))
+
+
+def _require_texts_as_written(source: Source, requests: Sequence[Request]) -> None:
+    """Refuse a filter's text that no category is, where one looks like it; warn of both."""
+    texts: dict[str, set[str]] = {}
+    for request in requests:
+        for column, text in request.where.texts if isinstance(request.where, Filter) else ():
+            if source.columns[column] == "VARCHAR":
+                texts.setdefault(column, set()).add(text)
+    mark = ("texts", frozenset((column, *sorted(wanted)) for column, wanted in texts.items()))
+    if not texts or mark in source.sound or not source.packs:  # Spark reads nothing for it
+        return
+    source.sound[mark] = True
+    for column, categories in _categories_of(source, list(texts)).items():
+        _require_as_written(column, texts[column], categories)
+
+
+def _categories_of(source: Source, columns: Sequence[str]) -> dict[str, set[str]]:
+    """Return the texts of some columns in one scan; of those alone that have not very many."""
+    names = {column: f"c{place}" for place, column in enumerate(columns)}
+    listed = ", ".join(f"{quote(column)} AS {alias}" for column, alias in names.items())
+    sets = ", ".join(f"({alias})" for alias in names.values())
+    rows = source.fetch(
+        f"SELECT grouping({', '.join(names.values())}), {', '.join(names.values())} FROM "
+        f"(SELECT {listed} FROM {source.relation}) GROUP BY GROUPING SETS ({sets}) "
+        f"LIMIT {_MOST_LOOKED_AT + 1}"
+    )
+    if len(rows) > _MOST_LOOKED_AT:
+        if len(columns) == 1:
+            return {}
+        parts = [_categories_of(source, [column]) for column in columns]
+        return {column: found for part in parts for column, found in part.items()}
+    found: dict[str, set[str]] = {column: set() for column in columns}
+    all_but = {(1 << len(columns)) - 1 - (1 << place): place for place in range(len(columns))}
+    for bits, *values in rows:
+        place = len(columns) - 1 - all_but[bits]
+        if values[place] is not None:
+            found[columns[place]].add(values[place])
+    return found
+
+
+def _require_as_written(column: str, wanted: set[str], categories: set[str]) -> None:
+    alike: dict[str, list[str]] = {}
+    for category in categories:
+        alike.setdefault(lookalikes.appearance(category), []).append(category)
+    for text in sorted(wanted):
+        others = sorted({*alike.get(lookalikes.appearance(text), ())} - {text})
+        if not others:
+            continue
+        differing = [lookalikes.code_points(text, other) for other in others[:_MOST_SHOWN]]
+        points = "; ".join(differing)
+        if text not in categories:
+            raise DataError(
+                f"A filter compares {column!r} with a text that no category is; one looks "
+                "alike, and is written otherwise.",
+                hint="copy the text from the data, or write the data in one form",
+                inside=points,
+            )
+        problem = (
+            f"A filter compares {column!r} with a text that other categories look like: "
+            "they are not meant by it."
+        )
+        warnings.warn(DataWarning(problem, inside=points), stacklevel=2)
 
 
 def finest_cells(
@@ -614,8 +682,29 @@ def axes_of(
                 listed = pa.chunked_array([*listed.chunks, *more[column].chunks], listed.type)
             values[column] = _in_order(listed, source.orders.get(column))
         axis, codes = build_axis(request, dimension, values)
+        warn_of_look_alikes(source, request.columns_of(dimension), axis)
         found.append((axis, codes[: rows.num_rows]))
     return found
+
+
+def warn_of_look_alikes(source: Source, columns: Sequence[str], axis: Axis) -> None:
+    """Warn once of categories of text columns that nobody can tell apart by looking."""
+    for column, labels in zip(columns, axis.labels, strict=False):
+        mark = ("look-alikes", column)
+        if mark in source.sound or source.kinds.get(column) != "text":
+            continue
+        groups = lookalikes.look_alikes(labels)
+        if groups:
+            source.sound[mark] = True
+            pairs = [(one, other) for one, *others in groups for other in others]
+            first = [lookalikes.code_points(*pair) for pair in pairs[:_MOST_SHOWN]]
+            shown = "; ".join(first) + ("; …" if len(pairs) > _MOST_SHOWN else "")
+            counted = "1 category looks" if len(pairs) == 1 else f"{len(pairs)} categories look"
+            text = (
+                f"In column {column!r}, {counted} like another, written otherwise: "
+                "they are counted apart."
+            )
+            warnings.warn(DataWarning(text, inside=shown), stacklevel=2)
 
 
 def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArray:

@@ -32,13 +32,14 @@ from tables.filtering.values import (
     plain,
     text_bounds_of,
 )
+from tables.refusals import Refusal, refusal_of
 
 _TOKEN = re.compile(
     r"""\s*(?:
       (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
     | (?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
     | (?P<quoted>`(?:[^`]|``)+`)
-    | (?P<word>[^\W\d]\w*)
+    | (?P<word>[^\W\d][\w\u0300-\u036f]*)  # with accents behind their letters
     | (?P<symbol><=|>=|<>|!=|==|[<>=(),])
     )""",
     re.VERBOSE,
@@ -131,17 +132,31 @@ class Filter:
         return frozenset(node.column for node in comparisons_in(self.tree))
 
     @property
+    def texts(self) -> frozenset[tuple[str, str]]:
+        """The texts that the filter compares columns with for equality, with the column."""
+        found = set()
+        for node in comparisons_in(self.tree):
+            if isinstance(node, Within) or getattr(node, "operator", "") in {"=", "<>"}:
+                values = _literals(node)
+                found |= {(node.column, value) for value in values if isinstance(value, str)}
+        return frozenset(found)
+
+    @property
     def comparisons(self) -> int:
         """How many comparisons with columns the filter has."""
         return sum(1 for _ in comparisons_in(self.tree))
 
-    def problems(self, types: Mapping[str, str]) -> list[tuple[str, str]]:
+    def problems(
+        self, types: Mapping[str, str], refusals: Mapping[str, Refusal] | None = None
+    ) -> list[tuple[str, str]]:
         """Tell what does not fit the columns, as (problem, hint) pairs.
 
         Parameters
         ----------
         types
             Column name → DuckDB's type.
+        refusals
+            Column name → why it is not read.
 
         Returns
         -------
@@ -153,14 +168,16 @@ class Filter:
         >>> parse_filter("age >= 'x'").problems({"age": "BIGINT"})[0][0]
         "The filter compares 'age', an integer column, with a text."
         """
-        return [(error.problem, error.hint or "") for error in self.errors(types)]
+        return [(error.problem, error.hint or "") for error in self.errors(types, refusals)]
 
-    def errors(self, types: Mapping[str, str]) -> list[FilterError]:
+    def errors(
+        self, types: Mapping[str, str], refusals: Mapping[str, Refusal] | None = None
+    ) -> list[FilterError]:
         """Tell what does not fit the columns, as errors to raise.
 
         Parameters
         ----------
-        types
+        types, refusals
             As in `problems`.
 
         Returns
@@ -173,7 +190,7 @@ class Filter:
         >>> parse_filter("age >= 'x'").errors({"age": "BIGINT"})[0].facts
         {'column': 'age', 'kind': 'integer', 'given': 'text'}
         """
-        found = (_error(node, types) for node in comparisons_in(self.tree))
+        found = (_error(node, types, refusals or {}) for node in comparisons_in(self.tree))
         return [error for error in found if error is not None]
 
     def sql(self, types: Mapping[str, str], parameters: dict[str, object]) -> str:
@@ -420,7 +437,6 @@ _KIND_WORDS = {
     "boolean": "a true/false column",
     "date": "a date column",
     "time": "a column of times of day",
-    "other": "a column of a nested or binary type",
 }
 
 
@@ -432,12 +448,20 @@ _TYPE_HINTS = {
 }
 
 
-def _error(node: Comparison, types: Mapping[str, str]) -> FilterError | None:
+def _error(
+    node: Comparison, types: Mapping[str, str], refusals: Mapping[str, Refusal]
+) -> FilterError | None:
     """Tell what does not fit a column, as an error to raise."""
-    if node.column not in types:
-        problem, hint = unknown_name("Column", node.column, types)
+    refusal = refusals.get(node.column)
+    if refusal is None and node.column not in types:
+        problem, hint = unknown_name("Column", node.column, [*types, *refusals])
         return FilterError(problem, hint=hint, reason="column", column=node.column)
-    kind = kind_of(types[node.column])
+    kind = kind_of(types[node.column]) if refusal is None else "other"
+    if refusal is None and kind == "other" and not isinstance(node, Missing):
+        refusal = refusal_of(node.column, types[node.column])
+    if refusal is not None:
+        facts = {"column": node.column, "kind": kind}
+        return FilterError(refusal.problem, hint=refusal.hint, reason="type", **facts)
     for value in _literals(node):
         given = _literal_kind(value)
         problem = f"The filter compares {node.column!r}, {_KIND_WORDS[kind]}, with a {given}."
@@ -509,7 +533,9 @@ def _compared(own: _Comparand, node: Compare, parameters: dict[str, object]) -> 
     """Compare with a value of the column's type: the literal, or the one next to it."""
     found, operator = own.bounds(node.value), node.operator
     if found is None:
-        raise FilterError(f"The filter does not fit the type of {own.sql}.", reason="type")
+        raise FilterError(
+            f"The filter does not fit the type of {node.column!r}.", reason="type"
+        )
     near = found.low if operator[0] == "<" else found.high
     if found.is_exact:
         return f"{operator} {_bind(near, own.sql_type, parameters)}"

@@ -92,16 +92,16 @@ class NumberReading:
     decimal: str = "."
     is_lenient: bool = False
 
-    def text(self, column: str) -> str:
+    def with_points(self, column: str) -> str:
         """Return SQL of the texts with a point as decimal mark."""
         return column if self.decimal == "." else f"replace({column}, '{self.decimal}', '.')"
 
     def sql(self, column: str) -> str:
         """Return SQL of the numbers of a column, whose name is quoted."""
         if not self.is_lenient:
-            return f"CAST({self.text(column)} AS {self.sql_type})"
+            return f"CAST({self.with_points(column)} AS {self.sql_type})"
         # DuckDB takes 1_0 for 10, and words for infinity and for no number.
-        number = f"TRY_CAST({self.text(column)} AS DOUBLE)"
+        number = f"TRY_CAST({self.with_points(column)} AS DOUBLE)"
         signs = [f"contains({column}, '{sign}')" for sign in ("_", *self._no_marks)]
         return f"CASE WHEN isfinite({number}) AND NOT ({' OR '.join(signs)}) THEN {number} END"
 

@@ -153,7 +153,7 @@ class Prepared:
             )
         for error in parsed.errors(self._types):
             raise error
-        for error in filter_errors(parsed, self._source.derived, self._source.labels):
+        for error in filter_errors(parsed, self._source.derived, self._source.derived_labels):
             raise error
         return conditions_of(parsed, self._places, self._types, self._judge)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from itertools import pairwise
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -60,8 +60,9 @@ def require_rising(bounds: Sequence[Bound], what: str) -> None:
     """Raise unless bounds are of one kind and each is above the one before."""
     if len({isinstance(bound, Decimal) for bound in bounds}) > 1:
         raise RequestError(f"{what} mixes numbers and dates.", hint="write one kind")
-    for low, high in pairwise(bounds):
-        if not low < high:  # type: ignore[operator]  (of one kind)
+    pairs: Iterator[tuple[Any, Any]] = pairwise(bounds)  # of one kind
+    for low, high in pairs:
+        if not low < high:
             raise RequestError(
                 f"{what} must rise: {written(high)} comes after {written(low)}.",
                 hint="each number is where a band begins, and the one before it ends",
@@ -135,7 +136,7 @@ def _label(low: Bound | None, high: Bound | None, *, is_whole: bool, decimals: i
     return first if last == low else f"{first}{dash}{written(last, decimals)}"
 
 
-def named_bands(given: Mapping[str, Mapping[str, object]], what: str) -> tuple[Band, ...]:
+def named_bands(given: Mapping[str, object], what: str) -> tuple[Band, ...]:
     """Read bands with labels of their own: label → start and end."""
     bands: list[Band] = []
     for label, ends in given.items():

@@ -6,6 +6,7 @@ import csv
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tables.errors import RequestError
 from tables.filtering.values import text_of
@@ -83,7 +84,7 @@ def read_recode(path: str | os.PathLike[str], *, of: str, name: str) -> dict[str
     return recode
 
 
-def as_codes(given: Mapping[object, object], what: str) -> dict[str, str]:
+def as_codes(given: Mapping[Any, object], what: str) -> dict[str, str]:
     """Return a recode as texts: code, as tables print it, → category."""
     recode: dict[str, str] = {}
     for code, label in given.items():

@@ -78,8 +78,8 @@ def _require_names(source: Source, variable: DerivedVariable, *, later: set[str]
             "name.",
             hint="give it a name of its own",
         )
-    if variable.of not in source.columns:
-        problem, hint = unknown_name("Column", variable.of, source.columns)
+    if (told := source.problem_of(variable.of)) is not None:
+        problem, hint = told
         if variable.of in later:
             hint = f"put {variable.of!r} before {variable.name!r}"
         raise RequestError(f"The variable {variable.name!r}: {problem}", hint=hint)
@@ -238,7 +238,7 @@ def derived_problems(request: Request, source: Source) -> Iterator[Problem]:
     derived = source.derived
     for column in (c for c in request.columns if c in derived):
         for label in (request.total_label, request.missing_label):
-            if label in source.labels.get(column, ()):
+            if label in source.derived_labels.get(column, ()):
                 problem = (
                     f"Column {column!r} has a category called {label!r}, the name kept for "
                     "another one."
@@ -254,7 +254,7 @@ def derived_problems(request: Request, source: Source) -> Iterator[Problem]:
             )
             yield problem, "sum another variable, or leave the dimension out"
     if isinstance(request.where, Filter):
-        for error in filter_errors(request.where, source.derived, source.labels):
+        for error in filter_errors(request.where, source.derived, source.derived_labels):
             yield error.problem, error.hint or ""
 
 

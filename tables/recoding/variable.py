@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from tables.errors import RequestError
 from tables.recoding.bands import (
@@ -127,7 +127,8 @@ class DerivedVariable:
     @property
     def bounds(self) -> list[Bound]:
         """Where bands begin that are listed without labels."""
-        return list(self.bands) if isinstance(self.bands, tuple) else []  # type: ignore[arg-type]
+        values: Any = self.bands
+        return list(values) if isinstance(values, tuple) else []
 
     @property
     def codes(self) -> Mapping[str, str]:
@@ -274,13 +275,12 @@ class DerivedVariable:
                 )
             self._require_several(named_bands(self.bands, repr(self.name)))
             return
-        if isinstance(self.bands, (str, bytes)) or not hasattr(self.bands, "__iter__"):
+        values: Any = self.bands
+        if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
             raise RequestError(
                 f"{what} is a list of numbers or dates.", hint="bands = [0, 15, 65]"
             )
-        bounds = [
-            read_bound(value, f"An entry of bands of {self.name!r}") for value in self.bands
-        ]
+        bounds = [read_bound(value, f"An entry of bands of {self.name!r}") for value in values]
         require_rising(bounds, what)
         object.__setattr__(self, "bands", tuple(bounds))
         self._require_several(
@@ -297,8 +297,11 @@ class DerivedVariable:
             raise RequestError(f"{self.name!r} has more than {MOST_BANDS:,} bands.")
 
     def _require_labels(self) -> None:
-        given = [*self.codes.values(), *([] if self.other is None else [self.other])]
-        given += list(self.bands) if isinstance(self.bands, Mapping) else []  # type: ignore[arg-type]
+        given: list[object] = [
+            *self.codes.values(),
+            *([] if self.other is None else [self.other]),
+        ]
+        given += list(self.bands) if isinstance(self.bands, Mapping) else []
         for label in given:
             if not isinstance(label, str) or not label.strip() or not label.isprintable():
                 raise RequestError(

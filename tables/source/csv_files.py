@@ -125,18 +125,10 @@ class CsvColumns(TextColumns):
             return () if self.options.text else _GUESSES
         return _DECLARED[declared]
 
-    def _first_misfit(self, ask: Ask, name: str, word: str) -> tuple[str, str] | None:  # noqa: ARG002
-        """Return the first text of a column that is not of a type, and where it stands."""
-        found = csv_text.find_text(
-            self._files,
-            self._layout,
-            name,
-            csv_text.test_of(word, decimal=self.options.decimal),
-        )
-        if found is None:
-            return None
-        file, line, text = found
-        return text, f"in line {line:,} of {Path(file).name!r}"
+    def _first_misfit(self, ask: Ask, name: str, word: str) -> tuple[str, str, int] | None:  # noqa: ARG002
+        test = csv_text.test_of(word, decimal=self.options.decimal)
+        found = csv_text.find_text(self._files, self._layout, name, test)
+        return None if found is None else (found[2], Path(found[0]).name, found[1])
 
     def _explain(self, text: str) -> None:
         """Raise what is wrong with the files, where DuckDB's text tells."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tables.errors import SourceError
+from tables.refusals import colliding_names
 
 _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
@@ -67,8 +68,8 @@ def read_layout(file: str) -> Layout:
             f"A column of {name!r} has a name of more than {_MOST_NAME:,} characters.",
             hint="is a quote left open in the first line?",
         )
-    if len({each.lower() for each in names}) < len(names):
-        raise SourceError("Column names must differ in more than upper and lower case.")
+    for refusal in colliding_names(names).values():
+        raise SourceError(refusal.problem, hint=refusal.hint)
     return Layout(delimiter, names)
 
 

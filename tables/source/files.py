@@ -11,11 +11,13 @@ from footing.places import before_wildcards, list_files, masked
 from tables.errors import SourceError, unknown_name
 from tables.filtering.filters import quote
 from tables.source.compression import require_readable
+from tables.source.office import no_format, office_format, require_no_r
 from tables.source.paths import literal_path
 
 ARROW_FILE, _ARROW_STREAM = b"ARROW1\0\0", b"\xff\xff\xff\xff"
 #: Between folders of a path, in a class of a regular expression.
 _SEPARATORS = r"/\\" if os.sep == "\\" else "/"
+_START = 128  # bytes that tell a format
 
 
 def find_files(paths: Sequence[str]) -> tuple[str, ...]:
@@ -87,54 +89,21 @@ def with_partitions(
 
 
 def file_format(file: str) -> str:
-    """Tell Parquet and Arrow from CSV by content and name."""
+    """Tell the format of a file by its content, and of texts by its name."""
     with Path(file).open("rb") as handle:
-        start = handle.read(8)
+        start = handle.read(_START)
     if start[:4] == b"PAR1":
         return "parquet"
-    if start == ARROW_FILE or start[:4] == _ARROW_STREAM:
+    if start[:8] == ARROW_FILE or start[:4] == _ARROW_STREAM:
         return "arrow"
+    if kind := office_format(file, start):
+        return kind
+    require_no_r(file)
     require_readable(file, start)
     suffixes = {s.lower() for s in Path(file).suffixes}
     if suffixes & {".csv", ".tsv", ".txt"}:
         return "csv"
-    raise SourceError(
-        f"The file {Path(file).name!r} is neither Parquet, Arrow nor CSV.",
-        hint="CSV files end in .csv, .tsv or .txt (also .gz)",
-    )
-
-
-def parquet_records(
-    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...], *, has_paths: bool
-) -> tuple[str, tuple[str, ...], str | None]:
-    """Return SQL of the records of Parquet files, which must have the same columns.
-
-    Return their names too, and that of the column of paths where there is one.
-    """
-    read = f"read_parquet({file_list(files)}, hive_partitioning=false, union_by_name=false"
-    rows = connection.execute(f"DESCRIBE SELECT * FROM {read})").fetchall()
-    names = tuple(row[0] for row in rows)
-    _check_same_columns(connection, files)
-    if not has_paths:
-        return f"SELECT * FROM {read})", names, None
-    file_column = free_name("ckm_file", names)
-    return f"SELECT * FROM {read}, filename={sql_text(file_column)})", names, file_column
-
-
-def _check_same_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) -> None:
-    """Refuse Parquet files that differ in their columns."""
-    shapes = set()
-    for file in files if len(files) > 1 else ():
-        rows = connection.execute(
-            "DESCRIBE SELECT * FROM read_parquet("
-            f"{file_list((file,))}, hive_partitioning=false)"
-        ).fetchall()
-        shapes.add(tuple((row[0], row[1]) for row in rows))
-    if len(shapes) > 1:
-        raise SourceError(
-            "All files must have the same columns and types; they differ.",
-            hint="write them again from one program, or name fewer files",
-        )
+    raise no_format(file, start)
 
 
 def attach(
@@ -150,7 +119,9 @@ def attach(
             hint="rename the file or its folder",
         )
     try:
-        connection.execute(f"ATTACH {sql_text(file)} AS ckm_file (READ_ONLY)")
+        connection.execute(
+            f"ATTACH {sql_text(str(Path(file).absolute()))} AS ckm_file (READ_ONLY)"
+        )
     except duckdb.Error as error:
         locked = "lock" in str(error).lower()
         raise SourceError(

@@ -13,9 +13,13 @@ _ENCODED = re.compile(r"[\\\[*?]")
 
 
 def literal_path(file: str) -> str:
-    """Return the glob that DuckDB finds this file alone by."""
-    path = file.replace("\\", "/") if os.sep == "\\" else file
-    return _SIGNS.sub(r"[\g<0>]", path)
+    """Return the glob that DuckDB finds this file alone by.
+
+    It is absolute: DuckDB takes ``~`` at a start for the home of a user, and the folders of a
+    file are told apart by the separators before them.
+    """
+    path = os.path.abspath(file)  # noqa: PTH100  (links stay)
+    return _SIGNS.sub(r"[\g<0>]", path.replace(os.sep, "/"))
 
 
 def as_readable(file: str, folder: Path) -> str:

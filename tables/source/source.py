@@ -14,6 +14,7 @@ import warnings
 import weakref
 from concurrent.futures import Future
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
@@ -31,6 +32,7 @@ from tables.errors import (
 )
 from tables.filtering.filters import quote
 from tables.filtering.values import NOUNS, FileType, kind_of
+from tables.refusals import Refusal, colliding_names, refusal_of, refused_names
 from tables.source.copies import LocalCopy
 from tables.source.csv_files import CsvColumns
 from tables.source.explaining import explained
@@ -39,11 +41,13 @@ from tables.source.files import (
     file_format,
     find_files,
     find_partitions,
-    parquet_records,
+    free_name,
     sql_text,
     with_partitions,
 )
 from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
+from tables.source.office import OFFICE, convert
+from tables.source.parquet import ParquetFiles, find_columns
 from tables.source.paths import as_readable, literal_path
 from tables.source.spill import SpillFolder
 from tables.source.texts import ReadOptions, TextColumns, mark_of, marked_columns
@@ -64,9 +68,15 @@ _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 _FEW_BITS, _MAX_BITS = 16, 22
 # Sums and largest contributions take a kilobyte a combination there, and gain no time.
 _BITS_WITH_SUMS = 12
-_VIEW = "ckm_records"
+_VIEW, _FRAME, _PLAIN = "ckm_records", "ckm_frame", "ckm_plain_records"
 _CLEAN, _NARROW, _MORE = "ckm_clean_records", "ckm_cells", "ckm_more_columns"
 _BESIDE = "ckm_beside"
+#: DuckDB's types that no answer holds → the SQL of one that does.
+_HELD_AS = {
+    '"NULL"': "CAST({0} AS VARCHAR)",
+    "JSON": "CAST({0} AS VARCHAR)",
+    "UHUGEINT": "CAST({0} AS HUGEINT)",
+}
 _TICK_S = 0.2
 _BATCH = 131_072
 _T = TypeVar("_T")
@@ -92,10 +102,16 @@ class Source:
         and not all who ask for columns ask for records.
     keys
         Columns that folders name beside those of CSV files.
+    refusals
+        Column → why it is not read.
     """
 
     #: What its rows are, if no records.
     cells: GivenCells | None = None
+    #: How its columns come out of Parquet files, if they do.
+    parquet: ParquetFiles | None = None
+    #: Of its files, the path that is read → the path that was named.
+    paths: Mapping[str, str] = MappingProxyType({})
     #: Columns that were cut into bands: as categories they are what somebody chose.
     banded: frozenset[str] = frozenset()
     _csv: TextColumns | None = None
@@ -111,7 +127,9 @@ class Source:
         csv: CsvColumns | None = None,
         view: str | None = None,
         keys: Sequence[str] = (),
+        refusals: Mapping[str, Refusal] | None = None,
     ) -> None:
+        self.refusals = dict(refusals or {})
         self._opened = connection
         self._view = view
         self._viewing = threading.Lock()
@@ -124,6 +142,7 @@ class Source:
         self._bits = self._bits_set = _FEW_BITS
         self.files = files
         self.label = label
+        self.labels: dict[str, dict[str, str]] = {}  # of categories, as the files have them
         self.orders: dict[str, pa.Array] = {}  # categories that came in an order, in that order
         self.sound: dict[Any, Any] = {}  # what was found sound already, see tables.keys
         self._hashes: dict[tuple[str, bytes], str] = {}
@@ -132,10 +151,11 @@ class Source:
         self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
         self.derived: dict[str, DerivedVariable] = {}  # columns that are made of others
-        self.labels: dict[str, tuple[str, ...]] = {}  # all that one of these can hold
+        self.derived_labels: dict[str, tuple[str, ...]] = {}  # all that one of these can hold
         self._records = _VIEW
         if csv is None:
             self._describe(_VIEW)
+            self._hold_all_types()
         else:
             self._note(csv.types(self.fetch) | dict.fromkeys(keys, "VARCHAR"))
         self._relation = self._clean()
@@ -149,6 +169,19 @@ class Source:
                     self._opened.execute(self._view)
                 self._view = None
         return self._opened
+
+    def _hold_all_types(self) -> None:
+        """Give columns a type that answers can hold, with the same texts."""
+        changes = [
+            f"{_HELD_AS[kind].format(quote(name))} AS {quote(name)}"
+            for name, kind in self.columns.items()
+            if kind in _HELD_AS
+        ]
+        if changes:
+            replaced = f"SELECT * REPLACE ({', '.join(changes)}) FROM {_VIEW}"
+            self.fetch(f"CREATE VIEW {_PLAIN} AS {replaced}")
+            self._records = _PLAIN
+            self._describe(_PLAIN)
 
     def _describe(self, relation: str) -> None:
         rows = self.fetch(f"DESCRIBE SELECT * FROM {relation}")
@@ -172,14 +205,21 @@ class Source:
 
     def add_columns(self, columns: Mapping[str, str]) -> None:
         """Give the records further columns, by the SQL that makes them."""
-        for own in self.columns:
-            if own in columns:
-                raise RequestError(f"Column {own!r} is in the data already.")
+        for name in columns:
+            self.require_new(name)
         more = ", ".join(map(_as_column, columns.items()))
-        self.fetch(f"CREATE VIEW {_MORE} AS SELECT *, {more} FROM {_VIEW}")
+        self.fetch(f"CREATE VIEW {_MORE} AS SELECT *, {more} FROM {self._records}")
         self._records = _MORE
         self._describe(_MORE)
         self._relation = self._clean()
+
+    def require_new(self, name: str) -> None:
+        """Raise if SQL cannot tell a further column from one of the data."""
+        names = [*self.columns, *self.refusals]
+        if name in names:
+            raise RequestError(f"Column {name!r} is in the data already.")
+        if (refusal := colliding_names([*names, name]).get(name)) is not None:
+            raise RequestError(refusal.problem, hint=refusal.hint)
 
     def add_derived(
         self, variable: DerivedVariable, sql: str, *, order: Sequence[str] | None
@@ -195,6 +235,7 @@ class Source:
         order
             All its categories, in their order, where the data do not tell them.
         """
+        self.require_new(variable.name)
         view = self.new_name("ckm_derived")
         column = _as_column((variable.name, sql))
         self.fetch(f"CREATE VIEW {view} AS SELECT *, {column} FROM {self._relation}")
@@ -208,7 +249,7 @@ class Source:
         self.derived[variable.name] = variable
         self.banded |= {variable.name} if variable.is_banded else set()
         if order is not None:
-            self.labels[variable.name] = tuple(order)
+            self.derived_labels[variable.name] = tuple(order)
             self.orders[variable.name] = pa.array(order, pa.string())
 
     def enumerated(self, texts: Sequence[str]) -> str | None:
@@ -251,9 +292,8 @@ class Source:
 
     def require(self, name: str) -> str:
         """Return the column's SQL type, or raise with the names that exist."""
-        if name not in self.columns:
-            problem, hint = unknown_name("Column", name, self.columns)
-            raise RequestError(problem, hint=hint)
+        if (problem := self.problem_of(name)) is not None:
+            raise RequestError(problem[0], hint=problem[1])
         return self.columns[name]
 
     def require_some(self) -> None:
@@ -264,6 +304,28 @@ class Source:
                 hint="is it the extract that was meant? with allow_empty = true in [data], or "
                 "allow_empty=True in Python, tables of no records are made all the same",
             )
+
+    def problem_of(self, name: str) -> tuple[str, str] | None:
+        """Tell why there is no such column, or why it is not read, and a way out."""
+        if name in self.refusals:
+            return self.refusals[name].problem, self.refusals[name].hint
+        if name not in self.columns:
+            return unknown_name("Column", name, [*self.columns, *self.refusals])
+        return None
+
+    def category_problem_of(self, name: str) -> tuple[str, str] | None:
+        """Tell why the values of a column are no categories, and a way out."""
+        if (problem := self.problem_of(name)) is not None or self.kinds[name] != "other":
+            return problem
+        refusal = refusal_of(name, self.columns[name])
+        return refusal.problem, refusal.hint
+
+    def warn_of_copy(self) -> None:
+        """Warn that a copy of the records has no columns that are not read."""
+        if self.refusals:
+            names = refused_names(self.refusals)
+            text = f"The copy leaves out columns that are not read: {names}."
+            warnings.warn(DataWarning(text), stacklevel=3)
 
     def is_number(self, name: str) -> bool:
         """Tell whether a column holds numbers, or texts of CSV that can all be read as such."""
@@ -431,8 +493,7 @@ class Source:
         scans a source in one order, whatever the threads, where it is told to keep it.
         """
         names = (self.new_name("ckm_added") for _ in itertools.count())
-        taken = {column.lower() for column in self.columns}
-        name = next(name for name in names if name not in taken)
+        name = next(name for name in names if free_name(name, self.columns) == name)
         self._stamp = _stamp(self.files)
         self.fetch("SET preserve_insertion_order=true")
         try:
@@ -482,7 +543,14 @@ class Source:
         if told := {**(metadata or {}), **self.mark}:
             texts = ", ".join(f"{quote(k)}: {sql_text(v)}" for k, v in told.items())
             options += f", KV_METADATA {{{texts}}}"
-        copy = f"COPY ({sql}) TO {sql_text(path)} ({options})"
+        # Parquet has no integers of 128 bits: DuckDB would write the nearest double.
+        rows = self.fetch(f"DESCRIBE {sql}", parameters)
+        wide = [quote(name) for name, kind, *_ in rows if kind == "HUGEINT"]
+        if wide:
+            changes = ", ".join(f"CAST({name} AS DECIMAL(38,0)) AS {name}" for name in wide)
+            sql = f"SELECT * REPLACE ({changes}) FROM ({sql})"
+        place = sql_text(str(Path(path).absolute()))  # not that of a user's home
+        copy = f"COPY ({sql}) TO {place} ({options})"
         self._run(lambda: self._connection.execute(copy, parameters), progress)
 
     def prepare_grouping(self, *, has_sums: bool = False) -> None:
@@ -607,12 +675,13 @@ def open_source(
     Parameters
     ----------
     data
-        Parquet, CSV or Arrow (Feather) files: a path, a glob, a folder, or a list of these;
+        Parquet, CSV or Arrow (Feather) files, or files of SAS, SPSS, Stata, Excel or
+        OpenDocument (by the extra ``[office]``): a path, a glob, a folder, or a list of these;
         folders such as ``region=A`` become a column of texts. ``"-"`` for standard input,
         ``s3://…`` for objects, or the URI of a database. Or a DuckDB file, or a table of
         pandas, polars (lazy ones too) or PyArrow (datasets too).
     table
-        The table inside a DuckDB file or a database.
+        The table inside a DuckDB file or a database, or the sheet of a workbook.
     query
         The query of a database, instead of a table.
     memory_limit
@@ -708,7 +777,7 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
         listed = ", ".join(quote(column) for column in columns)
         source.fetch("SET preserve_insertion_order=true")
         rows = source.fetch(f"SELECT {listed} FROM {source.relation}")
-        is_text = all(isinstance(source.types[column], FileType) for column in columns)
+        is_text = all(map(source.is_text_of_csv, columns))
     lines = [row for row in rows if not (is_text and _is_blank(row))]
     if any(value is None for row in lines for value in row):
         raise SourceError(
@@ -720,8 +789,8 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
         raise SourceError(f"The file {name!r} lists no category.")
     if len(lines) < len(rows):
         warnings.warn(
-            f"The file {name!r} of categories has blank lines, which are left out.",
-            DataWarning,
+            message=f"The file {name!r} of categories has blank lines, which are left out.",
+            category=DataWarning,
             stacklevel=2,
         )
     return list(dict.fromkeys(lines if len(columns) > 1 else (row[0] for row in lines)))
@@ -775,44 +844,67 @@ def _open_files(
 ) -> Source:
     files = find_files(paths)
     label = Path(paths[0]).name if len(paths) == 1 else f"{len(files)} files"
-    if table is not None or Path(files[0]).suffix.lower() in _DUCKDB_SUFFIXES:
+    kinds = set() if _is_duckdb(files[0]) else {file_format(file) for file in files}
+    is_office = bool(kinds) and kinds <= OFFICE
+    if not kinds or (table is not None and not is_office):
         options.require_csv(label)
         with explained(label):
             attach(connection, files[0], table, _VIEW)
         return Source(connection, files=files, label=label)
-    kinds = {file_format(file) for file in files}
     if len(kinds) > 1:
-        raise SourceError("All files must have one format: Parquet, Arrow or CSV.")
+        raise SourceError(
+            "All files must have one format: Parquet, Arrow, CSV, or one of the office files."
+        )
     keys = find_partitions(paths, files)
     csv: CsvColumns | None = None
+    labels: dict[str, dict[str, str]] = {}
+    parquet: ParquetFiles | None = None
     with explained(label):
         read = files
         if kinds == {"arrow"}:
             read = tuple(_as_parquet(file, folder, label) for file in files)
+        elif is_office:
+            copies = convert(files, min(kinds), folder, table=table, options=options)
+            read, labels = copies.files, copies.labels
         read = tuple(as_readable(file, folder) for file in read)
         if kinds == {"csv"}:
             csv = CsvColumns(
                 connection, files, readable=read, options=options, has_paths=bool(keys)
             )
-            records, names, file_column = csv.sql, csv.names, csv.file_column
+            view = _view_sql(csv.sql, csv.names, keys, csv.file_column)
         else:
-            options.require_csv(label)
-            records, names, file_column = parquet_records(
-                connection, read, has_paths=bool(keys)
-            )
-        view = f"CREATE VIEW {_VIEW} AS " + with_partitions(
-            records, names=names, keys=keys, file_column=file_column
-        )
-        if csv is None:
+            if not is_office:
+                options.require_csv(label)
+            parquet = find_columns(connection, read)
+            file_column = free_name("ckm_file", parquet.names) if keys else None
+            view = _view_sql(parquet.records_sql(file_column), parquet.names, keys, file_column)
             connection.execute(view)
-    if csv is None:
-        source = Source(connection, files=files, label=label)
+    if parquet is not None:
+        source = Source(connection, files=files, label=label, refusals=parquet.refusals)
+        source.parquet = parquet
+        source.paths = dict(zip(read, files, strict=True))
+        source.labels.update(labels)
         if kinds == {"parquet"}:
             source.take_mark(read[0], is_lenient=options.is_lenient)
     else:
         source = Source(connection, files=files, label=label, csv=csv, view=view, keys=keys)
     source.is_prepared = csv is not None  # counting its records would take a scan
     return source
+
+
+def _is_duckdb(file: str) -> bool:
+    """Tell a DuckDB file, by what stands in it or by its name."""
+    with Path(file).open("rb") as handle:
+        start = handle.read(12)
+    return start[8:] == b"DUCK" or Path(file).suffix.lower() in _DUCKDB_SUFFIXES
+
+
+def _view_sql(
+    records: str, names: Sequence[str], keys: Sequence[str], file_column: str | None
+) -> str:
+    """Return what makes the view of the records."""
+    columns = with_partitions(records, names=names, keys=keys, file_column=file_column)
+    return f"CREATE VIEW {_VIEW} AS {columns}"
 
 
 def _as_parquet(file: str, folder: Path, label: str) -> str:
@@ -832,14 +924,15 @@ def _open_object(connection: duckdb.DuckDBPyConnection, data: object, folder: Pa
         if planned is not None:
             write_parquet(planned[0], folder / "frame.parquet")
     with explained(label):
-        if planned is None:
-            table, orders = as_arrow(data)
-            connection.register(_VIEW, table)
+        if planned is not None:
+            parquet = find_columns(connection, (str(folder / "frame.parquet"),))
+            connection.execute(f"CREATE VIEW {_VIEW} AS {parquet.records_sql(None)}")
+            orders, refusals = planned[1], {**parquet.refusals, **planned[2]}
         else:
-            orders = planned[1]
-            read = (str(folder / "frame.parquet"),)
-            records, _, _ = parquet_records(connection, read, has_paths=False)
-            connection.execute(f"CREATE VIEW {_VIEW} AS {records}")
-    source = Source(connection, files=(), label=label)
+            frame = as_arrow(data)
+            orders, refusals = frame.orders, frame.refusals
+            connection.register(_FRAME, frame.table)
+            connection.execute(f"CREATE VIEW {_VIEW} AS SELECT {frame.sql} FROM {_FRAME}")
+    source = Source(connection, files=(), label=label, refusals=refusals)
     source.orders.update(orders)
     return source

@@ -102,7 +102,7 @@ def _parts(values: Sequence[Any]) -> Iterator[pa.Array]:
 def columns_sql(source: Source, columns: Sequence[tuple[str, str]]) -> list[str]:
     """Return the SQL of each column of records that were copied in parts."""
     return [
-        f"{_Parts(source, number).column(declared.upper())} AS {quote(name)}"
+        f"{_Parts(source, number).column_sql(declared.upper())} AS {quote(name)}"
         for number, (name, declared) in enumerate(columns)
     ]
 
@@ -119,7 +119,7 @@ class _Parts:
         row = source.fetch(f"SELECT {counts}, {ends} FROM {source.records}")[0]
         self.counts, self.ends = row[:4], row[4:]
 
-    def column(self, declared: str) -> str:
+    def column_sql(self, declared: str) -> str:
         """Return the SQL of the column: of its declared type where every value is of it."""
         integers, reals, texts, blobs = self.counts
         if blobs:  # nothing that a table shows
@@ -127,9 +127,9 @@ class _Parts:
         if texts and (integers or reals):
             return self._as_text
         if texts:
-            return self._moments(declared) or self.texts
+            return self._sql_of_moments(declared) or self.texts
         if integers or reals:
-            return self._numbers(declared)
+            return self._sql_of_numbers(declared)
         return f"CAST(NULL AS {_kind_of_nothing(declared)})"
 
     @property
@@ -142,15 +142,15 @@ class _Parts:
         )
         return f"coalesce({self.texts}, {self.integers}::VARCHAR, {words})"
 
-    def _moments(self, declared: str) -> str | None:
+    def _sql_of_moments(self, declared: str) -> str | None:
         """Return dates or times where each of them is written as its text; else None."""
         kind = _moment_of(declared)
         is_same = f"TRY_CAST({self.texts} AS {kind})::VARCHAR = {self.texts}"
-        if kind and self._all(f"{self.texts} IS NULL OR ({is_same}) IS TRUE"):
+        if kind and self._is_true(f"{self.texts} IS NULL OR ({is_same}) IS TRUE"):
             return f"CAST({self.texts} AS {kind})"
         return None
 
-    def _numbers(self, declared: str) -> str:
+    def _sql_of_numbers(self, declared: str) -> str:
         """Return exact numbers, or texts where floating-point numbers would lose digits."""
         integers, reals = self.counts[:2]
         least, most = self.ends
@@ -161,16 +161,16 @@ class _Parts:
             fits = f"({decimal}::DOUBLE = {self.reals}) IS TRUE OR {self.reals} IS NULL"
             of_integers = f"TRY_CAST({self.integers} AS {kind})"
             fits = f"({fits}) AND ({of_integers} IS NOT NULL OR {self.integers} IS NULL)"
-            if self._all(fits):
+            if self._is_true(fits):
                 return f"coalesce({of_integers}, {decimal})"
         if not reals and _affinity(declared) != "real":
             return self.integers
         is_exact = not integers or -_EXACT <= least <= most <= _EXACT
         return f"coalesce({self.integers}::DOUBLE, {self.reals})" if is_exact else self._as_text
 
-    def _all(self, test: str) -> bool:
+    def _is_true(self, condition: str) -> bool:
         rows = self._source.fetch(
-            f"SELECT coalesce(bool_and({test}), true) FROM {self._source.records}"
+            f"SELECT coalesce(bool_and({condition}), true) FROM {self._source.records}"
         )
         return bool(rows[0][0])
 

@@ -33,7 +33,6 @@ _HINTS = {
     "integer": 'write whole numbers plainly, such as 12, or declare the column as "decimal"',
     "date": 'write dates as 2027-03-31, or declare the column as "text"',
 }
-_NOUNS = {"decimal": "numbers", "integer": "whole numbers", "date": "dates"}
 _FEW_COLUMNS = 64
 _SHORT = 15  # characters; so many digits are told apart as floating-point numbers
 _MOST_DIGITS = 38
@@ -165,7 +164,7 @@ class TextColumns:
         """Return a decimal type that holds all numbers of a column, or floating point."""
         if name in self._exact:
             return self._exact[name]
-        text = NumberReading("", decimal=self.options.decimal).text(quote(name))
+        text = NumberReading("", decimal=self.options.decimal).with_points(quote(name))
         whole = f"max(strlen(ltrim(split_part({text}, '.', 1), ' +-0')))"
         fraction = f"max(strlen(rtrim(split_part({text}, '.', 2))))"
         has_power = f"bool_or(contains({text}, 'e') OR contains({text}, 'E'))"
@@ -247,23 +246,35 @@ class TextColumns:
     def _refuse(self, ask: Ask, name: str, word: str) -> NoReturn:
         """Say where a text stands that is not of a type, and what it looks like."""
         misfit, hint = self._first_misfit(ask, name, word), _HINTS[word]
-        problem = f"Column {name!r} holds texts that are no {_NOUNS[word]}."
-        if misfit is not None:
-            text, place = misfit
+        if misfit is None:
+            raise DataError(f"Column {name!r} holds texts that do not fit its type.", hint=hint)
+        text, file, line = misfit
+        where = f"the first, in line {line:,} of {file!r}," if line else "one"
+        shape = shape_of(text)
+        problem = (
+            f"Column {name!r} holds texts that are no numbers: {where} is of the shape "
+            f"{shape!r}."
+        )
+        if word == "integer":
             problem = (
-                f"Column {name!r} holds texts that are no {_NOUNS[word]}: the first, {place}, "
-                f"is of the shape {shape_of(text)!r}."
+                f"Column {name!r} holds texts that are no whole numbers: {where} is of the "
+                f"shape {shape!r}."
             )
-            if word == "decimal":
-                hint = cure(text, decimal=self.options.decimal) or hint
+        elif word == "date":
+            problem = (
+                f"Column {name!r} holds texts that are no dates: {where} is of the shape "
+                f"{shape!r}."
+            )
+        else:
+            hint = cure(text, decimal=self.options.decimal) or hint
         raise DataError(problem, hint=hint)
 
-    def _first_misfit(self, ask: Ask, name: str, word: str) -> tuple[str, str] | None:  # noqa: ARG002
-        """Return a text of a column that is no number, and where it stands."""
+    def _first_misfit(self, ask: Ask, name: str, word: str) -> tuple[str, str, int] | None:  # noqa: ARG002
+        """Return a text of a column that is not of a type, its file, and its line or 0."""
         (own,) = self._test_sql(quote(name), ["NUMBER"])[2:]
         test = own.removeprefix("coalesce(bool_and(").removesuffix("), true)")
         rows = ask(f"SELECT min({quote(name)}) FROM {self.relation} WHERE NOT ({test})")
-        return None if rows[0][0] is None else (rows[0][0], "in order of texts")
+        return None if rows[0][0] is None else (rows[0][0], "", 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,13 @@ the records are read by Spark alone. See `tables.spark.sql` for what makes the a
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import re
 import threading
 import urllib.parse
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import pyarrow as pa
@@ -19,7 +20,10 @@ import pyarrow as pa
 from footing.places import DISTRIBUTED, as_connectors_know, has_password, masked, scheme_of
 from tables.errors import SourceError
 from tables.filtering.filters import quote
+from tables.filtering.values import kind_of
 from tables.keyed_hash import plaintext_sql
+from tables.refusals import Refusal, refusal_of
+from tables.source.columns import NOTHING
 from tables.source.files import common_folder, file_format
 from tables.source.source import Source, open_source
 from tables.spark.explaining import explain
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 
     from footing.places import FileState
     from tables.recoding.variable import DerivedVariable
+    from tables.source.parquet import FoundColumn
 
 _T = TypeVar("_T")
 _groups = itertools.count()
@@ -92,17 +97,14 @@ class SparkSource(Source):
         self.spreads = {}
         self.derived = {}
         self.labels = {}
-        self.columns = described.columns
         self._relation = described.relation
-        types = {name: read_as(kind) for name, kind in self.columns.items()}
-        self._types = {name: kind for name, kind in types.items() if kind is not None}
-        self.types = {
-            name: kind if name in self._types else "" for name, kind in self.columns.items()
+        self.parquet = described.parquet
+        self.refusals, self._groups = self._readable(described)
+        self.columns = {
+            name: kind for name, kind in described.columns.items() if name not in self.refusals
         }
-        self.kinds = {
-            name: kind if name in self._types else "other"
-            for name, kind in described.kinds.items()
-        }
+        self.types = self.columns
+        self.kinds = {name: described.kinds[name] for name in self.columns}
         # DuckDB tells the types of answers alone, so any function of this type will do there.
         described.fetch("CREATE MACRO ckm_aes(message, key) AS hex(message)")
         self._run(self._name_records)
@@ -199,7 +201,8 @@ class SparkSource(Source):
         )
         described = self._described
         described.add_derived(variable, "CAST(NULL AS VARCHAR)", order=order)
-        self.columns, self._relation = described.columns, described.relation
+        self.columns = {**self.columns, variable.name: "VARCHAR"}
+        self._relation = described.relation
         self.types = {**self.types, variable.name: "VARCHAR"}
         self.kinds = {**self.kinds, variable.name: "text"}
         view = self._relation
@@ -229,16 +232,40 @@ class SparkSource(Source):
     def __repr__(self) -> str:
         return f"SparkSource({self.label!r}, {len(self.columns)} columns)"
 
+    def _readable(
+        self, described: Source
+    ) -> tuple[dict[str, Refusal], list[tuple[tuple[str, ...], dict[str, _SparkColumn]]]]:
+        """Return the columns that Spark does not read, and how it reads those of each file."""
+        parquet = described.parquet
+        groups: list[tuple[tuple[str, ...], dict[str, FoundColumn | None]]]
+        if self._place or parquet is None:  # a schema alone, or none of files
+            groups = [((), dict.fromkeys(described.columns))]
+        else:
+            partitions = [name for name in described.columns if name not in parquet.types]
+            groups = [
+                (
+                    tuple(described.paths[file] for file in group.files),
+                    {**group.columns, **dict.fromkeys(partitions)},
+                )
+                for group in parquet.groups
+            ]
+        refusals = dict(described.refusals)
+        read: list[tuple[tuple[str, ...], dict[str, _SparkColumn]]] = [
+            (files, {}) for files, _ in groups
+        ]
+        for name, kind in described.columns.items():
+            found = [_spark_column(name, kind, columns[name]) for _, columns in groups]
+            if any(column is None for column in found):
+                refusals[name] = _refusal(name, kind)
+                continue
+            for (_, columns), column in zip(read, found, strict=True):
+                columns[name] = column  # type: ignore[assignment]
+        return refusals, read
+
     def _name_records(self) -> None:
         """Name the records in the session, after a check that Spark reads the same ones."""
-        quoted = {name: _quoted(name) for name in self._types}
-        shape = ", ".join(f"{q} {self._types[name]}" for name, q in quoted.items())
-        reader = self._session.read.schema(shape)
-        if self._root is not None:
-            reader = reader.option("basePath", self._root)
-        places = [self._place] if self._place else map(_hadoop_path, self.files)
-        records = reader.parquet(*places)
-        urls = records.inputFiles()
+        parts = [self._read(files, columns) for files, columns in self._groups]
+        urls = [url for part in parts for url in part[0].inputFiles()]
         if any(re.search("=[^/]*%25[89A-F]", url, re.IGNORECASE) for url in urls):
             _refuse("Spark reads names of folders with encoded letters beyond ASCII otherwise.")
         read = {os.path.realpath(_local_path(url)) for url in urls}
@@ -247,8 +274,29 @@ class SparkSource(Source):
                 f"Spark does not read every file of {self.label!r}.",
                 hint="it skips names that begin with _ or a full stop: rename these files",
             )
-        kept = [f"{kept_as(q, self.columns[name])} AS {q}" for name, q in quoted.items()]
-        records.selectExpr(*kept).createOrReplaceTempView(self._relation)
+        selected = [rows.selectExpr(*expressions) for rows, expressions in parts]
+        records = functools.reduce(lambda one, other: one.union(other), selected)
+        records.createOrReplaceTempView(self._relation)
+
+    def _read(
+        self, files: Sequence[str], columns: Mapping[str, _SparkColumn]
+    ) -> tuple[DataFrame, list[str]]:
+        """Return the records of files that are alike, and what makes their columns."""
+        shape = [
+            f"{_quoted(name)} {column.read_as}"
+            for name, column in columns.items()
+            if column.read_as is not None
+        ]
+        reader = self._session.read.schema(", ".join(shape))
+        if self._root is not None:
+            reader = reader.option("basePath", self._root)
+        places = [self._place] if self._place else map(_hadoop_path, files)
+        rows = reader.parquet(*places)
+        kept = [
+            f"{kept_as(column.sql, self.columns[name])} AS {_quoted(name)}"
+            for name, column in columns.items()
+        ]
+        return rows, kept
 
     def far_files(self, place: str | None = None) -> dict[str, FileState]:
         """Return the files of the records on a store, or of all folders below a place."""
@@ -420,27 +468,19 @@ def _existing(place: str, session: SparkSession) -> tuple[str, str | None]:
 
 
 def _require_plain(described: Source, path: object) -> str | None:
-    """Raise unless the files are Parquet, with the names of columns that DuckDB tells.
+    """Raise unless the files are Parquet.
 
     Return the folder below which names of folders are columns.
     """
-    import pyarrow.parquet as pq
-
-    names: list[str] = []
     for file in described.files:
         if file_format(file) != "parquet":
             raise SourceError(
                 "Spark reads Parquet files alone here.",
                 hint='write the records to Parquet, or use engine = "duckdb"',
             )
-        names = pq.read_schema(file).names
-        if names != list(described.columns)[: len(names)]:
-            raise SourceError(
-                f"Columns of {Path(file).name!r} differ in upper and lower case alone.",
-                hint='rename them, or use engine = "duckdb"',
-            )
+    parquet = described.parquet
+    has_folders = parquet is not None and set(described.columns) > set(parquet.types)
     paths = [path] if isinstance(path, (str, os.PathLike)) else path
-    has_folders = len(names) < len(described.columns)
     return f"file://{common_folder([os.fspath(p) for p in paths])}" if has_folders else None  # type: ignore[attr-defined]
 
 
@@ -461,6 +501,41 @@ def _far(path: str) -> str:
             hint="the connector finds it in AWS_… or in spark-defaults.conf",
         )
     return as_connectors_know(path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SparkColumn:
+    """How Spark reads a column of a file: the type found there, and what is made of it."""
+
+    read_as: str | None
+    sql: str
+
+
+def _spark_column(name: str, kind: str, found: FoundColumn | None) -> _SparkColumn | None:
+    """Return how Spark reads a column as one of DuckDB's types; None if it does not."""
+    wanted = read_as(kind)
+    if wanted is None:
+        return None
+    if found is None:
+        return _SparkColumn(read_as=wanted, sql=_quoted(name))
+    if found.reading.kind == NOTHING:
+        return _SparkColumn(read_as=None, sql=f"CAST(NULL AS {wanted})")
+    own = "string" if found.duckdb_type == "JSON" else read_as(found.duckdb_type)
+    if own is None:
+        return None
+    sql = found.reading.spark.format(_quoted(name))
+    result = found.reading.kind or found.duckdb_type
+    return _SparkColumn(read_as=own, sql=sql if result == kind else f"CAST({sql} AS {wanted})")
+
+
+def _refusal(name: str, kind: str) -> Refusal:
+    refusal = refusal_of(name, kind)
+    if kind_of(kind) == "other":
+        return refusal
+    return Refusal(
+        problem=f"Column {name!r} holds values of the type {kind}, which Spark does not read.",
+        hint='write them as text, or use engine = "duckdb"',
+    )
 
 
 def _quoted(name: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from footing.checks import problems_of, require_integer
-from tables.errors import RequestError, unknown_name
+from tables.errors import RequestError
 from tables.secret import Secret
 from tables.source.source import Source
 
@@ -80,9 +80,8 @@ class SwapPlan:
 
     def require_fit(self, source: Source) -> None:
         """Raise unless the source has all columns, of types that can be used."""
-        missing = [name for name in self.columns if name not in source.columns]
-        if missing:
-            told = [unknown_name("Column", name, source.columns) for name in missing]
+        told = [problem for name in self.columns if (problem := source.problem_of(name))]
+        if told:
             raise RequestError("\n".join(text for text, _ in told), hint=told[0][1])
         if source.kinds[self.household] not in {"integer", "text"}:
             raise RequestError(

@@ -163,6 +163,7 @@ def swap_records(
     )
     key = draw_secret(seed, secret)
     plan.require_fit(source)
+    source.warn_of_copy()
     started = time.perf_counter()
     report_progress = progress if progress is not None else _silent
     areas, names = source.new_name("ckm_swap_areas"), source.new_name("ckm_swap_homes")

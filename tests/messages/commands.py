@@ -118,6 +118,8 @@ _FOREIGN = (
         "a range is the difference of two persons' amounts, which no noise for sums hides."
     ),
     *("an empty cell", "weighted by {0}"),
+    *("durations", "intervals", "periods", "periods ({0})", "text ({0})", "integer ({0})"),
+    *("number ({0})", "boolean ({0})", "date ({0})", "time ({0})"),
     # What is wrong with record keys.
     *("{0} of the records have no key.", "About {0}", "Fewer than {0}"),
     "{0} of the identifiers repeat another, more than chance explains.",

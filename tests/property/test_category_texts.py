@@ -223,8 +223,8 @@ def test_a_literal_between_two_values_lies_between_them(column, where, kept):
         ("TIMESTAMP", "12020-01-01", "dates beyond the years"),
         ("TIME", "24:00:00", "times of day from 24:00"),
         ("HUGEINT", str(2**127 - 1), "more than 38 digits"),
-        ("BLOB", "a", "nested or binary"),
-        ("TIME WITH TIME ZONE", "01:02:03+02", "nested or binary"),
+        ("BLOB", "a", "binary values"),
+        ("TIME WITH TIME ZONE", "01:02:03+02", "type TIME WITH TIME ZONE"),
     ],
 )
 def test_what_no_filter_could_name_is_refused_by_the_name_of_its_column(

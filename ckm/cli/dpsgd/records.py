@@ -39,6 +39,10 @@ def check_columns(path: Path, *, names: Sequence[str], table: str | None = None)
 
 
 def _require(source: Source, names: Sequence[str]) -> None:
+    for name in names:
+        if name in source.refusals:
+            refusal = source.refusals[name]
+            raise TrainingDataError(refusal.problem, hint=refusal.hint)
     if missing := [name for name in names if name not in source.columns]:
         raise TrainingDataError(
             f"{source.label!r} lacks {', '.join(map(repr, missing))}.",

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from ckm.cli.terminal.csv_options import csv_options
 from ckm.cli.terminal.output_options import may_replace, output_options
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
+    from tables import ReadOptions
 
 _COUNT = click.IntRange(min=1)
 
@@ -32,6 +34,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--sample", "most_persons", type=_COUNT, default=1000, help="Persons sampled.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, help="Of all that is drawn.")
 @click.option("--title", default="", show_default=False, help="Of the page.")
+@csv_options
 @click.option("--memory", help="DuckDB's memory, such as 3GB.")
 @click.option("--lang", type=click.Choice(["en", "fr"]), default="en", help="Of the page.")
 @output_options("An .html or .json file.", ".html", ".json", inputs=("file",))
@@ -46,6 +49,7 @@ def audit(
     memory: str | None,
     lang: str,
     output: Path | None,
+    reading: ReadOptions,
     **asked: Any,
 ) -> None:
     r"""Measure how easily persons are found in trips: points, home and work, moves, company.
@@ -66,7 +70,7 @@ def audit(
     named = ("person", "time", "x", "y", "place", "in_degrees", "zone")
     columns = TripColumns(**{name: asked.pop(name) for name in named})
     with (
-        open_source(file, memory_limit=memory) as source,
+        open_source(file, memory_limit=memory, options=reading) as source,
         terminal.progress() as report_progress,
     ):
         facts = audit_trips(

@@ -261,8 +261,14 @@ class Terminal:
         self, message: Warning | str, category: type[Warning], *_: object
     ) -> None:
         # Warnings of other libraries speak to programmers, and may quote data.
-        if is_own(category.__module__):
-            self._logger.warning("%s", message, extra={"event": category.__name__})
+        if not is_own(category.__module__):
+            return
+        self._logger.warning("%s", message, extra={"event": category.__name__})
+        inside = getattr(message, "inside", "")
+        if inside and not self.is_json and self.events is None and _is_terminal(sys.stderr):
+            with _unheard():
+                styled = click.style(f"  {self.say('in the data:')} ", dim=True)
+                click.echo(styled + _visible(inside), err=True, color=_wants_color())
 
 
 class _Handler(logging.Handler):

@@ -38,13 +38,15 @@ class Records(Section):
     """The microdata: one row per person or unit."""
 
     path: Places | None = optional(
-        "Parquet, CSV or Arrow files: a path, a glob, a folder or a list of these; "
+        "Parquet, CSV, Arrow or office files: a path, a glob, a folder or a list of these; "
         'a DuckDB file; "-" for standard input; or s3://….'
     )
     database: Name | None = optional(
         "The URI of a database, postgresql://…, without a password; instead of path."
     )
-    table: Name | None = optional("The table of a DuckDB file or a database.")
+    table: Name | None = optional(
+        "The table of a DuckDB file or a database, or the sheet of a workbook."
+    )
     query: Name | None = optional("The query of a database, instead of a table.")
     types: dict[str, Literal["text", "integer", "decimal", "date"]] = optional(
         "For CSV: the types of columns, which their texts must fit.", default={}

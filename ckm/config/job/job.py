@@ -17,7 +17,11 @@ from ckm.config.job.report import JobReport
 from ckm.config.job.rounding import JobRounding
 from ckm.config.job.suppression import JobSuppression
 from ckm.config.job.table import JobTable
-from ckm.config.job.variable import JobVariable, add_problems_of_variables
+from ckm.config.job.variable import (
+    JobVariable,
+    add_problems_of_variables,
+    require_distinct,
+)
 from ckm.config.problems import did_you_mean
 from ckm.config.reading import Reading
 from ckm.config.section import (
@@ -32,6 +36,7 @@ from ckm.config.section import (
     Words,
     one_text,
     optional,
+    texts_of,
 )
 from ckm.engine.request import TableRequest, quantile_of, variable_of
 from tables import DerivedVariable, FilterError, parse_filter
@@ -93,6 +98,7 @@ class Job(SettingsFile, title="A release job of ckm"):
     report: JobReport = JobReport()
     ledger: JobLedger | None = None
     table: Some[JobTable] = Field(description="The tables to publish.")
+    _labelled: frozenset[str] = PrivateAttr(default=frozenset())
     _discrete: tuple[str, ...] = PrivateAttr(default=())
 
     @property
@@ -115,6 +121,39 @@ class Job(SettingsFile, title="A release job of ckm"):
     def variables(self) -> Mapping[str, JobVariable]:
         """Name of a dimension or a column → the words for it."""
         return {variable.name: variable for variable in self.variable}
+
+    def labelled(self, labels: Mapping[str, Mapping[str, str]]) -> "Job":
+        """Return the job with labels of its records, where it gives none of its own.
+
+        Parameters
+        ----------
+        labels
+            Column → category → label, for readers of every language.
+        """
+        added, labelled = dict(self.variables), set[str]()
+        for dimension in dict.fromkeys(d for t in self.table for d in t.dimensions):
+            nested = self.hierarchies.get(dimension)
+            columns = {name: name for name in nested} if isinstance(nested, list) else {}
+            source = nested["column"] if isinstance(nested, dict) else dimension
+            for shown, column in (columns or {dimension: source}).items():
+                own = (self.variables.get(name) for name in (dimension, shown))
+                if column not in labels or any(v and (v.categories or v.codelist) for v in own):
+                    continue
+                require_distinct(column, labels[column])
+                said = {code: texts_of(text) for code, text in labels[column].items()}
+                variable = self.variables.get(shown) or JobVariable(name=shown)
+                added[shown] = variable.changed(categories=said)
+                labelled.add(shown)
+        if not labelled:
+            return self
+        job = self.changed(variable=tuple(added.values()))
+        job._labelled = frozenset(labelled)  # noqa: SLF001  (a job of ours)
+        return job
+
+    @property
+    def labelled_columns(self) -> frozenset[str]:
+        """Columns of tables whose labels are those of the records' files."""
+        return self._labelled
 
     @property
     def derived(self) -> tuple[DerivedVariable, ...]:

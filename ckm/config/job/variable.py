@@ -13,6 +13,7 @@ from ckm.config.problems import did_you_mean
 from ckm.config.reading import LANGUAGES, Reading
 from ckm.config.section import FilePath, Name, ReadAs, Section, Texts, Words, optional
 from tables import DerivedVariable, RequestError
+from tables.errors import DataError
 
 #: The keys that say how a variable is derived, beside `of`.
 _DERIVING = ("bands", "width", "start", "end", "open", "recode", "keep", "other", "absent")
@@ -131,6 +132,21 @@ def add_problems_of_variables(
                     f"{level!r} is no level of it.",
                 )
                 reading.add(where, text, did_you_mean(level, levels))
+
+
+def require_distinct(column: str, labels: Mapping[str, str]) -> None:
+    """Refuse labels of a file that readers could not tell apart."""
+    alike = [
+        label
+        for code, label in labels.items()
+        if any(label in (other, said) for other, said in labels.items() if other != code)
+    ]
+    if alike:
+        raise DataError(
+            f"The file of the records labels several codes of column {column!r} alike, or one "
+            f"as another code: {', '.join(map(repr, dict.fromkeys(alike)))}.",
+            hint=f"[[variable]] with name = {column!r} and categories of your own",
+        )
 
 
 def _read_codelist(

@@ -6,6 +6,7 @@ import datetime as dt
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckm.config.job.variable import require_distinct
 from ckm.engine.magnitudes.measures import mean_decimals
 from ckm.engine.published_table import measure_columns
 from ckm.engine.request import quantile_of, variable_of
@@ -191,7 +192,10 @@ class TableWords:
             if self._job.output.missing_label == MISSING:  # else the office's own word
                 own[MISSING] = say(MISSING, self._language)
             said = own | known
-            found[column] = category_labels({text: said.get(text, text) for text in texts})
+            labels = {text: said.get(text, text) for text in texts}
+            if column in self._job.labelled_columns:
+                require_distinct(column, labels)
+            found[column] = category_labels(labels)
         return {column: labels for column, labels in found.items() if labels}
 
     def _variables(self, column: str, dimension: str) -> list[JobVariable]:

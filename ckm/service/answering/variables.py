@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckm.config.job.variable import require_distinct
 from ckm.formats.words import MISSING
 from ckm.service.answering.messages import say
 from tables.cells.places import level_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,6 +46,9 @@ class Variable:
         The level of every category, by rank.
     level_names
         The levels, finest first, the total's left out.
+    labels
+        Column → category → what the files of the records call it, where the service file says
+        nothing.
     """
 
     offer: OfferedVariable
@@ -53,6 +57,7 @@ class Variable:
     is_listed: NDArray[np.bool_]
     level_of: NDArray[np.int64]
     level_names: tuple[str, ...]
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     _ranks: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -90,6 +95,9 @@ class Variable:
         named, own = self.offer.categories, self.own(rank)
         if known := named.get(self.codes[rank]) or named.get(own):
             return known[language]
+        column = _column(self.axis, int(self.level_of[rank]))
+        if rank and not named and (said := self.labels.get(column, {}).get(own)):
+            return said
         if rank and (own == MISSING or not own.strip()):
             return say(own.strip() or "no_text", language)
         return say("total", language) if rank == 0 else own
@@ -131,6 +139,7 @@ def offered_variables(
             is_listed=listed,
             level_of=levels,
             level_names=_level_names(axis, name),
+            labels={} if offer.categories else _labels(axis, engine),
             _ranks=_by_code(axis, codes, listed, levels),
         )
     return variables
@@ -147,6 +156,19 @@ def _level_names(axis: Axis, name: str) -> tuple[str, ...]:
         return (name,)
     depth = len(axis.levels) - 1
     return tuple(str(depth - level) for level in range(depth))
+
+
+def _column(axis: Axis, level: int) -> str:
+    """Return the column whose categories stand at a level."""
+    return axis.columns[max(0, len(axis.columns) - 1 - level)]
+
+
+def _labels(axis: Axis, engine: Engine) -> dict[str, dict[str, str]]:
+    """Return what the files call categories of the axis, which readers must tell apart."""
+    labels = {name: said for name, said in engine.labels.items() if name in axis.columns}
+    for column, said in labels.items():
+        require_distinct(column, said)
+    return labels
 
 
 def _own_text(axis: Axis, rank: int, level: int) -> str:

@@ -400,7 +400,7 @@ def test_objects_that_cannot_be_read_say_why(bucket, monkeypatch, spills):
         "nothing": "No object matches 's3://b/nothing'",
         "bad/empty.csv": "is empty",
         "bad/broken.csv": r"\(line 2\)",
-        "bad/x.doc": "neither Parquet, Arrow nor CSV",
+        "bad/x.doc": "neither Parquet, Arrow, CSV",
     }.items():
         with pytest.raises(SourceError, match=problem):
             open_source(f"s3://b/{path}")

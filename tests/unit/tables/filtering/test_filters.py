@@ -198,7 +198,7 @@ def test_a_filter_is_bounded_in_length_and_depth():
         ([True], "x = 1", "'x', a true/false column, with a number"),
         ([dt.date(2020, 1, 1)], "x > 5", "'x', a date column, with a number"),
         ([dt.date(2020, 1, 1)], "x > '5.5.20'", "'x', a date column, with a text"),
-        ([[1]], "x = 1", "'x', a column of a nested or binary type"),
+        ([[1]], "x = 1", "'x' holds nested values, which are not read"),
         ([1], "X = 1", "Column 'X' is not in the data"),
         ([1], "xx = 1", "Column 'xx' is not in the data"),
     ],

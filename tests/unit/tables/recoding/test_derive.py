@@ -75,6 +75,39 @@ def test_tenths_lie_in_the_band_that_they_begin(tmp_path):
         assert found == [f"{n / 10:.1f}–<{(n + 1) / 10:.1f}" for n in range(10)]
 
 
+def in_csv(folder, *values):
+    path = folder / "v.csv"
+    path.write_text("v,key\n" + "".join(f"{v},{n}\n" for n, v in enumerate(values)))
+    return path
+
+
+def test_texts_of_csv_are_cut_as_numbers_and_recoded_as_texts(tmp_path):
+    with open_source(in_csv(tmp_path, "10.10", "10.1", "9.9", "1e1", "")) as source:
+        bands = derived(source, of="v", bands=[0, 10.1])
+    assert bands == ["10.1+", "10.1+", "0.0–<10.1", "0.0–<10.1", None]
+    with open_source(in_csv(tmp_path, "10.10", "10.1", "1E2", "100", "")) as source:
+        recode = {"10.10": "a", "10.1": "b", "1E2": "c", "100": "d"}
+        assert derived(source, of="v", recode=recode) == ["a", "b", "c", "d", None]
+    with open_source(in_csv(tmp_path, "0_4", "5_9")) as source:
+        assert derived(source, of="v", recode={"0_4": "a"}, keep=True) == ["a", "5_9"]
+
+
+def test_whole_numbers_and_dates_of_csv_are_cut_as_such(tmp_path):
+    with open_source(in_csv(tmp_path, "0", "7", "90")) as source:
+        assert derived(source, of="v", bands=[0, 5, 85]) == ["0–4", "5–84", "85+"]
+    with open_source(in_csv(tmp_path, "2020-05-01", "2021-01-31")) as source:
+        assert derived(source, of="v", width="quarter") == ["2020-Q2", "2021-Q1"]
+
+
+def test_texts_of_csv_that_are_no_numbers_have_no_bands(tmp_path):
+    for values in (("F", "M"), ("1", "2", "9.9x")):
+        with open_source(in_csv(tmp_path, *values)) as source:
+            with pytest.raises((RequestError, DataError)) as caught:
+                derived(source, of="v", bands=[0, 5])
+            assert "'v'" in str(caught.value)
+            assert "9.9x" not in str(caught.value)
+
+
 def test_not_a_number_is_missing_and_zero_has_one_sign():
     with open_source(records(x=[float("nan"), -0.0, 0.0, -1.0])) as source:
         found = derived(source, of="x", bands=[0, 1], open="both")

@@ -98,3 +98,31 @@ def test_spill_folders_may_lie_anywhere(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "t [1]"))
     assert values(write(tmp_path / "p.arrow")) == ["asked"]
     assert values(pd.DataFrame({"v": ["asked"]})) == ["asked"]
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_relative_paths_are_read_as_absolute_ones(tmp_path, monkeypatch, ending):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "region=A [1]" / f"~p.{ending}")
+    assert values(f"*/*.{ending}", "region") == ["A [1]"]
+    assert values(".", "region") == ["A [1]"]
+    write(tmp_path / f"~p.{ending}")
+    assert values(f"~p.{ending}") == ["asked"]
+    assert values(f"~?.{ending}") == ["asked"]
+
+
+def test_a_duckdb_file_of_a_tilde_is_read(tmp_path, monkeypatch):
+    import duckdb
+
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect(str(tmp_path / "~p.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 'asked' AS v")
+    assert values("~p.duckdb") == ["asked"]
+
+
+def test_a_copy_is_written_where_it_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with open_source(pd.DataFrame({"v": ["asked"]})) as source:
+        for name in ("~c.parquet", "c[1].parquet", "c*.parquet"):
+            source.copy(f"SELECT * FROM {source.relation}", {}, name)
+            assert values(tmp_path / name) == ["asked"]

@@ -494,12 +494,6 @@ def test_a_bucket_that_is_not_there_is_like_a_file_that_is_not():
     assert "place of its tables" in str(explain(told, "s3://b/x"))
 
 
-def test_columns_that_differ_in_case_alone_are_refused(tmp_path, master):
-    path = written(tmp_path, id=[1], x=["a"], X=["b"])
-    with pytest.raises(SourceError, match="upper and lower case"):
-        open_spark(path, master=master)
-
-
 def test_csv_files_and_missing_ones_are_refused(tmp_path, master):
     (tmp_path / "a.csv").write_text("id,x\n1,a\n")
     with pytest.raises(SourceError, match="Parquet files alone"):

@@ -141,8 +141,7 @@ def test_what_does_not_fit_the_data_stops_check_and_release_alike(folder, old, n
     for words in (["check", "job.toml"], ["release", "job.toml", "-o", "out"]):
         done = run(folder, text, *words)
         assert done.exit_code in {2, 3}, done.stderr
-        told = [json.loads(line) for line in done.stderr.splitlines()]
-        assert any(said in f"{line.get('message')} {line.get('hint')}" for line in told)
+        assert said in " ".join(done.stderr.split())
     assert not (folder / "out").exists()
 
 

@@ -1,0 +1,49 @@
+"""What a verb without a job is told of the columns of CSV files."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from ckm.cli.terminal.click_group import options
+
+_TYPES = ("text", "integer", "decimal", "date")
+
+
+def csv_options(verb: Callable[..., Any]) -> Any:
+    """Add ``--type``, ``--text`` and ``--decimal``: the verb takes them as ``reading``."""
+
+    @wraps(verb)
+    def read(*args: Any, types: tuple[str, ...], text: bool, decimal: str, **given: Any) -> Any:
+        from tables import ReadOptions
+
+        declared = dict(map(_declared, types))
+        reading = ReadOptions(types=declared, text=text, decimal=decimal)
+        return verb(*args, reading=reading, **given)
+
+    return options(
+        click.option(
+            "--type",
+            "types",
+            multiple=True,
+            metavar="NAME=TYPE",
+            help=f"Of CSV: a column's type, {', '.join(_TYPES)}; may be given several times.",
+        ),
+        click.option("--text", is_flag=True, help="Of CSV: all other columns are texts."),
+        click.option(
+            "--decimal",
+            type=click.Choice([".", ","]),
+            default=".",
+            help="Of CSV: the decimal mark.",
+        ),
+    )(read)
+
+
+def _declared(given: str) -> tuple[str, str]:
+    name, mark, word = given.rpartition("=")
+    if not mark or not name or word not in _TYPES:
+        raise click.UsageError(
+            f"--type reads NAME=TYPE, where TYPE is one of {', '.join(_TYPES)}."
+        )
+    return name, word

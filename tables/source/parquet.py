@@ -1,0 +1,298 @@
+"""Parquet files of one table: columns by name, whatever order and width a file gives them.
+
+Files that are alike are read together, as DuckDB finds them. What they call a column, and
+what is meant by its type, is told by Arrow: DuckDB renames columns and passes over extensions.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tables.errors import SourceError
+from tables.filtering.filters import quote
+from tables.refusals import Refusal, colliding_names
+from tables.source.columns import (
+    ALL_MISSING,
+    NOTHING,
+    Reading,
+    common_type,
+    reading_of,
+    type_words,
+)
+from tables.source.files import file_list, sql_text
+
+if TYPE_CHECKING:
+    import duckdb
+
+_HINT = "write them again from one program, or name fewer files"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundColumn:
+    """A column as some files have it.
+
+    Parameters
+    ----------
+    name
+        What the files call it.
+    duckdb_name, duckdb_type
+        What DuckDB calls it, and its type.
+    reading
+        How it is read.
+    """
+
+    name: str
+    duckdb_name: str
+    duckdb_type: str
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileGroup:
+    """Files whose columns are alike, in one order.
+
+    Parameters
+    ----------
+    files
+        Their paths.
+    names
+        Those of their columns.
+    columns
+        Name → column; of columns of one name the last.
+    """
+
+    files: tuple[str, ...]
+    names: tuple[str, ...]
+    columns: dict[str, FoundColumn]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetFiles:
+    """Parquet files, and how the columns of each become those of one table.
+
+    Parameters
+    ----------
+    groups
+        The files, those that are alike together.
+    types
+        Column → DuckDB's type of what is read; only those that can be read.
+    refusals
+        Column → why it is not read.
+    """
+
+    groups: tuple[FileGroup, ...]
+    types: dict[str, str]
+    refusals: dict[str, Refusal] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns of the files."""
+        return self.groups[0].names
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all columns are read as DuckDB finds them."""
+        return (
+            len(self.groups) == 1
+            and not self.refusals
+            and all(column.reading.is_plain for column in self.groups[0].columns.values())
+        )
+
+    def records_sql(self, file_column: str | None) -> str:
+        """Return the statement of all records, with a column of their files' paths."""
+        listed = ["*"]
+        if not self.is_plain:
+            listed = [self._column_sql(name) for name in self.types]
+            listed += [] if file_column is None else [quote(file_column)]
+        # Not a union of statements: its records would come in no order of their own, and the
+        # keys of records are put beside them by their place.
+        option = "false" if len(self.groups) == 1 else "true"
+        named = "" if file_column is None else f", filename={sql_text(file_column)}"
+        files = tuple(file for group in self.groups for file in group.files)
+        return (
+            f"SELECT {', '.join(listed)} FROM read_parquet({file_list(files)}, "
+            f"hive_partitioning=false, union_by_name={option}{named})"
+        )
+
+    def _column_sql(self, name: str) -> str:
+        found = [group.columns[name] for group in self.groups]
+        column = next((c for c in found if c.reading is not ALL_MISSING), found[0])
+        if column.reading is ALL_MISSING:
+            return f"CAST(NULL AS {self.types[name]}) AS {quote(name)}"
+        read = column.reading.sql.format(quote(column.duckdb_name))
+        if len(self.groups) > 1:
+            read = f"CAST({read} AS {self.types[name]})"
+        return f"{read} AS {quote(name)}"
+
+
+def find_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) -> ParquetFiles:
+    """Read the columns of Parquet files, and how they become those of one table.
+
+    Raises
+    ------
+    SourceError
+        If a file lacks a column that another has, or a column has no name.
+    """
+    groups = tuple(_group(connection, schema, alike) for schema, alike in _grouped(files))
+    names = groups[0].names
+    _require_names(names)
+    for group in groups[1:]:
+        _require_same_names(groups[0], group)
+    refusals = colliding_names(names)
+    if len(groups) > 1 and refusals:  # DuckDB finds columns of such files by their names
+        refusal = next(iter(refusals.values()))
+        raise SourceError(refusal.problem, hint=refusal.hint)
+    types = {}
+    for name in names:
+        if name in refusals:
+            continue
+        kind = _type_of(name, groups)
+        if isinstance(kind, Refusal):
+            refusals[name] = kind
+        else:
+            types[name] = kind
+    if not types:
+        refusal = next(iter(refusals.values()))
+        raise SourceError(refusal.problem, hint=refusal.hint)
+    return ParquetFiles(groups=groups, types=types, refusals=refusals)
+
+
+def _grouped(files: tuple[str, ...]) -> list[tuple[pa.Schema | None, list[str]]]:
+    """Put files with the same schema of Arrow together; None where Arrow cannot tell it."""
+    groups: list[tuple[pa.Schema | None, list[str]]] = []
+    for file in files:
+        schema = _arrow_schema(file)
+        for other, alike in groups:
+            if schema is not None and other is not None and _are_alike(schema, other):
+                alike.append(file)
+                break
+        else:
+            groups.append((schema, [file]))
+    return groups
+
+
+def _are_alike(one: pa.Schema, other: pa.Schema) -> bool:
+    if one.equals(other, check_metadata=True):
+        return True
+    return one.equals(other) and [reading_of(f) for f in one] == [reading_of(f) for f in other]
+
+
+def _arrow_schema(file: str) -> pa.Schema | None:
+    """Return the schema of a file, with the types that dictionaries were written from."""
+    try:
+        with pq.ParquetFile(file) as opened:
+            schema = opened.schema_arrow.remove_metadata()
+            told = (opened.metadata.metadata or {}).get(b"ARROW:schema")
+        if told is None:
+            return schema
+        original = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(told)))
+    except (pa.ArrowException, OSError, ValueError):  # DuckDB tells what is wrong, if it is
+        return None
+    is_same = original.names == schema.names
+    return pa.schema(map(_told_field, schema, original)) if is_same else schema
+
+
+def _told_field(field: pa.Field, original: pa.Field) -> pa.Field:
+    """Return the original of a field where it alone tells what the values are."""
+    is_untold = pa.types.is_dictionary(original.type) and reading_of(field).is_plain
+    return original if is_untold and not reading_of(original).is_plain else field
+
+
+def _group(
+    connection: duckdb.DuckDBPyConnection, schema: pa.Schema | None, files: list[str]
+) -> FileGroup:
+    first = file_list((files[0],))
+    rows = connection.execute(
+        f"DESCRIBE SELECT * FROM read_parquet({first}, hive_partitioning=false)"
+    ).fetchall()
+    is_told = schema is not None and len(schema) == len(rows)
+    columns = []
+    for place, (name, kind, *_) in enumerate(rows):
+        told = schema.field(place) if schema is not None and is_told else None
+        reading = Reading() if told is None else reading_of(told)
+        if reading.is_plain:
+            reading = _reading_of_type(kind)
+        columns.append(
+            FoundColumn(
+                name=name if told is None else told.name,
+                duckdb_name=name,
+                duckdb_type=kind,
+                reading=reading,
+            )
+        )
+    return FileGroup(
+        files=tuple(files),
+        names=tuple(column.name for column in columns),
+        columns={column.name: column for column in columns},
+    )
+
+
+def _reading_of_type(duckdb_type: str) -> Reading:
+    """Return how a column of a type of DuckDB's is read that is none of ours."""
+    if duckdb_type == NOTHING:
+        return ALL_MISSING
+    if duckdb_type == "JSON":
+        return Reading(sql="CAST({0} AS VARCHAR)", kind="VARCHAR")
+    return Reading()
+
+
+def _require_names(names: tuple[str, ...]) -> None:
+    if any(not name or "\0" in name for name in names):
+        raise SourceError(
+            "Every column needs a name.",
+            hint="a name has one character or more, and no null character",
+        )
+
+
+def _require_same_names(first: FileGroup, other: FileGroup) -> None:
+    """Name the first file that lacks a column of another."""
+    for whole, lacking in ((first, other), (other, first)):
+        missing = [name for name in whole.names if name not in lacking.columns]
+        if missing:
+            raise SourceError(
+                "All files must have the same columns; "
+                f"{_name(lacking)} has no {missing[0]!r}, which {_name(whole)} has.",
+                hint=_HINT,
+            )
+
+
+def _name(group: FileGroup) -> str:
+    return repr(Path(group.files[0]).name)
+
+
+def _type_of(name: str, groups: tuple[FileGroup, ...]) -> str | Refusal:
+    """Return the type in which all files' values of a column are read, or why there is none."""
+    found = [group.columns[name] for group in groups]
+    refused = next((c.reading.refusal for c in found if c.reading.refusal), None)
+    if refused is not None:
+        return refused
+    types = [column.reading.kind or column.duckdb_type for column in found]
+    readings = {c.reading.sql: c for c in found if c.reading is not ALL_MISSING}
+    common = common_type(types) if len(readings) < 2 else None
+    if common is not None:
+        return "VARCHAR" if common == NOTHING else common
+    start, place = _differing(found, types)
+    one, other = found[start].reading.words, found[place].reading.words
+    return Refusal(
+        problem=f"Column {name!r} must have one type in all files; it is "
+        f"{one or type_words(types[start])} in {_name(groups[start])}, and "
+        f"{other or type_words(types[place])} in {_name(groups[place])}.",
+        hint=_HINT,
+    )
+
+
+def _differing(found: list[FoundColumn], types: list[str]) -> tuple[int, int]:
+    """Return the places of the first two files whose types are not one."""
+    for place, column in enumerate(found):
+        for start in range(place):
+            is_same = found[start].reading.sql == column.reading.sql
+            is_missing = ALL_MISSING in (found[start].reading, column.reading)
+            if not (is_same or is_missing) or common_type([types[start], types[place]]) is None:
+                return start, place
+    return 0, len(found) - 1

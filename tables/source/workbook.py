@@ -1,0 +1,402 @@
+"""Sheets of Excel and OpenDocument: the records of one sheet, each column of one kind."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import html
+import logging
+import mmap
+import re
+import warnings
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tables.errors import DataWarning, RequestError, SourceError, TablesError, unknown_name
+from tables.source.office import OLE, ColumnFacts, OfficeFile, damaged, require_package
+
+#: What fastexcel calls kinds of cells → what people call them.
+_KINDS = {
+    "Int": "numbers",
+    "Float": "numbers",
+    "String": "texts",
+    "DateTime": "dates",
+    "Date": "dates",
+    "Duration": "times",
+    "Bool": "true or false",
+}
+_MIXED = re.compile(r"contains \{(.*?)\}.*determine dtype for column (.*?)\n?\Z", re.DOTALL)
+_ERRORS = {
+    "Div0": "#DIV/0!",
+    "NA": "#N/A",
+    "Name": "#NAME?",
+    "Null": "#NULL!",
+    "Num": "#NUM!",
+    "Ref": "#REF!",
+    "Value": "#VALUE!",
+}
+# A cell with a formula and without its result: programs write so that do not compute.
+_FORMULA = re.compile(
+    rb"<c\b([^>]*)>\s*<f\b(?:[^>]*/>|[^>]*>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>"
+)
+_LETTERS = re.compile(rb'\br="([A-Z]+)\d')
+_NO_ZIP = (zipfile.BadZipFile, NotImplementedError, OSError, ValueError)
+_MOST_MIXED, _SHOWN = 20, 12
+_EXCEL_DIGITS = 1e15
+_CHUNK, _OVERLAP = 1 << 22, 1 << 16
+_FIRST_DAYS = [dt.datetime(1899, 12, day) for day in (30, 31)]  # noqa: DTZ001  (times of day)
+
+
+def workbook_format(file: str, start: bytes) -> str | None:
+    """Tell by its content of which format a workbook is; None where a file is none."""
+    if start[:4] != b"PK\x03\x04":
+        return "xls" if start.startswith(OLE) else None
+    with contextlib.suppress(*_NO_ZIP), zipfile.ZipFile(file) as archive:
+        names = set(archive.namelist())
+        parts = {"xl/workbook.xml": "xlsx", "xl/workbook.bin": "xlsb", "content.xml": "ods"}
+        return next((kind for part, kind in parts.items() if part in names), None)
+    return None
+
+
+def open_workbook(
+    file: str, table: str | None, *, texts: frozenset[str] = frozenset()
+) -> OfficeFile:
+    """Read a sheet; its cells tell what each column holds."""
+    name = Path(file).name
+    try:
+        with _quiet():
+            return _Workbook(file, texts).sheet(table)
+    except TablesError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        is_locked = "password" in str(error).lower()
+        error.args = ()
+        raise _locked(name) if is_locked else damaged(name) from None
+
+
+class _Workbook:
+    """A workbook of one or several sheets."""
+
+    def __init__(self, file: str, texts: frozenset[str]) -> None:
+        self._texts = texts
+        self.file, self.name = str(Path(file).absolute()), Path(file).name
+        require_package("fastexcel", file)
+        import fastexcel
+
+        _require_open(self.file)
+        self._reader = fastexcel.read_excel(self.file)
+
+    def sheet(self, table: str | None) -> OfficeFile:
+        """Return the records of the sheet that is named, or of the only one."""
+        name, header = self._choose(table)
+        self._require_texts(header)
+        sheet, mixed = self._load(name, header)
+        batch, failed = sheet.to_arrow_with_errors()
+        columns = self._columns(
+            header, batch, [c.absolute_index for c in sheet.available_columns()]
+        )
+        if mixed:
+            raise _mixed(self.name, {header[p].strip(): kinds for p, kinds in mixed.items()})
+        errors: dict[int, set[str]] = {}
+        for one in failed.errors if failed else ():
+            sign = re.search(r"Error\((\w+)\)", one.detail)
+            errors.setdefault(one.position[1], set()).add(
+                _ERRORS.get(sign[1] if sign else "", "errors")
+            )
+        self._refuse_errors(errors, header)
+        self._require_results(name, header, sheet)
+        return self._records(columns)
+
+    def _choose(self, table: str | None) -> tuple[str, list[str]]:
+        """Return the name of the sheet, and the texts of its first row."""
+        names = list(self._reader.sheet_names)
+        if table is not None and table not in names:
+            problem, hint = unknown_name("Sheet", table, names)
+            raise SourceError(problem, hint=hint)
+        filled = {}
+        for name in names if table is None else [table]:
+            first = self._reader.load_sheet(name, header_row=None, n_rows=1, dtypes="string")
+            if first.total_height:
+                row = first.to_arrow_with_errors()[0]
+                filled[name] = [column[0].as_py() or "" for column in row.columns]
+        if not filled and table is None:
+            raise SourceError(f"The workbook {self.name!r} is empty.")
+        if not filled:
+            raise SourceError(f"The sheet {table!r} of {self.name!r} is empty.")
+        if len(filled) > 1:
+            shown = ", ".join(map(repr, list(filled)[:_SHOWN]))
+            raise SourceError(
+                f"The workbook {self.name!r} has {len(filled)} sheets that are not empty; "
+                "name one.",
+                hint=f"table = one of {shown}{', …' if len(filled) > _SHOWN else ''}",
+            )
+        return next(iter(filled.items()))
+
+    def _load(self, name: str, header: Sequence[str]) -> tuple[Any, dict[int, str]]:
+        """Load a sheet; columns of mixed cells are loaded as texts, and told with kinds."""
+        places: dict[str, int] = {}
+
+        def note(column: Any) -> bool:
+            places[column.name] = column.index
+            return True
+
+        texts: dict[Any, Any] = {
+            p: "string" for p, said in enumerate(header) if said.strip() in self._texts
+        }
+        mixed: dict[int, str] = {}
+        while True:
+            try:
+                return self._reader.load_sheet(
+                    name,
+                    header_row=0,
+                    schema_sample_rows=None,
+                    dtype_coercion="strict",
+                    dtypes=texts or None,
+                    use_columns=note,
+                ), mixed
+            except Exception as error:
+                told = _MIXED.search(str(error))
+                if told is None or told[2] not in places or len(mixed) > _MOST_MIXED:
+                    raise
+                error.args = ()
+                kinds = {_KINDS.get(kind.strip(), "others") for kind in told[1].split(",")}
+                place = places[told[2]]
+                if kinds == {"numbers"}:
+                    texts[place] = "float"
+                elif kinds == {"dates"}:
+                    texts[place] = "datetime"
+                else:
+                    texts[place], mixed[place] = "string", " beside ".join(sorted(kinds))
+
+    def _require_texts(self, header: Sequence[str]) -> None:
+        """Refuse types of columns that are not there."""
+        names = [name.strip() for name in header]
+        for name in sorted(self._texts - {*names}):
+            problem, hint = unknown_name("Column", name, names)
+            raise RequestError(problem, hint=hint)
+
+    def _columns(
+        self, header: Sequence[str], batch: pa.RecordBatch, letters: Sequence[int]
+    ) -> dict[str, pa.Array]:
+        """Return the columns by name; those without name and cells are left out."""
+        columns: dict[str, pa.Array] = {}
+        for place, column in enumerate(batch.columns):
+            name = header[place].strip() if place < len(header) else ""
+            if pa.types.is_string(column.type):
+                column = pc.if_else(pc.equal(column, ""), None, column)  # noqa: PLW2901
+            if not name:
+                if column.null_count < len(column):
+                    raise SourceError(
+                        f"Column {_letters(letters[place])} of {self.name!r} has cells, and no "
+                        "name in the first row.",
+                        hint="the first row that is not empty names every column",
+                    )
+                continue
+            if name in columns:
+                raise SourceError(
+                    f"The sheet of {self.name!r} has two columns called {name!r}."
+                )
+            columns[name] = column
+        if not columns:
+            raise SourceError(f"The first row of {self.name!r} must name every column.")
+        return columns
+
+    def _refuse_errors(self, errors: Mapping[int, set[str]], header: Sequence[str]) -> None:
+        if errors:
+            shown = [
+                f"{header[place].strip()!r} ({', '.join(sorted(signs))})"
+                for place, signs in sorted(errors.items())
+            ]
+            raise SourceError(
+                f"Columns of {self.name!r} hold cells with errors: {_listed(shown)}.",
+                hint="mend their formulas, or empty the cells",
+            )
+
+    def _require_results(self, name: str, header: Sequence[str], sheet: Any) -> None:
+        """Refuse formulas that no program has computed: their cells would be missing."""
+        part = _sheet_part(self.file, name)
+        if part is None:
+            return
+        open_columns = {c.absolute_index: c.index for c in sheet.available_columns()}
+        places = sorted({open_columns.get(place, -1) for place in _uncomputed(self.file, part)})
+        shown = [repr(header[place].strip()) for place in places if 0 <= place < len(header)]
+        if shown:
+            raise SourceError(
+                f"Columns of {self.name!r} hold formulas without results: {_listed(shown)}.",
+                hint="open the workbook in Excel or LibreOffice, and save it again",
+            )
+
+    def _records(self, columns: Mapping[str, pa.Array]) -> OfficeFile:
+        """Give columns their kinds; rows without any cell are no records."""
+        facts: dict[str, ColumnFacts] = {}
+        finished = {}
+        for name, column in columns.items():
+            facts[name], finished[name] = self._typed(name, column)
+        batch = pa.RecordBatch.from_pydict(finished)
+        is_record = np.zeros(batch.num_rows, dtype=bool)
+        for column in batch.columns:
+            is_record |= column.is_valid().to_numpy(zero_copy_only=False)
+        self._tell(facts, finished)
+        return OfficeFile(facts=facts, batches=iter([batch.filter(pa.array(is_record))]))
+
+    def _typed(self, name: str, column: pa.Array) -> tuple[ColumnFacts, pa.Array]:
+        kind = column.type
+        if pa.types.is_timestamp(kind):
+            return self._moments(name, column.cast(pa.timestamp("us")))
+        if pa.types.is_boolean(kind):
+            return ColumnFacts("boolean"), column
+        if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+            return _seen(ColumnFacts("number"), column.cast(pa.float64()))
+        if pa.types.is_duration(kind):
+            parts = column.cast(pa.duration("ms")).cast(pa.int64()).cast(pa.float64())
+            return _seen(ColumnFacts("time"), pc.divide(parts, 1000.0))
+        return ColumnFacts("text"), column.cast(pa.string())
+
+    def _moments(self, name: str, moments: pa.Array) -> tuple[ColumnFacts, pa.Array]:
+        """Tell dates, dates with times, and times of no day, which stand before the first."""
+        days = pc.floor_temporal(moments, unit="day")
+        is_time = pc.is_in(days, value_set=pa.array(_FIRST_DAYS, pa.timestamp("us")))
+        is_time = pc.if_else(pc.is_valid(days), is_time, None)
+        if not pc.any(is_time).as_py():
+            is_date = pc.all(pc.equal(days, moments)).as_py()
+            kind = ("date", pa.date32()) if is_date else ("datetime", pa.timestamp("us"))
+            return ColumnFacts(kind[0]), moments.cast(kind[1])
+        if not pc.all(is_time).as_py():
+            raise _mixed(self.name, {name: "dates beside times"})
+        rest = pc.subtract(moments, days).cast(pa.int64())
+        return _seen(ColumnFacts("time"), pc.divide(rest.cast(pa.float64()), 1e6))
+
+    def _tell(self, facts: Mapping[str, ColumnFacts], columns: Mapping[str, pa.Array]) -> None:
+        """Warn of what a spreadsheet may have changed before it was saved."""
+        changed = [n for n, f in facts.items() if f.kind in {"number", "date", "datetime"}]
+        if not changed:
+            return
+        long = [
+            n
+            for n in changed
+            if facts[n].kind == "number"
+            and len(columns[n])
+            and (pc.max(pc.abs(columns[n])).as_py() or 0) >= _EXCEL_DIGITS
+        ]
+        shown = _listed(map(repr, long))
+        more = f" Of whole numbers it keeps 15 digits: look at {shown}." if long else ""
+        warnings.warn(
+            "A spreadsheet turns codes such as 01 and 1E2 into 1 and 100, and SEP2 into a "
+            f"date, where their cells are not texts. Of {self.name!r} these columns are no "
+            f"texts: {_listed(map(repr, changed))}.{more}",
+            DataWarning,
+            stacklevel=2,
+        )
+
+
+def _seen(facts: ColumnFacts, column: pa.Array) -> tuple[ColumnFacts, pa.Array]:
+    facts.see(column.to_numpy(zero_copy_only=False).astype(np.float64))
+    return facts, column
+
+
+def _listed(words: Any) -> str:
+    words = list(words)
+    rest = len(words) - _SHOWN
+    return ", ".join(words[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _letters(place: int) -> str:
+    """Return what a spreadsheet calls a column."""
+    letters = ""
+    place += 1
+    while place:
+        place, rest = divmod(place - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return letters
+
+
+def _place(letters: bytes) -> int:
+    place = 0
+    for letter in letters:
+        place = place * 26 + letter - ord("A") + 1
+    return place - 1
+
+
+def _require_open(file: str) -> None:
+    """Refuse a workbook that a password locks."""
+    name = Path(file).name
+    with Path(file).open("rb") as handle:
+        start = handle.read(8)
+        if start == OLE:
+            with mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+                if whole.find("EncryptedPackage".encode("utf-16-le")) >= 0:
+                    raise _locked(name)
+            return
+    with contextlib.suppress(KeyError), zipfile.ZipFile(file) as archive:
+        if b"encryption-data" in archive.read("META-INF/manifest.xml"):
+            raise _locked(name)
+
+
+def _sheet_part(file: str, sheet: str) -> str | None:
+    """Return the part of an .xlsx that holds a sheet; None for other formats."""
+    with contextlib.suppress(KeyError), zipfile.ZipFile(file) as archive:
+        book = archive.read("xl/workbook.xml").decode()
+        links = archive.read("xl/_rels/workbook.xml.rels").decode()
+        for one in re.findall(r"<(?:\w+:)?sheet\b([^>]*)>", book):
+            said = dict(re.findall(r'([\w:]+)="([^"]*)"', one))
+            if html.unescape(said.get("name", "")) != sheet:
+                continue
+            wanted = next((v for k, v in said.items() if k.endswith(":id")), None)
+            for link in re.findall(r"<Relationship\b([^>]*)>", links):
+                told = dict(re.findall(r'(\w+)="([^"]*)"', link))
+                if told.get("Id") == wanted:
+                    target = told.get("Target", "")
+                    return target[1:] if target.startswith("/") else f"xl/{target}"
+    return None
+
+
+def _uncomputed(file: str, part: str) -> Iterator[int]:
+    """Give the columns of formulas without results."""
+    with zipfile.ZipFile(file) as archive, archive.open(part) as stream:
+        rest = b""
+        while chunk := stream.read(_CHUNK):
+            text = rest + chunk
+            for cell in _FORMULA.finditer(text):
+                letters = _LETTERS.search(cell[1])
+                if b't="str"' not in cell[1] and letters:
+                    yield _place(letters[1])
+            rest = text[-_OVERLAP:]
+
+
+def _mixed(name: str, kinds: Mapping[str, str]) -> SourceError:
+    shown = _listed(f"{column!r} ({said})" for column, said in kinds.items())
+    first = next(iter(kinds))
+    shown_name = first if re.fullmatch(r"[A-Za-z0-9_-]+", first) else f'"{first}"'
+    return SourceError(
+        f"Columns of {name!r} hold cells of several kinds: {shown}.",
+        hint=f'types = {{ {shown_name} = "text" }}, or give each column cells of one kind',
+    )
+
+
+def _locked(name: str) -> SourceError:
+    return SourceError(
+        f"The workbook {name!r} is protected by a password.",
+        hint="save it without one, in a folder that is private",
+    )
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Leave out what fastexcel logs: it speaks to programmers."""
+    loggers = [logging.getLogger(name) for name in ("calamine", "fastexcel")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
