@@ -117,7 +117,7 @@ def ends_of(source: Source, name: str) -> tuple[Decimal, Decimal, Decimal, Decim
     ...     [str(end) for end in ends_of(source, "age")]
     ['0', '10', '90', '100']
     """
-    column = quote(name)
+    column = source.number_sql(name)
     finite = f"isfinite({column}::DOUBLE)"
     asked = (
         f"min({column}), quantile_disc({column}, 0.1), quantile_disc({column}, 0.9), "

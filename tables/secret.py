@@ -5,6 +5,7 @@ import codecs
 import hashlib
 import hmac
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import NoReturn, Self
@@ -219,11 +220,22 @@ class Secret:
 
 def _unreadable(path: str | os.PathLike[str], error: OSError | ValueError) -> SourceError:
     """Say that a file cannot be read; what is no file may be the secret itself, not a name."""
-    named = f" {os.fspath(path)!r}" if os.path.lexists(path) else ""
+    named = f" {os.fspath(path)!r}" if os.path.lexists(path) or _is_short_name(path) else ""
     reason = getattr(error, "strerror", None) or "it is no name of a file"
     return SourceError(
         f"The secret file{named} cannot be read: {reason}.",
         hint="make one with: ckm keys secret secret.key; never give the secret itself",
+    )
+
+
+def _is_short_name(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a text is the name of a file: with an ending, and no secret is so short."""
+    name = os.path.basename(os.fspath(path))  # noqa: PTH119 (as it was written)
+    is_short = len(name.encode("utf-8", "surrogatepass")) < _MIN_BYTES
+    return (
+        is_short
+        and re.fullmatch(r"[\w-]+\.[a-z]{3,4}", name) is not None
+        and (Path(path).parent.is_dir())
     )
 
 

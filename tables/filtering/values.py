@@ -13,14 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from tables.errors import DataError
-
-Literal = "int | Decimal | str | bool | Spelled"
 
 #: What columns of each kind hold.
 NOUNS = {
@@ -72,6 +70,9 @@ class Spelled:
 
     number: int | Decimal
     text: str
+
+
+Literal: TypeAlias = int | Decimal | str | bool | Spelled
 
 
 @dataclass(frozen=True, slots=True)

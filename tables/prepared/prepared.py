@@ -20,6 +20,7 @@ from tables.deadline import Deadline
 from tables.errors import FilterError
 from tables.filtering.conditions import Condition, conditions_of, members
 from tables.filtering.filters import Filter, parse_filter, quote
+from tables.filtering.values import FileType
 from tables.magnitudes.limbs import limbs_of, modulo_sql
 from tables.recoding.derive import filter_errors
 from tables.source.source import Source
@@ -127,6 +128,9 @@ class Prepared:
         self._places = _coarsest(columns, self.axes)
         self.kinds = {column: source.kinds[column] for column in self._places}
         self._types = {column: source.types[column] for column in self._places}
+        for kind in self._types.values():  # looked at now, and not when somebody filters
+            if isinstance(kind, FileType) and kind == "VARCHAR" and kind.texts.are_numbers():
+                kind.texts.reading(is_exact=True)
 
     def conditions(self, where: str | Filter | None) -> frozenset[Condition]:
         """Parse a filter and code it; conditions joined by ``and`` stand by themselves.

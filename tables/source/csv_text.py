@@ -93,8 +93,8 @@ def not_utf_8(name: str, encoding: str, where: str = "") -> SourceError:
 
 
 def _first_record(file: str) -> str:
-    parts, is_open = [], False
-    size = 0
+    parts: list[str] = []
+    is_open, size = False, 0
     with _lines(file) as lines:
         for line in lines:
             parts.append(line)
@@ -117,7 +117,8 @@ def _first_record(file: str) -> str:
 
 def rows(file: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the fields of every record behind the header, with the number of its first line."""
-    first, parts, is_open, is_header = 1, [], False, True
+    parts: list[str] = []
+    first, is_open, is_header = 1, False, True
     with _lines(file) as lines:
         for number, line in enumerate(lines, start=1):
             if not parts:
@@ -147,8 +148,8 @@ def find_text(
 
 def test_of(word: str, *, decimal: str) -> Callable[[str], bool]:
     """Return what tells whether a text is of a declared type."""
-    numbers = functools.partial(is_number, decimal=decimal)
-    return {"decimal": numbers, "integer": is_whole, "date": is_day}[word]
+    tests: dict[str, Callable[[str], bool]] = {"integer": is_whole, "date": is_day}
+    return tests.get(word, functools.partial(is_number, decimal=decimal))
 
 
 def is_number(text: str, *, decimal: str = ".") -> bool:

@@ -117,6 +117,7 @@ class TextColumns:
         #: Column → how long the texts of numbers are; None where a text is no number.
         self._lengths: dict[str, int | None] = {}
         self._exact: dict[str, str] = {}
+        self._misfits: dict[str, tuple[str, str]] = {}
 
     @property
     def relation(self) -> str:
@@ -219,7 +220,7 @@ class TextColumns:
         asked = ", ".join(["i", "count(*)", *self._test_sql("t", tests)])
         rows = {row[0]: row[1:] for row in ask(f"SELECT {asked} FROM ({single}) GROUP BY i")}
         empty = (0, 0, 0, *[True] * len(tests))
-        found = []
+        found: list[Sequence[Any]] = []
         for place, own in enumerate(guesses.values()):
             row = rows.get(place, empty)
             holds = dict(zip(tests, row[3:], strict=True))
@@ -245,9 +246,16 @@ class TextColumns:
 
     def _refuse(self, ask: Ask, name: str, word: str) -> NoReturn:
         """Say where a text stands that is not of a type, and what it looks like."""
+        if name not in self._misfits:  # the files are looked through once
+            self._misfits[name] = self._misfit(ask, name, word)
+        problem, hint = self._misfits[name]
+        raise DataError(problem, hint=hint)
+
+    def _misfit(self, ask: Ask, name: str, word: str) -> tuple[str, str]:
+        """Return the problem and the hint of a column with texts that are not of a type."""
         misfit, hint = self._first_misfit(ask, name, word), _HINTS[word]
         if misfit is None:
-            raise DataError(f"Column {name!r} holds texts that do not fit its type.", hint=hint)
+            return f"Column {name!r} holds texts that do not fit its type.", hint
         text, file, line = misfit
         where = f"the first, in line {line:,} of {file!r}," if line else "one"
         shape = shape_of(text)
@@ -267,7 +275,7 @@ class TextColumns:
             )
         else:
             hint = cure(text, decimal=self.options.decimal) or hint
-        raise DataError(problem, hint=hint)
+        return problem, hint
 
     def _first_misfit(self, ask: Ask, name: str, word: str) -> tuple[str, str, int] | None:  # noqa: ARG002
         """Return a text of a column that is not of a type, its file, and its line or 0."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from tables import Cells, Request
     from tables.keys import RecordKeys
 
-AMOUNTS = tuple(f.name for f in fields(Magnitudes) if f.name not in {"variable", "key_range"})
+_SINGLE = {"variable", "key_range", "variation"}
+AMOUNTS = tuple(f.name for f in fields(Magnitudes) if f.name not in _SINGLE)
 SKETCH = ("partitions", "power_sums", "member_cell", "member_key")
 
 
@@ -55,6 +57,7 @@ def _require_same_amounts(
 ) -> None:
     assert list(ours) == list(theirs)
     for name, mine in ours.items():
+        assert math.isclose(mine.variation, theirs[name].variation, rel_tol=1e-9)
         for part in AMOUNTS:
             x, y = getattr(mine, part), getattr(theirs[name], part)
             assert x.dtype == y.dtype, (name, part)

@@ -90,6 +90,11 @@ _FOREIGN = (
     *("Noise lies between {0} and {1}; {2}.", "its mean is exactly 0 for every count"),
     *("its mean is not always 0: {0} for count {1}", "Never published: {0}"),
     *("Always published as they are: {0}", "{0} = {1}, not {2}"),
+    (
+        "Table {0}: in {1}, amounts of {2} vary so little that a sum would tell how many "
+        "contribute: there it has the noise of a count, too."
+    ),
+    *("some cells", "most cells", "all cells"),
     *("the title", "the title of {0}", "the unit of {0}", "the label of {0}", "nothing"),
     *("1 category of {0}", "{0} categories of {1}", "unchanged", "written", "would be written"),
     *("{0} for {1}", "at line {0}, column {1}", " in {0}", "but not {0}", "the residual"),

@@ -27,20 +27,19 @@ def places_beside(target: Path, *, is_kept: bool) -> Iterator[None]:
     try:
         yield
     except (CheckFailedError, ThinDifferenceError) as error:
-        if error.places is not None and not is_kept:
-            error.add_hint(hint="a release names them in a file, for inside use only")
-        elif error.places is not None and (file := _write(error.places, target)):
-            error.add_hint(hint=f"{file!r} beside the output names them, for inside use only")
+        if error.places is not None and (not is_kept or _is_written(error.places, target)):
+            error.add_hint(  # one for all: a check says what the release says
+                hint="a refused release names them in OUTPUT.refused.csv beside its output, "
+                "for inside use only"
+            )
         raise
 
 
-def _write(places: Places, target: Path) -> str:
-    """Return the name of the file; nothing if it cannot be written."""
+def _is_written(places: Places, target: Path) -> bool:
     folder = next(folder for folder in target.parents if folder.is_dir())
     file = folder / f"{target.name}.refused.csv"
     try:
-        text = csv_text((places.columns, *places.rows))
-        write_whole(file, text, error=ReleaseError)
+        write_whole(file, csv_text((places.columns, *places.rows)), error=ReleaseError)
     except (OSError, ReleaseError):
-        return ""
-    return file.name
+        return False
+    return True

@@ -177,7 +177,7 @@ def _require_sound(entry: TokenEntry) -> None:
     """Refuse an entry whose role there is not, or whose parts are of other kinds."""
     ROLES.index(entry.role)  # who has no role that there is may ask nothing
     texts = (entry.id, entry.hash, entry.label, entry.created, entry.project)
-    limit = entry.requests_per_hour
+    limit: object = entry.requests_per_hour
     is_number = limit is None or (isinstance(limit, int) and not isinstance(limit, bool))
     if not (all(isinstance(t, str) for t in texts) and is_number):
         raise TypeError

@@ -88,7 +88,7 @@ def test_a_release_that_differs_by_one_person_is_refused_and_leaves_nothing(fold
         release(job(folder, "older", "number > 0"), folder / "second")
     assert "Nothing was published" in str(refusal.value)
     assert "in 1 table." in str(refusal.value)
-    assert "'second.refused.csv'" in str(refusal.value)
+    assert "OUTPUT.refused.csv" in str(refusal.value)
     assert ",older,number > 0,," in (folder / "second.refused.csv").read_text()
     assert not (folder / "second").exists()
     assert not [path for path in folder.iterdir() if path.name.startswith(".second")]

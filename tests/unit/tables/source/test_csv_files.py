@@ -5,6 +5,7 @@ import io
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -26,6 +27,7 @@ from tables import (
     draw_keys,
     open_source,
     parse_filter,
+    prepare,
 )
 from tables.profile import profile_columns
 
@@ -266,6 +268,26 @@ def test_a_filter_means_the_same_whatever_the_other_records_hold(tmp_path, where
         return
     found = set(counts(file, where=where)) - {"x"}
     assert found == kept
+
+
+@pytest.mark.parametrize("options", [None, ReadOptions(text=True, types={"key": "integer"})])
+def test_prepared_records_are_filtered_alike(tmp_path, options):
+    file = write(tmp_path, ["10.10", "10.1", "1e1", "007", ""])
+    with open_source(file, options=options) as source:
+        kept = prepare(source, KEYS, requests={"v": Request(dimensions=["v"])})
+        for where, number in {
+            "v = 10.10": 1,
+            "v >= 10": 3,
+            "v < 10.1": 2,
+            "not v >= 10": 1,
+            "v in ('1e1', 007)": 2,
+            "v is missing": 1,
+        }.items():
+            (condition,) = kept.conditions(where)
+            wanted = sum(counts(file, where=where).values())
+            assert wanted == number
+            every = np.arange(kept.axes["v"].levels[0].size)
+            assert condition.holds(lambda *_, every=every: every).sum() == number
 
 
 def test_numbers_of_many_digits_are_compared_exactly(tmp_path):
