@@ -62,7 +62,7 @@ def colliding_names(names: Sequence[str]) -> dict[str, Refusal]:
     alike: dict[str, list[str]] = {}
     for name in names:
         alike.setdefault(_folded(name), []).append(name)
-    refusals = {}
+    refusals: dict[str, Refusal] = {}
     for group in alike.values():
         if len(group) < 2:
             continue

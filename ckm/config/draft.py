@@ -87,10 +87,14 @@ class DraftBands:
 
     def variable(self, name: str) -> DerivedVariable:
         """Return what the job will derive."""
-        numbers = {key: getattr(self, key) for key in ("width", "start", "end")}
-        whole = {k: int(n) if n == n.to_integral_value() else n for k, n in numbers.items()}
-        is_open = "both" if self.opens_start else None
-        return DerivedVariable(name=name, of=self.of, open=is_open, **whole)
+        return DerivedVariable(
+            name=name,
+            of=self.of,
+            width=self.width,
+            start=self.start,
+            end=self.end,
+            open="both" if self.opens_start else None,
+        )
 
 
 _NOISE = (

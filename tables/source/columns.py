@@ -96,7 +96,7 @@ def _unread(field: pa.Field) -> str | None:
     """Say what values of a type that is not read are; None where it is read."""
     kind, metadata = field.type, field.metadata or {}
     if ORIGINAL_TYPE in metadata:
-        return metadata[ORIGINAL_TYPE].decode()
+        return str(metadata[ORIGINAL_TYPE], encoding="utf-8")
     if pa.types.is_float16(kind):
         return "half floats"
     if pa.types.is_duration(kind):

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import duckdb
@@ -166,7 +166,7 @@ def attach(
     connection.execute(f"CREATE VIEW {view} AS SELECT {shown_as} FROM {records}")
 
 
-def free_name(stem: str, names: Sequence[str]) -> str:
+def free_name(stem: str, names: Iterable[str]) -> str:
     """Return a name that no column has."""
     taken = {name.lower() for name in names}
     while stem in taken:

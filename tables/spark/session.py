@@ -96,9 +96,10 @@ def _running(master: str) -> SparkContext | None:
     if context is None or context._jsc is None or context._jsc.sc().isStopped():  # noqa: SLF001
         return None
     if context.master != master:
+        own = masked(str(context.master))
         raise SourceError(
-            f"Spark already runs in this process, with the master {masked(context.master)!r}.",
-            hint=f"stop it first, or open the data with the master {masked(context.master)!r}",
+            f"Spark already runs in this process, with the master {own!r}.",
+            hint=f"stop it first, or open the data with the master {own!r}",
         )
     return context
 

@@ -23,9 +23,8 @@ from ckm.config.job.variable import (
     require_distinct,
 )
 from ckm.config.problems import did_you_mean
-from ckm.config.reading import Reading
+from ckm.config.reading import LANGUAGES, Reading
 from ckm.config.section import (
-    LANGUAGES,
     Items,
     Name,
     ReadAs,
