@@ -85,6 +85,7 @@ def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
     assert found
     for name in ("people", "cells"):
         (tmp_path / f"{name}.parquet").touch()
+    (tmp_path / "survey.csv").touch()
     (tmp_path / "secret.key").write_text("a secret that is used by nobody")
     for name in ("sectors.hst", "budget.db"):
         (tmp_path / name).touch()

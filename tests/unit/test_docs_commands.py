@@ -160,6 +160,7 @@ def write_settings() -> None:
     """Put the settings that pages print under the names that commands use."""
     for name, page, word in (
         ("job.toml", "README.md", "jobseekers"),
+        ("survey.toml", "docs/howto/your-data.md", "[[variable]]"),
         ("hiding.toml", "docs/howto/suppress.md", "[suppression]"),
         ("protecting.toml", "docs/reference/job-file.md", "cells = ["),
         ("swap.toml", "docs/reference/swapping.md", "[swap]"),
@@ -208,6 +209,7 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("people.parquet",),
         ("ckm keys secret secret.key", "ckm release ledger.toml -o out"),
     ),
+    "docs/howto/your-data.md": (("survey.csv",), ()),
     "docs/howto/release.md": (("people.parquet",), ("ckm keys secret secret.key",)),
     "docs/howto/suppress.md": (("people.parquet",), ()),
     "docs/explanation/method.md": (("people.parquet",), ("ckm keys secret secret.key",)),
@@ -311,6 +313,7 @@ BROUGHT = {
     "howto/release.md": {"job.toml"},
     "howto/suppress.md": {"hiding.toml"},
     "howto/synthetic-file.md": {"people.parquet", "schema.json"},
+    "howto/your-data.md": {"survey.csv", "survey.toml"},
     "tutorial/first-release.md": {"people.parquet"},
 }
 FIRST = [ROOT / "README.md", DOCS / "index.md", DOCS / "fr" / "index.md"]
