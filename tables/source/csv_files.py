@@ -72,8 +72,11 @@ class CsvColumns(TextColumns):
         try:
             self._settle(lambda sql: connection.execute(sql).fetchall())
         except duckdb.Error as error:
-            self._explain(str(error))
-            raise
+            problem = self._problem(str(error))
+            if problem is None:
+                raise
+            error.args = ()  # the chain of exceptions must not carry the text either
+            raise problem from None
 
     @property
     def relation(self) -> str:
@@ -130,16 +133,17 @@ class CsvColumns(TextColumns):
         found = csv_text.find_text(self._files, self._layout, name, test)
         return None if found is None else (found[2], Path(found[0]).name, found[1])
 
-    def _explain(self, text: str) -> None:
-        """Raise what is wrong with the files, where DuckDB's text tells."""
+    def _problem(self, text: str) -> SourceError | None:
+        """Return what is wrong with the files, where DuckDB's text tells."""
         if "nvalid unicode" in text:
             line = re.search(r"[Ll]ine:?\s*(\d+)", text)
             where = f" (line {line.group(1)})" if line else ""
-            raise csv_text.not_utf_8(Path(self._files[0]).name, "WINDOWS-1252", where) from None
+            return csv_text.not_utf_8(Path(self._files[0]).name, "WINDOWS-1252", where)
         for file in self._files:
             if csv_text.is_of_two_line_ends(file):
-                raise SourceError(
+                return SourceError(
                     f"The lines of {Path(file).name!r} do not all end in the same way.",
                     hint="give all lines one end, for example by dos2unix; line breaks within "
                     "a field may stay where it is quoted",
-                ) from None
+                )
+        return None

@@ -166,7 +166,8 @@ class Source:
         if self._view is not None:
             with self._viewing:
                 if self._view is not None:
-                    self._opened.execute(self._view)
+                    with explained(self.label):
+                        self._opened.execute(self._view)
                 self._view = None
         return self._opened
 

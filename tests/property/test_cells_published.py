@@ -53,6 +53,7 @@ def engine(data, **options):
         ptable=PTABLE,
         hierarchies=HIERARCHIES,
         threads=1,
+        allow_empty=True,
         **options,
     )
 

@@ -103,12 +103,9 @@ def test_cells_do_not_depend_on_each_other(cells, noise, random):
     made = amounts(cells)
     totals = perturb_magnitudes(made, noise, secret=SECRET).tolist()
     order = random.sample(range(len(cells)), len(cells))
-    fields = {
-        name: getattr(made, name)[order]
-        for name in made.__dataclass_fields__
-        if name not in {"variable", "key_range"}
-    }
-    other = type(made)(variable=made.variable, key_range=made.key_range, **fields)
+    fields = {name: getattr(made, name) for name in made.__dataclass_fields__}
+    kept = {"variable", "key_range"} | {n for n, v in fields.items() if isinstance(v, float)}
+    other = type(made)(**{n: v if n in kept else v[order] for n, v in fields.items()})
     found = perturb_magnitudes(other, noise, secret=SECRET).tolist()
     assert found == [totals[place] for place in order]
 

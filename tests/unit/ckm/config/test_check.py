@@ -270,7 +270,7 @@ BOUNDS: dict[str, tuple[Any, ...]] = {
         [{"name": "sex", "codelist": "codes.csv", "categories": {"F": "Women"}}],
         [{"name": "sex", "levels": {"town": "Town"}}],
         [{"name": ""}],
-        [{"name": "sex", "labels": {"en": "Sex"}}],
+        [{"name": "sex", "labels": {"fr": "Sexe"}}],  # of the pages in English
     ),
     "ledger": (
         {},
@@ -936,7 +936,9 @@ def test_a_check_says_which_cells_a_list_of_margins_publishes(folder):
 def test_text_that_was_asked_for_is_text_also_where_the_words_are_wrong(folder):
     for words in (("check", "--fast"), ("chekc",), ("check", "job.toml", "--fast")):
         assert said(*words).startswith("error: No such "), words
-    assert CliRunner().invoke(app, ["chekc"]).stderr.startswith("{")
+    assert CliRunner().invoke(app, ["chekc"]).stderr.startswith("error: No such ")
+    asked = CliRunner(env={"CKM_LOG": "json"})
+    assert asked.invoke(app, ["chekc"]).stderr.startswith("{")
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_what_is_said_is_a_table_about(table):
 
 
 def test_an_interruption_leaves_nothing(table, tmp_path, monkeypatch):
-    def fail(*_):
+    def fail(*_, **_options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("ckm.formats.csv_text.lines_of", fail)

@@ -400,7 +400,7 @@ def test_the_numbers_of_the_internal_page_have_the_words_of_levels_and_trees(fol
     found = level_facts(job, {**wanted, "commune": ["nowhere"]})
     assert found.keys() == {"region", "ages 1"}  # no word for the others
     assert found["region"].label == {"en": "Region (region)", "fr": "Région (region)"}
-    assert found["region"].categories["R1"] == {"en": "Place R1 (R1)", "fr": "Lieu R1 (R1)"}
+    assert found["region"].categories["R1"] == "Place R1 (R1)"  # of the pages in English
     assert found["region"].categories["(missing)"]["fr"] == "(non renseigné)"
     assert found["ages 1"].categories == {"old": "Old (old)"}
     job = job.changed(output=job.output.changed(missing_label="unknown"))
@@ -699,7 +699,7 @@ def test_an_output_that_the_next_release_would_read_is_refused_in_any_format(fol
         ),
         ('[[variable]]\nname = "ages"\nlevels = { x = "y" }\n', "'x' is no level of it"),
         ('[[variable]]\nname = "ages"\ncodelist = "none.csv"\n', "does not exist"),
-        ('[[variable]]\nname = "ages"\ncodelist = "job.toml"\n', "columns code, en, fr"),
+        ('[[variable]]\nname = "ages"\ncodelist = "job.toml"\n', "columns code, en."),
         ('[[variable]]\nname = "ages"\ncodelist = "twice.csv"\n', "names a code twice"),
         (
             '[[variable]]\nname = "ages"\ncodelist = "places.csv"\ncategories = { a = "b" }\n',
@@ -723,7 +723,7 @@ def test_words_that_are_wrong_are_told(folder, section, told):
     [
         ('dataflow = "OFFICE:PLACES(1.2)"', 'dataflow = "PLACES"', "dataflow is not an id"),
         ('title = { en = "People by place and sex", fr = "Personnes par lieu et sexe" }',
-         'title = { en = "x" }', "[[table]] 'places': title must be a text"),
+         'title = { fr = "x" }', "[[table]] 'places': title must be a text"),
         ('language = "en"', 'language = "de"', 'language must be "en" or "fr"'),
         ('unit = { en = "persons", fr = "personnes" }', "unit = 1", "unit must be a text"),
     ],
@@ -907,6 +907,7 @@ def test_missing_categories_are_called_so_in_the_language_of_the_files(language,
         tables={},
         hierarchies={},
         variables={},
+        labelled_columns=frozenset(),
         output=JobOutput(language=(language,)),
     )
     words = TableWords(job)

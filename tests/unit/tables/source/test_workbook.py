@@ -145,7 +145,7 @@ def test_empty_sheets_beside_the_records_need_no_name(path):
         (["id", None], "Column B of 'people.xlsx' has cells, and no name"),
         (["id", "  "], "Column B of 'people.xlsx' has cells, and no name"),
         (["id", "id"], "two columns called 'id'"),
-        (["id", "ID"], "differ in more than upper and lower case"),
+        (["id", "ID"], "differ in upper and lower case alone"),
     ],
 )
 def test_names_are_there_and_differ(path, head, problem):
