@@ -278,8 +278,8 @@ def _tell_missing(missing: Mapping[str, str], label: str) -> None:
     rest = len(missing) - _SHOWN
     more = f" and {rest} more columns" if rest > 0 else ""
     warnings.warn(
-        f"{label!r} declares codes as missing, and they are read so: {shown}{more}.",
-        DataWarning,
+        message=f"{label!r} declares codes as missing, and they are read so: {shown}{more}.",
+        category=DataWarning,
         stacklevel=2,
     )
 
