@@ -323,8 +323,8 @@ class _Workbook:
         shown = _listed(map(repr, long))
         more = f" Of whole numbers it keeps 15 digits: look at {shown}." if long else ""
         warnings.warn(
-            message="A spreadsheet turns codes such as 01 and 1E2 into 1 and 100, and SEP2 into "
-            f"a date, where their cells are not texts. Of {self.name!r} these columns are no "
+            message="A spreadsheet turns codes such as 01 and 1E2 into 1 and 100, and SEP2 "
+            f"into a date, where their cells are not texts. Of {self.name!r} these columns are no "
             f"texts: {_listed(map(repr, changed))}.{more}",
             category=DataWarning,
             stacklevel=2,
