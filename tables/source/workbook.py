@@ -324,8 +324,8 @@ class _Workbook:
         more = f" Of whole numbers it keeps 15 digits: look at {shown}." if long else ""
         warnings.warn(
             message="A spreadsheet turns codes such as 01 and 1E2 into 1 and 100, and SEP2 "
-            f"into a date, where their cells are not texts. Of {self.name!r} these columns are no "
-            f"texts: {_listed(map(repr, changed))}.{more}",
+            f"into a date, where their cells are not texts. Of {self.name!r} these columns are "
+            f"no texts: {_listed(map(repr, changed))}.{more}",
             category=DataWarning,
             stacklevel=2,
         )
