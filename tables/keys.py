@@ -16,7 +16,7 @@ from footing.checks import require_integer
 from footing.files import new_file
 from tables.errors import DataError, KeyQualityError, RequestError, SourceError
 from tables.filtering.filters import quote
-from tables.refusals import colliding_names
+from tables.refusals import colliding_names, declaration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,6 +137,9 @@ class StoredKeys:
             problem = f"{name} must be integers, or decimals in [0, 1), not {kind}s."
             return [(problem, "to hash an identifier, name it as id instead of record_key")]
         if self.has_decimals(source) and self.key_range not in {None, 10**_DECIMALS}:
+            if source.is_text_of_csv(self.column):
+                problem = f"{name} are read as decimals, for which key_range has no meaning."
+                return [(problem, self._as_integers(source))]
             problem = f"{name} are of a decimal type, for which key_range has no meaning."
             hint = "cast keys that are whole numbers to an integer type, or drop key_range"
             return [(problem, hint)]
@@ -146,6 +149,21 @@ class StoredKeys:
                 (problem, "give key_range: 256 for keys 0..255, 4096 for 0..4095, 2**32, …")
             ]
         return []
+
+    def _as_integers(self, source: Source) -> str:
+        """Return how keys that are whole numbers are read as such."""
+        if source.is_text_of_csv(self.column):
+            declared = declaration(self.column, "integer")
+            return f"if they are whole numbers, declare {declared} and give key_range"
+        return "cast keys that are whole numbers to an integer type and give key_range"
+
+    def outside(self, source: Source, top: int) -> KeyQualityError:
+        """Return the error for keys that do not lie in [0, top)."""
+        hint = "set key_range to one more than the largest key that can occur"
+        return KeyQualityError(
+            f"Some record keys in {self.column!r} lie outside [0, {top}).",
+            hint=hint if top != 1 else self._as_integers(source),
+        )
 
     def sql(self, source: Source, parameters: dict[str, object]) -> str:  # noqa: ARG002
         """Return the key's SQL expression, an integer in [0, resolve(source))."""
@@ -339,13 +357,8 @@ def require_sound(
         f"SELECT count(*), count(*) - count({column}), {outside} FROM {source.relation}"
     )
     total, missing, is_outside = rows[0]
-    if is_outside:
-        raise KeyQualityError(
-            f"Some record keys in {keys.column!r} lie outside [0, {top}).",
-            hint="set key_range to one more than the largest key that can occur"
-            if top != 1
-            else "cast keys that are whole numbers to an integer type and give key_range",
-        )
+    if is_outside and isinstance(keys, StoredKeys):
+        raise keys.outside(source, top)
     if missing and not tolerate_missing:
         raise KeyQualityError(
             f"Some records have no {keys.column!r}.",

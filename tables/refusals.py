@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -78,6 +80,14 @@ def colliding_names(names: Sequence[str]) -> dict[str, Refusal]:
 def _folded(name: str) -> str:
     """Write a name in lower case as DuckDB compares it: the letters of ASCII alone."""
     return "".join(c.lower() if c.isascii() else c for c in name)
+
+
+def declaration(name: str, kind: str) -> str:
+    """Write as a job does what the values of a column are: types = { code = "text" }."""
+    key = (
+        name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+    )
+    return f'types = {{ {key} = "{kind}" }}'
 
 
 def refused_names(refusals: Mapping[str, Refusal]) -> str:

@@ -402,7 +402,8 @@ def _require_codes(
                 hint='name them, or give other = "…", or keep = true to leave them as they are',
             )
     absent = sorted(set(variable.codes) - set(texts))
-    if absent and variable.absent != "allow":
+    is_empty = not texts and not source.fetch(f"SELECT 1 FROM {source.relation} LIMIT 1")
+    if absent and variable.absent != "allow" and not is_empty:
         what = "codes that" if len(absent) > 1 else "code that"
         listed = ", ".join(map(repr, absent[:_SHOWN])) + ", …" * (len(absent) > _SHOWN)
         raise DataError(

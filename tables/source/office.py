@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tables.errors import DataWarning, SourceError
+from tables.refusals import Refusal
 from tables.source.texts import ReadOptions
 
 #: Formats of records, and of workbooks.
@@ -119,12 +120,15 @@ class OfficeFile:
     missing
         Tells, once all is read, the columns of which codes stand for missing values, and how
         many.
+    refusals
+        Column → why it is not read; such columns are not among the others.
     """
 
     facts: dict[str, ColumnFacts]
     batches: Iterator[pa.RecordBatch]
     labels: dict[str, dict[Any, str]] = field(default_factory=dict)
     missing: Callable[[], Mapping[str, str]] = dict
+    refusals: dict[str, Refusal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -137,10 +141,13 @@ class OfficeCopies:
         The copies, in the order of the files.
     labels
         Column → category, as tables print it → what the files call it.
+    refusals
+        Column → why it is not read; such columns are not in the copies.
     """
 
     files: tuple[str, ...]
     labels: dict[str, dict[str, str]]
+    refusals: dict[str, Refusal]
 
 
 def convert(
@@ -169,10 +176,12 @@ def convert(
     facts: dict[str, ColumnFacts] = {}
     labels: dict[str, dict[Any, str]] = {}
     missing: dict[str, str] = {}
+    refusals: dict[str, Refusal] = {}
     copies, drafts = [], []
     for number, file in enumerate(files):
         opened = _open(file, kind, table, options)
-        require_names(list(opened.facts))
+        require_names([*opened.facts, *opened.refusals])
+        refusals = opened.refusals | refusals
         draft = folder / f"office-{number}.arrow"
         _write_draft(opened.batches, draft)
         for name, seen in opened.facts.items():
@@ -182,13 +191,16 @@ def convert(
         path = Path(file).absolute()
         copies.append(folder / "office" / path.relative_to(path.anchor))
         drafts.append(draft)
+    if not facts.keys() - refusals.keys():
+        first = next(iter(refusals.values()))
+        raise SourceError(first.problem, hint=first.hint)
     for draft, copy in zip(drafts, copies, strict=True):
         copy.parent.mkdir(parents=True, exist_ok=True)
-        _write_copy(draft, copy, facts)
+        _write_copy(draft, copy, {n: f for n, f in facts.items() if n not in refusals})
         draft.unlink()
     label = Path(files[0]).name if len(files) == 1 else f"{len(files)} files"
     _tell_missing(missing, label)
-    return OfficeCopies(tuple(map(str, copies)), _as_texts(labels, facts))
+    return OfficeCopies(tuple(map(str, copies)), _as_texts(labels, facts), refusals)
 
 
 def _open(file: str, kind: str, table: str | None, options: ReadOptions | None) -> OfficeFile:
@@ -218,12 +230,12 @@ def _write_draft(batches: Iterator[pa.RecordBatch], draft: Path) -> None:
 
 
 def _write_copy(draft: Path, copy: Path, facts: Mapping[str, ColumnFacts]) -> None:
-    """Write a draft as Parquet, with the types of its columns."""
+    """Write a draft as Parquet, with the types of its columns; those without are left out."""
     writer = None
     with pa.OSFile(str(draft)) as file, pa.ipc.open_stream(file) as batches:
+        names = [name for name in batches.schema.names if name in facts]
         for batch in batches:
-            names = batch.schema.names
-            columns = [facts[n].finish(c) for n, c in zip(names, batch.columns, strict=True)]
+            columns = [facts[name].finish(batch.column(name)) for name in names]
             finished = pa.Table.from_arrays(columns, names)
             if writer is None:
                 writer = pq.ParquetWriter(copy, finished.schema, compression="lz4")
@@ -266,8 +278,8 @@ def _tell_missing(missing: Mapping[str, str], label: str) -> None:
     rest = len(missing) - _SHOWN
     more = f" and {rest} more columns" if rest > 0 else ""
     warnings.warn(
-        f"{label!r} declares codes as missing, and they are read so: {shown}{more}.",
-        DataWarning,
+        message=f"{label!r} declares codes as missing, and they are read so: {shown}{more}.",
+        category=DataWarning,
         stacklevel=2,
     )
 

@@ -860,13 +860,14 @@ def _open_files(
     csv: CsvColumns | None = None
     labels: dict[str, dict[str, str]] = {}
     parquet: ParquetFiles | None = None
+    refusals: dict[str, Refusal] = {}
     with explained(label):
         read = files
         if kinds == {"arrow"}:
             read = tuple(_as_parquet(file, folder, label) for file in files)
         elif is_office:
             copies = convert(files, min(kinds), folder, table=table, options=options)
-            read, labels = copies.files, copies.labels
+            read, labels, refusals = copies.files, copies.labels, copies.refusals
         read = tuple(as_readable(file, folder) for file in read)
         if kinds == {"csv"}:
             csv = CsvColumns(
@@ -878,10 +879,12 @@ def _open_files(
                 options.require_csv(label)
             parquet = find_columns(connection, read)
             file_column = free_name("ckm_file", parquet.names) if keys else None
-            view = _view_sql(parquet.records_sql(file_column), parquet.names, keys, file_column)
+            refusals |= parquet.refusals
+            names = [*parquet.names, *(name for name in refusals if name not in parquet.names)]
+            view = _view_sql(parquet.records_sql(file_column), names, keys, file_column)
             connection.execute(view)
     if parquet is not None:
-        source = Source(connection, files=files, label=label, refusals=parquet.refusals)
+        source = Source(connection, files=files, label=label, refusals=refusals)
         source.parquet = parquet
         source.paths = dict(zip(read, files, strict=True))
         source.labels.update(labels)

@@ -10,15 +10,17 @@ import mmap
 import re
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from tables.errors import DataWarning, RequestError, SourceError, TablesError, unknown_name
+from tables.refusals import Refusal, declaration
 from tables.source.office import OLE, ColumnFacts, OfficeFile, damaged, require_package
 
 #: What fastexcel calls kinds of cells → what people call them.
@@ -49,6 +51,7 @@ _LETTERS = re.compile(rb'\br="([A-Z]+)\d')
 _NO_ZIP = (zipfile.BadZipFile, NotImplementedError, OSError, ValueError)
 _MOST_MIXED, _SHOWN = 20, 12
 _EXCEL_DIGITS = 1e15
+_SAVE_AGAIN = "open the workbook in Excel or LibreOffice, and save it again"
 _CHUNK, _OVERLAP = 1 << 22, 1 << 16
 _FIRST_DAYS = [dt.datetime(1899, 12, day) for day in (30, 31)]  # noqa: DTZ001  (times of day)
 
@@ -87,6 +90,7 @@ class _Workbook:
 
     def __init__(self, file: str, texts: frozenset[str]) -> None:
         self._texts = texts
+        self._refusals: dict[str, Refusal] = {}
         self.file, self.name = str(Path(file).absolute()), Path(file).name
         require_package("fastexcel", file)
         import fastexcel
@@ -100,20 +104,51 @@ class _Workbook:
         self._require_texts(header)
         sheet, mixed = self._load(name, header)
         batch, failed = sheet.to_arrow_with_errors()
-        columns = self._columns(
-            header, batch, [c.absolute_index for c in sheet.available_columns()]
-        )
-        if mixed:
-            raise _mixed(self.name, {header[p].strip(): kinds for p, kinds in mixed.items()})
+        letters = [c.absolute_index for c in sheet.available_columns()]
         errors: dict[int, set[str]] = {}
+        is_record = np.zeros(batch.num_rows, dtype=bool)
         for one in failed.errors if failed else ():
             sign = re.search(r"Error\((\w+)\)", one.detail)
-            errors.setdefault(one.position[1], set()).add(
-                _ERRORS.get(sign[1] if sign else "", "errors")
+            row, place = one.offset_position
+            is_record[row] = True
+            errors.setdefault(place, set()).add(_ERRORS.get(sign[1] if sign else "", "errors"))
+        uncomputed = self._without_results(name, sheet)
+        columns = self._columns(header, batch, letters, holding={*errors, *uncomputed})
+        for place, column in enumerate(header):
+            self._refuse(
+                column.strip(),
+                kinds=mixed.get(place, ""),
+                errors=errors.get(place, set()),
+                is_uncomputed=place in uncomputed,
             )
-        self._refuse_errors(errors, header)
-        self._require_results(name, header, sheet)
-        return self._records(columns)
+        return self._records(columns, is_record)
+
+    def _refuse(
+        self,
+        column: str,
+        *,
+        kinds: str = "",
+        errors: Collection[str] = (),
+        is_uncomputed: bool = False,
+    ) -> None:
+        """Note why a column is not read, if it is not."""
+        name = self.name
+        if kinds:
+            self._refusals[column] = Refusal(
+                problem=f"Column {column!r} of {name!r} holds cells of several kinds: {kinds}.",
+                hint=f"{declaration(column, 'text')}, or give it cells of one kind",
+            )
+        elif errors:
+            shown = ", ".join(sorted(errors))
+            self._refusals[column] = Refusal(
+                problem=f"Column {column!r} of {name!r} holds cells with errors: {shown}.",
+                hint="mend their formulas, or empty the cells",
+            )
+        elif is_uncomputed:
+            self._refusals[column] = Refusal(
+                problem=f"Column {column!r} of {name!r} holds formulas without results.",
+                hint=_SAVE_AGAIN,
+            )
 
     def _choose(self, table: str | None) -> tuple[str, list[str]]:
         """Return the name of the sheet, and the texts of its first row."""
@@ -164,8 +199,15 @@ class _Workbook:
                 ), mixed
             except Exception as error:
                 told = _MIXED.search(str(error))
-                if told is None or told[2] not in places or len(mixed) > _MOST_MIXED:
+                if told is None or told[2] not in places:
                     raise
+                if len(mixed) >= _MOST_MIXED:
+                    error.args = ()
+                    raise SourceError(
+                        f"More than {_MOST_MIXED} columns of {self.name!r} hold cells of "
+                        "several kinds.",
+                        hint="give each column cells of one kind, or remove columns",
+                    ) from None
                 error.args = ()
                 kinds = {_KINDS.get(kind.strip(), "others") for kind in told[1].split(",")}
                 place = places[told[2]]
@@ -184,7 +226,12 @@ class _Workbook:
             raise RequestError(problem, hint=hint)
 
     def _columns(
-        self, header: Sequence[str], batch: pa.RecordBatch, letters: Sequence[int]
+        self,
+        header: Sequence[str],
+        batch: pa.RecordBatch,
+        letters: Sequence[int],
+        *,
+        holding: Collection[int],
     ) -> dict[str, pa.Array]:
         """Return the columns by name; those without name and cells are left out."""
         columns: dict[str, pa.Array] = {}
@@ -193,7 +240,7 @@ class _Workbook:
             if pa.types.is_string(column.type):
                 column = pc.if_else(pc.equal(column, ""), None, column)  # noqa: PLW2901
             if not name:
-                if column.null_count < len(column):
+                if column.null_count < len(column) or place in holding:
                     raise SourceError(
                         f"Column {_letters(letters[place])} of {self.name!r} has cells, and no "
                         "name in the first row.",
@@ -209,43 +256,29 @@ class _Workbook:
             raise SourceError(f"The first row of {self.name!r} must name every column.")
         return columns
 
-    def _refuse_errors(self, errors: Mapping[int, set[str]], header: Sequence[str]) -> None:
-        if errors:
-            shown = [
-                f"{header[place].strip()!r} ({', '.join(sorted(signs))})"
-                for place, signs in sorted(errors.items())
-            ]
-            raise SourceError(
-                f"Columns of {self.name!r} hold cells with errors: {_listed(shown)}.",
-                hint="mend their formulas, or empty the cells",
-            )
-
-    def _require_results(self, name: str, header: Sequence[str], sheet: Any) -> None:
-        """Refuse formulas that no program has computed: their cells would be missing."""
+    def _without_results(self, name: str, sheet: Any) -> set[int]:
+        """Return the columns of formulas that no program has computed."""
         part = _sheet_part(self.file, name)
         if part is None:
-            return
-        open_columns = {c.absolute_index: c.index for c in sheet.available_columns()}
-        places = sorted({open_columns.get(place, -1) for place in _uncomputed(self.file, part)})
-        shown = [repr(header[place].strip()) for place in places if 0 <= place < len(header)]
-        if shown:
-            raise SourceError(
-                f"Columns of {self.name!r} hold formulas without results: {_listed(shown)}.",
-                hint="open the workbook in Excel or LibreOffice, and save it again",
-            )
+            return set()
+        places = {c.absolute_index: c.index for c in sheet.available_columns()}
+        return {places[place] for place in set(_uncomputed(self.file, part)) & places.keys()}
 
-    def _records(self, columns: Mapping[str, pa.Array]) -> OfficeFile:
-        """Give columns their kinds; rows without any cell are no records."""
+    def _records(
+        self, columns: Mapping[str, pa.Array], is_record: NDArray[np.bool_]
+    ) -> OfficeFile:
+        """Give columns their kinds; rows without any value or error are no records."""
         facts: dict[str, ColumnFacts] = {}
         finished = {}
         for name, column in columns.items():
+            is_record = is_record | column.is_valid().to_numpy(zero_copy_only=False)
             facts[name], finished[name] = self._typed(name, column)
+        for name in self._refusals:
+            del facts[name], finished[name]
         batch = pa.RecordBatch.from_pydict(finished)
-        is_record = np.zeros(batch.num_rows, dtype=bool)
-        for column in batch.columns:
-            is_record |= column.is_valid().to_numpy(zero_copy_only=False)
         self._tell(facts, finished)
-        return OfficeFile(facts=facts, batches=iter([batch.filter(pa.array(is_record))]))
+        batches = iter([batch.filter(pa.array(is_record))] if finished else [batch])
+        return OfficeFile(facts=facts, batches=batches, refusals=self._refusals)
 
     def _typed(self, name: str, column: pa.Array) -> tuple[ColumnFacts, pa.Array]:
         kind = column.type
@@ -270,7 +303,8 @@ class _Workbook:
             kind = ("date", pa.date32()) if is_date else ("datetime", pa.timestamp("us"))
             return ColumnFacts(kind[0]), moments.cast(kind[1])
         if not pc.all(is_time).as_py():
-            raise _mixed(self.name, {name: "dates beside times"})
+            self._refuse(name, kinds="dates beside times")
+            return ColumnFacts("datetime"), moments
         rest = pc.subtract(moments, days).cast(pa.int64())
         return _seen(ColumnFacts("time"), pc.divide(rest.cast(pa.float64()), 1e6))
 
@@ -289,10 +323,10 @@ class _Workbook:
         shown = _listed(map(repr, long))
         more = f" Of whole numbers it keeps 15 digits: look at {shown}." if long else ""
         warnings.warn(
-            "A spreadsheet turns codes such as 01 and 1E2 into 1 and 100, and SEP2 into a "
-            f"date, where their cells are not texts. Of {self.name!r} these columns are no "
-            f"texts: {_listed(map(repr, changed))}.{more}",
-            DataWarning,
+            message="A spreadsheet turns codes such as 01 and 1E2 into 1 and 100, and SEP2 "
+            f"into a date, where their cells are not texts. Of {self.name!r} these columns are "
+            f"no texts: {_listed(map(repr, changed))}.{more}",
+            category=DataWarning,
             stacklevel=2,
         )
 
@@ -369,16 +403,6 @@ def _uncomputed(file: str, part: str) -> Iterator[int]:
                 if b't="str"' not in cell[1] and letters:
                     yield _place(letters[1])
             rest = text[-_OVERLAP:]
-
-
-def _mixed(name: str, kinds: Mapping[str, str]) -> SourceError:
-    shown = _listed(f"{column!r} ({said})" for column, said in kinds.items())
-    first = next(iter(kinds))
-    shown_name = first if re.fullmatch(r"[A-Za-z0-9_-]+", first) else f'"{first}"'
-    return SourceError(
-        f"Columns of {name!r} hold cells of several kinds: {shown}.",
-        hint=f'types = {{ {shown_name} = "text" }}, or give each column cells of one kind',
-    )
 
 
 def _locked(name: str) -> SourceError:

@@ -27,6 +27,7 @@ from tables import (
     DataError,
     HashedKeys,
     KeyQualityError,
+    ReadOptions,
     Request,
     RequestError,
     Secret,
@@ -290,6 +291,23 @@ def total(column, key_range=None, *, table=None, data=None, **options):
 def test_unsigned_keys_use_their_full_width(kind, bits):
     top = 2**bits - 1
     assert total(pa.array([top, top, 5], kind)) == ((2 * top + 5) % 2**bits, 2**bits)
+
+
+@pytest.mark.parametrize("key_range", [None, 256])
+def test_keys_that_are_read_as_texts_are_declared_as_integers(tmp_path, key_range):
+    file = tmp_path / "people.csv"
+    file.write_text("key\n1\n255\n")
+    with open_source(file, options=ReadOptions(text=True)) as source:
+        keys = StoredKeys(column="key", key_range=key_range)
+        with pytest.raises((KeyQualityError, RequestError)) as caught:
+            cube(source, keys, [Request(dimensions=[])])
+    assert 'declare types = { key = "integer" } and give key_range' in caught.value.hint
+    assert "255" not in str(caught.value)
+    told = ReadOptions(text=True, types={"key": "integer"})
+    with open_source(file, options=told) as source:
+        keys = StoredKeys(column="key", key_range=256)
+        (cells,) = cube(source, keys, [Request(dimensions=[])])
+    assert decode(cells)[()][1] == 0
 
 
 def test_keys_of_128_bits_are_added_exactly(tmp_path):

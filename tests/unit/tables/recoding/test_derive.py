@@ -272,6 +272,16 @@ def test_codes_that_no_record_has_are_taken_for_slips():
     assert found == {"Total": 2, "x": 1, "(missing)": 1}
 
 
+def test_where_there_is_no_record_no_code_is_absent():
+    empty = pa.table({"c": pa.array([], pa.string()), "key": pa.array([], pa.uint8())})
+    variable = {"name": "new", "of": "c", "recode": {"a": "x", "b": "y"}}
+    request = Request(dimensions=["new"])
+    assert set(tabulated(empty, request, variable).values()) <= {0}
+    missing = records(c=pa.array([None, None], pa.string()))
+    with pytest.raises(DataError, match="names 2 codes that no record has"):
+        tabulated(missing, request, variable)
+
+
 def test_categories_come_in_the_order_of_bands_and_of_codes():
     data = records(age=[100, 60, 5, 30, 7])
     found = tabulated(data, Request(dimensions=["new"]), {**NEW, "bands": [5, 10, 50, 100]})

@@ -438,7 +438,7 @@ def test_many_categories_are_tabulated():
     size = 2 * 10**5  # more than 16 bits can number
     table = pa.table({"x": np.arange(size)[::-1].astype(str), "key": np.zeros(size, np.uint8)})
     with open_source(table) as source:
-        (found,) = cube(source, KEYS, [Request(dimensions=["x"])])
+        (found,) = cube(source, KEYS, [Request(dimensions=["x"], discrete=["x"])])
     assert len(found) == size + 1
     assert found.axes[0].labels[0][1:4].tolist() == ["0", "1", "10"]
 
@@ -551,7 +551,8 @@ def test_what_spills_to_disk_is_for_the_owner_alone_and_goes_with_the_source(spi
     watcher.start()
     try:
         with open_source(table, memory_limit="15MB", threads=1) as source:
-            (found,) = cube(source, KEYS, [Request(dimensions=["x", "y"], margins="none")])
+            request = Request(dimensions=["x", "y"], margins="none", discrete=["x", "y"])
+            (found,) = cube(source, KEYS, [request])
     finally:
         done.set()
         watcher.join()

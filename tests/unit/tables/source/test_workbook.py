@@ -5,7 +5,18 @@ import zipfile
 import openpyxl
 import pytest
 
-from tables import DataWarning, ReadOptions, RequestError, SourceError, open_source
+from tables import (
+    DataWarning,
+    HashedKeys,
+    ReadOptions,
+    Request,
+    RequestError,
+    Secret,
+    SourceError,
+    cube,
+    open_source,
+)
+from tables.errors import TablesError
 
 pytestmark = pytest.mark.filterwarnings("ignore::tables.DataWarning")
 HEAD = ["id", "code"]
@@ -86,27 +97,73 @@ def test_empty_rows_and_columns_are_no_records(path):
         (dt.date(2020, 1, 1), dt.time(1, 2), "dates beside times"),
     ],
 )
-def test_columns_of_mixed_cells_are_named(path, first, second, kinds):
+def test_a_column_of_mixed_cells_is_refused_when_it_is_used(path, first, second, kinds):
     rows = [["id", "mixed"], [1, first], *([n, first] for n in range(2, 50)), [50, second]]
-    with pytest.raises(SourceError, match=rf"'mixed' \({kinds}\)") as caught:
-        rows_of(book(path, rows))
-    assert "'id'" not in str(caught.value)
+    with open_source(book(path, rows)) as source:
+        assert list(source.columns) == ["id"]
+        assert source.fetch(f"SELECT count(*), sum(id) FROM {source.relation}") == [(50, 1275)]
+        with pytest.raises(RequestError, match=rf"'mixed' .* several kinds: {kinds}") as caught:
+            source.require("mixed")
+    assert caught.value.hint == 'types = { mixed = "text" }, or give it cells of one kind'
 
 
-def test_all_mixed_columns_are_named_at_once(path):
-    with pytest.raises(SourceError, match=r"'a' \(.*\), 'b' \("):
+def test_a_sheet_of_which_no_column_can_be_read_is_refused(path):
+    with pytest.raises(SourceError, match=r"'a' of 'people\.xlsx' holds cells of several"):
         rows_of(book(path, [["a", "b"], [1, "x"], ["y", 2]]))
 
 
-def test_error_cells_are_named_with_their_column(path):
+def test_many_columns_of_mixed_cells_are_told_as_what_they_are(path):
+    names = [f"c{n}" for n in range(25)]
+    with pytest.raises(SourceError, match="More than 20 columns of"):
+        rows_of(book(path, [names, [1] * 25, ["a"] * 25]))
+
+
+def test_error_cells_are_refused_with_their_column_when_it_is_used(path):
     rows = [["id", "x", "y"], [1, "#N/A", 1], [2, "#REF!", 2], [3, 1.5, "#DIV/0!"]]
-    with pytest.raises(SourceError, match=r"'x' \(#N/A, #REF!\), 'y' \(#DIV/0!\)"):
-        rows_of(book(path, rows))
+    with open_source(book(path, rows)) as source:
+        assert source.fetch(f"SELECT count(*), sum(id) FROM {source.relation}") == [(3, 6)]
+        assert source.problem_of("x")[0].endswith("holds cells with errors: #N/A, #REF!.")
+        assert source.problem_of("y")[0].endswith("holds cells with errors: #DIV/0!.")
 
 
-def test_formulas_that_nobody_computed_are_named(path):
-    with pytest.raises(SourceError, match="formulas without results: 'double'"):
-        rows_of(book(path, [["id", "double"], [1, "=A2*2"]]))
+def test_a_row_of_an_error_alone_is_a_record(path):
+    rows = [["id", "x"], [1, 2], [None, None], [None, "#N/A"], [3, 4]]
+    assert rows_of(book(path, rows))[0] == [(1,), (None,), (3,)]
+
+
+def test_columns_that_are_not_read_need_names_too(path):
+    with pytest.raises(SourceError, match=r"Column B of .* has cells, and no name"):
+        rows_of(book(path, [["id", None], [1, "#N/A"]]))
+
+
+def test_formulas_that_nobody_computed_are_refused_when_they_are_used(path):
+    with open_source(book(path, [["id", "double"], [1, "=A2*2"]])) as source:
+        assert source.fetch(f"SELECT * FROM {source.relation}") == [(1,)]
+        assert (
+            "'double' of 'people.xlsx' holds formulas without" in source.problem_of("double")[0]
+        )
+
+
+def test_a_column_that_one_of_several_workbooks_mixes_is_refused_of_all(tmp_path):
+    files = [
+        book(tmp_path / "a.xlsx", [HEAD, [1, "x"]]),
+        book(tmp_path / "b.xlsx", [HEAD, [2, "x"], [3, 5]]),
+    ]
+    for order in (files, files[::-1]):
+        with open_source(order) as source:
+            assert source.fetch(f"SELECT sum(id) FROM {source.relation}") == [(6,)]
+            assert "'code' of 'b.xlsx' holds cells of several" in source.problem_of("code")[0]
+
+
+def test_a_table_by_other_columns_does_not_mind_a_column_of_mixed_cells(path):
+    rows = [["id", "sex", "mixed"], *([n, "FM"[n % 2], n if n % 3 else "x"] for n in range(90))]
+    with open_source(book(path, rows)) as source:
+        keys = HashedKeys(column="id", secret=Secret(bytes(16)))
+        (cells,) = cube(source, keys, [Request(dimensions=["sex"])])
+        assert sorted(cells.count) == [45, 45, 90]
+        for wish in ({"dimensions": ["mixed"]}, {"dimensions": [], "where": "mixed = 'x'"}):
+            with pytest.raises(TablesError, match="cells of several kinds"):
+                cube(source, keys, [Request(**wish)])
 
 
 def test_formulas_have_the_results_that_were_saved(path):
