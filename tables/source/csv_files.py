@@ -72,11 +72,11 @@ class CsvColumns(TextColumns):
         try:
             self._settle(lambda sql: connection.execute(sql).fetchall())
         except duckdb.Error as error:
-            problem = self._problem(str(error))
-            if problem is None:
+            refusal = self._problem(str(error))
+            if refusal is None:
                 raise
             error.args = ()  # the chain of exceptions must not carry the text either
-            raise problem from None
+            raise refusal from None
 
     @property
     def relation(self) -> str:

@@ -61,7 +61,7 @@ def _read(path: Path) -> pd.DataFrame:
     names = texts.column_names
     if twins := [name for name in names if names.count(name) > 1]:
         raise EvaluationError(f"Column {twins[0]!r} stands twice in the data.")
-    frame = texts.to_pandas().astype(object)
+    frame: pd.DataFrame = texts.to_pandas().astype(object)
     return frame.mask(frame.isna() | (frame == ""), None)
 
 
