@@ -14,7 +14,7 @@ import numpy as np
 from footing.files import write_whole
 from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.parameters import Parameters
-from rappor.text_files import read_text
+from rappor.text_files import read_text, whole_number
 
 if TYPE_CHECKING:
     from _typeshed import StrPath
@@ -229,7 +229,7 @@ def _numbers(rows: Any, name: str, parameters: Parameters) -> Integers:
             hint="compare the numbers of cohorts and bits with the parameters",
         )
     try:
-        return np.array([[int(str(cell)) for cell in row] for row in rows], np.int64)
+        return np.array([[whole_number(str(cell)) for cell in row] for row in rows], np.int64)
     except (TypeError, ValueError, OverflowError):
         raise ReportFileError(f"The file {name!r} must hold whole numbers alone.") from None
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from footing.checks import is_number, require_integer
 from footing.files import write_whole
 from rappor.errors import MismatchError, RapporError, ReportFileError
-from rappor.text_files import read_text
+from rappor.text_files import read_text, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -296,7 +296,7 @@ def _from_csv(text: str, name: str, hash_name: Hash) -> Parameters:
         )
     row = dict(zip(rows[0], rows[1], strict=True))
     try:
-        whole = {key: int(row[key]) for key in "khm"}
+        whole = {key: whole_number(row[key]) for key in "khm"}
         real = {key: float(row[key]) for key in "pqf"}
     except ValueError:
         raise ReportFileError(f"The row of the file {name!r} is not six numbers.") from None

@@ -14,6 +14,7 @@ from rappor.counts import Counts
 from rappor.encoded import Reports
 from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.parameters import Parameters
+from rappor.text_files import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -215,7 +216,7 @@ def _rows(
             raise _mismatch(name, other, parameters)
     cohort, irr = columns.index("cohort"), columns.index("irr")
     try:
-        cohorts = np.array([int(row[cohort]) for row in chunk], np.int64)
+        cohorts = np.array([whole_number(row[cohort]) for row in chunk], np.int64)
         texts = [row[irr].strip() for row in chunk]
         return Reports.from_texts(texts, cohorts, parameters=parameters)
     except RapporError as error:

@@ -15,3 +15,21 @@ def read_text(path: Path) -> str:
     except OSError as error:
         reason = error.strerror or "unknown"
     raise ReportFileError(f"The file {path.name!r} cannot be read: {reason}.") from None
+
+
+def whole_number(text: str) -> int:
+    """Read a whole number of digits; Python's own reading takes ``1_0`` for 10.
+
+    Raises
+    ------
+    ValueError
+        If the text is none.
+
+    Examples
+    --------
+    >>> whole_number(" 12 ")
+    12
+    """
+    if "_" in text or not text.isascii():
+        raise ValueError("no whole number")
+    return int(text)

@@ -78,7 +78,8 @@ def _read_csv(file: Path) -> Any:
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    return arrow_csv.read_csv(file, convert_options=convert)
+    parse = arrow_csv.ParseOptions(newlines_in_values=True)
+    return arrow_csv.read_csv(file, convert_options=convert, parse_options=parse)
 
 
 def write_records(records: Any, path: str | os.PathLike[str]) -> None:

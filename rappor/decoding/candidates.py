@@ -13,7 +13,7 @@ import numpy as np
 from footing.files import write_whole
 from rappor.client.bloom import every_bit
 from rappor.errors import RapporError, ReportFileError
-from rappor.text_files import read_text
+from rappor.text_files import read_text, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -242,7 +242,9 @@ def _places(lines: list[list[str]], name: str, parameters: Parameters) -> Intege
                 hint="compare the numbers of hashes and cohorts with the parameters",
             )
     try:
-        places = np.array([[int(cell) for cell in line[1:]] for line in lines], np.int64)
+        places = np.array(
+            [[whole_number(cell) for cell in line[1:]] for line in lines], np.int64
+        )
     except (ValueError, OverflowError):
         raise ReportFileError(f"The bits in {name!r} must be whole numbers.") from None
     bits = places.reshape(len(lines), m, h) - 1 - k * np.arange(m)[None, :, None]

@@ -42,7 +42,7 @@ class CsvColumns(TextColumns):
     connection
         Where the files are read.
     files, readable
-        The files; all have one header line. Their paths as DuckDB is told them.
+        The files; all have the same columns, in any order. Their paths as DuckDB is told them.
     options
         What is declared.
     has_paths
@@ -58,10 +58,10 @@ class CsvColumns(TextColumns):
         options: ReadOptions,
         has_paths: bool,
     ) -> None:
-        layouts = {csv_text.read_layout(file) for file in files}
-        if len(layouts) > 1:
-            raise SourceError("All files must have the same header line; they differ.")
-        self._layout = layouts.pop()
+        self._layouts = {file: csv_text.read_layout(file) for file in files}
+        for file, layout in self._layouts.items():
+            _require_same_columns((files[0], self._layouts[files[0]]), (file, layout))
+        self._layout = self._layouts[files[0]]
         super().__init__(self._layout.names, options=options)
         self._files, self._readable = tuple(files), tuple(readable)
         self.file_column = free_name("ckm_file", self.names) if has_paths else None
@@ -72,24 +72,45 @@ class CsvColumns(TextColumns):
         try:
             self._settle(lambda sql: connection.execute(sql).fetchall())
         except duckdb.Error as error:
-            problem = self._problem(str(error))
-            if problem is None:
+            refusal = self._problem(str(error))
+            if refusal is None:
                 raise
             error.args = ()  # the chain of exceptions must not carry the text either
-            raise problem from None
+            raise refusal from None
 
     @property
     def relation(self) -> str:
         """SQL of the records as texts."""
-        columns = ", ".join(f"{sql_text(name)}: 'VARCHAR'" for name in self.names)
+        if len(set(self._layouts.values())) == 1:
+            return self._read(self.names, self.file_column)
+        # Not a union of statements: its records would come in no order of their own. And not
+        # by the names that DuckDB reads: it looks for them below the first line, too.
+        places = [str(place) for place in range(len(self.names))]
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for file, path in zip(self._files, self._readable, strict=True):
+            groups.setdefault(self._layouts[file].names, []).append(sql_text(path))
+        columns = []
+        for name in self.names:
+            cases = " ".join(
+                f"WHEN file IN ({', '.join(files)}) THEN {quote(places[names.index(name)])}"
+                for names, files in groups.items()
+            )
+            cases += " ELSE error('a file of another path')"
+            columns.append(f"CASE {cases} END AS {quote(name)}")
+        columns += [] if self.file_column is None else [f"file AS {quote(self.file_column)}"]
+        return f"(SELECT {', '.join(columns)} FROM {self._read(places, 'file')})"
+
+    def _read(self, names: Sequence[str], file_column: str | None) -> str:
+        """Return SQL of the fields of the files under names, and of the files' paths."""
+        columns = ", ".join(f"{sql_text(name)}: 'VARCHAR'" for name in names)
         options = [
             f"columns={{{columns}}}, delim={sql_text(self._layout.delimiter)}",
             "quote='\"', escape='\"', nullstr='', header=true",
             "auto_detect=false, ignore_errors=false",
             "strict_mode=true, hive_partitioning=false",
         ]
-        if self.file_column is not None:
-            options.append(f"filename={sql_text(self.file_column)}")
+        if file_column is not None:
+            options.append(f"filename={sql_text(file_column)}")
         return f"read_csv({file_list(self._readable)}, {', '.join(options)})"
 
     @property
@@ -130,7 +151,7 @@ class CsvColumns(TextColumns):
 
     def _first_misfit(self, ask: Ask, name: str, word: str) -> tuple[str, str, int] | None:  # noqa: ARG002
         test = csv_text.test_of(word, decimal=self.options.decimal)
-        found = csv_text.find_text(self._files, self._layout, name, test)
+        found = csv_text.find_text(self._layouts, name, test)
         return None if found is None else (found[2], Path(found[0]).name, found[1])
 
     def _problem(self, text: str) -> SourceError | None:
@@ -147,3 +168,25 @@ class CsvColumns(TextColumns):
                     "a field may stay where it is quoted",
                 )
         return None
+
+
+def _require_same_columns(
+    first: tuple[str, csv_text.Layout], other: tuple[str, csv_text.Layout]
+) -> None:
+    """Name the column that one of two files lacks, or their delimiters where these differ."""
+    for whole, lacking in ((first, other), (other, first)):
+        missing = [name for name in whole[1].names if name not in lacking[1].names]
+        if missing:
+            raise SourceError(
+                "All files must have the same columns; "
+                f"{Path(lacking[0]).name!r} has no {missing[0]!r}, which "
+                f"{Path(whole[0]).name!r} has.",
+                hint="write them again from one program, or name fewer files",
+            )
+    if first[1].delimiter != other[1].delimiter:
+        raise SourceError(
+            "All files must have the same delimiter; it is "
+            f"{first[1].delimiter!r} in {Path(first[0]).name!r}, and "
+            f"{other[1].delimiter!r} in {Path(other[0]).name!r}.",
+            hint="write them again from one program, or name fewer files",
+        )

@@ -12,7 +12,7 @@ import gzip
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -134,12 +134,12 @@ def rows(file: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def find_text(
-    files: Iterable[str], layout: Layout, column: str, fits: Callable[[str], bool]
+    layouts: Mapping[str, Layout], column: str, fits: Callable[[str], bool]
 ) -> tuple[str, int, str] | None:
     """Return the file, the line and the text of a column's first text that does not fit."""
-    place = layout.names.index(column)
     with contextlib.suppress(*_FAILURES):
-        for file in files:
+        for file, layout in layouts.items():
+            place = layout.names.index(column)
             for line, fields in rows(file, layout.delimiter):
                 if place < len(fields) and fields[place] and not fits(fields[place]):
                     return file, line, fields[place]

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.synth.record_files import kinds_of_files, read_frame
 from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.output import read_json
 from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -115,8 +116,6 @@ def _run(
 ) -> None:
     from dataclasses import replace
 
-    from pandas.api.types import infer_dtype
-
     from synth.evaluation import evaluate as measure
     from synth.evaluation import read_kinds
     from synth.guarantee import guarantee_beside
@@ -128,18 +127,16 @@ def _run(
         *asked["drop"],
         *([] if schema is None else [*schema.ignored, schema.unit.identifier]),
     }
-    # A CSV file whose types nobody tells is guessed, its nulls too, and all others alike.
-    is_guessed = schema is None and train.suffix.lower() == ".csv"
+    kinds = read_kinds(declared)
+    paths = [train, *synthetic.values(), *([asked["holdout"]] if asked["holdout"] else [])]
+    told = kinds if schema is not None else {**kinds_of_files(paths), **kinds}
 
-    def read(path: Path, texts: Collection[str]) -> pd.DataFrame:
-        return _without(dropped, read_frame(path, texts, is_guessed=is_guessed))
+    def read(path: Path) -> pd.DataFrame:
+        return _without(dropped, read_frame(path, told))
 
-    real = read(train, () if schema is None else texts_of(schema))
-    texts = [
-        name for name in real.columns if infer_dtype(real[name].astype(object)) == "string"
-    ]
-    holdout = asked["holdout"] and read(asked["holdout"], texts)
-    kinds = {name: kind for name, kind in read_kinds(declared).items() if name in real.columns}
+    real = read(train)
+    holdout = asked["holdout"] and read(asked["holdout"])
+    kinds = {name: kind for name, kind in kinds.items() if name in real.columns}
     plan = _plan(asked)
     found: dict[str, Evaluation] = {}
     for name, path in synthetic.items():
@@ -149,7 +146,7 @@ def _run(
         wanted = plan if not found else replace(plan, controls=())
         measured = measure(
             real,
-            read(path, texts),
+            read(path),
             holdout=holdout,
             kinds=kinds,
             plan=wanted,
@@ -174,39 +171,6 @@ def _plan(asked: dict[str, Any]) -> Plan:
         raise click.UsageError("--sensitive needs at least one --key.")
     names = ("classes", "numbers", "keys", "sensitive", "learner", "seed")
     return Plan(groups=asked["groups"] or _GROUPS, **{name: asked[name] for name in names})
-
-
-def read_frame(path: Path, texts: Collection[str], *, is_guessed: bool = False) -> pd.DataFrame:
-    """Read a table of records; in CSV, columns of texts stay so, and nulls may be guessed."""
-    import pandas as pd
-
-    from synth.evaluation import EvaluationError
-
-    kind = path.suffix.lower()
-    if kind not in {".parquet", ".csv"}:
-        raise click.UsageError(f"Records are read from .parquet or .csv, not {path.name!r}.")
-    if not path.is_file():
-        raise click.UsageError(f"There is no file {path.name!r}.")
-    try:
-        if kind == ".parquet":
-            return pd.read_parquet(path)
-        # Codes such as 01 and NA are text, whatever they look like.
-        types = dict.fromkeys(texts, str)
-        return pd.read_csv(path, dtype=types, keep_default_na=is_guessed, na_values=[""])
-    except (ValueError, OSError):
-        # The message of a reader may quote a line of the file.
-        raise EvaluationError(f"The file {path.name!r} cannot be read as a table.") from None
-
-
-def texts_of(schema: Schema) -> list[str]:
-    """Return the columns whose values are declared as texts."""
-    from synth import Category
-
-    return [
-        one.name
-        for one in schema.columns
-        if isinstance(one, Category) and all(isinstance(value, str) for value in one.known)
-    ]
 
 
 def _without(dropped: set[str], frame: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.synth.evaluate import read_frame, texts_of
+from ckm.cli.synth.record_files import read_frame
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output_options import output_options
@@ -150,7 +150,7 @@ def _records(path: Path, schema: Schema) -> pd.DataFrame:
     """Read the columns of a schema, and its identifier."""
     from synth import DomainError
 
-    frame = read_frame(path, texts_of(schema))
+    frame = read_frame(path, _kinds(schema))
     if not len(frame):
         raise DomainError("There are no records.", hint="give a table with records in it")
     wanted = [*schema.names, *_identifiers(schema)]

@@ -220,6 +220,16 @@ def test_counts_add_and_come_back(tmp_path):
         _ = one + some(OTHER).sum()
 
 
+def test_a_cohort_of_a_report_is_written_in_plain_digits(tmp_path):
+    parameters = Parameters(n_bits=8, n_hashes=2, n_cohorts=16, f=0.5, p=0.25, q=0.75)
+    file = tmp_path / "reports.csv"
+    file.write_text("cohort,irr\n1_0,00000000\n")
+    with pytest.raises(ReportFileError, match="no whole number"):
+        sum_files([file], parameters=parameters)
+    file.write_text("cohort,irr\n10,00000000\n")
+    assert sum_files([file], parameters=parameters).n[10] == 1
+
+
 def test_nobody_changes_counts_from_outside():
     n, ones = np.array([5]), np.array([[3, 2]])
     counts = Counts(n=n, ones=ones, parameters=Parameters.basic(2, f=0.5, p=0.25, q=0.75))
@@ -254,6 +264,8 @@ def test_counts_that_cannot_be_are_refused(n, ones):
         "5,3,x\n",
         "5,3,6\n",
         "5,3,2.5\n",
+        "1_0,3,2\n",
+        "10,3,\u0662\n",
         "5,3,2\n5,3,2\n",
         "{",
         '{"format": 3}',

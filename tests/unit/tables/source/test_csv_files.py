@@ -449,6 +449,79 @@ def test_a_draft_tells_amounts_from_codes(tmp_path):
     assert kinds == {"code": "text", "size": "integer", "income": "number", "sex": "text"}
 
 
+# --- several files -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [("a.csv", "b.csv"), ("a[1].csv", "b*?.csv.gz")])
+@pytest.mark.parametrize("is_partitioned", [False, True])
+def test_columns_of_files_in_another_order_are_read_by_name(tmp_path, names, is_partitioned):
+    texts = ['v, x,"a""b"\n1,5,01\n2,6,1_0\n', '"a""b",v, x\n1E2,3,7\n"1\n0",4,8\n']
+    for name, text in zip(names, texts, strict=True):
+        folder = tmp_path / ("year=2020" if is_partitioned else "")
+        folder.mkdir(exist_ok=True)
+        data = text.encode()
+        (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    with open_source(tmp_path) as source:
+        assert list(source.columns)[:3] == ["v", " x", 'a"b']
+        assert source.columns["v"] == source.columns[" x"] == "BIGINT"
+        source.fetch("SET preserve_insertion_order=true")
+        rows = source.fetch(f'SELECT v, " x", "a""b" FROM {source.relation}')
+    assert rows == [(1, 5, "01"), (2, 6, "1_0"), (3, 7, "1E2"), (4, 8, "1\n0")]
+
+
+def test_keys_are_put_beside_the_records_of_files_in_any_order(tmp_path):
+    tables = []
+    for place, orders in enumerate(((0, 0, 0), (0, 1, 0))):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        for number, order in enumerate(orders):
+            names = ("id", "v")[:: -1 if order else 1]
+            rows = ({"id": f"i{number}-{n}", "v": f"v{number}-{n}"} for n in range(50_000))
+            lines = (",".join(row[name] for name in names) for row in rows)
+            (folder / f"{number}.csv").write_text("\n".join([",".join(names), *lines]) + "\n")
+        with open_source(folder) as source:
+            copy = folder / "keyed.parquet"
+            attach_keys(source, id="id", secret=Secret(bytes(16)), path=copy)
+        tables.append(pq.read_table(copy).sort_by("id"))
+    one_order, other = tables
+    assert one_order.num_rows == 150_000
+    assert other.equals(one_order)
+    texts = (other[name].to_pylist() for name in ("id", "v"))
+    assert all(name[1:] == text[1:] for name, text in zip(*texts, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("header", "problem"),
+    [
+        ("key,w", "'b.csv' has no 'v', which 'a.csv' has"),
+        ("key,v,w", "'a.csv' has no 'w', which 'b.csv' has"),
+        ("key,V", "'b.csv' has no 'v', which 'a.csv' has"),
+        ("key;v", "delimiter; it is ',' in 'a.csv', and ';' in 'b.csv'"),
+    ],
+)
+def test_files_of_other_columns_are_named_with_the_column(tmp_path, header, problem):
+    (tmp_path / "a.csv").write_text("v,key\n1,2\n")
+    (tmp_path / "b.csv").write_text(header + "\n")
+    with pytest.raises(SourceError, match=problem) as caught:
+        open_source(tmp_path)
+    assert "hint:" in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["1", "1,2,3"])
+def test_a_short_or_long_record_is_refused_in_files_of_any_order(tmp_path, line):
+    (tmp_path / "a.csv").write_text(f"v,key\n{line}\n")
+    (tmp_path / "b.csv").write_text("key,v\n2,1\n")
+    with pytest.raises(SourceError):
+        open_source(tmp_path)
+
+
+def test_a_text_that_is_no_number_is_found_in_a_file_of_another_order(tmp_path):
+    (tmp_path / "a.csv").write_text("v,w\n1.5,a\n")
+    (tmp_path / "b.csv").write_text("w,v\nb,2.5\nc,1_0\n")
+    with open_source(tmp_path) as source:
+        assert "line 3 of 'b.csv', is of the shape '9_9'" in source.number_problem("v")[0]
+
+
 # --- names and shapes of files -------------------------------------------------------------
 
 

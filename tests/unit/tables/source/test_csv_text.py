@@ -44,12 +44,12 @@ def test_records_come_with_the_number_of_their_first_line(tmp_path):
 
 
 def test_the_first_text_that_does_not_fit_is_found_in_the_second_file(tmp_path):
-    for name, text in {"a.csv": "a,b\n1,2\n3,\n", "b.csv": "a,b\n1,2\n1,x\n"}.items():
+    for name, text in {"a.csv": "a,b\n1,2\n3,\n", "b.csv": "b,a\n2,1\nx,1\n"}.items():
         (tmp_path / name).write_text(text)
     files = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
-    layout = Layout(",", ("a", "b"))
-    assert find_text(files, layout, "b", is_whole) == (files[1], 3, "x")
-    assert find_text(files, layout, "a", is_whole) is None
+    layouts = {file: read_layout(file) for file in files}
+    assert find_text(layouts, "b", is_whole) == (files[1], 3, "x")
+    assert find_text(layouts, "a", is_whole) is None
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,19 @@ def test_a_file_is_like_itself_where_nulls_are_written_as_nulls_of_r(tmp_path):
     assert float(found["tvd2"]) == 0
 
 
+def test_categories_of_csv_that_are_one_number_are_not_one_category(tmp_path):
+    for name, codes in (("real", ("1E2", "100")), ("made", ("100", "100"))):
+        lines = [f"{codes[at % 2]},{at % 7}" for at in range(60)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["zone,age", *lines]))
+    made = run(
+        "synth", "evaluate", tmp_path / "real.csv", tmp_path / "made.csv", "--only", "tables",
+        "-o", tmp_path / "out.csv",
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    found = pd.read_csv(tmp_path / "out.csv").set_index("figure")["value"]
+    assert float(found["tvd2"]) == pytest.approx(0.5, abs=0.05)
+
+
 def test_controls_are_measured_once_and_given_to_every_set(files):
     output = files / "all.json"
     run(
