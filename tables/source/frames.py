@@ -292,8 +292,17 @@ def _from_pandas(frame: Any) -> tuple[list[str], list[Any]]:
                 None if is_missing else str(value)
                 for value, is_missing in zip(series, series.isna(), strict=True)
             ]
-            columns.append(pa.array(values, pa.string()))
+            columns.append(_texts(values))
     return [str(name) for name in frame.columns], columns
+
+
+def _texts(values: list[str | None]) -> pa.Array:
+    """Return texts; as bytes where one holds half a character, which no file can."""
+    try:
+        return pa.array(values, pa.string())
+    except UnicodeEncodeError:
+        as_bytes = [v if v is None else v.encode("utf-8", "surrogatepass") for v in values]
+        return pa.array(as_bytes, pa.binary())
 
 
 def _for_pandas(series: Any) -> Any:

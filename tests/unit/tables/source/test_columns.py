@@ -313,9 +313,11 @@ def test_unused_columns_of_frames_never_stop_a_run():
         "sparse": pd.arrays.SparseArray([0, 1]),
         "interval": pd.arrays.IntervalArray.from_breaks([0, 1, 2]),
         "bytes": [b"a", b"b"],
+        "surrogate": pd.Series(["\ud800", None], dtype=object),
     }
     frame = pd.DataFrame({"v": ["a", "b"], "key": [1, 2], **rare})
     assert categories(frame) == {"a": 1, "b": 1}
+    assert "'surrogate' holds binary values" in outcome(frame, "surrogate")
     assert categories(frame, "sparse") == {"0": 1, "1": 1}
     objects = pl.DataFrame(
         {
