@@ -31,5 +31,5 @@ def whole_number(text: str) -> int:
     12
     """
     if "_" in text or not text.isascii():
-        raise ValueError("no whole number")
+        raise ValueError
     return int(text)
