@@ -67,7 +67,7 @@ LOWEST_TESTS := $(filter-out $(LONG),$(foreach folder,dp ptable tables,$(wildcar
 $(LOWEST)/.made: pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(LOWEST)
 	sed '/^dpsgd =/,$$d' pyproject.toml | grep -oE '"[a-z0-9-]+>=[0-9.]+' | tr -d '"' | sed 's/>=/==/' > $(LOWEST)/constraints.txt
-	$(LOWEST)/bin/python $(INSTALL) --constraint $(LOWEST)/constraints.txt --editable '.[dp,synth,web]' $(TOOLS)
+	$(LOWEST)/bin/python $(INSTALL) --constraint $(LOWEST)/constraints.txt --editable '.[dp,synth,web,office]' $(TOOLS)
 	@touch $@
 
 lowest: $(LOWEST)/.made ## run a choice of tests on the lowest versions that pyproject.toml admits

@@ -239,6 +239,8 @@ def _reading_of_type(duckdb_type: str) -> Reading:
         return ALL_MISSING
     if duckdb_type == "JSON":
         return Reading(sql="CAST({0} AS VARCHAR)", kind="VARCHAR")
+    if duckdb_type == "TIME WITH TIME ZONE":  # in Parquet of UTC alone, as older PyArrow writes
+        return Reading(sql="CAST({0} AS TIME)", kind="TIME")
     return Reading()
 
 

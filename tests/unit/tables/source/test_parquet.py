@@ -178,3 +178,15 @@ def test_a_column_called_like_that_of_the_files_of_ours_stands_beside_partitions
         store(tmp_path / name / "a.parquet", table)
     assert counts(tmp_path, "ckm_file", where="r = '2'") == {"c1": 1}
     assert counts(tmp_path, "CKM_FILE_") == {"x": 2}
+
+
+def test_times_of_day_that_are_marked_as_of_utc_are_times_of_day(tmp_path):
+    times = pa.table({"t": pa.array([dt.time(3, 4), None], pa.time64("us"))})
+    file = tmp_path / "times.parquet"
+    try:
+        pq.write_table(times, file, write_time_adjusted_to_utc=True)
+    except TypeError:  # PyArrow marked them always, up to version 20
+        pq.write_table(times, file)
+    with open_source(file) as source:
+        assert source.kinds == {"t": "time"}
+        assert source.fetch(f"SELECT t FROM {source.relation}") == [(dt.time(3, 4),), (None,)]
