@@ -658,4 +658,4 @@ def test_what_exists_is_no_pattern_on_a_store_either(tmp_path, monkeypatch):
     assert rows("d [v1]/region=*/*.parquet") == both
     assert rows("d [v1]/region=[1]") == [("asked", 1)]
     assert rows("d [v1]/region=[1]/p{1}.parquet") == [("asked", 1)]
-    assert rows("d [v]/region=2") == [("other", 1)]
+    assert rows("d [v]/region=2") == [("other", "2", 1)]  # what is below the wildcard
