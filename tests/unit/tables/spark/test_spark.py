@@ -177,7 +177,8 @@ def test_weights_are_rounded_and_added_alike(tmp_path, master):
         part=rng.integers(0, 9, n),
     )
     names = ["double", "single", "whole", "cents", "long"]
-    wishes = [Request(dimensions=["id"], weight=w, margins="none") for w in names]
+    alone = {"dimensions": ["id"], "margins": "none", "discrete": ["id"]}
+    wishes = [Request(**alone, weight=w) for w in names]
     wishes += [Request(dimensions=["part"], weight=w) for w in names]
     require_same(*both(path, ID, wishes, master=master))
 
