@@ -636,7 +636,7 @@ def test_a_place_that_spark_cannot_use_is_told_without_its_text(said, told):
 
 
 @pytest.mark.slow
-def test_what_exists_is_no_pattern_on_a_store_either(tmp_path, monkeypatch):
+def test_what_exists_is_no_pattern_on_a_store_either(tmp_path, monkeypatch, master):
     from tables.spark import spark
 
     for folder, value in (("d [v1]", "asked"), ("d v", "other"), ("d 1", "other")):
@@ -647,7 +647,7 @@ def test_what_exists_is_no_pattern_on_a_store_either(tmp_path, monkeypatch):
     monkeypatch.setattr(spark, "_far", lambda path: path.replace("hdfs://", "file://"))
 
     def rows(path):
-        with open_spark(f"hdfs://{tmp_path}/{path}") as source:
+        with open_spark(f"hdfs://{tmp_path}/{path}", master=master) as source:
             columns = ", ".join(source.columns)
             listed = f"SELECT {columns}, count(*) AS n FROM {source.relation} GROUP BY ALL"
             assert source.far_files()
