@@ -139,9 +139,10 @@ def has_few_values(source: Source, column: str, where: Filter | None) -> bool:
         is_few = low is not None and (low, high) != (0, 0)
         if is_few and low != high:  # a scan that ends at the first other value
             ends = {"least_value": low, "largest_value": high}
-            other = "x <> $least_value AND x <> $largest_value"
-            sql = f"SELECT 1 FROM {records} WHERE {other} LIMIT 1"
-            is_few = not source.fetch(sql, parameters | ends)
+            value = source.number_sql(column)
+            other = f"{value} <> $least_value AND {value} <> $largest_value"
+            rows = f"{source.relation} WHERE ({condition}) AND {other}"
+            is_few = not source.has_rows(rows, parameters | ends)
         source.sound[mark] = is_few
     return bool(source.sound[mark])
 

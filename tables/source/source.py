@@ -299,15 +299,16 @@ class Source:
 
     def require_some(self) -> None:
         """Raise unless there is a record."""
-        if not self._has_records():
+        if not self.has_rows(self.relation):
             raise DataError(
                 f"The source {self.label!r} has no record.",
                 hint="is it the extract that was meant? with allow_empty = true in [data], or "
                 "allow_empty=True in Python, tables of no records are made all the same",
             )
 
-    def _has_records(self) -> bool:
-        return bool(self.fetch(f"SELECT 1 FROM {self.relation} LIMIT 1"))
+    def has_rows(self, rows: str, parameters: Mapping[str, object] | None = None) -> bool:
+        """Tell whether there is a row, of what follows FROM in a statement."""
+        return bool(self.fetch(f"SELECT 1 FROM {rows} LIMIT 1", parameters))
 
     def problem_of(self, name: str) -> tuple[str, str] | None:
         """Tell why there is no such column, or why it is not read, and a way out."""

@@ -185,9 +185,9 @@ class SparkSource(Source):
         parameters["key"] = key
         return f"('0x' || left(ckm_aes({plaintext_sql(column)}, $key), 16))::UBIGINT"
 
-    def _has_records(self) -> bool:
-        # Footers of Parquet tell it; of a limit it is not known what Spark makes of it.
-        return bool(self.fetch(f"SELECT count(*) AS n FROM {self.relation}")[0][0])
+    def has_rows(self, rows: str, parameters: Mapping[str, object] | None = None) -> bool:
+        """Tell whether there is a row: by their count, as a limit is none of what is known."""
+        return bool(self.fetch(f"SELECT count(*) AS n FROM {rows}", parameters)[0][0])
 
     def aside(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse: there is no answer on the fly."""
