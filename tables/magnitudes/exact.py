@@ -232,7 +232,8 @@ def _spread_sql(x: str) -> list[str]:
 
 def _variation(number: int, added: float, squares: float) -> float:
     """Return the standard deviation of some values as a share of their mean."""
-    return math.sqrt(max(number * squares / added**2 - 1, 0.0)) if added else math.inf
+    # Divided twice: the square of the least amounts is 0 as a float.
+    return math.sqrt(max(number * squares / added / added - 1, 0.0)) if added else math.inf
 
 
 def number_sql(source: Source, column: str) -> str:
