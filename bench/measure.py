@@ -59,11 +59,11 @@ def _hand_over(lines: list[Line]) -> None:
             file.writelines(json.dumps(asdict(line)) + "\n" for line in lines)
 
 
-def arguments(text: str, **defaults: int) -> argparse.Namespace:
-    """Parse the sizes of a benchmark from the command line."""
+def arguments(text: str, **defaults: int | str) -> argparse.Namespace:
+    """Parse the sizes of a benchmark from the command line, and names of its parts."""
     parser = argparse.ArgumentParser(description=text)
     for name, value in defaults.items():
-        parser.add_argument(f"--{name}", type=int, default=value)
+        parser.add_argument(f"--{name}", type=type(value), default=value)
     return parser.parse_args()
 
 

@@ -193,7 +193,7 @@ def draw(
 ) -> list[dict[str, Any]]:
     """Draw lines of all modules or of each, on each one site, and compile these modules."""
     lines: dict[tuple[Path, int], list[tuple[int, str, bool]]] = defaultdict(list)
-    for path in sorted(p for name in below for p in (ROOT / name).rglob("*.py")):
+    for path in sorted(p for name in below for p in _modules(ROOT / name)):
         mutator = Mutator({})
         mutator.module(ast.parse(path.read_bytes()))
         for at, (line, what, loose) in enumerate(mutator.sites):
@@ -231,6 +231,10 @@ def draw(
     (folder / "modules.json").write_text(json.dumps(modules))
     (folder / "mutants.json").write_text(json.dumps(mutants, indent=1))
     return mutants
+
+
+def _modules(path: Path) -> Iterator[Path]:
+    return iter([path]) if path.is_file() else path.rglob("*.py")
 
 
 class State:

@@ -8,9 +8,9 @@ A run that was stopped goes on where it ended; the sample is in random order, so
 that is done is a sample as well. `--slow 1` gives the survivors the tests marked slow instead;
 what follows `--` goes to pytest.
 
-`--each N` draws N mutants of every module that numbers rest on (`BELOW`), and gives each the
-tests of its own mirrored file alone (of its folder, where it has none): do these hold what the
-module does?
+`--each N` draws N mutants of every module that numbers rest on (`BELOW`, or the modules and
+folders of `--below A,B`), and gives each the tests of its own mirrored file alone (of its
+folder, where it has none): do these hold what the module does?
 """
 
 from __future__ import annotations
@@ -263,6 +263,12 @@ def mirror(path: str) -> str:
     return f"{folder}/"
 
 
+def _tests_of(part: str) -> str:
+    """Return the tests that hold a module or the modules of a folder."""
+    folder = f"tests/unit/{part}"
+    return folder if (ROOT / folder).is_dir() else mirror(part)
+
+
 def _rows(file: Path) -> list[Any]:
     return [json.loads(x) for x in file.read_text().splitlines()] if file.exists() else []
 
@@ -289,13 +295,14 @@ def main() -> None:
     """Draw, watch, kill, count; what an earlier run has found is kept."""
     cut = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     sys.argv, extra = sys.argv[:cut], sys.argv[cut + 1 :]
-    given = arguments(__doc__ or "", mutants=300, seed=18, slow=0, each=0)
+    given = arguments(__doc__ or "", mutants=300, seed=18, slow=0, each=0, below="")
     tag, marked = ("-slow", "slow") if given.slow else ("", "not slow")
     if given.each:
         os.environ[MIRRORED] = "1"
-        extra = extra or [f"tests/unit/{folder}" for folder in BELOW]
+        parts = tuple(given.below.split(",")) if given.below else BELOW
+        extra = extra or sorted({_tests_of(part) for part in parts})
     if not (WORK / "mutants.json").exists():
-        below = BELOW if given.each else PACKAGES
+        below = parts if given.each else PACKAGES
         draw(
             WORK,
             number=given.each or given.mutants,
@@ -320,6 +327,9 @@ def main() -> None:
             counts[key]["killed" if row["failed"] else "survived"] += 1
     rows: list[list[object]] = [[k, c["killed"], c["survived"]] for k, c in counts.items()]
     show("Mutants", ["package", "killed", "survived"], rows)
+    for row in sorted(Plan(tag).done.values(), key=lambda row: (row["path"], row["line"])):
+        if given.each and not row["failed"]:
+            print(f"{row['path']}:{row['line']}: {row['what']}: {row['source']}")
 
 
 if __name__ == "__main__":
