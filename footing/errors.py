@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from footing.addresses import without_passwords
+from footing.messages import Message, joined
 
 
 class _Unshown(str):
@@ -25,10 +26,13 @@ class ExplainedError(ValueError):
     Parameters
     ----------
     problem
-        What must hold or cannot be done, and what was found instead. Never a record, a key, a
-        cell or a secret; an address that is quoted loses its password.
+        What must hold or cannot be done, and what was found instead: a `Message`, which can be
+        said in other languages; or a text. Never a record, a key, a cell or a secret; an
+        address that is quoted loses its password.
     hint
-        One way out.
+        One way out, a `Message` or a text.
+    at
+        The place in the job file that is at fault: keys and numbers of entries, from the top.
     inside
         What of the data is at fault: codes, numbers of records. It is no part of the message,
         and nothing but the terminal of whoever has the data shows it: no log, no answer.
@@ -40,26 +44,41 @@ class ExplainedError(ValueError):
 
     Examples
     --------
-    >>> print(ExplainedError("The prior must sum to 1, not 0.9.", hint="divide it by its sum"))
+    >>> problem = Message("The prior must sum to 1, not {total:g}.", total=0.9)
+    >>> print(ExplainedError(problem, hint=Message("divide it by its sum")))
     The prior must sum to 1, not 0.9.
       hint: divide it by its sum
     """
 
     code: ClassVar[str] = "error"
 
-    def __init__(self, problem: str, *, hint: str | None = None, inside: str = "") -> None:
-        problem = without_passwords(problem)
-        hint = None if hint is None else without_passwords(hint)
+    def __init__(
+        self,
+        problem: str,
+        *,
+        hint: str | None = None,
+        inside: str = "",
+        at: tuple[str | int, ...] = (),
+    ) -> None:
+        problem = _masked(problem)
+        hint = None if hint is None else _masked(hint)
         super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
         self.problem = problem
         self.hint = hint
         self.inside = unshown(inside)
+        self.at = at
 
     def add_hint(self, *, hint: str) -> None:
         """Say what helps before whatever else does."""
-        hint = f"{hint}; {self.hint}" if self.hint else hint
-        ExplainedError.__init__(self, self.problem, hint=hint, inside=self.inside)
+        if self.hint:
+            hint = joined("; ", [hint, self.hint])
+        ExplainedError.__init__(self, self.problem, hint=hint, inside=self.inside, at=self.at)
 
     def reword(self, problem: str) -> None:
         """Say the problem in other words."""
-        ExplainedError.__init__(self, problem, hint=self.hint, inside=self.inside)
+        ExplainedError.__init__(self, problem, hint=self.hint, inside=self.inside, at=self.at)
+
+
+def _masked(text: str) -> str:
+    """Return what may be shown; the holes of a message mask what stands in them."""
+    return text if isinstance(text, Message) else without_passwords(text)

@@ -1,8 +1,9 @@
-"""What commands and the engine say, in another language: told by the form of a message.
+"""What commands and the engine say, in another language.
 
-A message is made where it is raised, in English, its values already in it. Here the form that
-it was made from is found again, such as ``No column {0}.``, and filled in another language.
-What has no form here stays English.
+A `Message` is said by its template and its values. Of a text that is none (one that went
+through a file or a log, or that an older place made) the form that it was made from is found
+again, such as ``No column {0}.``, and filled in another language. What has no form here stays
+English.
 """
 
 import gettext
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
+from footing.messages import Message
 from reports.i18n.languages import LOCALE
 
 
@@ -25,8 +27,8 @@ class _Said:
 
 #: Where the forms are looked up.
 DOMAINS = ("commands-help", "messages-ckm", "messages-core", "messages-dp")
-#: The place of a value.
-HOLE = re.compile(r"\{(\d+)\}")
+#: The place of a value: its number or name, and how it is written.
+HOLE = re.compile(r"\{(\w+)(?:![rs])?(?::[^{}]*)?\}")
 #: A form with fewer letters says too little of what may stand in its places.
 _TELLING = 6
 _CODE = r"(?:'[^'\n]*'|[^ \n']+)"
@@ -57,6 +59,7 @@ class _Form:
     longest: str
     weight: int
     codes: re.Pattern[str] | None
+    names: tuple[str, ...]
     text: str
 
     def values(self, message: str) -> tuple[str, ...] | None:
@@ -130,9 +133,9 @@ class _Messages:
         elif " " in message and not _QUOTED.fullmatch(message):
             for form in self.forms:
                 if (given := form.values(message)) is not None:
-                    values = [self.say(value) for value in given]
-                    text = HOLE.sub(lambda hole: values[int(hole[1])].text, form.text)  # noqa: B023
-                    yield _Said(text, sum(value.left for value in values))
+                    values = dict(zip(form.names, map(self.say, given), strict=True))
+                    text = HOLE.sub(lambda hole: values[hole[1]].text, form.text)  # noqa: B023
+                    yield _Said(text, sum(value.left for value in values.values()))
 
     def _in_parts(self, message: str) -> Iterator[_Said]:
         """Give the translations of lines, and of parts of which one is known."""
@@ -165,21 +168,28 @@ def _letters(text: str) -> int:
 
 
 def _form(message: str, text: str) -> _Form:
-    literals = HOLE.split(message)[::2]
+    literals, names = HOLE.split(message)[::2], HOLE.findall(message)
     weight = _letters("".join(literals))
     is_telling = weight >= _TELLING or "hint:" in message
     codes = None if is_telling else re.compile(_CODES.join(map(re.escape, literals)))
-    return _Form(tuple(literals), max(literals, key=len), weight, codes, text)
+    return _Form(tuple(literals), max(literals, key=len), weight, codes, tuple(names), text)
 
 
 @cache
-def _messages(language: str) -> _Messages:
+def _texts(language: str) -> dict[str, str]:
+    """Read the messages of all domains."""
     texts: dict[str, str] = {}
     for domain in DOMAINS:
         file = LOCALE / language / "LC_MESSAGES" / f"{domain}.mo"
         if file.is_file():
             with file.open("rb") as stream:
                 texts |= _Catalogue(stream).texts()
+    return texts
+
+
+@cache
+def _messages(language: str) -> _Messages:
+    texts = _texts(language)
     forms = [_form(message, text) for message, text in texts.items() if HOLE.search(message)]
     forms.sort(key=lambda form: (-form.weight, -sum(map(len, form.literals))))
     return _Messages({m: text for m, text in texts.items() if not HOLE.search(m)}, tuple(forms))
@@ -189,6 +199,19 @@ def translated(message: str, language: str) -> str:
     """Translate a message of a command or of the engine; what is not known stays English."""
     if language == "en":
         return message
+    if isinstance(message, Message):
+        return message.in_words(
+            _texts(language).get, number=_with_signs, text=lambda text: _by_form(text, language)
+        )
+    return _by_form(message, language)
+
+
+def _with_signs(number: str) -> str:
+    """Write a number with French signs."""
+    return number.translate(_IN_FRENCH)
+
+
+def _by_form(message: str, language: str) -> str:
     messages = _messages(language)
     messages.clear()
     return messages.say(message).text

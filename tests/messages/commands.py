@@ -145,6 +145,12 @@ _SINKS = frozenset(
 #: Functions whose texts are shown by the commands, and are words of pages elsewhere.
 _OF_COMMANDS = frozenset({"add_task", "say", "tell"})
 _KEYWORDS = frozenset({"hint", "problem", "message", "title", "caption", "inside", "text"})
+#: What makes messages from data → the first argument that may be a text.
+_OF_MESSAGES = {
+    **dict.fromkeys(("Message", "Series", "joined"), 1),
+    **dict.fromkeys(("Text", "said", "named"), 0),
+    **dict.fromkeys(("Name", "each", "Argument", "Shape"), 9),
+}
 _NAMED = re.compile(r"%[sdrfg]|%\.\df|\{[a-z_]\w*(?:![rs])?(?::[^{}]*)?\}")
 _WORD = re.compile(r"[A-Za-z]{2,}")
 #: Where the texts are in an expression.
@@ -305,6 +311,10 @@ class Collector:
 
     def _call(self, module: Module, node: ast.Call) -> None:
         name = _name(node.func)
+        if name in _OF_MESSAGES:  # its template is found by its place
+            start = _OF_MESSAGES[name]
+            self._each(module, [*node.args[start:], *(one.value for one in node.keywords)])
+            return
         if name in {
             "join",
             "dict",
@@ -447,11 +457,26 @@ def _texts_of_words() -> dict[str, str]:
     return found | dict.fromkeys(verdict["hints"].values(), "ckm/release/verdict.toml")
 
 
+def made_from_data(packages: Sequence[str]) -> dict[str, str]:
+    """Collect the templates of messages: template → where it is written."""
+    from babel.messages.extract import extract_from_file
+
+    keywords: dict[str, Any] = {"Message": None, "Series": None, "joined": None}
+    return {
+        text: path.relative_to(_ROOT).as_posix()
+        for package in packages
+        for path in sorted((_ROOT / package).rglob("*.py"))
+        for _, text, _, _ in extract_from_file("python", path, keywords=keywords)
+        if isinstance(text, str) and text.strip()
+    }
+
+
 def command_messages(pages: Collection[str] = ()) -> dict[str, dict[str, str]]:
     """Collect messages but those that pages alone say: domain → text → where it is written."""
     found = {HELP: help_texts()}
     packages = [one for group in DOMAINS.values() for one in group]
     texts = Collector(sources(packages)).found | _texts_of_presets() | _texts_of_words()
+    texts |= made_from_data(packages)
     for domain, group in DOMAINS.items():
         found[domain] = {
             text: place
