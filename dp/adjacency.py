@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from dp.errors import DPError
+from footing.messages import Argument, Enumeration, Message, Name
 
 
 class Adjacency(StrEnum):
@@ -30,20 +31,33 @@ class Adjacency(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Adjacency:
-        raise DPError(f"Unknown adjacency {value!r}.", hint=f"known: {', '.join(cls)}")
+        raise DPError(
+            Message("Unknown adjacency {value!r}.", value=Argument(value)),
+            hint=Message("known: {value}", value=Name.each(cls)),
+        )
 
 
 def common(sides: Iterable[tuple[Adjacency, str]]) -> tuple[Adjacency, str]:
     """Return the one adjacency and unit that all share."""
     found = list(dict.fromkeys(sides))
     if not found:
-        raise DPError("Nothing to compose.", hint="give at least one guarantee")
-    if len(found) > 1:
-        names = "; ".join(f"{adjacency}, per {unit}" for adjacency, unit in found)
         raise DPError(
-            f"Only losses of one adjacency and one unit add up, not {names}.",
-            hint="state all of them for the same neighbours; add-remove by epsilon is "
-            "replace by twice epsilon",
+            Message("Nothing to compose."), hint=Message("give at least one guarantee")
+        )
+    if len(found) > 1:
+        names = [
+            Message("{adjacency}, per {unit}", adjacency=adjacency, unit=Name(unit))
+            for adjacency, unit in found
+        ]
+        raise DPError(
+            Message(
+                "Only losses of one adjacency and one unit add up, not {names}.",
+                names=Enumeration("; ", names),
+            ),
+            hint=Message(
+                "state all of them for the same neighbours; add-remove by epsilon is "
+                "replace by twice epsilon"
+            ),
         )
     return found[0]
 
@@ -61,7 +75,13 @@ def units_changed(stated: Adjacency, wanted: Adjacency, *, is_fixed: bool) -> in
     if stated == Adjacency.ADD_REMOVE and wanted == Adjacency.REPLACE:
         return 2
     raise DPError(
-        f"For parts stated {stated} nothing follows for the whole under {wanted}.",
-        hint="a unit whose values change may leave one part for another: state the parts for "
-        "add-remove, or say that the part of a unit is public and fixed",
+        Message(
+            "For parts stated {number} nothing follows for the whole under {names}.",
+            number=stated,
+            names=wanted,
+        ),
+        hint=Message(
+            "a unit whose values change may leave one part for another: state the "
+            "parts for add-remove, or say that the part of a unit is public and fixed"
+        ),
     )

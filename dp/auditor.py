@@ -20,6 +20,7 @@ from dp.checking import (
     checked_probability,
 )
 from dp.errors import DPError
+from footing.messages import Message
 
 _CUTS = 60
 _ROUNDS = 60
@@ -153,7 +154,7 @@ def one_run_bound(
     guesses = checked_count(guesses, "guesses", least=0)
     right = checked_count(right, "right", least=0)
     if not right <= guesses <= canaries:
-        raise DPError("right cannot exceed guesses, nor guesses canaries.")
+        raise DPError(Message("right cannot exceed guesses, nor guesses canaries."))
     delta = checked_delta(delta, may_be_zero=True)
     error = checked_probability(error, "error")
 
@@ -183,7 +184,7 @@ def _chance_of_guesses(
 def _sample(source: Callable[[int], ArrayLike], runs: int) -> NDArray[np.float64]:
     values = np.asarray(source(runs), dtype=np.float64)
     if values.shape != (runs,) or np.isnan(values).any():
-        raise DPError("A mechanism under audit must return one number for each run.")
+        raise DPError(Message("A mechanism under audit must return one number for each run."))
     return values
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from dp.adjacency import Adjacency
 from dp.checking import checked_delta, checked_epsilon, checked_positive, checked_probability
 from dp.errors import DPError
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,8 +143,12 @@ def epsilon_for_belief(
     most = checked_probability(most, "most")
     if not 0 < prior < most < 1:
         raise DPError(
-            f"A belief rises from above 0 to below 1, not from {prior:g} to {most:g}.",
-            hint="for example from 0.1 to 0.25",
+            Message(
+                "A belief rises from above 0 to below 1, not from {prior:g} to {most:g}.",
+                prior=prior,
+                most=most,
+            ),
+            hint=Message("for example from 0.1 to 0.25"),
         )
     return (_log_odds(most) - _log_odds(prior)) / _changes(about, adjacency)
 
@@ -343,8 +348,8 @@ def meaning(guarantee: Guarantee, *, priors: Sequence[float] = _PRIORS) -> Meani
     epsilon, delta = guarantee.epsilon, guarantee.delta
     if not math.isfinite(epsilon):
         raise DPError(
-            "Without an epsilon there is nothing to explain.",
-            hint="state rho at a delta first: guarantee.at(1e-6)",
+            Message("Without an epsilon there is nothing to explain."),
+            hint=Message("state rho at a delta first: guarantee.at(1e-6)"),
         )
     has_members = guarantee.adjacency in _CHANGES["membership"]
     known = [checked_probability(prior, "prior") for prior in priors]
@@ -378,10 +383,14 @@ def _shift(guarantee: Guarantee, about: str, priors: Sequence[float]) -> Shift:
 def _changes(about: str, adjacency: Adjacency) -> int:
     known, adjacency = _CHANGES.get(about), Adjacency(adjacency)
     if known is None:
-        raise DPError(f"Unknown kind of statement {about!r}.", hint="'value' or 'membership'")
+        raise DPError(
+            Message("Unknown kind of statement {about!r}.", about=Name(about)),
+            hint=Message("'value' or 'membership'"),
+        )
     if adjacency not in known:
         raise DPError(
-            f"Nobody is a member of the data under {adjacency}.", hint="take about='value'"
+            Message("Nobody is a member of the data under {adjacency}.", adjacency=adjacency),
+            hint=Message("take about='value'"),
         )
     return known[adjacency]
 

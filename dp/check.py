@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp.errors import DPError
+from footing.messages import Message, Name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +75,9 @@ def exact_epsilon(
 def _matrix(transition: ArrayLike) -> NDArray[np.float64]:
     matrix = np.asarray(transition, dtype=np.float64)
     if matrix.ndim != 2 or not matrix.size:
-        raise DPError("A mechanism is a matrix: a row for each input.")
+        raise DPError(Message("A mechanism is a matrix: a row for each input."))
     if not (matrix >= 0).all() or not np.allclose(matrix.sum(axis=1), 1, atol=1e-9, rtol=0):
-        raise DPError("The chances of each row must be 0 or more and sum to 1.")
+        raise DPError(Message("The chances of each row must be 0 or more and sum to 1."))
     return matrix
 
 
@@ -86,8 +87,11 @@ def _pairs(neighbours: Iterable[tuple[int, int]] | str, size: int) -> Iterable[t
     if neighbours == "all":
         return ((i, j) for i in range(size) for j in range(i))
     if isinstance(neighbours, str):
-        raise DPError(f"Unknown neighbours {neighbours!r}.", hint="known: 'all', 'next'")
+        raise DPError(
+            Message("Unknown neighbours {neighbours!r}.", neighbours=Name(neighbours)),
+            hint=Message("known: 'all', 'next'"),
+        )
     pairs = list(neighbours)
     if any(not (0 <= i < size and 0 <= j < size) for i, j in pairs):
-        raise DPError(f"Neighbours must be inputs from 0 to {size - 1}.")
+        raise DPError(Message("Neighbours must be inputs from 0 to {size}.", size=size - 1))
     return pairs

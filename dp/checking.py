@@ -2,6 +2,7 @@
 
 from dp.errors import DPError
 from footing.checks import Limits, require_integer, require_number
+from footing.messages import Message
 
 
 def checked_positive(value: float, name: str) -> float:
@@ -13,7 +14,11 @@ def checked_epsilon(value: float, *, may_be_zero: bool = False) -> float:
     """Return an epsilon: positive and finite."""
     least: Limits = {"minimum": 0} if may_be_zero else {"above": 0}
     return require_number(
-        value, "epsilon", error=DPError, hint="0.01 to 1 is usual for statistics", **least
+        value,
+        "epsilon",
+        error=DPError,
+        hint=Message("0.01 to 1 is usual for statistics"),
+        **least,
     )
 
 
@@ -25,7 +30,7 @@ def checked_loss(value: float, name: str) -> float:
 def checked_delta(value: float, *, may_be_zero: bool = False) -> float:
     """Return a delta: above 0 and below 1."""
     ends: Limits = {"minimum": 0, "below": 1} if may_be_zero else {"above": 0, "below": 1}
-    way = "take much less than 1 / number of people, 1e-6 for instance"
+    way = Message("take much less than 1 / number of people, 1e-6 for instance")
     return require_number(value, "delta", error=DPError, hint=way, **ends)
 
 

@@ -9,6 +9,7 @@ from dp.accounting.concentrated import epsilon_of_rho
 from dp.adjacency import Adjacency
 from dp.checking import checked_count, checked_delta, checked_loss
 from dp.errors import DPError
+from footing.messages import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,10 @@ class Guarantee:
         object.__setattr__(self, "delta", checked_delta(self.delta, may_be_zero=True))
         object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         if not self.unit.strip():
-            raise DPError("unit must name who is protected.", hint="for example 'person'")
+            raise DPError(
+                Message("unit must name who is protected."),
+                hint=Message("for example 'person'"),
+            )
 
     @property
     def is_private(self) -> bool:
@@ -110,10 +114,10 @@ class Guarantee:
             found = min(found, epsilon_of_rho(rho, delta=delta))
         if not math.isfinite(found):
             raise DPError(
-                f"No epsilon is known at delta {delta:g}.",
-                hint=f"the guarantee is stated at delta {self.delta:g}"
+                Message("No epsilon is known at delta {delta:g}.", delta=delta),
+                hint=Message("the guarantee is stated at delta {delta:g}", delta=self.delta)
                 if math.isfinite(self.epsilon)
-                else "the mechanism protects nobody",
+                else Message("the mechanism protects nobody"),
             )
         is_pure = found == self.epsilon and self.is_pure
         return replace(self, epsilon=found, delta=0.0 if is_pure else delta)

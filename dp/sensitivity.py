@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from dp.adjacency import Adjacency, common, units_changed
 from dp.checking import checked_count, checked_positive
 from dp.errors import DPError, UnboundedError
+from footing.messages import Message, said
 
 #: One of two neighbours lacks the unit, or its values.
 _BLANK = {Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT}
@@ -53,18 +54,21 @@ class Sensitivity:
             value = getattr(self, name)
             if isinstance(value, (int, float)) and math.isinf(value):
                 raise UnboundedError(
-                    "One record can change the answer without limit.",
-                    hint="clamp the values to public bounds first",
+                    Message("One record can change the answer without limit."),
+                    hint=Message("clamp the values to public bounds first"),
                 )
         object.__setattr__(self, "l1", checked_positive(self.l1, "sensitivity"))
         l2 = self.l1 if math.isnan(self.l2) else checked_positive(self.l2, "sensitivity")
         if l2 > self.l1 * (1 + 1e-12):
-            raise DPError(f"l2 cannot exceed l1 = {self.l1:g}, but is {l2:g}.")
+            raise DPError(
+                Message("l2 cannot exceed l1 = {l1:g}, but is {l2:g}.", l1=self.l1, l2=l2)
+            )
         object.__setattr__(self, "l2", l2)
         object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         if self.adjacency == Adjacency.DISTANCE:
             raise DPError(
-                "Neighbours at a distance have no sensitivity.", hint="use dp.PlanarLaplace"
+                Message("Neighbours at a distance have no sensitivity."),
+                hint=Message("use dp.PlanarLaplace"),
             )
         if self.numbers is not None:
             object.__setattr__(self, "numbers", checked_count(self.numbers, "numbers"))
@@ -94,10 +98,14 @@ class Sensitivity:
         is_replaced = self.adjacency in {Adjacency.REPLACE, Adjacency.LOCAL}
         if times > 1 and is_replaced and not self.covers_missing:
             raise DPError(
-                "A unit may be replaced by one with fewer records, and a record that is "
-                "missing may move the answer farther than one that is replaced.",
-                hint="state the sensitivity for add-remove, and take dp.disjoint of it alone "
-                "with adjacency='replace'",
+                Message(
+                    "A unit may be replaced by one with fewer records, and a record that is "
+                    "missing may move the answer farther than one that is replaced."
+                ),
+                hint=Message(
+                    "state the sensitivity for add-remove, and take dp.disjoint of it alone "
+                    "with adjacency='replace'"
+                ),
             )
         return replace(self, l1=times * self.l1, l2=times * self.l2, unit=unit)
 
@@ -234,9 +242,9 @@ def mean(
     """
     records = checked_count(at_least, "at_least")
     if adjacency == Adjacency.ADD_REMOVE:
-        moved = _width(lower, upper, "A mean") / (records + 1)
+        moved = _width(lower, upper, Message("A mean")) / (records + 1)
     else:
-        moved = _move(lower, upper, adjacency, "A mean") / records
+        moved = _move(lower, upper, adjacency, Message("A mean")) / records
     return Sensitivity(l1=moved, adjacency=adjacency, numbers=1)
 
 
@@ -265,7 +273,7 @@ def maximum(
     >>> maximum(0, 120).l1
     120.0
     """
-    moved = _width(lower, upper, "A maximum")
+    moved = _width(lower, upper, Message("A maximum"))
     if adjacency == Adjacency.ZERO_OUT:  # a blank value counts as 0, which may lie outside
         moved = max(upper, 0.0) - min(lower, 0.0)
     return Sensitivity(l1=moved, adjacency=adjacency, numbers=1, covers_missing=True)
@@ -359,10 +367,21 @@ def _move(lower: float, upper: float, adjacency: Adjacency, query: str) -> float
 def _width(lower: float, upper: float, query: str) -> float:
     if not (math.isfinite(lower) and math.isfinite(upper)):
         raise UnboundedError(
-            f"{query} of unbounded values can be changed by one record without limit.",
-            hint="clamp the values to public bounds, or choose among candidates with "
-            "dp.Exponential",
+            Message(
+                "{query} of unbounded values can be changed by one record without limit.",
+                query=said(query),
+            ),
+            hint=Message(
+                "clamp the values to public bounds, or choose among candidates with "
+                "dp.Exponential"
+            ),
         )
     if not lower < upper:
-        raise DPError(f"lower must lie below upper, but {lower:g} and {upper:g} do not.")
+        raise DPError(
+            Message(
+                "lower must lie below upper, but {lower:g} and {upper:g} do not.",
+                lower=lower,
+                upper=upper,
+            )
+        )
     return float(upper) - float(lower)

@@ -21,6 +21,7 @@ from dpsgd.errors import (
 from dpsgd.files.model_file import read_facts
 from dpsgd.plan import AdaptiveClipping, Plan
 from dpsgd.schema import Category, Number, Schema
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from dpsgd.estimators import DPClassifier, DPRegressor
@@ -66,7 +67,13 @@ _EXTRA = {"safetensors", "torch"}
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(
+            Message(
+                "module {name!r} has no attribute {name_2!r}",
+                name=Name(__name__),
+                name_2=Name(name),
+            )
+        )
     try:
         import_module("dpsgd.files.checkpoint")
         return getattr(import_module(f"dpsgd.{_HOMES[name]}"), name)
@@ -74,6 +81,9 @@ def __getattr__(name: str) -> Any:
         if (error.name or "").partition(".")[0] not in _EXTRA:
             raise
         raise DPSGDError(
-            f"Training and predicting need the package {error.name}, which is not installed.",
-            hint="in the project's folder: pip install '.[dpsgd]'",
+            Message(
+                "Training and predicting need the package {error}, which is not installed.",
+                error=Name(error.name),
+            ),
+            hint=Message("in the project's folder: pip install '.[dpsgd]'"),
         ) from None

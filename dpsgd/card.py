@@ -11,6 +11,7 @@ from dp.adjacency import Adjacency
 from dpsgd.accounting.cost import Sampling
 from dpsgd.errors import DPSGDError
 from footing.checks import is_number, require_integer
+from footing.messages import Argument, Message, Name
 
 if TYPE_CHECKING:
     from dpsgd.plan import Plan
@@ -127,8 +128,12 @@ class PrivacyCard:
                 object.__setattr__(self, name, kind(getattr(self, name)))
             except ValueError:
                 raise DPSGDError(
-                    f"A card has no {name} {getattr(self, name)!r}.",
-                    hint=f"known: {', '.join(kind)}",
+                    Message(
+                        "A card has no {name} {getattr!r}.",
+                        name=Name(name),
+                        getattr=Argument(getattr(self, name)),
+                    ),
+                    hint=Message("known: {kind}", kind=Name.each(kind)),
                 ) from None
         _check_numbers(self)
         for name in ("unit", "accountant", "clipping", "released", "data", "tuning"):
@@ -176,15 +181,20 @@ class PrivacyCard:
             content = None
         if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
             raise DPSGDError(
-                "This text is no privacy card.", hint="it may be of another version"
+                Message("This text is no privacy card."),
+                hint=Message("it may be of another version"),
             )
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(content) - known):
-            raise DPSGDError(f"A card has no entry {unknown[0][:60]!r}.")
+            raise DPSGDError(
+                Message("A card has no entry {names!r}.", names=Argument(unknown[0][:60]))
+            )
         try:
             return cls(**content)
         except TypeError:
-            raise DPSGDError("An entry of the card is missing or of another kind.") from None
+            raise DPSGDError(
+                Message("An entry of the card is missing or of another kind.")
+            ) from None
 
 
 def card_of(
@@ -225,8 +235,8 @@ def card_of(
     cost = plan.cost(trials * plan.steps)
     if not math.isfinite(cost.epsilon):
         raise DPSGDError(
-            "A model without noise protects nobody: it has no privacy card.",
-            hint="train with a noise multiplier, or an epsilon",
+            Message("A model without noise protects nobody: it has no privacy card."),
+            hint=Message("train with a noise multiplier, or an epsilon"),
         )
     return PrivacyCard(
         epsilon=cost.epsilon,
@@ -269,15 +279,28 @@ def _check_numbers(card: PrivacyCard) -> None:
         most = 1.0 if name in {"delta", "sampling_rate"} else None
         if not is_number(value, minimum=least, maximum=most):
             raise DPSGDError(
-                f"{name} of a card must be finite and from {least:g}, not {value!r:.60}.",
-                hint="a run without an epsilon has no privacy card",
+                Message(
+                    "{name} of a card must be finite and from {least:g}, not {value!r:.60}.",
+                    name=Name(name),
+                    least=least,
+                    value=Argument(value),
+                ),
+                hint=Message("a run without an epsilon has no privacy card"),
             )
     for name in ("steps", "records_per_unit"):
         if getattr(card, name) != int(getattr(card, name)):
-            raise DPSGDError(f"{name} of a card must be a whole number.")
+            raise DPSGDError(
+                Message("{name} of a card must be a whole number.", name=Name(name))
+            )
 
 
 def _check_text(name: str, text: object, *, may_be_empty: bool = False) -> None:
     is_text = isinstance(text, str) and len(text) <= _LONGEST and text.isprintable()
     if not is_text or not (may_be_empty or str(text).strip()):
-        raise DPSGDError(f"{name} of a card must be a line of at most {_LONGEST} characters.")
+        raise DPSGDError(
+            Message(
+                "{name} of a card must be a line of at most {longest} characters.",
+                name=Name(name),
+                longest=_LONGEST,
+            )
+        )

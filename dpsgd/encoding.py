@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from dpsgd.errors import TrainingDataError
 from dpsgd.schema import Category, Number, Schema
 from footing.arrays import Floats
+from footing.messages import Message, Name
 
 
 def features(table: Any, *, schema: Schema) -> NDArray[np.float32]:
@@ -43,8 +44,11 @@ def targets(values: Any, *, column: Number | Category) -> NDArray[Any]:
     found = np.array([places.get(_text(value), -1) for value in array], dtype=np.int64)
     if (found < 0).any():
         raise TrainingDataError(
-            f"The target {column.name!r} holds values that the schema does not list.",
-            hint="list every code of the classification, or leave such records out",
+            Message(
+                "The target {column!r} holds values that the schema does not list.",
+                column=Name(column.name),
+            ),
+            hint=Message("list every code of the classification, or leave such records out"),
         )
     return found
 
@@ -60,13 +64,13 @@ def column_of(table: Any, name: str) -> NDArray[Any]:
         names = [str(key) for key in table.keys()]  # noqa: SIM118 (data frames are no mappings)
     else:
         raise TrainingDataError(
-            "The data must be a table with named columns.",
-            hint="give a data frame, an Arrow table or a dictionary of arrays",
+            Message("The data must be a table with named columns."),
+            hint=Message("give a data frame, an Arrow table or a dictionary of arrays"),
         )
     if name not in names:
         raise TrainingDataError(
-            f"Column {name!r} of the schema is not in the data.",
-            hint=f"the data have {', '.join(map(repr, names[:20]))}",
+            Message("Column {name!r} of the schema is not in the data.", name=Name(name)),
+            hint=Message("the data have {names!r}", names=Name.each(names[:20])),
         )
     column = table[name]
     values = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
@@ -101,8 +105,11 @@ def _numbers(values: NDArray[Any], name: str) -> Floats:
         return np.array([_number(value) for value in values], dtype=np.float64)
     except (TypeError, ValueError):
         raise TrainingDataError(
-            f"Column {name!r} is declared as numbers and holds something else.",
-            hint="declare it as a Category, or convert it",
+            Message(
+                "Column {name!r} is declared as numbers and holds something else.",
+                name=Name(name),
+            ),
+            hint=Message("declare it as a Category, or convert it"),
         ) from None
 
 

@@ -26,6 +26,7 @@ from dpsgd.training.callbacks import Callbacks
 from dpsgd.training.sampler import check_size
 from dpsgd.training.training import PrivateTraining
 from footing.arrays import Floats
+from footing.messages import Message, Name, Shape
 
 _LARGEST = float(torch.finfo(torch.float32).max)
 _BOOKKEEPING = ("ledger", "who", "what", "checkpoint", "is_resumed", "progress")
@@ -54,7 +55,7 @@ class _Estimator:
     def n_features_in_(self) -> int:
         """How many features the records have that the model was trained on."""
         if not self.__sklearn_is_fitted__():
-            raise AttributeError("The model is not trained.")
+            raise AttributeError(Message("The model is not trained."))
         schema = self.plan.schema
         return self.inputs_ if schema is None else len(schema.columns)
 
@@ -113,9 +114,13 @@ class _Estimator:
         is_again = self._is_copy or self.__sklearn_is_fitted__()
         if is_again and bookkeeping.get("ledger") is None and not self.plan.is_demonstration:
             raise PlanError(
-                "A copy, or a second training, looks at the records again, and nobody pays.",
-                hint="fit(…, ledger=ledger, who='…') pays; for each copy of cross_val_score "
-                "params={'ledger': ledger, 'who': '…'} does",
+                Message(
+                    "A copy, or a second training, looks at the records again, and nobody pays."
+                ),
+                hint=Message(
+                    "fit(…, ledger=ledger, who='…') pays; for each copy of cross_val_score "
+                    "params={'ledger': ledger, 'who': '…'} does"
+                ),
             )
         callbacks = Callbacks(**bookkeeping)
         x, goal = self.check(table, y)
@@ -131,7 +136,7 @@ class _Estimator:
         if (names := self._names(table)) is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         if len(x) != len(goal):
-            raise TrainingDataError("Records and targets must be equally many.")
+            raise TrainingDataError(Message("Records and targets must be equally many."))
         check_size(self.plan, len(x))
         return x, torch.from_numpy(goal)
 
@@ -155,7 +160,8 @@ class _Estimator:
         found = read_model(path, device=device)
         if not isinstance(found, cls):
             raise DPSGDError(
-                f"The file holds no {cls.__name__}.", hint=f"it holds a {type(found).__name__}"
+                Message("The file holds no {name}.", name=Shape(cls)),
+                hint=Message("it holds a {name}", name=Shape(type(found))),
             )
         return found
 
@@ -174,8 +180,8 @@ class _Estimator:
             if self.checkpoint_ is not None:
                 self.checkpoint_.unlink(missing_ok=True)
             raise DPSGDError(
-                "Training ended without a finite model; its budget is spent.",
-                hint="lower learning_rate",
+                Message("Training ended without a finite model; its budget is spent."),
+                hint=Message("lower learning_rate"),
             )
         self.steps_taken_ = training.steps_taken
         self.network_ = network.eval()
@@ -208,24 +214,32 @@ class _Estimator:
             card_of(self.plan)  # a model whose card cannot be written is not begun
         if self.plan.augmentations > 1:
             raise PlanError(
-                "A table has no altered copies of its records.",
-                hint="plan without augmentations, or train with dpsgd.PrivateTraining",
+                Message("A table has no altered copies of its records."),
+                hint=Message("plan without augmentations, or train with dpsgd.PrivateTraining"),
             )
         if not 0 < self.learning_rate < _LARGEST or not 0 <= self.momentum < 1:
             raise PlanError(
-                "learning_rate must be positive and finite, and momentum lie from 0 to 1.",
-                hint="1 and 0.9 suit a linear model on a table",
+                Message(
+                    "learning_rate must be positive and finite, and momentum lie from 0 to 1."
+                ),
+                hint=Message("1 and 0.9 suit a linear model on a table"),
             )
         if any(not hasattr(width, "__index__") or width < 1 for width in self.hidden):
-            raise PlanError("hidden lists the widths of layers, from 1.", hint="hidden=[32]")
+            raise PlanError(
+                Message("hidden lists the widths of layers, from 1."),
+                hint=Message("hidden=[32]"),
+            )
 
     def _build(self, inputs: int) -> nn.Module:
         outputs = self._outputs()
         schema = self.plan.schema
         if self.model == "images" and schema is not None:
             raise PlanError(
-                "Images are arrays without columns, for which no cuts are found or paid for.",
-                hint="plan without a schema, and give classes=…",
+                Message(
+                    "Images are arrays without columns, for which no cuts are found or paid "
+                    "for."
+                ),
+                hint=Message("plan without a schema, and give classes=…"),
             )
         if self.model == "images":
             return image_network(outputs)
@@ -236,8 +250,8 @@ class _Estimator:
         if self.model == "linear":
             return linear_network(inputs, outputs, hidden=self.hidden)
         raise PlanError(
-            f"Unknown model {self.model!r}.",
-            hint="known: 'linear' (with hidden layers), 'images'",
+            Message("Unknown model {model!r}.", model=Name(self.model)),
+            hint=Message("known: 'linear' (with hidden layers), 'images'"),
         )
 
     def _names(self, table: Any) -> list[str] | None:
@@ -257,14 +271,14 @@ class _Estimator:
         known = getattr(self, "feature_names_in_", None)
         if names is not None and known is not None and names != known.tolist():
             raise TrainingDataError(
-                "The feature names should match those that were passed during fit.",
-                hint=f"the model has {', '.join(known)}, in this order",
+                Message("The feature names should match those that were passed during fit."),
+                hint=Message("the model has {names}, in this order", names=Name.each(known)),
             )
         array = np.asarray(table)
         if array.dtype.kind not in "fiub" or array.ndim < 2:
             raise TrainingDataError(
-                "Without a schema in the plan the data must be an array of numbers.",
-                hint="declare a schema: columns, bounds and codes",
+                Message("Without a schema in the plan the data must be an array of numbers."),
+                hint=Message("declare a schema: columns, bounds and codes"),
             )
         if self.__sklearn_is_fitted__():
             self._require_features(array.shape[1], self.inputs_)
@@ -273,8 +287,13 @@ class _Estimator:
     def _require_features(self, given: int, wanted: int) -> None:
         if given != wanted:
             raise TrainingDataError(
-                f"X has {given} features, but {type(self).__name__} is expecting {wanted} "
-                "features as input."
+                Message(
+                    "X has {value} features, but {name} is expecting {names} features as "
+                    "input.",
+                    value=given,
+                    name=Shape(type(self)),
+                    names=wanted,
+                )
             )
 
     def _raw(self, table: Any) -> NDArray[np.float32]:
@@ -289,13 +308,16 @@ class _Estimator:
             return y
         if schema is None:
             raise TrainingDataError(
-                "Without a schema the target is given apart from the features.", hint="give y"
+                Message("Without a schema the target is given apart from the features."),
+                hint=Message("give y"),
             )
         return column_of(table, schema.target.name)
 
     def _fitted(self) -> Self:
         if not hasattr(self, "network_"):
-            raise DPSGDError("The model is not trained.", hint="call fit first")
+            raise DPSGDError(
+                Message("The model is not trained."), hint=Message("call fit first")
+            )
         return self
 
     def _column(self) -> Number | Category:
@@ -365,9 +387,9 @@ class DPClassifier(_Estimator):
         if weights is None:
             return
         if len(weights) != self._outputs():
-            raise PlanError("class_weights needs a weight for each class.")
+            raise PlanError(Message("class_weights needs a weight for each class."))
         if not all(0 <= weight < math.inf for weight in weights):
-            raise PlanError("class_weights must be numbers from 0.")
+            raise PlanError(Message("class_weights must be numbers from 0."))
 
     def predict_proba(self, table: Any) -> NDArray[np.float32]:
         """Return the probability of each class.
@@ -409,11 +431,15 @@ class DPClassifier(_Estimator):
         schema = self.plan.schema
         if schema is None:
             if self.classes is None:
-                raise PlanError("A classifier needs its classes.", hint="classes=range(10)")
+                raise PlanError(
+                    Message("A classifier needs its classes."),
+                    hint=Message("classes=range(10)"),
+                )
             return Category(name="target", values=tuple(self.classes))
         if not isinstance(schema.target, Category):
             raise PlanError(
-                "A classifier needs a Category as target.", hint="use DPRegressor for numbers"
+                Message("A classifier needs a Category as target."),
+                hint=Message("use DPRegressor for numbers"),
             )
         return schema.target
 
@@ -491,7 +517,9 @@ class DPRegressor(_Estimator):
         if schema is None and self.bounds is not None and np.shape(self.bounds) == (2,):
             return Number(name="target", low=self.bounds[0], high=self.bounds[1])
         if self.bounds is not None or schema is None or not isinstance(schema.target, Number):
-            raise PlanError("A regressor needs a Number as target, or bounds=(low, high).")
+            raise PlanError(
+                Message("A regressor needs a Number as target, or bounds=(low, high).")
+            )
         return schema.target
 
     def _outputs(self) -> int:
@@ -506,7 +534,10 @@ def _check_names(given: Iterable[str], known: Collection[str]) -> None:
     """Refuse a name that nobody knows."""
     for name in given:
         if name not in known:
-            raise PlanError(f"There is no setting {name!r}.", hint=f"known: {', '.join(known)}")
+            raise PlanError(
+                Message("There is no setting {name!r}.", name=Name(name)),
+                hint=Message("known: {names}", names=Name.each(known)),
+            )
 
 
 def _plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from dpsgd.accounting.cost import Cost, Sampling, check_neighbours, cost_of, noi
 from dpsgd.errors import PlanError
 from dpsgd.schema import Schema
 from footing.checks import require_integer, require_number
+from footing.messages import Argument, Message, Name
 
 _FORMAT = 1
 _LARGEST = 2**53
@@ -68,9 +69,13 @@ class AdaptiveClipping:
             return 0.0
         if noise_multiplier >= 2 * self.count_noise:
             raise PlanError(
-                f"count_noise must exceed half the noise multiplier, {noise_multiplier:g} / 2, "
-                f"not be {self.count_noise:g}.",
-                hint="a twentieth of the expected batch is usual",
+                Message(
+                    "count_noise must exceed half the noise multiplier, {noise_multiplier:g} / "
+                    "2, not be {count_noise:g}.",
+                    noise_multiplier=noise_multiplier,
+                    count_noise=self.count_noise,
+                ),
+                hint=Message("a twentieth of the expected batch is usual"),
             )
         return float((noise_multiplier**-2 - (2 * self.count_noise) ** -2) ** -0.5)
 
@@ -144,8 +149,14 @@ class Plan:
         require_number(self.delta, "delta", error=PlanError, above=0, below=1)
         if self.delta >= 1 / self.dataset_size:
             raise PlanError(
-                f"delta must lie below 1 / {self.dataset_size}, not be {self.delta:g}.",
-                hint="a mechanism that publishes somebody's record may have such a delta",
+                Message(
+                    "delta must lie below 1 / {dataset_size}, not be {delta:g}.",
+                    dataset_size=self.dataset_size,
+                    delta=self.delta,
+                ),
+                hint=Message(
+                    "a mechanism that publishes somebody's record may have such a delta"
+                ),
             )
         require_number(self.noise_multiplier, "noise_multiplier", error=PlanError, minimum=0)
         _check_clipping(self)
@@ -154,7 +165,10 @@ class Plan:
         if self.seed is not None:
             _integer(self.seed, "seed", minimum=0)
         if not self.unit.strip():
-            raise PlanError("unit must name who is protected.", hint="for example 'person'")
+            raise PlanError(
+                Message("unit must name who is protected."),
+                hint=Message("for example 'person'"),
+            )
         check_neighbours(self.sampling, self.adjacency)
         _check_batch(self)
 
@@ -237,9 +251,13 @@ class Plan:
             _integer(value, name)
         if batch_size > dataset_size:
             raise PlanError(
-                f"batch_size must not exceed dataset_size, but {batch_size} exceeds "
-                f"{dataset_size}.",
-                hint="for steps on all records, make them equal",
+                Message(
+                    "batch_size must not exceed dataset_size, but {batch_size} exceeds "
+                    "{dataset_size}.",
+                    batch_size=batch_size,
+                    dataset_size=dataset_size,
+                ),
+                hint=Message("for steps on all records, make them equal"),
             )
         return cls(
             dataset_size=dataset_size,
@@ -327,8 +345,12 @@ class Plan:
         """
         if self.epsilon is not None and (spent := self.cost().epsilon) > self.epsilon:
             raise PlanError(
-                f"The plan states epsilon {self.epsilon:g}, but costs {spent:g}.",
-                hint="raise noise_multiplier, or make the plan with Plan.for_budget",
+                Message(
+                    "The plan states epsilon {epsilon:g}, but costs {spent:g}.",
+                    epsilon=self.epsilon,
+                    spent=spent,
+                ),
+                hint=Message("raise noise_multiplier, or make the plan with Plan.for_budget"),
             )
 
     def to_json(self) -> str:
@@ -365,15 +387,15 @@ class Plan:
             version = content.pop("format")
         except (ValueError, KeyError, AttributeError, TypeError):
             raise PlanError(
-                "This text is no plan.", hint="write one with Plan.to_json"
+                Message("This text is no plan."), hint=Message("write one with Plan.to_json")
             ) from None
         known = {field.name for field in fields(cls)}
         if version != _FORMAT or (unknown := sorted(set(content) - known)):
             raise PlanError(
-                f"This plan has format {version!r}."
+                Message("This plan has format {version!r}.", version=Argument(version))
                 if version != _FORMAT
-                else f"A plan has no entry {unknown[0]!r}.",
-                hint="it was written by another version",
+                else Message("A plan has no entry {names!r}.", names=Argument(unknown[0])),
+                hint=Message("it was written by another version"),
             )
         try:
             if content.get("schema") is not None:
@@ -384,7 +406,9 @@ class Plan:
                 content["clipping_norm"] = math.inf
             return cls(**content)
         except TypeError as error:
-            raise PlanError("An entry of the plan is missing or of another kind.") from error
+            raise PlanError(
+                Message("An entry of the plan is missing or of another kind.")
+            ) from error
 
 
 def _accounted(plan: Plan) -> dict[str, Any]:
@@ -399,13 +423,20 @@ def _to_enumerations(plan: Plan) -> None:
             object.__setattr__(plan, name, kind(getattr(plan, name)))
         except ValueError:
             raise PlanError(
-                f"Unknown {name} {getattr(plan, name)!r}.", hint=f"known: {', '.join(kind)}"
+                Message(
+                    "Unknown {name} {getattr!r}.",
+                    name=Name(name),
+                    getattr=Argument(getattr(plan, name)),
+                ),
+                hint=Message("known: {kind}", kind=Name.each(kind)),
             ) from None
 
 
 def _steps(steps: int | None, epochs: float | None, batches: int) -> int:
     if (steps is None) == (epochs is None):
-        raise PlanError("A plan has steps or epochs.", hint="give one of the two")
+        raise PlanError(
+            Message("A plan has steps or epochs."), hint=Message("give one of the two")
+        )
     if steps is not None:
         return _integer(steps, "steps")
     passes = require_number(epochs, "epochs", error=PlanError, above=0)
@@ -413,14 +444,16 @@ def _steps(steps: int | None, epochs: float | None, batches: int) -> int:
 
 
 def _check_clipping(plan: Plan) -> None:
-    norm, way = plan.clipping_norm, "1 is usual"
+    norm, way = plan.clipping_norm, Message("1 is usual")
     require_number(
         norm, "clipping_norm", error=PlanError, hint=way, above=0, may_be_infinite=True
     )
     if math.isinf(plan.clipping_norm) and (plan.noise_multiplier or plan.adaptive):
         raise PlanError(
-            "Without clipping no noise is enough.",
-            hint="give a clipping_norm, or noise_multiplier=0 for training without privacy",
+            Message("Without clipping no noise is enough."),
+            hint=Message(
+                "give a clipping_norm, or noise_multiplier=0 for training without privacy"
+            ),
         )
     if plan.adaptive is not None:
         plan.adaptive.gradient_noise(plan.noise_multiplier)
@@ -432,8 +465,10 @@ def _check_batch(plan: Plan) -> None:
     size = plan.expected_batch
     if round(size) < 1 or abs(size - round(size)) > 1e-6 * size:
         raise PlanError(
-            f"Batches of a set size need a whole number of records, not {size:g}.",
-            hint="make sampling_rate a whole number over dataset_size",
+            Message(
+                "Batches of a set size need a whole number of records, not {size:g}.", size=size
+            ),
+            hint=Message("make sampling_rate a whole number over dataset_size"),
         )
 
 

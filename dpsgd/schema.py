@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from dpsgd.errors import PlanError
+from footing.messages import Message, Name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +43,23 @@ class Number:
         low, high = float(self.low), float(self.high)
         if not (0 < (high - low) / 2 < math.inf and math.isfinite(low + high)):
             raise PlanError(
-                f"The bounds of {self.name!r} must be finite and rise, "
-                f"not {low:g} to {high:g}.",
-                hint="take them from common knowledge, such as 0 to 100 for ages",
+                Message(
+                    "The bounds of {name!r} must be finite and rise, not {low:g} to {high:g}.",
+                    name=Name(self.name),
+                    low=low,
+                    high=high,
+                ),
+                hint=Message("take them from common knowledge, such as 0 to 100 for ages"),
             )
         cuts = tuple(float(cut) for cut in self.cuts or ())
         if list(cuts) != sorted(set(cuts)) or not all(low < cut <= high for cut in cuts):
             raise PlanError(
-                f"The cuts of {self.name!r} must rise and lie between {low:g} and {high:g}."
+                Message(
+                    "The cuts of {name!r} must rise and lie between {low:g} and {high:g}.",
+                    name=Name(self.name),
+                    low=low,
+                    high=high,
+                )
             )
         object.__setattr__(self, "cuts", None if self.cuts is None else cuts)
         object.__setattr__(self, "low", low)
@@ -84,11 +94,19 @@ class Category:
         values = tuple(self.values)
         if len(values) < 2 or len({*map(str, values)}) < len(values):
             raise PlanError(
-                f"The values of {self.name!r} must be two or more, each once.",
-                hint="take them from the classification that the survey uses",
+                Message(
+                    "The values of {name!r} must be two or more, each once.",
+                    name=Name(self.name),
+                ),
+                hint=Message("take them from the classification that the survey uses"),
             )
         if not all(isinstance(value, (str, int)) for value in values):
-            raise PlanError(f"The values of {self.name!r} must be texts or whole numbers.")
+            raise PlanError(
+                Message(
+                    "The values of {name!r} must be texts or whole numbers.",
+                    name=Name(self.name),
+                )
+            )
         object.__setattr__(self, "values", values)
 
 
@@ -120,16 +138,20 @@ class Schema:
         columns = tuple(self.columns)
         names = [column.name for column in (*columns, self.target)]
         if not columns:
-            raise PlanError("A schema needs a column to learn from.", hint="declare one")
+            raise PlanError(
+                Message("A schema needs a column to learn from."), hint=Message("declare one")
+            )
         if len(set(names)) < len(names):
             raise PlanError(
-                "Each column of a schema is named once, the target among them.",
-                hint="leave the target out of the columns",
+                Message("Each column of a schema is named once, the target among them."),
+                hint=Message("leave the target out of the columns"),
             )
         if self.target.may_be_missing:
             raise PlanError(
-                f"The target {self.target.name!r} must not be missing.",
-                hint="leave records without it out before training, whatever they say",
+                Message(
+                    "The target {target!r} must not be missing.", target=Name(self.target.name)
+                ),
+                hint=Message("leave records without it out before training, whatever they say"),
             )
         object.__setattr__(self, "columns", columns)
 
@@ -166,7 +188,7 @@ class Schema:
             columns = tuple(_column(entry) for entry in content["columns"])
             return cls(columns=columns, target=_column(content["target"]))
         except (KeyError, TypeError) as error:
-            raise PlanError("The schema of the plan cannot be read.") from error
+            raise PlanError(Message("The schema of the plan cannot be read.")) from error
 
 
 def _column(content: Mapping[str, Any]) -> Number | Category:
@@ -175,4 +197,6 @@ def _column(content: Mapping[str, Any]) -> Number | Category:
 
 def _check_name(name: str) -> None:
     if not name.strip() or not name.isprintable():
-        raise PlanError(f"A column needs a printable name, not {name!r}.")
+        raise PlanError(
+            Message("A column needs a printable name, not {name!r}.", name=Name(name))
+        )

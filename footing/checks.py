@@ -8,19 +8,20 @@ from operator import ge, gt, le, lt
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from footing.errors import ExplainedError
+from footing.messages import Argument, Message, Name, mark, named, said
 
 _Error: TypeAlias = type[ExplainedError]
 _FITS = {"above": gt, "minimum": ge, "below": lt, "maximum": le}
 _WORDS = {
     (): "",
-    ("above",): " above {}",
-    ("minimum",): " of at least {}",
-    ("below",): " below {}",
-    ("maximum",): " of at most {}",
-    ("above", "below"): " above {} and below {}",
-    ("above", "maximum"): " above {} and at most {}",
-    ("minimum", "below"): " from {} to below {}",
-    ("minimum", "maximum"): " from {} to {}",
+    ("above",): mark(" above {above}"),
+    ("minimum",): mark(" of at least {minimum}"),
+    ("below",): mark(" below {below}"),
+    ("maximum",): mark(" of at most {maximum}"),
+    ("above", "below"): mark(" above {above} and below {below}"),
+    ("above", "maximum"): mark(" above {above} and at most {maximum}"),
+    ("minimum", "below"): mark(" from {minimum} to below {below}"),
+    ("minimum", "maximum"): mark(" from {minimum} to {maximum}"),
 }
 
 
@@ -75,9 +76,23 @@ def problems_of(
         return []
     ends = _ends(limits)
     is_open = not ends.keys() & {"below", "maximum"} and not limits.get("may_be_infinite")
-    kind = "an integer" if is_whole else "a finite number" if is_open else "a number"
-    words = _WORDS[tuple(ends)].format(*map(_shown, ends.values()))
-    return [f"{name} must be {kind}{words}, not {value!r:.80}"]
+    kind = (
+        Message("an integer")
+        if is_whole
+        else Message("a finite number")
+        if is_open
+        else Message("a number")
+    )
+    limit = Message(_WORDS[tuple(ends)], **{key: _shown(end) for key, end in ends.items()})
+    return [
+        Message(
+            "{name} must be {kind}{limit}, not {value!r:.80}",
+            name=named(name),
+            kind=kind,
+            limit=limit,
+            value=Argument(value),
+        )
+    ]
 
 
 def require_number(
@@ -90,7 +105,7 @@ def require_number(
 ) -> float:
     """Return a number, or refuse what is none or lies outside an interval."""
     for problem in problems_of(value, name, **limits):
-        raise error(f"{problem}.", hint=hint)
+        raise error(Message("{problem}.", problem=said(problem)), hint=hint)
     return float(value)
 
 
@@ -104,7 +119,7 @@ def require_integer(
 ) -> int:
     """Return an integer, or refuse what is none or lies outside an interval."""
     for problem in problems_of(value, name, is_whole=True, **limits):
-        raise error(f"{problem}.", hint=hint)
+        raise error(Message("{problem}.", problem=said(problem)), hint=hint)
     return int(value)
 
 
@@ -114,9 +129,13 @@ def require_one_of(
     """Refuse what is none of some names."""
     names = list(known)  # what cannot be hashed is none of them either
     if value not in names:
-        raise error(f"Unknown {what} {value!r}.", hint=f"known: {', '.join(names)}")
+        raise error(
+            Message("Unknown {what} {value!r}.", what=named(what), value=Argument(value)),
+            hint=Message("known: {names}", names=Name.each(names)),
+        )
 
 
-def _shown(end: float) -> str:
-    is_power = isinstance(end, int) and end >= 2**16 and not end & (end - 1)
-    return f"2**{int(end).bit_length() - 1}" if is_power else f"{end:.15g}"
+def _shown(end: float) -> Message:
+    if isinstance(end, int) and end >= 2**16 and not end & (end - 1):
+        return Message("2**{power}", power=end.bit_length() - 1)
+    return Message("{end:.15g}", end=end)

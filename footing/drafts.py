@@ -18,6 +18,8 @@ import stat
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from footing.messages import Message, Name
+
 logger = logging.getLogger(__name__)
 
 LockState: TypeAlias = Literal["ours", "held", "unknown"]
@@ -241,10 +243,13 @@ def _remove_free_lock(lock: Path, own: int) -> None:
 
 @functools.lru_cache(maxsize=64)  # said once
 def _tell_of(folder: str, drafts: tuple[str, ...]) -> None:  # noqa: ARG001 (once a folder)
-    listed = ", ".join(map(repr, drafts[:5])) + ", …" * (len(drafts) > 5)
+    rest = Message(", …") if len(drafts) > 5 else Message()
     logger.warning(
-        "drafts left, whose makers may be alive on another machine or a disk without locks; if "
-        "none is, remove %s",
-        listed,
+        Message(
+            "drafts left, whose makers may be alive on another machine or a disk without "
+            "locks; if none is, remove {drafts!r}{rest}",
+            drafts=Name.each(drafts[:5]),
+            rest=rest,
+        ),
         extra={"event": "drafts left"},
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from footing.drafts import make_draft, mode_by_umask, remove_abandoned
 from footing.errors import ExplainedError
+from footing.messages import Message, Name, said
 
 _OTHERS = 0o077
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -123,19 +124,31 @@ def require_private(
         return
     if is_open:
         raise error(
-            f"The {what} {file.name!r} can be read by others.",
-            hint=f"if this is the right file, run: chmod 600 {file.name}",
+            Message(
+                "The {what} {file!r} can be read by others.",
+                what=said(what),
+                file=Name(file.name),
+            ),
+            hint=Message(
+                "if this is the right file, run: chmod 600 {file}", file=Name(file.name)
+            ),
         )
 
 
 def _require_free(target: Path, error: type[ExplainedError], *, overwrite: bool) -> None:
     if target.is_dir():
-        raise error(f"{target.name!r} is a folder.", hint="take another name")
+        raise error(
+            Message("{target!r} is a folder.", target=Name(target.name)),
+            hint=Message("take another name"),
+        )
     refuse_dangling(target, error=error)
     if target.exists() and not overwrite:
         raise _exists(target, error)
     if not target.parent.is_dir():
-        raise error(f"There is no folder '{target.parent}'.", hint="make it first")
+        raise error(
+            Message("There is no folder '{parent}'.", parent=target.parent),
+            hint=Message("make it first"),
+        )
 
 
 def _give_name(
@@ -155,8 +168,8 @@ def _give_name(
 
 def _exists(target: Path, error: type[ExplainedError]) -> ExplainedError:
     return error(
-        f"The file {target.name!r} exists already.",
-        hint="take another name, or ask to overwrite it",
+        Message("The file {target!r} exists already.", target=Name(target.name)),
+        hint=Message("take another name, or ask to overwrite it"),
     )
 
 
@@ -195,8 +208,8 @@ def refuse_dangling(path: Path, *, error: type[ExplainedError] = ExplainedError)
 
 def _is_link(path: Path, error: type[ExplainedError]) -> ExplainedError:
     return error(
-        f"{path.name!r} is a symbolic link, which is not followed.",
-        hint="name the file itself, or remove the link if you did not make it",
+        Message("{path!r} is a symbolic link, which is not followed.", path=Name(path.name)),
+        hint=Message("name the file itself, or remove the link if you did not make it"),
     )
 
 
@@ -213,7 +226,10 @@ def locked(
     try:
         handle = open_own(beside, error=error)
     except FileNotFoundError:
-        raise error(f"There is no folder '{target.parent}'.", hint="make it first") from None
+        raise error(
+            Message("There is no folder '{parent}'.", parent=target.parent),
+            hint=Message("make it first"),
+        ) from None
     try:
         with alone(handle):
             yield

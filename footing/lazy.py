@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from footing.messages import Message, Name
+
 
 def lazy(
     package: str, homes: Mapping[str, str]
@@ -13,7 +15,13 @@ def lazy(
 
     def get(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(
+                Message(
+                    "module {package!r} has no attribute {name!r}",
+                    package=Name(package),
+                    name=Name(name),
+                )
+            )
         value = getattr(importlib.import_module(homes[name]), name)
         setattr(sys.modules[package], name, value)
         return value

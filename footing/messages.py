@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 #: What is shown in place of a value of no kind, which may be that of a record.
 _MASK = "…"
-_LONGEST = 80
 _MOST_SIGNS = 24
 _SETTING = re.compile(r"=\s*[\[(]?$")
 
@@ -116,7 +115,8 @@ class Message(str):
     ----------
     template
         English, a literal, so that it is found when messages are collected. Holes are those of
-        `str.format`: ``{count:,}``, ``{column!r}``. Without values it is taken as it is.
+        `str.format`: ``{count:,}``, ``{column!r}``. Without values it is taken as it is, and
+        without a template it is empty.
     values
         For each hole a `Name`, an `Argument`, a `Shape`, a number, a path or an address (which
         shows no password), a member of an enumeration, a `Message`, or a list of these.
@@ -136,7 +136,7 @@ class Message(str):
     template: str
     values: dict[str, Any]
 
-    def __new__(cls, template: str, /, **values: "Value") -> Self:
+    def __new__(cls, template: str = "", /, **values: "Value") -> Self:
         """Make the English text."""
         return cls._made(template, values)
 
@@ -199,10 +199,15 @@ def joined(between: str, texts: Iterable[str]) -> Message:
     >>> print(joined("; ", [Message("take fewer"), Message("wait")]))
     take fewer; wait
     """
-    return Message("{texts}", texts=Series(between, map(said, texts)))
+    return Message("{texts}", texts=Enumeration(between, map(said, texts)))
 
 
-class Series:
+def mark(template: str) -> str:
+    """Give a template back as it is, so that it is found when messages are collected."""
+    return template
+
+
+class Enumeration:
     """Some values in a line, with something else than a comma between them.
 
     Parameters
@@ -214,7 +219,7 @@ class Series:
 
     Examples
     --------
-    >>> print(Message("Take {one}.", one=Series(" or ", Name.each("ab"))))
+    >>> print(Message("Take {one}.", one=Enumeration(" or ", Name.each("ab"))))
     Take a or b.
     """
 
@@ -226,7 +231,7 @@ _Number: TypeAlias = "int | float | Decimal | np.integer[Any] | np.floating[Any]
 #: What may stand in a hole.
 Value: TypeAlias = (
     "Name | Argument | Shape | _Number | Message | Text | PurePath | Address | enum.Enum"
-    " | Series | Sequence[Value]"
+    " | Enumeration | Sequence[Value] | None"
 )
 
 
@@ -242,39 +247,42 @@ class _Language:
         return (template and self.gettext(template)) or template
 
     def say(self, value: object, conversion: str, spec: str) -> str:
-        """Write one value."""
+        """Write what stands in a hole."""
         if isinstance(value, Message):
             words = _filled(self.look_up(value.template), value.values, self)
             return _converted(words, conversion, spec)
-        if isinstance(value, list | tuple):
-            return ", ".join(self.say(one, conversion, spec) for one in value)
-        if isinstance(value, Series):
-            between = self.look_up(value.between)
-            return between.join(self.say(one, conversion, spec) for one in value.values)
+        if isinstance(value, list | tuple | Enumeration):
+            series = value if isinstance(value, Enumeration) else Enumeration(", ", value)
+            each = [self.say(one, conversion, spec) for one in series.values]
+            return self.look_up(series.between).join(each)
         if isinstance(value, Argument):
             return self._argument(value.value, conversion, spec)
         if isinstance(value, Number):
             return self.number(_converted(value, conversion, spec))
-        if isinstance(value, PurePath):
-            return _without_passwords(_converted(str(value), conversion, spec))
-        if isinstance(value, Address):
-            return _converted(value.masked, conversion, spec)
-        if isinstance(value, Name):
-            return _without_passwords(_converted(str(value), conversion, spec))
         if isinstance(value, Text):
-            return _converted(self.text(without_passwords(str(value))), conversion, spec)
-        if isinstance(value, Shape | enum.Enum):
-            return _converted(str(value), conversion, spec)
-        kind = type(value).__name__
-        warnings.warn(f"A message was given a {kind} of no kind.", RuntimeWarning, stacklevel=5)
-        return _MASK
+            words = self.text(_without_passwords(str(value)))
+            return _converted(words, conversion, spec)
+        return _without_passwords(_converted(_shown(value), conversion, spec))
 
     def _argument(self, value: object, conversion: str, spec: str) -> str:
         if isinstance(value, Message):
             return self.say(value, conversion, spec)
-        shown = _converted(value, conversion, spec)[:_LONGEST]
-        is_number = isinstance(value, Number) and not isinstance(value, bool)
-        return self.number(shown) if is_number else without_passwords(shown)
+        if isinstance(value, Number) and not isinstance(value, bool):
+            return self.number(_converted(value, conversion, spec))
+        # Nothing is cut before it is masked: half an address is none.
+        shown = _without_passwords(repr(value) if conversion == "r" else str(value))
+        return format(shown, spec)
+
+
+def _shown(value: object) -> str:
+    """Return what of a value without numbers or words is shown: nothing, if it has no kind."""
+    if isinstance(value, Address):
+        return value.masked
+    if isinstance(value, Name | PurePath | Shape | enum.Enum) or value is None:
+        return str(value)
+    kind = type(value).__name__
+    warnings.warn(f"A message was given a {kind} of no kind.", RuntimeWarning, stacklevel=6)
+    return _MASK
 
 
 def _converted(value: object, conversion: str, spec: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from footing.files import new_file
+from footing.messages import Argument, Message, Name
 from footing.text_files import read_text
 from ptable.design.design import design_from_dict
 from ptable.design.mechanisms import Mechanism, verify
@@ -50,7 +51,12 @@ def write_table(table: PTable, path: str | os.PathLike[str], *, overwrite: bool)
     }
     writer = writers.get(target.suffix.lower())
     if writer is None:
-        raise PTableError(f"A p-table is written to .parquet or .json, not {target.suffix!r}.")
+        raise PTableError(
+            Message(
+                "A p-table is written to .parquet or .json, not {suffix!r}.",
+                suffix=Name(target.suffix),
+            )
+        )
     with new_file(target, error=PTableError, overwrite=overwrite) as draft:
         writer(draft)
 
@@ -73,11 +79,16 @@ def read_table(path: str | os.PathLike[str]) -> PTable:
     """
     source = Path(path)
     if not source.is_file():
-        raise PTableError(f"There is no file '{source}'.")
+        raise PTableError(Message("There is no file '{source}'.", source=source))
     suffix = source.suffix.lower()
     readers = {".parquet": _read_parquet, ".json": _read_json}
     if suffix not in readers:
-        raise PTableError(f"A p-table of ours is read from .parquet or .json, not {suffix!r}.")
+        raise PTableError(
+            Message(
+                "A p-table of ours is read from .parquet or .json, not {suffix!r}.",
+                suffix=Name(suffix),
+            )
+        )
     head, noise, upper = readers[suffix](source)
     return _check(head, noise, upper, source.name)
 
@@ -185,13 +196,22 @@ def _check(
     version = head.get("version")
     if version != _VERSION:
         raise PTableError(
-            f"The file '{name}' has format version {version}; this program reads {_VERSION}.",
-            hint="read it with a newer version of this program",
+            Message(
+                "The file '{name}' has format version {version}; this program reads "
+                "{version_2}.",
+                name=Name(name),
+                version=Argument(version),
+                version_2=_VERSION,
+            ),
+            hint=Message("read it with a newer version of this program"),
         )
     if head.get("checksum") != _checksum(head):
         raise PTableError(
-            f"The specification, certificate or another setting in '{name}' was changed.",
-            hint="build the p-table again",
+            Message(
+                "The specification, certificate or another setting in '{name}' was changed.",
+                name=Name(name),
+            ),
+            hint=Message("build the p-table again"),
         )
     try:
         table = PTable(
@@ -213,8 +233,12 @@ def _check(
         raise _no_table(name) from error
     if table.id != head.get("id"):
         raise PTableError(
-            f"The thresholds in '{name}' were changed: the table's id is not the stored one.",
-            hint="build the p-table again",
+            Message(
+                "The thresholds in '{name}' were changed: the table's id is not the stored "
+                "one.",
+                name=Name(name),
+            ),
+            hint=Message("build the p-table again"),
         )
     if isinstance(table.spec, Mechanism):
         verify(table)
@@ -230,14 +254,19 @@ def _recompute(table: PTable, certificate: Certificate, name: str) -> None:
         raise
     except (ArithmeticError, AssertionError, TypeError, ValueError) as error:
         raise PTableError(
-            f"The certificate in '{name}' cannot be recomputed: its figures or its "
-            "specification make no sense for any p-table.",
-            hint="the file was changed after it was built; build the p-table again",
+            Message(
+                "The certificate in '{name}' cannot be recomputed: its figures or its "
+                "specification make no sense for any p-table.",
+                name=Name(name),
+            ),
+            hint=Message("the file was changed after it was built; build the p-table again"),
         ) from error
 
 
 def _no_table(name: str) -> PTableError:
     return PTableError(
-        f"The file '{name}' is no p-table, or it is damaged.",
-        hint="make it again with: ckm ptable build, or look at it with: ckm ptable check",
+        Message("The file '{name}' is no p-table, or it is damaged.", name=Name(name)),
+        hint=Message(
+            "make it again with: ckm ptable build, or look at it with: ckm ptable check"
+        ),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from footing.checks import require_integer
+from footing.messages import Message, Name, Shape
 from ptable.errors import PTableError
 
 if TYPE_CHECKING:
@@ -111,8 +112,12 @@ def cycle_length(large_counts: str, *, n_rows: int) -> int:
     is_number = number.isascii() and number.isdigit() and str(int(number)) == number
     if word != "cycle" or not is_number or not 2 <= int(number) <= n_rows:
         raise PTableError(
-            "large_counts must be 'last' or 'cycle:N' with N from 2 to the number of rows, "
-            f"{n_rows}, not {large_counts!r}."
+            Message(
+                "large_counts must be 'last' or 'cycle:N' with N from 2 to the number of "
+                "rows, {n_rows}, not {large_counts!r}.",
+                n_rows=n_rows,
+                large_counts=Name(large_counts),
+            )
         )
     return int(number)
 
@@ -198,7 +203,11 @@ def look_up(index: KeyIndex, counts: ArrayLike, cell_keys: ArrayLike) -> NDArray
     keys = _integers(cell_keys, "cell_keys")
     if ours.shape != keys.shape:
         raise PTableError(
-            f"counts and cell_keys must have the same shape, not {ours.shape} and {keys.shape}."
+            Message(
+                "counts and cell_keys must have the same shape, not {shape} and {keys_shape}.",
+                shape=Shape(ours.shape),
+                keys_shape=Shape(keys.shape),
+            )
         )
     answer = np.empty(ours.shape, dtype=np.int64)
     flat_counts, flat_keys, flat = ours.ravel(), keys.ravel(), answer.reshape(-1)
@@ -212,11 +221,14 @@ def _look_up_chunk(
     index: KeyIndex, counts: NDArray[np.integer], keys: NDArray[np.integer]
 ) -> NDArray[np.int64]:
     if counts.dtype.kind == "i" and counts.min() < 0:
-        raise PTableError("counts must not be negative; some are.")
+        raise PTableError(Message("counts must not be negative; some are."))
     if (keys.dtype.kind == "i" and keys.min() < 0) or int(keys.max()) >= index.key_range:
         raise PTableError(
-            f"cell_keys must lie in 0..{index.key_range - 1}; some do not.",
-            hint="pass the key_range your keys were made for",
+            Message(
+                "cell_keys must lie in 0..{key_range}; some do not.",
+                key_range=index.key_range - 1,
+            ),
+            hint=Message("pass the key_range your keys were made for"),
         )
     rows = _rows(index, counts)
     unsigned: NDArray[np.uint64] = keys.astype(np.uint64, copy=False)
@@ -256,8 +268,10 @@ def _anchor_rows(anchors: NDArray[np.int64], counts: NDArray[np.integer]) -> NDA
     rows: NDArray[np.int64] = np.searchsorted(anchors, known).astype(np.int64)
     if (anchors[rows] != known).any():
         raise PTableError(
-            "counts must be anchors of the p-table, or larger than its last; some are not.",
-            hint="a magnitude between two anchors takes a mixture of their noise",
+            Message(
+                "counts must be anchors of the p-table, or larger than its last; some are not."
+            ),
+            hint=Message("a magnitude between two anchors takes a mixture of their noise"),
         )
     return rows
 
@@ -287,7 +301,11 @@ def _integers(numbers: ArrayLike, name: str) -> NDArray[np.integer]:
         return array.astype(np.int64)
     if array.dtype.kind not in "iu":
         raise PTableError(
-            f"{name} must be integers, not {array.dtype}.",
-            hint="convert them exactly; floats cannot hold every key",
+            Message(
+                "{name} must be integers, not {dtype}.",
+                name=Name(name),
+                dtype=Shape(array.dtype),
+            ),
+            hint=Message("convert them exactly; floats cannot hold every key"),
         )
     return array

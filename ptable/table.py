@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from footing.checks import is_integer, problems_of, require_integer
+from footing.messages import Message, Name, Shape, joined
 from footing.svg import html_table
 from ptable.errors import PTableError, PTableWarning
 from ptable.lookup import KeyIndex, cycle_length, intervals, look_up
@@ -94,14 +95,26 @@ class PTable:
         object.__setattr__(self, "key_range", keys)
         problems = self._layout_problems()
         if not isinstance(self.label, str):
-            problems.append(f"label must be text, not a {type(self.label).__name__}")
+            problems.append(
+                Message("label must be text, not a {name}", name=Shape(type(self.label)))
+            )
         if not problems:
             problems = _row_problems(
                 self.noise, self.upper, self.key_range, (self._counts(), self.step)
             )
         if problems:
-            more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
-            raise PTableError("This is no p-table: " + "; ".join(problems[:5]) + more + ".")
+            more = (
+                Message(" (and {number} more)", number=len(problems) - 5)
+                if len(problems) > 5
+                else Message()
+            )
+            raise PTableError(
+                Message(
+                    "This is no p-table: {problems}{more}.",
+                    problems=joined("; ", problems[:5]),
+                    more=more,
+                )
+            )
         rows = [
             _canonical(noise, upper)
             for noise, upper in zip(self.noise, self.upper, strict=True)
@@ -119,10 +132,10 @@ class PTable:
         anchors = tuple(self.anchors)
         rises = all(map(is_integer, anchors)) and all(a < b for a, b in pairwise(anchors))
         if not rises or anchors[:1] != (0,) or len(anchors) != len(self.noise):
-            return ["anchors must be one rising count per row, from 0 on"]
+            return [Message("anchors must be one rising count per row, from 0 on")]
         is_plain = anchors == tuple(range(len(anchors)))
         if not is_plain and self.large_counts != "last":
-            return ["large_counts must be 'last' where there are anchors"]
+            return [Message("large_counts must be 'last' where there are anchors")]
         object.__setattr__(self, "anchors", None if is_plain else tuple(map(int, anchors)))
         return []
 
@@ -135,7 +148,7 @@ class PTable:
             return count
         if is_count and self.anchors is not None and count in self.anchors:
             return self.anchors.index(count)
-        raise PTableError(f"Count {count} has no row of its own.")
+        raise PTableError(Message("Count {count} has no row of its own.", count=count))
 
     @property
     def n_rows(self) -> int:
@@ -428,8 +441,11 @@ class PTable:
         losses = write_tables(self, path, dialect=dialect, overwrite=overwrite)
         if losses:
             warnings.warn(
-                f"The file '{Path(path).name}' does not hold the whole p-table: "
-                f"{'; '.join(losses)}.",
+                Message(
+                    "The file '{file}' does not hold the whole p-table: {losses}.",
+                    file=Name(Path(path).name),
+                    losses=joined("; ", losses),
+                ),
                 PTableWarning,
                 stacklevel=2,
             )
@@ -474,9 +490,12 @@ class PTable:
         )
         if len(tables) > 1:
             raise PTableError(
-                f"The file '{Path(path).name}' holds several p-tables, of types "
-                f"{', '.join(tables)}.",
-                hint="read them with ptable.dialects.read_tables",
+                Message(
+                    "The file '{path}' holds several p-tables, of types {tables}.",
+                    path=Name(Path(path).name),
+                    tables=Name.each(tables),
+                ),
+                hint=Message("read them with ptable.dialects.read_tables"),
             )
         return next(iter(tables.values()))
 
@@ -588,27 +607,48 @@ def _row_problems(
     counts, step = layout
     rows, uppers = list(noise), list(upper)  # type: ignore[call-overload]
     if not rows or len(rows) != len(uppers):
-        return ["noise and upper must have one row per count, from count 0 on"]
-    problems = []
+        return [Message("noise and upper must have one row per count, from count 0 on")]
+    problems: list[str] = []
     for count, values, ends in zip(counts, rows, uppers, strict=True):
         if not len(values) or len(values) != len(ends):
-            problems.append(f"the row of count {count} needs one threshold per noise value")
+            problems.append(
+                Message(
+                    "the row of count {count} needs one threshold per noise value", count=count
+                )
+            )
             continue
         both = (*values, *ends)
         if not set(map(type, both)) <= {int} and not all(map(is_integer, both)):
-            problems.append(f"the row of count {count} must hold integers only")
+            problems.append(
+                Message("the row of count {count} must hold integers only", count=count)
+            )
             continue
         if ends[-1] != key_range:
             problems.append(
-                f"the thresholds of count {count} must end at {key_range}, not {ends[-1]}"
+                Message(
+                    "the thresholds of count {count} must end at {key_range}, not {ends}",
+                    count=count,
+                    key_range=key_range,
+                    ends=ends[-1],
+                )
             )
         if any(low > high for low, high in pairwise((0, *ends))):
-            problems.append(f"the thresholds of count {count} must not fall")
+            problems.append(
+                Message("the thresholds of count {count} must not fall", count=count)
+            )
         if count * step + max(map(abs, values)) >= _LARGEST:
-            problems.append(f"count {count} would be published beyond 2**53 steps")
+            problems.append(
+                Message("count {count} would be published beyond 2**53 steps", count=count)
+            )
         if count * step + min(values) < 0:
             lowest = count + Fraction(int(min(values)), step)
-            problems.append(f"count {count} would be published as {float(lowest):g}")
+            problems.append(
+                Message(
+                    "count {count} would be published as {lowest:g}",
+                    count=count,
+                    lowest=float(lowest),
+                )
+            )
     return problems
 
 

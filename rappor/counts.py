@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from footing.files import write_whole
+from footing.messages import Argument, Message, Name, Shape, said
 from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.parameters import Parameters
 from rappor.text_files import read_text, whole_number
@@ -80,9 +81,11 @@ class Counts(EqualByContent):
         for name, shape in shapes.items():
             object.__setattr__(self, name, _whole(getattr(self, name), name, shape))
         if np.any(self.ones > self.n[:, None]):
-            raise RapporError("A bit cannot be set in more reports than its cohort sent.")
+            raise RapporError(
+                Message("A bit cannot be set in more reports than its cohort sent.")
+            )
         if self.parameters.response == "symbol" and (self.ones.sum(axis=1) != self.n).any():
-            raise RapporError("Symbols must add up to the reports of their cohort.")
+            raise RapporError(Message("Symbols must add up to the reports of their cohort."))
 
     @classmethod
     def zeros(cls, parameters: Parameters) -> Counts:
@@ -115,9 +118,13 @@ class Counts(EqualByContent):
             return NotImplemented
         if other.parameters != self.parameters:
             raise MismatchError(
-                f"Counts made with the parameters {other.parameters.fingerprint} do not add to "
-                f"those of {self.parameters.fingerprint}.",
-                hint="decode each collection by itself",
+                Message(
+                    "Counts made with the parameters {fingerprint} do not add to those of "
+                    "{parameters_fingerprint}.",
+                    fingerprint=Name(other.parameters.fingerprint),
+                    parameters_fingerprint=Name(self.parameters.fingerprint),
+                ),
+                hint=Message("decode each collection by itself"),
             )
         return Counts(
             n=self.n + other.n, ones=self.ones + other.ones, parameters=self.parameters
@@ -151,8 +158,11 @@ class Counts(EqualByContent):
             text = json.dumps({"format": _FORMAT, "parameters": shape, "counts": rows}) + "\n"
         else:
             raise ReportFileError(
-                f"Counts are written to .csv or .json, not {target.suffix!r}.",
-                hint="take .json to keep the parameters beside them",
+                Message(
+                    "Counts are written to .csv or .json, not {suffix!r}.",
+                    suffix=Name(target.suffix),
+                ),
+                hint=Message("take .json to keep the parameters beside them"),
             )
         write_whole(target, text, error=ReportFileError, overwrite=overwrite)
 
@@ -190,8 +200,12 @@ class Counts(EqualByContent):
             rows, parameters = _from_json(text, name, parameters)
         elif parameters is None:
             raise ReportFileError(
-                f"The file {name!r} does not say which parameters its reports were made with.",
-                hint="give the parameters",
+                Message(
+                    "The file {name!r} does not say which parameters its reports were made "
+                    "with.",
+                    name=Name(name),
+                ),
+                hint=Message("give the parameters"),
             )
         else:
             rows = [row for row in csv.reader(io.StringIO(text)) if any(map(str.strip, row))]
@@ -199,7 +213,11 @@ class Counts(EqualByContent):
         try:
             return cls(n=table[:, 0], ones=table[:, 1:], parameters=parameters)
         except RapporError as error:
-            raise ReportFileError(f"The file {name!r}: {error.problem}") from None
+            raise ReportFileError(
+                Message(
+                    "The file {name!r}: {problem}", name=Name(name), problem=said(error.problem)
+                )
+            ) from None
 
 
 def _from_json(text: str, name: str, parameters: Parameters | None) -> tuple[Any, Parameters]:
@@ -210,12 +228,19 @@ def _from_json(text: str, name: str, parameters: Parameters | None) -> tuple[Any
     except (ValueError, KeyError, TypeError, RecursionError):
         is_ours = False
     if not is_ours:
-        raise ReportFileError(f"The file {name!r} is no file of counts.")
+        raise ReportFileError(
+            Message("The file {name!r} is no file of counts.", name=Name(name))
+        )
     if parameters is not None and said != parameters:
         raise MismatchError(
-            f"The counts of {name!r} were made with the parameters {said.fingerprint}, "
-            f"not {parameters.fingerprint}.",
-            hint="give the parameters of the collection, or none",
+            Message(
+                "The counts of {name!r} were made with the parameters {fingerprint}, not "
+                "{parameters_fingerprint}.",
+                name=Name(name),
+                fingerprint=said.fingerprint,
+                parameters_fingerprint=Name(parameters.fingerprint),
+            ),
+            hint=Message("give the parameters of the collection, or none"),
         )
     return rows, said
 
@@ -225,21 +250,37 @@ def _numbers(rows: Any, name: str, parameters: Parameters) -> Integers:
     lengths = {len(row) for row in rows} if all(isinstance(r, list) for r in rows) else set()
     if len(rows) != shape[0] or lengths != {shape[1]}:
         raise ReportFileError(
-            f"The file {name!r} must hold {shape[0]} rows of {shape[1]} counts.",
-            hint="compare the numbers of cohorts and bits with the parameters",
+            Message(
+                "The file {name!r} must hold {shape} rows of {shape_2} counts.",
+                name=Name(name),
+                shape=shape[0],
+                shape_2=shape[1],
+            ),
+            hint=Message("compare the numbers of cohorts and bits with the parameters"),
         )
     try:
         return np.array([[whole_number(str(cell)) for cell in row] for row in rows], np.int64)
     except (TypeError, ValueError, OverflowError):
-        raise ReportFileError(f"The file {name!r} must hold whole numbers alone.") from None
+        raise ReportFileError(
+            Message("The file {name!r} must hold whole numbers alone.", name=Name(name))
+        ) from None
 
 
 def _whole(values: Any, name: str, shape: tuple[int, ...]) -> Integers:
     array = np.asarray(values)
     if array.shape != shape:
-        raise RapporError(f"{name} must have the shape {shape}, not {array.shape}.")
+        raise RapporError(
+            Message(
+                "{name} must have the shape {shape}, not {array_shape}.",
+                name=Name(name),
+                shape=Argument(shape),
+                array_shape=Shape(array.shape),
+            )
+        )
     if array.dtype.kind not in "iu" or np.any(array < 0):
-        raise RapporError(f"{name} must hold whole numbers that are not negative.")
+        raise RapporError(
+            Message("{name} must hold whole numbers that are not negative.", name=Name(name))
+        )
     array = array.astype(np.int64)  # a copy: nobody else can change it
     array.flags.writeable = False
     return array

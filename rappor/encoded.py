@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.arrays import Flags, Integers
+from footing.messages import Message
 from rappor.counts import Counts, EqualByContent
 from rappor.errors import RapporError
 from rappor.parameters import Parameters
@@ -48,19 +49,28 @@ class Reports(EqualByContent):
         cohorts, packed = np.asarray(self.cohorts), np.asarray(self.packed)
         width = -(-self.parameters.n_bits // 8)
         if cohorts.ndim != 1 or packed.shape != (cohorts.size, width):
-            raise RapporError(f"Each report must have a cohort and {width} bytes of bits.")
+            raise RapporError(
+                Message(
+                    "Each report must have a cohort and {width} bytes of bits.", width=width
+                )
+            )
         if packed.dtype != np.uint8 or cohorts.dtype.kind not in "iu":
-            raise RapporError("Cohorts must be whole numbers, and bits come in bytes.")
+            raise RapporError(Message("Cohorts must be whole numbers, and bits come in bytes."))
         spare = 8 * width - self.parameters.n_bits
         if spare and packed.size and packed[:, -1].max() >= 1 << (8 - spare):
-            raise RapporError(f"A report has more than {self.parameters.n_bits} bits.")
+            raise RapporError(
+                Message("A report has more than {n_bits} bits.", n_bits=self.parameters.n_bits)
+            )
         is_symbol = self.parameters.response == "symbol"
         if is_symbol and (np.bitwise_count(packed).sum(axis=1) != 1).any():
-            raise RapporError("Each report of one symbol must have exactly one bit.")
+            raise RapporError(Message("Each report of one symbol must have exactly one bit."))
         if cohorts.size and not 0 <= cohorts.min() <= cohorts.max() < self.parameters.n_cohorts:
             raise RapporError(
-                f"A cohort must be a whole number in 0..{self.parameters.n_cohorts - 1}.",
-                hint="compare the number of cohorts with the parameters",
+                Message(
+                    "A cohort must be a whole number in 0..{n_cohorts}.",
+                    n_cohorts=self.parameters.n_cohorts - 1,
+                ),
+                hint=Message("compare the number of cohorts with the parameters"),
             )
         object.__setattr__(self, "cohorts", cohorts.astype(np.int64))
         object.__setattr__(self, "packed", packed)
@@ -89,8 +99,12 @@ class Reports(EqualByContent):
         packed = np.packbits(bits, axis=1, bitorder="little")
         if bits.shape[1] != parameters.n_bits:
             raise RapporError(
-                f"A report has {parameters.n_bits} bits, not {bits.shape[1]}.",
-                hint="compare the number of bits with the parameters",
+                Message(
+                    "A report has {n_bits} bits, not {shape}.",
+                    n_bits=parameters.n_bits,
+                    shape=bits.shape[1],
+                ),
+                hint=Message("compare the number of bits with the parameters"),
             )
         return cls(cohorts=cohorts, packed=packed, parameters=parameters)
 
@@ -121,8 +135,8 @@ class Reports(EqualByContent):
             digits = np.array([2], np.uint8)
         if any(len(text) != n_bits for text in texts) or np.any(digits > 1):
             raise RapporError(
-                f"A report must be written as {n_bits} zeros and ones.",
-                hint="compare the number of bits with the parameters",
+                Message("A report must be written as {n_bits} zeros and ones.", n_bits=n_bits),
+                hint=Message("compare the number of bits with the parameters"),
             )
         rows = digits.reshape(len(texts), n_bits)[:, ::-1]
         places = np.asarray(cohorts) if len(texts) else np.empty(0, np.int64)

@@ -9,6 +9,7 @@ import math
 from typing import TYPE_CHECKING, Literal, get_args
 
 from footing.checks import require_integer, require_number
+from footing.messages import Argument, Message, Name
 from rappor.errors import RapporError
 from rappor.parameters import Hash, Parameters
 from rappor.solver import predict
@@ -59,8 +60,12 @@ def oracle(name: Oracle, n_values: int, *, epsilon: float) -> Parameters:
     [200, 200, 4, 2]
     """
     if name not in get_args(Oracle):
-        names = ", ".join(map(repr, get_args(Oracle)))
-        raise RapporError(f"An oracle is one of {names}, not {name!r}.")
+        names = Name.each(get_args(Oracle))
+        raise RapporError(
+            Message(
+                "An oracle is one of {names!r}, not {name!r}.", names=names, name=Argument(name)
+            )
+        )
     require_integer(n_values, "n_values", error=RapporError, minimum=2, maximum=2**16)
     require_number(epsilon, "epsilon", error=RapporError, above=0)
     odds = math.exp(min(epsilon, _LARGE))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from footing.checks import is_number, require_integer
 from footing.files import write_whole
+from footing.messages import Argument, Enumeration, Message, Name
 from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.text_files import read_text, whole_number
 
@@ -200,9 +201,13 @@ class Parameters:
         try:
             made = cls(**rest)
         except TypeError:
-            raise ReportFileError("A field of the parameters is missing or unknown.") from None
+            raise ReportFileError(
+                Message("A field of the parameters is missing or unknown.")
+            ) from None
         if fingerprint != made.fingerprint:
-            raise MismatchError("The parameters do not have the fingerprint beside them.")
+            raise MismatchError(
+                Message("The parameters do not have the fingerprint beside them.")
+            )
         return made
 
     def write(self, path: StrPath, *, overwrite: bool = False) -> None:
@@ -232,8 +237,11 @@ class Parameters:
             text = f"{','.join(_COLUMNS)}\n{','.join(repr(value) for value in values)}\n"
         else:
             raise ReportFileError(
-                f"These parameters cannot be written to {target.suffix!r}.",
-                hint="take .json, which names the hash and the response",
+                Message(
+                    "These parameters cannot be written to {suffix!r}.",
+                    suffix=Name(target.suffix),
+                ),
+                hint=Message("take .json, which names the hash and the response"),
             )
         write_whole(
             target, text, error=ReportFileError, overwrite=overwrite, is_private=False
@@ -278,9 +286,17 @@ class Parameters:
         try:
             made = cls.from_dict(json.loads(text))
         except (json.JSONDecodeError, RecursionError):
-            raise ReportFileError(f"The file {name!r} is no parameter file.") from None
+            raise ReportFileError(
+                Message("The file {name!r} is no parameter file.", name=Name(name))
+            ) from None
         if hash is not None and hash != made.hash:
-            raise MismatchError(f"The parameters of {name!r} name the hash {made.hash!r}.")
+            raise MismatchError(
+                Message(
+                    "The parameters of {name!r} name the hash {hash!r}.",
+                    name=Name(name),
+                    hash=Name(made.hash),
+                )
+            )
         return made
 
 
@@ -291,15 +307,20 @@ def _from_csv(text: str, name: str, hash_name: Hash) -> Parameters:
         rows = []
     if len(rows) != 2 or sorted(rows[0]) != sorted(_COLUMNS) or len(rows[1]) != 6:
         raise ReportFileError(
-            f"The file {name!r} is no parameter file.",
-            hint=f"it must hold the header {','.join(_COLUMNS)} and one row",
+            Message("The file {name!r} is no parameter file.", name=Name(name)),
+            hint=Message(
+                "it must hold the header {columns} and one row",
+                columns=Enumeration(",", Name.each(_COLUMNS)),
+            ),
         )
     row = dict(zip(rows[0], rows[1], strict=True))
     try:
         whole = {key: whole_number(row[key]) for key in "khm"}
         real = {key: float(row[key]) for key in "pqf"}
     except ValueError:
-        raise ReportFileError(f"The row of the file {name!r} is not six numbers.") from None
+        raise ReportFileError(
+            Message("The row of the file {name!r} is not six numbers.", name=Name(name))
+        ) from None
     return Parameters(
         n_bits=whole["k"],
         n_hashes=whole["h"],
@@ -318,14 +339,22 @@ def _check_whole(parameters: Parameters) -> None:
         require_integer(value, name, error=RapporError, minimum=1, maximum=limit)
     if parameters.n_bits * parameters.n_cohorts > _MAX_COUNTS:
         raise RapporError(
-            f"{parameters.n_bits} bits in {parameters.n_cohorts} cohorts are more than "
-            f"{_MAX_COUNTS} counts.",
-            hint="take fewer cohorts",
+            Message(
+                "{n_bits} bits in {n_cohorts} cohorts are more than {max_counts} counts.",
+                n_bits=parameters.n_bits,
+                n_cohorts=parameters.n_cohorts,
+                max_counts=_MAX_COUNTS,
+            ),
+            hint=Message("take fewer cohorts"),
         )
     if parameters.n_hashes > parameters.n_bits:
         raise RapporError(
-            f"A value cannot set {parameters.n_hashes} of {parameters.n_bits} bits.",
-            hint="take n_hashes=1, or more bits",
+            Message(
+                "A value cannot set {n_hashes} of {n_bits} bits.",
+                n_hashes=parameters.n_hashes,
+                n_bits=parameters.n_bits,
+            ),
+            hint=Message("take n_hashes=1, or more bits"),
         )
 
 
@@ -333,41 +362,60 @@ def _check_probabilities(parameters: Parameters) -> None:
     for name in ("f", "p", "q"):
         value = getattr(parameters, name)
         if not is_number(value, minimum=0, maximum=1):
-            raise RapporError(f"{name} must be a probability, not {value!r}.")
+            raise RapporError(
+                Message(
+                    "{name} must be a probability, not {value!r}.",
+                    name=Name(name),
+                    value=Argument(value),
+                )
+            )
     if parameters.f == 1:
         raise RapporError(
-            "With f=1 the permanent response does not depend on the value.",
-            hint="take f below 1",
+            Message("With f=1 the permanent response does not depend on the value."),
+            hint=Message("take f below 1"),
         )
     if parameters.p_star == parameters.q_star:
         raise RapporError(
-            f"With p and q both {parameters.p:g} the reports do not depend on the value.",
-            hint="take a q larger than p",
+            Message(
+                "With p and q both {p:g} the reports do not depend on the value.",
+                p=parameters.p,
+            ),
+            hint=Message("take a q larger than p"),
         )
 
 
 def _check_hash(parameters: Parameters) -> None:
     known = get_args(Hash)
     if parameters.hash not in known:
-        names = ", ".join(repr(name) for name in known)
-        raise RapporError(f"hash must be one of {names}, not {parameters.hash!r}.")
+        names = Name.each(known)
+        raise RapporError(
+            Message(
+                "hash must be one of {names!r}, not {hash!r}.",
+                names=names,
+                hash=Argument(parameters.hash),
+            )
+        )
     if parameters.hash == "index":
         if (parameters.n_hashes, parameters.n_cohorts) != (1, 1):
             raise RapporError(
-                "Basic RAPPOR has one hash and one cohort.",
-                hint="leave n_hashes and n_cohorts at 1, or take hash='mmh3'",
+                Message("Basic RAPPOR has one hash and one cohort."),
+                hint=Message("leave n_hashes and n_cohorts at 1, or take hash='mmh3'"),
             )
     elif parameters.n_bits == 1:
         raise RapporError(
-            "With one bit every value sets it, and reports say nothing.",
-            hint="take Parameters.basic(1, …) for a Boolean question",
+            Message("With one bit every value sets it, and reports say nothing."),
+            hint=Message("take Parameters.basic(1, …) for a Boolean question"),
         )
     width = 1 if parameters.n_bits <= 256 else 2
     if parameters.hash == "md5" and parameters.n_hashes * width > _MD5_BYTES:
         raise RapporError(
-            f"An MD5 digest yields {_MD5_BYTES // width} bits of {parameters.n_bits}, "
-            f"not {parameters.n_hashes}.",
-            hint="take hash='mmh3', or fewer hashes",
+            Message(
+                "An MD5 digest yields {md5_bytes} bits of {n_bits}, not {n_hashes}.",
+                md5_bytes=_MD5_BYTES // width,
+                n_bits=parameters.n_bits,
+                n_hashes=Argument(parameters.n_hashes),
+            ),
+            hint=Message("take hash='mmh3', or fewer hashes"),
         )
 
 
@@ -375,22 +423,36 @@ def _check_response(parameters: Parameters) -> None:
     """Require of a report of one symbol that chances sum to 1, and nothing is permanent."""
     shape, is_hadamard = parameters, parameters.hash == "hadamard"
     if shape.response not in get_args(Response):
-        raise RapporError(f"response must be 'bits' or 'symbol', not {shape.response!r}.")
+        raise RapporError(
+            Message(
+                "response must be 'bits' or 'symbol', not {response!r}.",
+                response=Name(shape.response),
+            )
+        )
     if shape.response == "symbol":
         total = shape.q + (shape.n_bits - 1) * shape.p
         if shape.f or shape.n_hashes > 1 or shape.n_bits < 2 or shape.q < shape.p:
             raise RapporError(
-                "A response of one symbol has f=0, n_hashes=1, two bits or more and p below q.",
-                hint="take rappor.oracle, or response='bits'",
+                Message(
+                    "A response of one symbol has f=0, n_hashes=1, two bits or more and p "
+                    "below q."
+                ),
+                hint=Message("take rappor.oracle, or response='bits'"),
             )
         if abs(total - 1) > _ROUNDING:
             raise RapporError(
-                f"The probabilities of the {shape.n_bits} symbols sum to {total:g}, not to 1.",
-                hint="take q = 1 - (n_bits - 1) p",
+                Message(
+                    "The probabilities of the {n_bits} symbols sum to {total:g}, not to 1.",
+                    n_bits=shape.n_bits,
+                    total=total,
+                ),
+                hint=Message("take q = 1 - (n_bits - 1) p"),
             )
     size = shape.n_cohorts
     if is_hadamard and ((shape.response, shape.n_bits) != ("symbol", 2) or size & (size - 1)):
         raise RapporError(
-            "The Hadamard response has two symbols, and a power of 2 as number of cohorts.",
-            hint="take rappor.oracle('hadamard', …)",
+            Message(
+                "The Hadamard response has two symbols, and a power of 2 as number of cohorts."
+            ),
+            hint=Message("take rappor.oracle('hadamard', …)"),
         )

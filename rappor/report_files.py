@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 import numpy as np
 
 from footing.files import new_file
+from footing.messages import Message, Name, said
 from rappor.counts import Counts
 from rappor.encoded import Reports
 from rappor.errors import MismatchError, RapporError, ReportFileError
@@ -66,7 +67,12 @@ def write_reports(
     target = Path(path)
     form = target.suffix.lower()
     if form not in {".rappor", ".csv"}:
-        raise ReportFileError(f"Reports are written to .rappor or .csv, not {target.suffix!r}.")
+        raise ReportFileError(
+            Message(
+                "Reports are written to .rappor or .csv, not {suffix!r}.",
+                suffix=Name(target.suffix),
+            )
+        )
     total = 0
     with (
         new_file(target, error=ReportFileError, overwrite=overwrite) as draft,
@@ -122,10 +128,16 @@ def read_reports(path: StrPath, *, parameters: Parameters | None = None) -> Iter
         with source.open(encoding="utf-8-sig", newline="") as text:
             yield from _read_csv(text, source.name, parameters)
     except UnicodeDecodeError:
-        raise ReportFileError(f"The file {source.name!r} is no file of reports.") from None
+        raise ReportFileError(
+            Message("The file {source!r} is no file of reports.", source=Name(source.name))
+        ) from None
     except OSError as error:
         raise ReportFileError(
-            f"The file {source.name or str(source)!r} cannot be read: {error.strerror}."
+            Message(
+                "The file {source!r} cannot be read: {strerror}.",
+                source=Name(source.name or str(source)),
+                strerror=said(str(error.strerror)),
+            )
         ) from None
 
 
@@ -153,9 +165,13 @@ def _read_records(
         header = json.loads(line)
         said, version = Parameters.from_dict(header["parameters"]), header["version"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ReportFileError(f"The first line of {name!r} names no parameters.") from None
+        raise ReportFileError(
+            Message("The first line of {name!r} names no parameters.", name=Name(name))
+        ) from None
     if version != 1:
-        raise ReportFileError(f"The file {name!r} was written by a newer version.")
+        raise ReportFileError(
+            Message("The file {name!r} was written by a newer version.", name=Name(name))
+        )
     if parameters is not None and parameters != said:
         raise _mismatch(name, said.fingerprint, parameters)
     form = _record(said)
@@ -163,8 +179,8 @@ def _read_records(
     while chunk := file.read(max(1, _CHUNK_BYTES // form.itemsize) * form.itemsize):
         if len(chunk) % form.itemsize:
             raise ReportFileError(
-                f"The file {name!r} ends in the middle of a report.",
-                hint="copy it again",
+                Message("The file {name!r} ends in the middle of a report.", name=Name(name)),
+                hint=Message("copy it again"),
             )
         records = np.frombuffer(chunk, form)
         yield _piece(name, said, records["cohort"], records["bits"])
@@ -174,7 +190,12 @@ def _piece(name: str, parameters: Parameters, cohorts: Any, packed: Any) -> Repo
     try:
         return Reports(cohorts=cohorts, packed=packed, parameters=parameters)
     except RapporError as error:
-        raise ReportFileError(f"The file {name!r}: {error.problem}", hint=error.hint) from None
+        raise ReportFileError(
+            Message(
+                "The file {name!r}: {problem}", name=Name(name), problem=said(error.problem)
+            ),
+            hint=error.hint,
+        ) from None
 
 
 def _read_csv(file: TextIO, name: str, parameters: Parameters | None) -> Iterator[Reports]:
@@ -183,13 +204,15 @@ def _read_csv(file: TextIO, name: str, parameters: Parameters | None) -> Iterato
         columns = [cell.strip() for cell in next(rows, [])]
         if not {"cohort", "irr"} <= set(columns):
             raise ReportFileError(
-                f"The file {name!r} is no file of reports.",
-                hint="a CSV of reports has the columns cohort and irr",
+                Message("The file {name!r} is no file of reports.", name=Name(name)),
+                hint=Message("a CSV of reports has the columns cohort and irr"),
             )
         if parameters is None:
             raise ReportFileError(
-                f"The file {name!r} does not say how its reports were made.",
-                hint="give the parameters",
+                Message(
+                    "The file {name!r} does not say how its reports were made.", name=Name(name)
+                ),
+                hint=Message("give the parameters"),
             )
         size = max(1, _CHUNK_BYTES // (8 * parameters.n_bits))
         chunk: list[Sequence[str]] = []
@@ -202,14 +225,20 @@ def _read_csv(file: TextIO, name: str, parameters: Parameters | None) -> Iterato
         if chunk:
             yield _rows(chunk, columns, name, parameters)
     except csv.Error:
-        raise ReportFileError(f"The file {name!r} is no CSV.") from None
+        raise ReportFileError(
+            Message("The file {name!r} is no CSV.", name=Name(name))
+        ) from None
 
 
 def _rows(
     chunk: Sequence[Sequence[str]], columns: list[str], name: str, parameters: Parameters
 ) -> Reports:
     if any(len(row) != len(columns) for row in chunk):
-        raise ReportFileError(f"A row of {name!r} has more or fewer cells than the header.")
+        raise ReportFileError(
+            Message(
+                "A row of {name!r} has more or fewer cells than the header.", name=Name(name)
+            )
+        )
     if "fingerprint" in columns:
         at = columns.index("fingerprint")
         for other in {row[at].strip() for row in chunk} - {parameters.fingerprint}:
@@ -220,17 +249,29 @@ def _rows(
         texts = [row[irr].strip() for row in chunk]
         return Reports.from_texts(texts, cohorts, parameters=parameters)
     except RapporError as error:
-        raise ReportFileError(f"The file {name!r}: {error.problem}", hint=error.hint) from None
+        raise ReportFileError(
+            Message(
+                "The file {name!r}: {problem}", name=Name(name), problem=said(error.problem)
+            ),
+            hint=error.hint,
+        ) from None
     except (ValueError, OverflowError):
-        raise ReportFileError(f"A cohort in {name!r} is no whole number.") from None
+        raise ReportFileError(
+            Message("A cohort in {name!r} is no whole number.", name=Name(name))
+        ) from None
 
 
 def _mismatch(name: str, found: str, parameters: Parameters) -> MismatchError:
-    shown = found if found.isalnum() and len(found) == 16 else "others"
+    is_fingerprint = found.isalnum() and len(found) == 16
+    shown = Name(found) if is_fingerprint else Message("others")
     return MismatchError(
-        f"The reports of {name!r} were made with the parameters {shown}, "
-        f"not {parameters.fingerprint}.",
-        hint="sum each collection by itself",
+        Message(
+            "The reports of {name!r} were made with the parameters {words}, not {fingerprint}.",
+            name=Name(name),
+            words=shown,
+            fingerprint=Name(parameters.fingerprint),
+        ),
+        hint=Message("sum each collection by itself"),
     )
 
 
@@ -278,7 +319,7 @@ def sum_files(
                 progress(total.total)
     if total is None:
         raise RapporError(
-            "There is no report from which to learn the parameters.",
-            hint="give the parameters",
+            Message("There is no report from which to learn the parameters."),
+            hint=Message("give the parameters"),
         )
     return total

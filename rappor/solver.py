@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from footing.checks import require_integer, require_number
+from footing.messages import Argument, Message
 from rappor.errors import RapporError, RapporInfeasibleError
 from rappor.parameters import Parameters
 
@@ -55,7 +56,7 @@ class Goal:
     is_closed: bool = False
 
     def __post_init__(self) -> None:
-        way = "an infinite one protects nothing"
+        way = Message("an infinite one protects nothing")
         require_number(self.epsilon_one, "epsilon_one", error=RapporError, hint=way, above=0)
         lasting = self.epsilon_permanent
         require_number(
@@ -181,9 +182,13 @@ def solve(goal: Goal, *, n_hashes: Sequence[int] = (1, 2, 3, 4)) -> Design:
     """
     if goal.epsilon_one > goal.epsilon_permanent:
         raise RapporError(
-            f"One report cannot cost {goal.epsilon_one:g} when all of them together may cost "
-            f"{goal.epsilon_permanent:g}.",
-            hint="lower epsilon_one, or raise epsilon_permanent",
+            Message(
+                "One report cannot cost {epsilon_one:g} when all of them together may cost "
+                "{epsilon_permanent:g}.",
+                epsilon_one=goal.epsilon_one,
+                epsilon_permanent=goal.epsilon_permanent,
+            ),
+            hint=Message("lower epsilon_one, or raise epsilon_permanent"),
         )
     if goal.is_closed:
         f, p, q = _probabilities(goal, 1, is_boolean=goal.n_candidates == 1)
@@ -192,9 +197,12 @@ def solve(goal: Goal, *, n_hashes: Sequence[int] = (1, 2, 3, 4)) -> Design:
         designs = [design for h in n_hashes for design in _sizes(goal, h)]
     if not designs:
         raise RapporInfeasibleError(
-            f"No report of at most {_BITS[-1]} bits tells {goal.n_candidates} candidates "
-            "apart.",
-            hint="look for fewer candidates",
+            Message(
+                "No report of at most {bits} bits tells {n_candidates} candidates apart.",
+                bits=Argument(_BITS[-1]),
+                n_candidates=goal.n_candidates,
+            ),
+            hint=Message("look for fewer candidates"),
         )
     best = min(design.standard_error for design in designs)
     near = [d for d in designs if d.standard_error**2 <= _ENOUGH * best**2]
@@ -210,9 +218,14 @@ def _infeasible(goal: Goal, best: Design) -> RapporInfeasibleError:
     frequency = goal.frequency or 0.0
     needed = math.ceil(goal.population * (best.detectable / frequency) ** 2)
     return RapporInfeasibleError(
-        f"Values of {frequency:.3%} cannot be found among {goal.population:,} clients; the "
-        f"best design finds them from {best.detectable:.3%}.",
-        hint=f"ask about {needed:,} clients, or allow a larger loss",
+        Message(
+            "Values of {frequency:.3%} cannot be found among {population:,} clients; "
+            "the best design finds them from {detectable:.3%}.",
+            frequency=frequency,
+            population=goal.population,
+            detectable=best.detectable,
+        ),
+        hint=Message("ask about {needed:,} clients, or allow a larger loss", needed=needed),
     )
 
 

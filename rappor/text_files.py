@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from footing import text_files
+from footing.messages import Message, Name, Text, said
 from rappor.errors import ReportFileError
 
 
@@ -11,10 +12,14 @@ def read_text(path: Path) -> str:
     try:
         return text_files.read_text(path)
     except UnicodeDecodeError:
-        reason = "it is not text"
+        reason: Text | Message = Message("it is not text")
     except OSError as error:
-        reason = error.strerror or "unknown"
-    raise ReportFileError(f"The file {path.name!r} cannot be read: {reason}.") from None
+        reason = said(error.strerror or "unknown")
+    raise ReportFileError(
+        Message(
+            "The file {path!r} cannot be read: {reason}.", path=Name(path.name), reason=reason
+        )
+    ) from None
 
 
 def whole_number(text: str) -> int:

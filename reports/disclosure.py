@@ -10,6 +10,7 @@ from functools import cache
 from html.parser import HTMLParser
 from typing import Literal
 
+from footing.messages import Message, Shape
 from reports.errors import ReportError
 from reports.facts.checking import walk
 from reports.facts.release import PublicFacts
@@ -98,8 +99,10 @@ def scan(text: str, facts: PublicFacts, *, forbidden: Collection[str] = ()) -> t
     """
     if not isinstance(facts, PublicFacts):
         raise ReportError(
-            f"The scan compares with PublicFacts, not {type(facts).__name__}.",
-            hint="pass facts.public()",
+            Message(
+                "The scan compares with PublicFacts, not {facts}.", facts=Shape(type(facts))
+            ),
+            hint=Message("pass facts.public()"),
         )
     marks = [
         Mark(kind="forbidden", place=place) for place in _forbidden(text, facts, forbidden)

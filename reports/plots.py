@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from footing.messages import Message
 from footing.svg import html_table, safe, text_width
 from ptable.pictures.picture import Picture
 from reports.charts.service import charts
@@ -70,7 +71,7 @@ def comparison_plot(compared: ScenarioFacts | MethodFacts, *, language: str) -> 
 def _alone(words: Words, title: str, drawings: Sequence[str], data: str) -> Picture:
     """Put drawings below their title, two beside each other, with the colours of pages."""
     if not drawings:
-        raise ReportError("There is nothing to compare: a chart needs two numbers.")
+        raise ReportError(Message("There is nothing to compare: a chart needs two numbers."))
     sizes = [tuple(map(float, _SIZE.findall(drawing)[0])) for drawing in drawings]
     width, height = map(max, zip(*sizes, strict=True))
     parts, low, wide = [], 0.0, text_width(title, 12, bold=True) + 8

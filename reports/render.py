@@ -6,6 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from footing.messages import Argument, Message, Shape
 from reports.errors import ReportError
 from reports.facts.checking import require_sound
 from reports.facts.decoding import DecodingFacts
@@ -115,13 +116,18 @@ def make_report(
         facts = facts.public()
     if type(facts) not in _PAGES:
         raise ReportError(
-            f"There is no page of {type(facts).__name__}.",
-            hint="reports.facts has what pages are made of",
+            Message("There is no page of {facts}.", facts=Shape(type(facts))),
+            hint=Message("reports.facts has what pages are made of"),
         )
     page, own = _PAGES[type(facts)]
     if edition not in (None, own):
         raise ReportError(
-            f"There is no edition {edition!r} of {type(facts).__name__}.", hint=f"take {own!r}"
+            Message(
+                "There is no edition {edition!r} of {facts}.",
+                edition=Argument(edition),
+                facts=Shape(type(facts)),
+            ),
+            hint=Message("take {own!r}", own=Argument(own)),
         )
     words = words_of(language)
     beside = _checked_links(links or {}, language)
@@ -145,8 +151,11 @@ def _checked_links(links: Mapping[str, str], language: str) -> list[tuple[str, s
         words_of(code)
         if not _FILE.fullmatch(file):
             raise ReportError(
-                f"A link must name an HTML file in the same folder, not {file!r}.",
-                hint="for example {'fr': 'report.fr.html'}",
+                Message(
+                    "A link must name an HTML file in the same folder, not {file!r}.",
+                    file=Argument(file),
+                ),
+                hint=Message("for example {'fr': 'report.fr.html'}"),
             )
     return [(code, LANGUAGES[code], file) for code, file in links.items() if code != language]
 

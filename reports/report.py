@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from footing.files import csv_text, write_whole
+from footing.messages import Message, Name
 from reports.errors import ReportError
 
 if TYPE_CHECKING:
@@ -136,8 +137,11 @@ class Report:
         form = target.suffix.lower()
         if form not in {".html", ".json"}:
             raise ReportError(
-                f"A report is written to .html or .json, not {target.suffix!r}.",
-                hint="print the page to PDF in a browser",
+                Message(
+                    "A report is written to .html or .json, not {suffix!r}.",
+                    suffix=Name(target.suffix),
+                ),
+                hint=Message("print the page to PDF in a browser"),
             )
         text = self.to_json() if form == ".json" else self.html
         is_private = self.edition != "public"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.messages import Message
 from risk.errors import RiskError
 from risk.wellformed import read_numbers
 
@@ -66,14 +67,18 @@ def amount_deviations(original: ArrayLike, published: ArrayLike) -> AmountDeviat
     after = read_numbers(published, name="published").ravel()
     if before.shape != after.shape:
         raise RiskError(
-            f"original and published must be aligned, not {len(before)} and {len(after)} cells."
+            Message(
+                "original and published must be aligned, not {number} and {number_2} cells.",
+                number=len(before),
+                number_2=len(after),
+            )
         )
     kept = (before != 0) | (after != 0)
     before, after = before[kept], after[kept]
     if not before.any():
         raise RiskError(
-            "There is no original total other than 0 to compare with.",
-            hint="leave out variables to which nobody contributes",
+            Message("There is no original total other than 0 to compare with."),
+            hint=Message("leave out variables to which nobody contributes"),
         )
     off = after - before
     has_size = before != 0

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footing.checks import require_number
+from footing.messages import Message
 from risk.errors import RiskError
 from risk.wellformed import read_numbers, require_between
 
@@ -49,9 +50,11 @@ class AmountNoise:
         values = read_numbers(self.values, name="values")
         chances = read_numbers(self.probabilities, name="probabilities")
         if values.ndim != 1 or values.shape != chances.shape or not values.size:
-            raise RiskError("values and probabilities must be two lists of one length.")
+            raise RiskError(
+                Message("values and probabilities must be two lists of one length.")
+            )
         if (chances < 0).any() or abs(float(chances.sum()) - 1) > _TOTAL:
-            raise RiskError("probabilities must be 0 or more and sum to 1.")
+            raise RiskError(Message("probabilities must be 0 or more and sum to 1."))
         share = require_number(self.share, "share", error=RiskError, above=0)
         order = np.argsort(values, kind="stable")
         kept = order[chances[order] > 0]

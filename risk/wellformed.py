@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footing.checks import problems_of, require_integer, require_number
+from footing.messages import Message, Name, Shape, joined, said
 from ptable.table import PTable
 from risk.errors import RiskError
 
@@ -16,13 +17,15 @@ def read_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
     """Read numbers as an array; missing or ragged ones are an error."""
     if _is_masked(values):
         raise RiskError(
-            f"{name} must not be missing; some are masked.", hint="fill or leave them out"
+            Message("{name} must not be missing; some are masked.", name=Name(name)),
+            hint=Message("fill or leave them out"),
         )
     try:
         return np.asarray(values)
     except (TypeError, ValueError):
         raise RiskError(
-            f"{name} must be numbers in rows of one length.", hint="give an array of numbers"
+            Message("{name} must be numbers in rows of one length.", name=Name(name)),
+            hint=Message("give an array of numbers"),
         ) from None
 
 
@@ -30,10 +33,20 @@ def read_numbers(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
     """Read finite numbers, of any shape."""
     array = read_array(values, name=name)
     if array.size and array.dtype.kind not in "iuf":
-        raise RiskError(f"{name} must be numbers, not {array.dtype}.", hint="none missing")
+        raise RiskError(
+            Message(
+                "{name} must be numbers, not {dtype}.",
+                name=Name(name),
+                dtype=Shape(array.dtype),
+            ),
+            hint=Message("none missing"),
+        )
     numbers = array.astype(np.float64)
     if not np.isfinite(numbers).all():
-        raise RiskError(f"{name} must be finite; some are not.", hint="none missing")
+        raise RiskError(
+            Message("{name} must be finite; some are not.", name=Name(name)),
+            hint=Message("none missing"),
+        )
     return numbers
 
 
@@ -41,7 +54,10 @@ def read_pair(values: Sequence[int], *, name: str) -> tuple[int, int]:
     """Read two counts."""
     numbers = require_counts(values, name=name)
     if numbers.shape != (2,):
-        raise RiskError(f"{name} must be two counts.", hint="for example (20, 100)")
+        raise RiskError(
+            Message("{name} must be two counts.", name=Name(name)),
+            hint=Message("for example (20, 100)"),
+        )
     return int(numbers[0]), int(numbers[1])
 
 
@@ -58,13 +74,23 @@ def require_counts(numbers: ArrayLike, *, name: str) -> NDArray[np.int64]:
         return array.astype(np.int64)
     problems = []
     if array.dtype.kind not in "iu":
-        problems.append(f"{name} must be whole numbers, not {array.dtype}.")
+        problems.append(
+            Message(
+                "{name} must be whole numbers, not {dtype}.",
+                name=Name(name),
+                dtype=Shape(array.dtype),
+            )
+        )
     elif array.dtype.kind == "i" and int(array.min()) < 0:
-        problems.append(f"{name} must be 0 or more; some are negative.")
+        problems.append(
+            Message("{name} must be 0 or more; some are negative.", name=Name(name))
+        )
     elif int(array.max()) > 2**53:
-        problems.append(f"{name} must be at most 2**53; some are larger.")
+        problems.append(
+            Message("{name} must be at most 2**53; some are larger.", name=Name(name))
+        )
     if problems:
-        raise RiskError(problems[0], hint="give counts as integers")
+        raise RiskError(problems[0], hint=Message("give counts as integers"))
     return array.astype(np.int64)
 
 
@@ -85,8 +111,8 @@ def require_plain(table: PTable) -> PTable:
     """Refuse tables of magnitudes, whose noise scales with the magnitude."""
     if table.step != 1 or table.anchors is not None:
         raise RiskError(
-            "The p-table must be one of counts, not one of magnitudes.",
-            hint="solve(NoiseSpec(…)) without step and anchors makes one",
+            Message("The p-table must be one of counts, not one of magnitudes."),
+            hint=Message("solve(NoiseSpec(…)) without step and anchors makes one"),
         )
     return table
 
@@ -99,16 +125,28 @@ def require_integers(what: str, **limits: tuple[Any, int, int | None]) -> None:
         for problem in problems_of(value, name, is_whole=True, minimum=least, maximum=most)
     ]
     if problems:
-        raise RiskError(f"Parameters of {what}: " + "; ".join(problems) + ".")
+        raise RiskError(
+            Message(
+                "Parameters of {what}: {problems}.",
+                what=said(what),
+                problems=joined("; ", problems),
+            )
+        )
 
 
 def truth_of(values: ArrayLike, *, n_columns: int | None = None) -> NDArray[np.int64]:
     """Return what the guesses are compared with, one line per target."""
     truth = read_array(values, name="truth")
-    shape = "one per line" if n_columns is None else f"{n_columns} per line"
+    shape = (
+        Message("one per line")
+        if n_columns is None
+        else Message("{n_columns} per line", n_columns=n_columns)
+    )
     fits = truth.ndim == 1 if n_columns is None else truth.shape[1:] == (n_columns,)
     if not fits or not len(truth) or truth.dtype.kind not in "iu" or (truth < 0).any():
-        raise RiskError(f"truth must hold whole numbers of 0 or more, {shape}.")
+        raise RiskError(
+            Message("truth must hold whole numbers of 0 or more, {shape}.", shape=shape)
+        )
     if int(truth.max()) > 2**53:
-        raise RiskError("truth must hold counts of at most 2**53; some are larger.")
+        raise RiskError(Message("truth must hold counts of at most 2**53; some are larger."))
     return truth.astype(np.int64)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dp import epsilon_of_rho, gaussian_epsilon
 from footing.files import write_whole
+from footing.messages import Message, Name
 from footing.svg import html_table
 from footing.text_files import read_text
 from synth.claims import words_of, wrong_account
@@ -190,14 +191,20 @@ class Certificate:
         try:
             facts = json.loads(read_text(Path(path)))
         except (OSError, ValueError, RecursionError):
-            raise CertificateError(f"The certificate {name!r} cannot be read.") from None
+            raise CertificateError(
+                Message("The certificate {name!r} cannot be read.", name=Name(name))
+            ) from None
         if not isinstance(facts, dict) or facts.get("format") != _FORMAT:
-            raise CertificateError(f"{name!r} is no certificate of synthetic data.")
+            raise CertificateError(
+                Message("{name!r} is no certificate of synthetic data.", name=Name(name))
+            )
         if facts.get("version") not in (1, 2):
-            raise CertificateError(f"{name!r} is of a newer version.")
+            raise CertificateError(Message("{name!r} is of a newer version.", name=Name(name)))
         missing = [part for part in _NEEDED if part not in facts]
         if missing:
-            raise CertificateError(f"{name!r} lacks {', '.join(missing)}.")
+            raise CertificateError(
+                Message("{name!r} lacks {names}.", name=Name(name), names=Name.each(missing))
+            )
         return cls(facts)
 
     def verify(
@@ -374,26 +381,30 @@ def _wrong_reach(found: Mapping[str, Any], calls: list[Call]) -> list[str]:
     seen |= {name for name, size in sizes if size == 1}
     unseen = [one["column"] for one in found["domains"] if one["column"] not in seen]
     if unseen:
-        named = ", ".join(map(repr, unseen))
-        wrong.append(f"No call tells how columns were counted: {named}.")
+        wrong.append(
+            Message(
+                "No call tells how columns were counted: {columns!r}.",
+                columns=Name.each(unseen),
+            )
+        )
     return wrong
 
 
 def _wrong_declarations(found: Mapping[str, Any], schema: Schema | None) -> list[str]:
     stated = found["schema"]
     declared = Schema.from_json(json.dumps(stated["declared"]))
-    wrong = []
+    wrong: list[str] = []
     if declared.digest != stated["sha256"]:
-        wrong.append("The schema is not the one of the digest.")
+        wrong.append(Message("The schema is not the one of the digest."))
     if schema is not None and schema.digest != stated["given_sha256"]:
-        wrong.append("The model was fitted by another schema.")
+        wrong.append(Message("The model was fitted by another schema."))
     if not declared.is_declared:
-        wrong.append("A domain is not declared.")
+        wrong.append(Message("A domain is not declared."))
     unit = found["unit"]
     if (declared.unit.name, declared.unit.most_records) != (unit["name"], unit["most_records"]):
-        wrong.append("The unit is not that of the schema.")
+        wrong.append(Message("The unit is not that of the schema."))
     if found["adjacency"] not in ("add-remove", "replace"):
-        wrong.append("Nothing is known of these neighbours.")
+        wrong.append(Message("Nothing is known of these neighbours."))
     free = [
         column.name
         for column in declared.columns
@@ -402,10 +413,13 @@ def _wrong_declarations(found: Mapping[str, Any], schema: Schema | None) -> list
         )
     ]
     if free:
-        named = ", ".join(map(repr, free))
-        wrong.append(f"Domains were found, and not paid for: {named}.")
+        wrong.append(
+            Message(
+                "Domains were found, and not paid for: {columns!r}.", columns=Name.each(free)
+            )
+        )
     wrong += [
-        f"Records break the rule {rule['rule']!r}."
+        Message("Records break the rule {rule!r}.", rule=Name(rule["rule"]))
         for rule in found["rules"]
         if rule["violations"]
     ]
@@ -428,7 +442,9 @@ def _described(file: Path, name: str | None = None) -> dict[str, Any]:
         with file.open("rb") as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
     except OSError:
-        raise CertificateError(f"The file {file.name!r} cannot be read.") from None
+        raise CertificateError(
+            Message("The file {file!r} cannot be read.", file=Name(file.name))
+        ) from None
     return {"file": name or file.name, "sha256": digest}
 
 
@@ -439,7 +455,9 @@ def _digest(facts: Mapping[str, Any]) -> str:
 
 def _seal(digest: str, key: bytes) -> str:
     if len(key) < 16:
-        raise CertificateError("A key has 16 bytes at least.", hint="ckm keys secret")
+        raise CertificateError(
+            Message("A key has 16 bytes at least."), hint=Message("ckm keys secret")
+        )
     return hmac.new(key, b"ckm-synth-certificate" + digest.encode(), hashlib.sha256).hexdigest()
 
 

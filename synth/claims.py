@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from footing.checks import is_number
+from footing.messages import Argument, Message, Name
 from synth.errors import SynthError
 
 _ROUNDING = 1 + 1e-9
@@ -34,8 +35,11 @@ class Claim:
         if self.epsilon is not None:
             if not is_number(self.epsilon, minimum=0):
                 raise SynthError(
-                    f"The epsilon of a claim is a finite number from 0, not {self.epsilon!r}.",
-                    hint="0 stands for no noise at all",
+                    Message(
+                        "The epsilon of a claim is a finite number from 0, not {epsilon!r}.",
+                        epsilon=Argument(self.epsilon),
+                    ),
+                    hint=Message("0 stands for no noise at all"),
                 )
             object.__setattr__(self, "epsilon", float(self.epsilon))
 
@@ -43,16 +47,27 @@ class Claim:
 def words_of(account: Mapping[str, Any]) -> str:
     """Say what a method promises that spends more than it claims: nothing."""
     claimed, spent = account["claimed"], account["epsilon"]
-    parts = ", ".join(
-        f"{part} {'unbounded' if price is None else f'{price:g}'}"
+    parts = [
+        Message("{part} unbounded", part=Name(part))
+        if price is None
+        else Message("{part} {price:g}", part=Name(part), price=price)
         for part, price in account["parts"].items()
-    )
-    bound = "no bound" if spent is None else f"{spent:g} spent"
+    ]
+    bound = Message("no bound") if spent is None else Message("{spent:g} spent", spent=spent)
     if claimed is None:
-        return f"{account['label']}: NOT differentially private: {bound} ({parts})"
-    return (
-        f"{account['label']}: NOT differentially private as claimed: epsilon {claimed:g} "
-        f"claimed, {bound} ({parts})"
+        return Message(
+            "{account}: NOT differentially private: {bound} ({parts})",
+            account=Argument(account["label"]),
+            bound=bound,
+            parts=parts,
+        )
+    return Message(
+        "{account}: NOT differentially private as claimed: epsilon {claimed:g} "
+        "claimed, {bound} ({parts})",
+        account=Argument(account["label"]),
+        claimed=claimed,
+        bound=bound,
+        parts=parts,
     )
 
 

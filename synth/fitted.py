@@ -13,6 +13,7 @@ import numpy as np
 
 from footing.arrays import Flags
 from footing.files import new_file, write_whole
+from footing.messages import Argument, Message, Name
 from footing.text_files import read_text
 from synth.errors import DomainError, RuleError, SynthError
 from synth.frames import CONTAINERS, from_codes
@@ -170,7 +171,7 @@ class Model:
             See `sample`.
         """
         if np.asarray(number).dtype.kind not in "iu" or np.ndim(number) or number < 0:
-            raise SynthError("The number of records is a whole number from 0.")
+            raise SynthError(Message("The number of records is a whole number from 0."))
         allowed, fixed = self._conditions(conditions or {})
         parsed, names = self._rules(), self.schema.names
         derived = identities_of(self.schema)
@@ -311,7 +312,8 @@ class Model:
             raise
         except (pa.ArrowException, *_UNREADABLE):
             raise SynthError(
-                f"{file.name!r} is no model.", hint="give what save wrote"
+                Message("{file!r} is no model.", file=Name(file.name)),
+                hint=Message("give what save wrote"),
             ) from None
 
     def _record(self) -> dict[str, Any]:
@@ -333,17 +335,17 @@ class Model:
     @classmethod
     def _from_record(cls, found: dict[str, Any]) -> Self:
         if found["format"] != _FORMAT or found["version"] != 1:
-            raise SynthError("The file is of another format, or of a newer version.")
+            raise SynthError(Message("The file is of another format, or of a newer version."))
         schema = Schema.from_json(json.dumps(found["schema"]))
         engine = reader_of(found["method"])(json.dumps(found["engine"]))
         if engine.sizes != modelled_sizes(schema):
-            raise SynthError("The model does not fit its schema.")
+            raise SynthError(Message("The model does not fit its schema."))
         if is_unprotected(found["method"]) != (getattr(engine, "account", None) is not None):
-            raise SynthError("The model does not say what it cost.")
+            raise SynthError(Message("The model does not say what it cost."))
         # Files of earlier versions hold types besides, which one record may have set: not read.
         container = str(found["shape"]["container"] if "shape" in found else found["container"])
         if container not in CONTAINERS:
-            raise SynthError("The model does not say what its records come in.")
+            raise SynthError(Message("The model does not say what its records come in."))
         return cls(
             schema=schema,
             asked=str(found["asked"]),
@@ -365,8 +367,15 @@ class Model:
         if unknown:
             odd = [_written(name) for name in self.schema.names if not name.isidentifier()]
             raise RuleError(
-                f"The condition names columns that are not declared: {unknown}.",
-                hint=f"names that are no words stand in backticks: {odd[0]}" if odd else None,
+                Message(
+                    "The condition names columns that are not declared: {names}.",
+                    names=Argument(unknown),
+                ),
+                hint=Message(
+                    "names that are no words stand in backticks: {odd}", odd=Name(odd[0])
+                )
+                if odd
+                else None,
             )
         return [self.schema.parsed(rule)]
 
@@ -376,7 +385,7 @@ class Model:
             for place, flags in possible_codes(one, self.schema).items():
                 allowed[place] = allowed.get(place, True) & flags
         if not all(flags.any() for flags in allowed.values()):
-            raise RuleError("No record can fulfil the conditions together.")
+            raise RuleError(Message("No record can fulfil the conditions together."))
 
     def _rules(self) -> list[ParsedRule]:
         return [self.schema.parsed(rule) for rule in self.schema.rules]
@@ -398,8 +407,10 @@ class Model:
             column = self.schema.column(name)
             if isinstance(value, (list, tuple, set, dict)):
                 raise DomainError(
-                    f"The condition on {name!r} is not one value.",
-                    hint=f'say it as a rule: where="{_written(name)} in (…)"',
+                    Message("The condition on {name!r} is not one value.", name=Argument(name)),
+                    hint=Message(
+                        'say it as a rule: where="{written} in (…)"', written=_written(name)
+                    ),
                 )
             one = pd.Series([value], dtype=object)
             code = int(encode_column(one, column)[0])
@@ -431,14 +442,19 @@ def _require_whole(found: dict[str, Any], name: str) -> None:
     digest = kept.pop("digest", None)
     if digest != _digest(kept) if "digest" in found else not _PARTS.issuperset(found):
         raise SynthError(
-            f"The model {name!r} is damaged: it does not hold what was saved.",
-            hint="take a copy of it, or fit it again",
+            Message(
+                "The model {name!r} is damaged: it does not hold what was saved.",
+                name=Name(name),
+            ),
+            hint=Message("take a copy of it, or fit it again"),
         )
     if "digest" in found:
         return
     logger.warning(
-        "The model %r has no digest, as in older versions: damage cannot be told. Load it and "
-        "save it again to give it one.",
-        name,
+        Message(
+            "The model {name!r} has no digest, as in older versions: damage cannot be told. "
+            "Load it and save it again to give it one.",
+            name=Name(name),
+        ),
         extra={"event": "model without digest"},
     )

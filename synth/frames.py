@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from footing.files import new_file
+from footing.messages import Message, Name, Shape
 from synth.errors import DomainError, SynthError
 from synth.schema.coding import decode_column
 
@@ -40,9 +41,12 @@ def read_records(path: str | os.PathLike[str]) -> Any:
             return _read_csv(file)
     except (OSError, ValueError, pa.ArrowException):
         # The library's own words may quote a record.
-        raise DomainError(f"The file {file.name!r} cannot be read.") from None
+        raise DomainError(
+            Message("The file {file!r} cannot be read.", file=Name(file.name))
+        ) from None
     raise DomainError(
-        f"{file.name!r} is neither Parquet nor CSV.", hint="rename it .parquet or .csv"
+        Message("{file!r} is neither Parquet nor CSV.", file=Name(file.name)),
+        hint=Message("rename it .parquet or .csv"),
     )
 
 
@@ -58,7 +62,9 @@ def names_of(path: str | os.PathLike[str]) -> list[str]:
             return list(pq.read_schema(file).names)
         return _csv_names(file)
     except (OSError, ValueError, pa.ArrowException):
-        raise DomainError(f"The file {file.name!r} cannot be read.") from None
+        raise DomainError(
+            Message("The file {file!r} cannot be read.", file=Name(file.name))
+        ) from None
 
 
 def _csv_names(file: Path) -> list[str]:
@@ -90,7 +96,8 @@ def write_records(records: Any, path: str | os.PathLike[str]) -> None:
     suffix = file.suffix.lower()
     if suffix not in (".parquet", ".csv"):
         raise DomainError(
-            f"{file.name!r} is neither Parquet nor CSV.", hint="name it .parquet or .csv"
+            Message("{file!r} is neither Parquet nor CSV.", file=Name(file.name)),
+            hint=Message("name it .parquet or .csv"),
         )
     with new_file(file, error=SynthError, overwrite=True, is_private=False) as draft:
         if suffix == ".parquet":
@@ -121,15 +128,18 @@ def to_records(frame: Any) -> tuple[pd.DataFrame, str]:
         plain = frame.index.name is None and pd.api.types.is_integer_dtype(frame.index.dtype)
         if not (plain or frame.empty):
             raise DomainError(
-                "The frame has an index of its own, which may be a column.",
-                hint="frame.reset_index(drop=True), or keep it as a column",
+                Message("The frame has an index of its own, which may be a column."),
+                hint=Message("frame.reset_index(drop=True), or keep it as a column"),
             )
         return frame.reset_index(drop=True), "pandas"
     if type(frame).__module__.startswith("polars.lazyframe"):
         return to_records(frame.collect())
     if not hasattr(frame, "__arrow_c_stream__"):
         raise DomainError(
-            f"Records come as a pandas or Arrow frame, not as {type(frame).__name__}."
+            Message(
+                "Records come as a pandas or Arrow frame, not as {name}.",
+                name=Shape(type(frame)),
+            )
         )
     import pyarrow as pa
 
@@ -139,8 +149,8 @@ def to_records(frame: Any) -> tuple[pd.DataFrame, str]:
         raise
     except (pa.ArrowException, TypeError, ValueError):  # whose words may quote a record
         raise DomainError(
-            "The frame has a column of a type that cannot be read.",
-            hint="give plain texts, numbers, truth values and days",
+            Message("The frame has a column of a type that cannot be read."),
+            hint=Message("give plain texts, numbers, truth values and days"),
         ) from None
 
 
@@ -149,7 +159,7 @@ def _from_arrow(frame: Any) -> tuple[pd.DataFrame, str]:
 
     table = _arrow(frame)
     if len(set(table.column_names)) < table.num_columns:
-        raise DomainError("Two columns of the records have the same name.")
+        raise DomainError(Message("Two columns of the records have the same name."))
     columns = {
         name: table.column(name).to_pandas(integer_object_nulls=True, date_as_object=True)
         for name in table.column_names

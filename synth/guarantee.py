@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from footing.messages import Message
 from reports.facts.synthesis import GuaranteeFact
 from synth.certificate import Certificate
 from synth.claims import words_of
@@ -135,7 +136,7 @@ class Guarantee:
         except (KeyError, TypeError, AttributeError):
             made = None
         if made is None or (made.status == "private" and made.adjacency not in _ADJACENCIES):
-            raise CertificateError("This is no guarantee.")
+            raise CertificateError(Message("This is no guarantee."))
         return made
 
     def _line(self) -> str:

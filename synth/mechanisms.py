@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.arrays import AnyIntegers, Columns, Flags
+from footing.messages import Message, Name
 from synth.errors import SynthError
 from synth.marginals.measuring import Measurer, Neighbours, NoiseSource
 from synth.marginals.spending import PrivacyAccountant, Spend
@@ -86,7 +87,11 @@ class MechanismModel(CodeModel):
         codes = np.asarray(self.inner.sample(number, rng=rng, allowed=allowed))
         fits = codes.shape == (number, len(self.sizes)) and codes.dtype.kind in "iu"
         if not (fits and (codes >= 0).all() and (codes < np.array(self.sizes)).all()):
-            raise SynthError(f"The mechanism {self.name!r} draws what is not declared.")
+            raise SynthError(
+                Message(
+                    "The mechanism {name!r} draws what is not declared.", name=Name(self.name)
+                )
+            )
         return codes.astype(np.int32)
 
     def _parts(self) -> dict[str, Any]:
@@ -130,7 +135,12 @@ def _fit(
     rules: Sequence[Any] = (),  # noqa: ARG001 (records that break one are drawn again)
 ) -> MechanismModel:
     if published:
-        raise SynthError(f"The method {entry.name!r} knows nothing of published tables.")
+        raise SynthError(
+            Message(
+                "The method {entry!r} knows nothing of published tables.",
+                entry=Name(entry.name),
+            )
+        )
     accountant = PrivacyAccountant(float(rho))
     measurer = Measurer(codes, sizes, neighbours, accountant, noise)
     inner = _loaded(entry).fit(
@@ -144,7 +154,12 @@ def _fit(
     )
     measurer.forget()
     if list(inner.sizes) != list(sizes):
-        raise SynthError(f"The model of the mechanism {entry.name!r} has other columns.")
+        raise SynthError(
+            Message(
+                "The model of the mechanism {entry!r} has other columns.",
+                entry=Name(entry.name),
+            )
+        )
     return MechanismModel(name=entry.name, inner=inner, spends=tuple(accountant.spends))
 
 
@@ -152,7 +167,11 @@ def _loaded(entry: EntryPoint) -> type[Mechanism]:
     try:
         found = entry.load()
     except (ImportError, AttributeError):
-        raise SynthError(f"The method {entry.name!r} cannot be loaded.") from None
+        raise SynthError(
+            Message("The method {entry!r} cannot be loaded.", entry=Name(entry.name))
+        ) from None
     if not (isinstance(found, type) and issubclass(found, Mechanism)):
-        raise SynthError(f"The method {entry.name!r} is no Mechanism.")
+        raise SynthError(
+            Message("The method {entry!r} is no Mechanism.", entry=Name(entry.name))
+        )
     return found

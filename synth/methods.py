@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from footing.arrays import Flags
 from footing.checks import require_one_of
+from footing.messages import Message, Name
 from synth.errors import SynthError
 
 _COPULAS = "synth.baselines.engines"
@@ -79,11 +80,13 @@ class CodeModel(ABC):
             raise
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise SynthError(
-                "The text is not a model.",
-                hint="give what to_json wrote; what an earlier version wrote, fit again",
+                Message("The text is not a model."),
+                hint=Message(
+                    "give what to_json wrote; what an earlier version wrote, fit again"
+                ),
             ) from None
         if model is None:
-            raise SynthError("The text is of another format, or of a newer version.")
+            raise SynthError(Message("The text is of another format, or of a newer version."))
         return model
 
 
@@ -171,14 +174,25 @@ def settings_of(method: str, given: Mapping[str, Any]) -> Any:
     if not given:
         return None
     if kind is None:
-        raise SynthError(f"The method {method!r} has no settings.")
+        raise SynthError(Message("The method {method!r} has no settings.", method=Name(method)))
     unknown = sorted({*given} - {*kind.__dataclass_fields__})
     if unknown:
         raise SynthError(
-            f"The method {method!r} has no setting {unknown[0]!r}.",
-            hint=f"it has {', '.join(kind.__dataclass_fields__)}",
+            Message(
+                "The method {method!r} has no setting {names!r}.",
+                method=Name(method),
+                names=Name(unknown[0]),
+            ),
+            hint=Message(
+                "it has {dataclass_fields}",
+                dataclass_fields=Name.each(kind.__dataclass_fields__),
+            ),
         )
     try:
         return kind(**given)
     except TypeError:
-        raise SynthError(f"A setting of the method {method!r} is of the wrong type.") from None
+        raise SynthError(
+            Message(
+                "A setting of the method {method!r} is of the wrong type.", method=Name(method)
+            )
+        ) from None

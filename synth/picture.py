@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.messages import Message, Name
 from footing.svg import Board
 from synth.errors import SynthError
 from synth.marginals.model import TableModel
@@ -49,7 +50,11 @@ def structure(model: Model) -> dict[str, Any]:
     """
     engine = model.engine
     if not isinstance(engine, TableModel):
-        raise SynthError(f"No structure is known of the method {model.method!r}.")
+        raise SynthError(
+            Message(
+                "No structure is known of the method {method!r}.", method=Name(model.method)
+            )
+        )
     names = model.schema.names
     several = [table for table in engine.tables if len(table.columns) > 1]
     pairs = sorted(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.arrays import Flags, Integers
+from footing.messages import Message
 from synth.errors import RuleError
 
 _CHUNK = 250_000
@@ -71,9 +72,16 @@ def draw_kept(
             progress("sample", min(size, number), number)
     if size < number:
         raise RuleError(
-            f"Only {size} of {tries} drawn records keep the rules and conditions; {number} are "
-            "wanted.",
-            hint=f"ask for {size} at most, or for less" if size else "do they contradict?",
+            Message(
+                "Only {size} of {tries} drawn records keep the rules and conditions; "
+                "{number} are wanted.",
+                size=size,
+                tries=tries,
+                number=number,
+            ),
+            hint=Message("ask for {size} at most, or for less", size=size)
+            if size
+            else Message("do they contradict?"),
         )
     return _joined(parts, tries).take(np.arange(number))
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dp import Adjacency
+from footing.messages import Message, Name
 from synth.claims import Claim
 from synth.errors import DomainError, SchemaError, SynthError
 from synth.fitted import Model
@@ -86,7 +87,9 @@ class Synthesizer:
         named = [*(self.workload or []), *([(self.label,)] if self.label is not None else [])]
         for columns in named:
             if isinstance(columns, str):
-                raise SchemaError("A table of the workload is a list of names of columns.")
+                raise SchemaError(
+                    Message("A table of the workload is a list of names of columns.")
+                )
             for name in columns:
                 self.schema.column(name)
 
@@ -253,19 +256,31 @@ class Synthesizer:
         if not is_unprotected(self.method):
             if isinstance(budget, Claim):
                 raise SynthError(
-                    f"The method {self.method!r} keeps to a budget; a claim binds nobody.",
-                    hint="Budget(epsilon=1, delta=1e-6)",
+                    Message(
+                        "The method {method!r} keeps to a budget; a claim binds nobody.",
+                        method=Name(self.method),
+                    ),
+                    hint=Message("Budget(epsilon=1, delta=1e-6)"),
                 )
             return
         if not isinstance(budget, Claim):
             raise SynthError(
-                f"The method {self.method!r} is NOT differentially private as claimed: it "
-                "keeps to no budget.",
-                hint="to compare with it, say what it claims: Claim(epsilon=1)",
+                Message(
+                    "The method {method!r} is NOT differentially private as claimed: it keeps "
+                    "to no budget.",
+                    method=Name(self.method),
+                ),
+                hint=Message("to compare with it, say what it claims: Claim(epsilon=1)"),
             )
         if discovery is not None or priors:
-            what = "published tables" if priors else "finding domains"
-            raise SynthError(f"The method {self.method!r} knows nothing of {what}.")
+            what = Message("published tables") if priors else Message("finding domains")
+            raise SynthError(
+                Message(
+                    "The method {method!r} knows nothing of {what}.",
+                    method=Name(self.method),
+                    what=what,
+                )
+            )
 
     def _terms(
         self,
@@ -293,7 +308,10 @@ class Synthesizer:
         records, container = to_records(frame)
         records = within_bound(records, self.schema.unit, rng=np.random.default_rng())
         if not len(records):
-            raise DomainError("There are no records.", hint="give a table with records in it")
+            raise DomainError(
+                Message("There are no records."),
+                hint=Message("give a table with records in it"),
+            )
         return records, container
 
     def _declared(
@@ -340,12 +358,15 @@ class Synthesizer:
         for columns, weight in weights.items():
             if told := [name for name in columns if name in derived]:
                 raise SynthError(
-                    f"Column {told[0]!r} of the workload follows from others by a rule.",
-                    hint="name those in its place",
+                    Message(
+                        "Column {words!r} of the workload follows from others by a rule.",
+                        words=Name(told[0]),
+                    ),
+                    hint=Message("name those in its place"),
                 )
             places = tuple(sorted({names.index(name) for name in columns}))
             if len(places) < 2:
-                raise SynthError("A table of the workload has two columns or more.")
+                raise SynthError(Message("A table of the workload has two columns or more."))
             found[places] = found.get(places, 0.0) + float(weight)
             for pair in self._with_weight(places):
                 found[pair] = found.get(pair, 0.0) + float(weight)

@@ -12,6 +12,7 @@ from dp.adjacency import Adjacency, common, units_changed
 from dp.checking import checked_count, checked_delta
 from dp.errors import DPError
 from dp.guarantee import Guarantee
+from footing.messages import Message
 
 
 def basic(guarantees: Iterable[Guarantee]) -> Guarantee:
@@ -33,8 +34,8 @@ def basic(guarantees: Iterable[Guarantee]) -> Guarantee:
     epsilon, delta = math.fsum(g.epsilon for g in found), math.fsum(g.delta for g in found)
     if delta >= 1:
         raise DPError(
-            f"The deltas add up to {delta:g}: nothing is promised.",
-            hint="keep each delta far below 1 / (people times releases)",
+            Message("The deltas add up to {delta:g}: nothing is promised.", delta=delta),
+            hint=Message("keep each delta far below 1 / (people times releases)"),
         )
     rho = math.fsum(g.concentrated for g in found)
     # A sum that follows from the epsilons alone says nothing new.
@@ -67,8 +68,8 @@ def concentrated(guarantees: Iterable[Guarantee]) -> Guarantee:
     rho = math.fsum(g.concentrated for g in found)
     if not math.isfinite(rho):
         raise DPError(
-            "A guarantee with a delta and no rho has no concentrated loss.",
-            hint="state rho for Gaussian noise, or use basic composition",
+            Message("A guarantee with a delta and no rho has no concentrated loss."),
+            hint=Message("state rho for Gaussian noise, or use basic composition"),
         )
     return Guarantee(rho=rho, adjacency=adjacency, unit=unit)
 
@@ -152,7 +153,8 @@ def advanced(guarantee: Guarantee, *, times: int, slack: float) -> Guarantee:
     e = guarantee.epsilon
     if not math.isfinite(e):
         raise DPError(
-            "Advanced composition needs an epsilon.", hint="ask the guarantee at a delta first"
+            Message("Advanced composition needs an epsilon."),
+            hint=Message("ask the guarantee at a delta first"),
         )
     delta = checked_delta(times * guarantee.delta + slack)
     growth = math.expm1(min(e, 700.0))

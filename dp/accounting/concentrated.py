@@ -5,6 +5,7 @@ import math
 from dp.bisection import bisected
 from dp.checking import checked_delta, checked_epsilon, checked_positive
 from dp.errors import DPError
+from footing.messages import Message, Name
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _ROUNDS = 80
@@ -47,7 +48,10 @@ def epsilon_of_rho(rho: float, *, delta: float, conversion: str = "tight") -> fl
     rho = checked_positive(rho, "rho")
     delta = checked_delta(delta)
     if conversion not in {"tight", "classic"}:
-        raise DPError(f"Unknown conversion {conversion!r}.", hint="known: 'tight', 'classic'")
+        raise DPError(
+            Message("Unknown conversion {conversion!r}.", conversion=Name(conversion)),
+            hint=Message("known: 'tight', 'classic'"),
+        )
     classic = rho + 2 * math.sqrt(rho * math.log(1 / delta))
     if conversion == "classic":
         return classic

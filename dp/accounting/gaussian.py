@@ -8,6 +8,7 @@ import math
 from dp.bisection import bisected
 from dp.checking import checked_delta, checked_epsilon, checked_positive
 from dp.errors import DPError
+from footing.messages import Message
 
 
 def gaussian_delta(epsilon: float, *, mu: float) -> float:
@@ -117,8 +118,11 @@ def classic_gaussian_scale(epsilon: float, *, delta: float, sensitivity: float =
     delta = checked_delta(delta)
     if epsilon >= 1:
         raise DPError(
-            f"The classic formula holds for epsilon below 1, not {epsilon:g}.",
-            hint="use gaussian_scale: exact, for every epsilon",
+            Message(
+                "The classic formula holds for epsilon below 1, not {epsilon:g}.",
+                epsilon=epsilon,
+            ),
+            hint=Message("use gaussian_scale: exact, for every epsilon"),
         )
     width = checked_positive(sensitivity, "sensitivity") / epsilon
     return width * math.sqrt(2 * math.log(1.25 / delta))

@@ -26,6 +26,7 @@ from dp.checking import (
 )
 from dp.errors import DPError, MissingPackageError
 from dp.guarantee import Guarantee
+from footing.messages import Message, Name
 
 _RELATIONS = {
     Adjacency.ADD_REMOVE: "ADD_OR_REMOVE_ONE",
@@ -66,8 +67,11 @@ class PrivacyLoss:
         object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         if self.adjacency not in _RELATIONS:
             raise DPError(
-                f"No account is kept of neighbours {self.adjacency.value!r}.",
-                hint=f"known: {', '.join(_RELATIONS)}",
+                Message(
+                    "No account is kept of neighbours {adjacency!r}.",
+                    adjacency=Name(self.adjacency.value),
+                ),
+                hint=Message("known: {relations}", relations=Name.each(_RELATIONS)),
             )
         checked_positive(self.grid, "grid")
 
@@ -240,8 +244,11 @@ class PrivacyLoss:
         accountant = library.pld.PLDAccountant(relation, self.grid)
         if not accountant.supports(self.event):
             raise DPError(
-                f"No account is kept of this mechanism for neighbours {self.adjacency}.",
-                hint="state its epsilon or rho and compose those",
+                Message(
+                    "No account is kept of this mechanism for neighbours {adjacency}.",
+                    adjacency=self.adjacency,
+                ),
+                hint=Message("state its epsilon or rho and compose those"),
             )
         accountant.compose(self.event)
         return accountant._pld  # noqa: SLF001 (deltas of negative epsilons have no other way)
@@ -262,7 +269,13 @@ def fixed_batches_epsilon(
     """
     size, batch = checked_count(dataset_size, "dataset_size"), checked_count(batch_size, "size")
     if batch > size:
-        raise DPError(f"A batch of {batch} cannot be drawn from {size} records.")
+        raise DPError(
+            Message(
+                "A batch of {batch} cannot be drawn from {size} records.",
+                batch=batch,
+                size=size,
+            )
+        )
     dp_accounting = accounting_library()
     noise = dp_accounting.GaussianDpEvent(
         checked_positive(noise_multiplier, "noise_multiplier") / 2
@@ -307,8 +320,8 @@ def accounting_library() -> ModuleType:
         import dp_accounting.rdp
     except ImportError:
         raise MissingPackageError(
-            "Distributions of the loss need the package dp-accounting.",
-            hint="in the project's folder: pip install '.[dp]'",
+            Message("Distributions of the loss need the package dp-accounting."),
+            hint=Message("in the project's folder: pip install '.[dp]'"),
         ) from None
     module: ModuleType = dp_accounting
     return module

@@ -20,6 +20,7 @@ from dp.checking import (
     checked_positive,
 )
 from dp.errors import DPError
+from footing.messages import Argument, Message, Name
 
 #: 1.1 to 10.9 by tenths, then 12 to 63: what the first libraries used.
 CLASSIC_ORDERS = tuple([1 + x / 10 for x in range(1, 100)] + [float(x) for x in range(12, 64)])
@@ -82,12 +83,18 @@ class RenyiCurve:
     def __post_init__(self) -> None:
         orders = tuple(float(order) for order in self.orders)
         if not orders or not all(order > 1 for order in orders):
-            raise DPError("Orders must lie above 1.", hint="for example 1.5, 2, 4, 8, 16, 32")
+            raise DPError(
+                Message("Orders must lie above 1."),
+                hint=Message("for example 1.5, 2, 4, 8, 16, 32"),
+            )
         if list(orders) != sorted(set(orders)):
-            raise DPError("Orders must rise.", hint="sort them and leave repeated ones out")
+            raise DPError(
+                Message("Orders must rise."),
+                hint=Message("sort them and leave repeated ones out"),
+            )
         losses = np.array(self.losses, dtype=np.float64)
         if losses.shape != (len(orders),) or not bool((losses >= 0).all()):
-            raise DPError("Each order needs a loss of 0 or more.")
+            raise DPError(Message("Each order needs a loss of 0 or more."))
         losses.flags.writeable = False
         object.__setattr__(self, "orders", orders)
         object.__setattr__(self, "losses", losses)
@@ -205,7 +212,10 @@ class RenyiCurve:
         """Add the loss of another mechanism on the same data."""
         common([(self.adjacency, self.unit), (other.adjacency, other.unit)])
         if self.orders != other.orders:
-            raise DPError("Losses add up at the same orders only.", hint="give both one list")
+            raise DPError(
+                Message("Losses add up at the same orders only."),
+                hint=Message("give both one list"),
+            )
         return replace(self, losses=self.losses + other.losses)
 
     def __mul__(self, times: int) -> RenyiCurve:
@@ -250,7 +260,8 @@ class RenyiCurve:
             found -= (math.log(delta) + np.log1p(gap)) / gap
         else:
             raise DPError(
-                f"Unknown conversion {conversion!r}.", hint="known: 'tight', 'classic'"
+                Message("Unknown conversion {conversion!r}.", conversion=Name(conversion)),
+                hint=Message("known: 'tight', 'classic'"),
             )
         best = int(np.argmin(found))
         is_at_edge = len(self.orders) > 1 and best in {0, len(self.orders) - 1}
@@ -299,9 +310,11 @@ def renyi_divergence(p: ArrayLike, q: ArrayLike, *, order: float) -> float:
 
     first, second = _law(p), _law(q)
     if first.shape != second.shape:
-        raise DPError("Both distributions must have the same outcomes.")
+        raise DPError(Message("Both distributions must have the same outcomes."))
     if not order >= 1:
-        raise DPError(f"order must be at least 1, not {order!r}.")
+        raise DPError(
+            Message("order must be at least 1, not {order!r}.", order=Argument(order))
+        )
     first, second = first[first > 0], second[first > 0]
     if (second == 0).any():
         return math.inf
@@ -319,12 +332,15 @@ def renyi_divergence(p: ArrayLike, q: ArrayLike, *, order: float) -> float:
 def _law(values: ArrayLike) -> NDArray[np.float64]:
     law = np.asarray(values, dtype=np.float64)
     if law.ndim != 1 or not (law >= 0).all() or not math.isclose(law.sum(), 1, abs_tol=1e-9):
-        raise DPError("Probabilities must be 0 or more and sum to 1.")
+        raise DPError(Message("Probabilities must be 0 or more and sum to 1."))
     return law
 
 
 def _checked_orders(orders: Sequence[float]) -> tuple[float, ...]:
     grid = tuple(checked_positive(order, "order") for order in orders)
     if not grid or min(grid) <= 1:
-        raise DPError("Orders must lie above 1.", hint="for example 1.5, 2, 4, 8, 16, 32")
+        raise DPError(
+            Message("Orders must lie above 1."),
+            hint=Message("for example 1.5, 2, 4, 8, 16, 32"),
+        )
     return grid

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dp.accounting.rdp import CLASSIC_ORDERS, RenyiCurve
 from dp.checking import checked_count, checked_delta, checked_loss
 from dp.errors import DPError, DPWarning
+from footing.messages import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +55,12 @@ def steps_of(dataset_size: int, *, batch_size: int, epochs: int) -> int:
     batch = checked_count(batch_size, "batch_size")
     if batch > size:
         raise DPError(
-            f"batch_size must not exceed dataset_size, but {batch} exceeds {size}.",
-            hint="for one step on all records, make them equal",
+            Message(
+                "batch_size must not exceed dataset_size, but {batch} exceeds {size}.",
+                batch=batch,
+                size=size,
+            ),
+            hint=Message("for one step on all records, make them equal"),
         )
     return checked_count(epochs, "epochs") * math.ceil(size / batch)
 
@@ -124,20 +129,31 @@ def training_cost(
 
 def weak_points(cost: TrainingCost, *, dataset_size: int, batch_size: int) -> list[str]:
     """Return what weakens an account, each with its cure."""
-    notes = []
+    notes: list[str] = []
     if cost.delta >= 1 / dataset_size:
         notes.append(
-            f"A delta of {cost.delta:g} is not below 1 / {dataset_size}: a mechanism that "
-            "publishes somebody's record may have it. Take a smaller one."
+            Message(
+                "A delta of {delta:g} is not below 1 / {dataset_size}: a mechanism that "
+                "publishes somebody's record may have it. Take a smaller one.",
+                delta=cost.delta,
+                dataset_size=dataset_size,
+            )
         )
     if dataset_size % batch_size:
         notes.append(
-            f"Batches of {batch_size} do not divide {dataset_size} records: the last one of "
-            "each pass counts as a whole step. Take a divisor."
+            Message(
+                "Batches of {batch_size} do not divide {dataset_size} records: the last "
+                "one of each pass counts as a whole step. Take a divisor.",
+                batch_size=batch_size,
+                dataset_size=dataset_size,
+            )
         )
     if cost.is_at_edge:
         notes.append(
-            f"The best order, {cost.order:g}, is the first or the last of those tried: epsilon "
-            "may be lower. Give more orders, or use the tight account."
+            Message(
+                "The best order, {order:g}, is the first or the last of those tried: "
+                "epsilon may be lower. Give more orders, or use the tight account.",
+                order=cost.order,
+            )
         )
     return notes

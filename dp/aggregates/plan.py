@@ -19,6 +19,7 @@ from dp.checking import (
 )
 from dp.errors import DPError
 from dp.guarantee import Guarantee
+from footing.messages import Message, Name
 
 _LAWS = ("laplace", "gaussian")
 _MOST_ROWS, _MOST_EPSILON = 2**20, 1_000_000
@@ -64,15 +65,28 @@ class TablePlan:
         for name in ("groups_per_unit", "rows_per_group"):
             checked_count(getattr(self, name), name)
         if self.groups_per_unit * self.rows_per_group > _MOST_ROWS:
-            raise DPError(f"A unit contributes at most 2**20 rows to table {self.name!r}.")
+            raise DPError(
+                Message(
+                    "A unit contributes at most 2**20 rows to table {name!r}.",
+                    name=Name(self.name),
+                )
+            )
         names = [question.name for question in self.questions]
         if not names or len(set(names)) < len(names):
-            raise DPError(f"Table {self.name!r} asks nothing, or one question twice.")
+            raise DPError(
+                Message(
+                    "Table {name!r} asks nothing, or one question twice.", name=Name(self.name)
+                )
+            )
         for column, keys in self.by.items():
             if keys is not None and (not keys or len(set(keys)) < len(keys)):
                 raise DPError(
-                    f"Table {self.name!r}: the keys of {column!r} are none, or repeat.",
-                    hint="declare each once; or have them found",
+                    Message(
+                        "Table {name!r}: the keys of {column!r} are none, or repeat.",
+                        name=Name(self.name),
+                        column=Name(column),
+                    ),
+                    hint=Message("declare each once; or have them found"),
                 )
 
     @property
@@ -165,28 +179,39 @@ class Plan:
             object.__setattr__(self, "epsilon", self._epsilon_of(self.rho))
         if checked_epsilon(self.epsilon) > _MOST_EPSILON:
             raise DPError(
-                f"epsilon must be at most {_MOST_EPSILON:,}, not {self.epsilon:g}.",
-                hint="so much protects nobody: publish without noise",
+                Message(
+                    "epsilon must be at most {most_epsilon:,}, not {epsilon:g}.",
+                    most_epsilon=_MOST_EPSILON,
+                    epsilon=self.epsilon,
+                ),
+                hint=Message("so much protects nobody: publish without noise"),
             )
         checked_probability(self.confidence, "confidence", is_open=True)
         if self.people is not None:
             checked_count(self.people, "people")
         law = self.noise or ("gaussian" if self.delta else "laplace")
         if law not in _LAWS:
-            raise DPError(f"Unknown noise {law!r}.", hint=f"known: {', '.join(_LAWS)}")
+            raise DPError(
+                Message("Unknown noise {law!r}.", law=Name(law)),
+                hint=Message("known: {laws}", laws=Name.each(_LAWS)),
+            )
         object.__setattr__(self, "noise", law)
         names = [table.name for table in self.tables]
         if not names or len(set(names)) < len(names):
-            raise DPError("A plan has tables, each with a name of its own.")
+            raise DPError(Message("A plan has tables, each with a name of its own."))
         if not self.delta and (law == "gaussian" or self._finding):
             raise DPError(
-                "Gaussian noise and keys that are found need a delta.",
-                hint="delta = 1e-7, say, far below 1 / number of units; or declare all keys",
+                Message("Gaussian noise and keys that are found need a delta."),
+                hint=Message(
+                    "delta = 1e-7, say, far below 1 / number of units; or declare all keys"
+                ),
             )
         promises = [part.guarantee for part in self.parts]
         whole = basic(promises).epsilon if law == "laplace" else concentrated(promises).rho
         if whole > self._total:
-            raise DPError("The parts of the plan cost more than its budget: a fault of ours.")
+            raise DPError(
+                Message("The parts of the plan cost more than its budget: a fault of ours.")
+            )
 
     def _epsilon_of(self, rho: float) -> float:
         """Return the epsilon of a budget of rho, which knows Gaussian noise alone."""
@@ -194,9 +219,11 @@ class Plan:
         is_other = self.epsilon not in {0, told} or self.noise == "laplace" or self._finding
         if is_other or math.isinf(told):
             raise DPError(
-                "A budget of rho stands in place of epsilon, with a delta at which its epsilon "
-                "is told, and pays for Gaussian noise and declared keys.",
-                hint="state epsilon and delta, or rho and delta",
+                Message(
+                    "A budget of rho stands in place of epsilon, with a delta at which its "
+                    "epsilon is told, and pays for Gaussian noise and declared keys."
+                ),
+                hint=Message("state epsilon and delta, or rho and delta"),
             )
         return told
 
@@ -303,13 +330,16 @@ def warnings_of(plan: Plan) -> tuple[str, ...]:
     """Return what weakens the guarantee of a plan, and can be mended."""
     text = ""
     if plan.delta and plan.people is None:
-        text = (
-            f"delta = {plan.delta:g} promises something only where it is far below 1 / "
-            "number of units: state people, a public number of them."
+        text = Message(
+            "delta = {delta:g} promises something only where it is far below 1 / "
+            "number of units: state people, a public number of them.",
+            delta=plan.delta,
         )
     elif plan.delta * (plan.people or 0) >= 1:
-        text = (
-            f"delta = {plan.delta:g} is not below 1 / people: a release that gives away "
-            f"all of one in {plan.people:,} units keeps it. Take 0.01 / people or less."
+        text = Message(
+            "delta = {delta:g} is not below 1 / people: a release that gives away all "
+            "of one in {people:,} units keeps it. Take 0.01 / people or less.",
+            delta=plan.delta,
+            people=plan.people,
         )
     return (text,) if text else ()

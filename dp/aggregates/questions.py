@@ -16,6 +16,7 @@ from dp.checking import checked_count, checked_positive, checked_probability, ch
 from dp.errors import DPError
 from dp.guarantee import Guarantee
 from footing.checks import require_number
+from footing.messages import Message, Name
 
 #: Bounds have at most as many binary digits of steps: sums of 2**30 rows fit into 64 bits.
 DIGITS = 32
@@ -116,15 +117,23 @@ class Question:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise DPError(f"Unknown question {self.kind!r}.", hint=f"known: {', '.join(KINDS)}")
+            raise DPError(
+                Message("Unknown question {kind!r}.", kind=Name(self.kind)),
+                hint=Message("known: {kinds}", kinds=Name.each(KINDS)),
+            )
         self._require_words()
         checked_share(self.share)
         for share in self.at:
             checked_probability(share, "at", is_open=True)
         if len(set(self.categories)) < len(self.categories):
-            raise DPError(f"{self.name}: a category stands twice.", hint="remove one")
+            raise DPError(
+                Message("{name}: a category stands twice.", name=Name(self.name)),
+                hint=Message("remove one"),
+            )
         if self.k is not None and checked_count(self.k, "k") > len(self.categories):
-            raise DPError(f"{self.name}: k exceeds the number of categories.")
+            raise DPError(
+                Message("{name}: k exceeds the number of categories.", name=Name(self.name))
+            )
         if self.is_number:
             self._require_steps()
 
@@ -132,23 +141,35 @@ class Question:
         needed, possible = KINDS[self.kind]
         given = {name for name in _WORDS if getattr(self, name) not in ("", (), None)}
         if missing := sorted(needed - given):
-            raise DPError(f"{self.name} needs {', '.join(missing)}.")
+            raise DPError(
+                Message("{name} needs {names}.", name=Name(self.name), names=Name.each(missing))
+            )
         if spare := sorted(given - needed - possible):
             raise DPError(
-                f"{self.name} has no use for {', '.join(spare)}.", hint="leave it out"
+                Message(
+                    "{name} has no use for {spare}.",
+                    name=Name(self.name),
+                    spare=Name.each(spare),
+                ),
+                hint=Message("leave it out"),
             )
         if self.kind == "histogram" and len({"edges", "categories"} & given) != 1:
-            raise DPError(f"{self.name} needs edges or categories, one of the two.")
+            raise DPError(
+                Message(
+                    "{name} needs edges or categories, one of the two.", name=Name(self.name)
+                )
+            )
         if (self.lower is None) != (self.upper is None):
             raise DPError(
-                f"{self.name} has one bound.", hint="give both, or none to have them found"
+                Message("{name} has one bound.", name=Name(self.name)),
+                hint=Message("give both, or none to have them found"),
             )
 
     def _require_steps(self) -> None:
         """Check bounds and edges, and settle the step."""
-        ends = [require_number(end, "a bound", error=DPError) for end in self._ends]
+        ends = [require_number(end, Message("a bound"), error=DPError) for end in self._ends]
         if len(ends) < 2 or any(a >= b for a, b in itertools.pairwise(ends)):
-            raise DPError(f"{self.name}: bounds and edges rise.")
+            raise DPError(Message("{name}: bounds and edges rise.", name=Name(self.name)))
         step = min(
             1.0,
             max(_LEAST_STEP, 10.0 ** math.floor(math.log10(ends[-1] / 1000 - ends[0] / 1000))),
@@ -157,18 +178,27 @@ class Question:
             step = checked_positive(self.step, "step")
         if step < 1 and not (step >= _LEAST_STEP and math.isclose(1 / step, round(1 / step))):
             raise DPError(
-                f"{self.name}: step must be one over a whole number up to a billion, or 1 or "
-                f"more, not {step:g}.",
-                hint="0.5, 0.1 or 0.01, for instance",
+                Message(
+                    "{name}: step must be one over a whole number up to a billion, or 1 or "
+                    "more, not {step:g}.",
+                    name=Name(self.name),
+                    step=step,
+                ),
+                hint=Message("0.5, 0.1 or 0.01, for instance"),
             )
         object.__setattr__(self, "step", 1 / round(1 / step) if step < 1 else step)
         cuts = [round(end / self._step) for end in ends]
         is_rising = all(a < b for a, b in itertools.pairwise(cuts))
         if not is_rising or max(map(abs, cuts)) > MOST_STEPS:
             raise DPError(
-                f"{self.name}: bounds and edges lie at least a step apart, and at most "
-                f"2**{DIGITS} steps of {self._step:g} from 0.",
-                hint="take another step",
+                Message(
+                    "{name}: bounds and edges lie at least a step apart, and at most "
+                    "2**{digits} steps of {step:g} from 0.",
+                    name=Name(self.name),
+                    digits=DIGITS,
+                    step=self._step,
+                ),
+                hint=Message("take another step"),
             )
 
     @property

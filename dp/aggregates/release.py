@@ -13,6 +13,7 @@ from dp.budget.entries import Entry
 from dp.budget.ledger import BudgetLedger
 from dp.errors import BudgetSpentError
 from dp.guarantee import Guarantee
+from footing.messages import Message, said
 
 logger = logging.getLogger(__name__)
 
@@ -137,8 +138,12 @@ def require_left(ledger: BudgetLedger, cost: Guarantee) -> None:
     left = ledger.settings.price(ledger.left)
     if any(part > rest for part, rest in zip(price, left, strict=True)):
         raise BudgetSpentError(
-            f"The release costs {cost}; left is {ledger.left}.",
-            hint="ask for less, or for a new budget from whoever sets it",
+            Message(
+                "The release costs {cost}; left is {left}.",
+                cost=said(str(cost)),
+                left=said(str(ledger.left)),
+            ),
+            hint=Message("ask for less, or for a new budget from whoever sets it"),
         )
 
 

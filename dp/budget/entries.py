@@ -18,6 +18,7 @@ from dp.adjacency import Adjacency, common
 from dp.checking import checked_delta, checked_epsilon, checked_positive
 from dp.errors import BudgetSpentError, DPError, LedgerFileError
 from dp.guarantee import Guarantee
+from footing.messages import Message, Name
 
 _LONGEST = 500
 _RUN = re.compile(r"\(run (?P<run>\w+)(?: \w+ (?P<state>\w+))?\)$")
@@ -122,8 +123,11 @@ class RunState:
         last, match = own[-1]
         if (match["state"] or "") not in self.held:
             raise BudgetSpentError(
-                f"Another copy of this run went on: entry {last.number} of the ledger.",
-                hint="go on with that copy, or begin anew, which is paid for anew",
+                Message(
+                    "Another copy of this run went on: entry {number} of the ledger.",
+                    number=last.number,
+                ),
+                hint=Message("go on with that copy, or begin anew, which is paid for anew"),
             )
         nothing = replace(guarantee, epsilon=0.0, delta=0.0, rho=math.inf)
         return nothing, f"{what} (run {self.run} {self.does} {self.state})"
@@ -182,8 +186,8 @@ class Settings:
         """
         if (epsilon is None) == (rho is None):
             raise DPError(
-                "A budget is an epsilon (with a delta or without), or a rho.",
-                hint="give one of the two",
+                Message("A budget is an epsilon (with a delta or without), or a rho."),
+                hint=Message("give one of the two"),
             )
         names: tuple[str, ...]
         amounts: tuple[str, ...]
@@ -207,7 +211,9 @@ class Settings:
             found |= {name: tuple(found[name]) for name in ("names", "amounts")}
             return cls(**found | {"adjacency": Adjacency(found["adjacency"])})
         except (ValueError, KeyError, TypeError):
-            raise LedgerFileError("The settings of the ledger cannot be read.") from None
+            raise LedgerFileError(
+                Message("The settings of the ledger cannot be read.")
+            ) from None
 
     @property
     def text(self) -> str:
@@ -237,14 +243,14 @@ class Settings:
         if self.names == ("rho",):
             if not math.isfinite(guarantee.concentrated):
                 raise DPError(
-                    "The budget is a rho; the release has none.",
-                    hint="state rho (Gaussian noise) or a pure epsilon",
+                    Message("The budget is a rho; the release has none."),
+                    hint=Message("state rho (Gaussian noise) or a pure epsilon"),
                 )
             return exact(amount(guarantee.concentrated)), Decimal(0)
         if not math.isfinite(guarantee.epsilon):
             raise DPError(
-                "The budget is an epsilon and a delta; the release states rho alone.",
-                hint="state it at a delta: guarantee.at(1e-6)",
+                Message("The budget is an epsilon and a delta; the release states rho alone."),
+                hint=Message("state it at a delta: guarantee.at(1e-6)"),
             )
         return exact(amount(guarantee.epsilon)), exact(amount(guarantee.delta))
 
@@ -276,9 +282,9 @@ def exact(text: str) -> Decimal:
     try:
         number = Decimal(text)
     except (InvalidOperation, TypeError, ValueError):
-        raise LedgerFileError("An amount in the ledger is no number.") from None
+        raise LedgerFileError(Message("An amount in the ledger is no number.")) from None
     if not number.is_finite() or number < 0:
-        raise LedgerFileError("An amount in the ledger is no number from 0.")
+        raise LedgerFileError(Message("An amount in the ledger is no number from 0."))
     return number
 
 
@@ -292,5 +298,11 @@ def checked_text(text: str, name: str) -> str:
     """Return a line of words for the ledger."""
     words = text.strip()
     if not words or len(words) > _LONGEST or not words.isprintable():
-        raise DPError(f"{name} must be a line of 1 to {_LONGEST} printable characters.")
+        raise DPError(
+            Message(
+                "{name} must be a line of 1 to {longest} printable characters.",
+                name=Name(name),
+                longest=_LONGEST,
+            )
+        )
     return words

@@ -32,6 +32,7 @@ from dp.budget.entries import (
 from dp.errors import BudgetSpentError, DPError, LedgerFileError
 from dp.guarantee import Guarantee
 from footing.files import new_file
+from footing.messages import Message, Name, Shape, Text
 
 _APPLICATION = 0x64704C64  # "dpLd" in the header of the file
 _TABLES = (
@@ -178,8 +179,10 @@ class BudgetLedger:
             )
         if not row:
             raise LedgerFileError(
-                f"{target.name!r} is no ledger of a privacy budget.",
-                hint="make one: dp.BudgetLedger.create, or ckm dp ledger create",
+                Message(
+                    "{target!r} is no ledger of a privacy budget.", target=Name(target.name)
+                ),
+                hint=Message("make one: dp.BudgetLedger.create, or ckm dp ledger create"),
             )
         ledger = cls(target, Settings.from_text(row[0]))
         ledger.verify()
@@ -299,7 +302,7 @@ class BudgetLedger:
         (3, 0.75)
         """
         if len(mechanisms) != len(answers):
-            raise DPError("Each part needs one mechanism and one answer.")
+            raise DPError(Message("Each part needs one mechanism and one answer."))
         pairs = list(zip(mechanisms, answers, strict=True))
         for mechanism, answer in pairs:
             _checked(mechanism, answer)
@@ -406,8 +409,11 @@ class BudgetLedger:
         row = db.execute("SELECT content FROM dp_ledger WHERE name = 'settings'").fetchone()
         if row is None or row[0] != self.settings.text:
             raise LedgerFileError(
-                f"The settings of {self.path.name!r} are not what was written.",
-                hint="restore the file from a copy; publish nothing on it until then",
+                Message(
+                    "The settings of {path!r} are not what was written.",
+                    path=Name(self.path.name),
+                ),
+                hint=Message("restore the file from a copy; publish nothing on it until then"),
             )
         digest, known = self.settings.digest, {self.settings.digest}
         number, sums = 0, (Decimal(0), Decimal(0))
@@ -422,15 +428,24 @@ class BudgetLedger:
             )
             if not is_right:
                 raise LedgerFileError(
-                    f"Entry {number} of {self.path.name!r} is not what was written.",
-                    hint="restore the file from a copy; publish nothing on it until then",
+                    Message(
+                        "Entry {number} of {path!r} is not what was written.",
+                        number=number,
+                        path=Name(self.path.name),
+                    ),
+                    hint=Message(
+                        "restore the file from a copy; publish nothing on it until then"
+                    ),
                 )
             digest = entry.digest
             known.add(digest)
         if not known.issuperset([*self._seen, *([] if head is None else [head])]):
             raise LedgerFileError(
-                f"{self.path.name!r} does not hold the entry of a digest noted before.",
-                hint="entries were removed, or it is another ledger",
+                Message(
+                    "{path!r} does not hold the entry of a digest noted before.",
+                    path=Name(self.path.name),
+                ),
+                hint=Message("entries were removed, or it is another ledger"),
             )
         self._seen[:] = [digest]
         return number, sums, digest
@@ -450,7 +465,11 @@ class BudgetLedger:
             )
         except ValueError:
             raise LedgerFileError(
-                f"Entry {entry.number} of {self.path.name!r} is not what was written."
+                Message(
+                    "Entry {number} of {path!r} is not what was written.",
+                    number=entry.number,
+                    path=Name(self.path.name),
+                )
             ) from None
 
     def _refuse(
@@ -466,8 +485,14 @@ class BudgetLedger:
             if new > limit:
                 left = ARITHMETIC.subtract(limit, old)
                 raise BudgetSpentError(
-                    f"The release costs {name} {cost}; {left} of {limit} is left.",
-                    hint="ask for less, or for a new budget from whoever sets it",
+                    Message(
+                        "The release costs {name} {cost}; {left} of {limit} is left.",
+                        name=Name(name),
+                        cost=cost,
+                        left=left,
+                        limit=limit,
+                    ),
+                    hint=Message("ask for less, or for a new budget from whoever sets it"),
                 )
 
 
@@ -475,9 +500,11 @@ def _checked(mechanism: Releasing, answer: Any) -> None:
     """Refuse what cannot be released."""
     if not all(callable(getattr(mechanism, name, None)) for name in ("check", "release")):
         raise DPError(
-            f"A ledger cannot release {type(mechanism).__name__}.",
-            hint="take a noise, dp.Exponential or dp.PlanarLaplace, or charge its "
-            "guarantee with spend",
+            Message("A ledger cannot release {name}.", name=Shape(type(mechanism))),
+            hint=Message(
+                "take a noise, dp.Exponential or dp.PlanarLaplace, or charge its guarantee "
+                "with spend"
+            ),
         )
     mechanism.check(answer)
 
@@ -495,7 +522,8 @@ def _fill(draft: Path, settings: Settings) -> None:
 
 def _exists(target: Path) -> LedgerFileError:
     return LedgerFileError(
-        f"A file {target.name!r} exists.", hint="open it, or choose another name"
+        Message("A file {target!r} exists.", target=Name(target.name)),
+        hint=Message("open it, or choose another name"),
     )
 
 
@@ -514,7 +542,10 @@ def _entries(db: sqlite3.Connection) -> tuple[Entry, ...]:
 def _database(path: Path) -> Iterator[sqlite3.Connection]:
     """Open an existing file for one operation; whatever is not committed is undone."""
     if not path.is_file():
-        raise LedgerFileError(f"There is no ledger {path.name!r}.", hint="look at the path")
+        raise LedgerFileError(
+            Message("There is no ledger {path!r}.", path=Name(path.name)),
+            hint=Message("look at the path"),
+        )
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as db:
             db.execute("PRAGMA synchronous = EXTRA")
@@ -524,8 +555,15 @@ def _database(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _unusable(path: Path, error: Exception) -> DPError:
-    reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else ""
+    number = error.errno if isinstance(error, OSError) else None
+    reason = Text(os.strerror(number)) if number else None
     return LedgerFileError(
-        f"The ledger {path.name!r} cannot be used{': ' + reason if reason else ''}.",
-        hint="look whether the file is whole, writable, and not locked by another program",
+        Message(
+            "The ledger {path!r} cannot be used{reason}.",
+            path=Name(path.name),
+            reason=Message(": {reason}", reason=reason) if reason else Message(),
+        ),
+        hint=Message(
+            "look whether the file is whole, writable, and not locked by another program"
+        ),
     )

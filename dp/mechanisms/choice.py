@@ -12,6 +12,7 @@ from dp.checking import checked_count, checked_epsilon, checked_positive, checke
 from dp.errors import DPError
 from dp.guarantee import Guarantee
 from dp.mechanisms.opendp import check_scores, choose_largest
+from footing.messages import Message, Name
 
 _LAWS = {"exponential": "gumbel", "permute-and-flip": "exponential"}
 _SAFETY = 1 + 1e-12
@@ -59,11 +60,17 @@ class Exponential:
         checked_positive(self.sensitivity, "sensitivity")
         object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         if self.kind not in _LAWS:
-            raise DPError(f"Unknown kind {self.kind!r}.", hint=f"known: {', '.join(_LAWS)}")
+            raise DPError(
+                Message("Unknown kind {kind!r}.", kind=Name(self.kind)),
+                hint=Message("known: {laws}", laws=Name.each(_LAWS)),
+            )
         if self.is_monotonic and self.adjacency != Adjacency.ADD_REMOVE:
             raise DPError(
-                f"Scores are monotonic for neighbours add-remove, not {self.adjacency}.",
-                hint="leave is_monotonic out",
+                Message(
+                    "Scores are monotonic for neighbours add-remove, not {adjacency}.",
+                    adjacency=self.adjacency,
+                ),
+                hint=Message("leave is_monotonic out"),
             )
 
     @property
@@ -156,7 +163,7 @@ class Exponential:
         [0.5, 0.5]
         """
         if self.kind != "exponential":
-            raise DPError("The chances of permute-and-flip have no short formula.")
+            raise DPError(Message("The chances of permute-and-flip have no short formula."))
         shifted = _scores(scores) / self.scale
         weights = np.exp(shifted - shifted.max())
         return np.asarray(weights / weights.sum())
@@ -192,9 +199,11 @@ def _scores(scores: ArrayLike) -> NDArray[Any]:
     try:
         values = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DPError("Scores must be numbers.") from None
+        raise DPError(Message("Scores must be numbers.")) from None
     if values.ndim != 1 or not values.size:
-        raise DPError("A choice needs a list of at least one score.")
+        raise DPError(Message("A choice needs a list of at least one score."))
     if not np.isfinite(values).all():
-        raise DPError("A score is missing or infinite.", hint="leave the candidate out")
+        raise DPError(
+            Message("A score is missing or infinite."), hint=Message("leave the candidate out")
+        )
     return values

@@ -20,6 +20,7 @@ from dp.errors import DPError
 from dp.guarantee import Guarantee
 from dp.mechanisms.opendp import add_noise, noise_loss, numbers_of
 from dp.sensitivity import Sensitivity
+from footing.messages import Message, Shape
 
 _NUDGES = 64
 _WIDE = 1e4
@@ -98,21 +99,36 @@ class Noise:
         stated = self.sensitivity.numbers
         if stated is not None and values.size != stated:
             raise DPError(
-                f"The sensitivity is that of {stated:,} number{'s' * (stated != 1)}; the "
-                f"answer has {values.size:,}.",
-                hint="state that of all numbers together: dp.histogram(), "
-                f"dp.counts({max(1, values.size)}), dp.together",
+                Message(
+                    "The sensitivity is that of {number:,} number{value}; the answer has "
+                    "{size:,}.",
+                    number=stated,
+                    value="s" * (stated != 1),
+                    size=values.size,
+                ),
+                hint=Message(
+                    "state that of all numbers together: dp.histogram(), dp.counts({size}), "
+                    "dp.together",
+                    size=max(1, values.size),
+                ),
             )
         if self.is_integer and values.dtype.kind not in "iu":
             raise DPError(
-                f"{type(self).__name__} noise goes on integers, not on {values.dtype}.",
-                hint="use Laplace or Gaussian for floats",
+                Message(
+                    "{name} noise goes on integers, not on {dtype}.",
+                    name=Shape(type(self)),
+                    dtype=Shape(values.dtype),
+                ),
+                hint=Message("use Laplace or Gaussian for floats"),
             )
         if not self.is_integer and values.dtype.kind in "iu":
             if ((values > _EXACT) | (values < -_EXACT)).any():
                 raise DPError(
-                    "An integer beyond 2**53 is rounded as a float, and neighbours move apart.",
-                    hint="use Geometric or DiscreteGaussian for integers",
+                    Message(
+                        "An integer beyond 2**53 is rounded as a float, and neighbours move "
+                        "apart."
+                    ),
+                    hint=Message("use Geometric or DiscreteGaussian for integers"),
                 )
             values = values.astype(np.float64)
         return values
@@ -230,7 +246,8 @@ class _GaussianNoise(Noise):
     def _of_rho(cls, sensitivity: Sensitivity, rho: float | None) -> Self:
         if rho is None:
             raise DPError(
-                "The cost of a release is missing.", hint="give epsilon and delta, or rho"
+                Message("The cost of a release is missing."),
+                hint=Message("give epsilon and delta, or rho"),
             )
         rho = checked_positive(rho, "rho")
         scale = sensitivity.l2 / math.sqrt(2 * rho)
@@ -467,4 +484,6 @@ class DiscreteGaussian(_GaussianNoise):
 
 def _refuse_both(rho: float | None) -> None:
     if rho is not None:
-        raise DPError("The cost is given twice.", hint="give epsilon and delta, or rho")
+        raise DPError(
+            Message("The cost is given twice."), hint=Message("give epsilon and delta, or rho")
+        )

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp.errors import DPError, MissingPackageError
+from footing.messages import Message, Shape, said
 
 _WIDEST = 2**62
 #: Below, the discrete Laplace law of OpenDP is wrong: at scale 3 the largest log-ratio of
@@ -66,8 +67,8 @@ def numbers_of(values: NDArray[Any]) -> tuple[str, list[Any]]:
     if values.dtype.kind == "f":
         return "float", _checked_floats(values)
     raise DPError(
-        f"Noise goes on integers or floats, not on {values.dtype}.",
-        hint="give counts as integers",
+        Message("Noise goes on integers or floats, not on {dtype}.", dtype=Shape(values.dtype)),
+        hint=Message("give counts as integers"),
     )
 
 
@@ -94,13 +95,16 @@ def _check_version() -> None:
     try:
         found = version("opendp")
     except PackageNotFoundError:
-        found = "of an unknown version"
+        found = Message("of an unknown version")
     digits = re.match(r"(\d+)\.(\d+)\.(\d+)", found)
     if digits is None or tuple(map(int, digits.groups())) < _OLDEST:
         raise MissingPackageError(
-            f"The package opendp {found} is installed; before 0.14.2 its discrete Laplace "
-            "noise loses more than its epsilon.",
-            hint="pip install --upgrade 'opendp>=0.14.2,<1'",
+            Message(
+                "The package opendp {value} is installed; before 0.14.2 its discrete "
+                "Laplace noise loses more than its epsilon.",
+                value=said(found),
+            ),
+            hint=Message("pip install --upgrade 'opendp>=0.14.2,<1'"),
         )
 
 
@@ -113,8 +117,8 @@ def _opendp() -> Any:
             from opendp import domains, measurements, measures, metrics, mod
     except ImportError:
         raise MissingPackageError(
-            "Exact noise needs the package opendp.",
-            hint="in the project's folder: pip install '.[dp]'",
+            Message("Exact noise needs the package opendp."),
+            hint=Message("in the project's folder: pip install '.[dp]'"),
         ) from None
     _check_version()
     mod.enable_features("contrib")  # idempotent
@@ -163,13 +167,14 @@ def _float_atom(opendp: Any) -> Any:
 def _checked_integers(values: NDArray[Any]) -> list[int]:
     numbers: list[int] = values.ravel().tolist()
     if any(abs(number) > _WIDEST for number in numbers):
-        raise DPError("The numbers are too large: at most 2**62 in size.")
+        raise DPError(Message("The numbers are too large: at most 2**62 in size."))
     return numbers
 
 
 def _checked_floats(values: NDArray[Any]) -> list[float]:
     if not np.isfinite(values).all():
         raise DPError(
-            "A number is missing or infinite.", hint="fill or leave out missing values first"
+            Message("A number is missing or infinite."),
+            hint=Message("fill or leave out missing values first"),
         )
     return [float(number) for number in values.ravel()]

@@ -22,6 +22,7 @@ from dp.bisection import bisected
 from dp.checking import checked_epsilon, checked_positive, checked_probability
 from dp.errors import DPError
 from dp.guarantee import Guarantee
+from footing.messages import Message
 
 # How far a computed report may lie from the exact one, for 1 of `reach`. Angle, sine, distance
 # and sum are right to some 2**-49 of reach, or of a coordinate of 512 times as much to 2**-44.
@@ -94,18 +95,28 @@ class PlanarLaplace:
         if self.box is not None:
             west, south, east, north = self.box
             if not (west < east and south < north):
-                raise DPError("box must be west, south, east, north, with room between.")
+                raise DPError(
+                    Message("box must be west, south, east, north, with room between.")
+                )
             diagonal = math.hypot(east - west, north - south)
             if not diagonal <= self.reach:
                 raise DPError(
-                    f"reach must not be below the diagonal of the box, {diagonal:g}.",
-                    hint="raise reach, or take a smaller box",
+                    Message(
+                        "reach must not be below the diagonal of the box, {diagonal:g}.",
+                        diagonal=diagonal,
+                    ),
+                    hint=Message("raise reach, or take a smaller box"),
                 )
         if self._excess(0.0) > self.epsilon:
             raise DPError(
-                f"With a grid of {self.spacing:g} the digits of floats do not carry "
-                f"epsilon {self.epsilon:g} as far as {self.reach:g}.",
-                hint="take a wider spacing or a shorter reach",
+                Message(
+                    "With a grid of {spacing:g} the digits of floats do not carry epsilon "
+                    "{epsilon:g} as far as {reach:g}.",
+                    spacing=self.spacing,
+                    epsilon=self.epsilon,
+                    reach=self.reach,
+                ),
+                hint=Message("take a wider spacing or a shorter reach"),
             )
 
     @property
@@ -205,8 +216,8 @@ class PlanarLaplace:
         """
         if np.shape(answer) != (2,):
             raise DPError(
-                "A release is the report of one place, of two coordinates.",
-                hint="release each place by itself: each report costs epsilon",
+                Message("A release is the report of one place, of two coordinates."),
+                hint=Message("release each place by itself: each report costs epsilon"),
             )
         self._places(np.asarray(answer)[None])
 
@@ -238,25 +249,33 @@ class PlanarLaplace:
         try:
             true = np.asarray(places, dtype=np.float64)
         except (TypeError, ValueError):
-            raise DPError("The coordinates of a place must be numbers.") from None
+            raise DPError(Message("The coordinates of a place must be numbers.")) from None
         if true.size == 0:
             return true.reshape(0, 2)
         if true.ndim != 2 or true.shape[1] != 2:
             raise DPError(
-                "Places have two coordinates each.", hint="give an array of shape (n, 2)"
+                Message("Places have two coordinates each."),
+                hint=Message("give an array of shape (n, 2)"),
             )
         if not np.isfinite(true).all():
-            raise DPError("A place is missing or infinite.", hint="leave it out")
+            raise DPError(
+                Message("A place is missing or infinite."), hint=Message("leave it out")
+            )
         if np.abs(true).max() > _FARTHEST * self.reach:
             raise DPError(
-                f"A coordinate is more than {_FARTHEST} times the reach from 0.",
-                hint="subtract the corner of the area from the places",
+                Message(
+                    "A coordinate is more than {farthest} times the reach from 0.",
+                    farthest=_FARTHEST,
+                ),
+                hint=Message("subtract the corner of the area from the places"),
             )
         if self.box is not None:
             west, south, east, north = self.box
             is_inside = (true >= [west, south]) & (true <= [east, north])
             if not is_inside.all():
-                raise DPError("A place lies outside of the box.", hint="widen the box")
+                raise DPError(
+                    Message("A place lies outside of the box."), hint=Message("widen the box")
+                )
         return true
 
 

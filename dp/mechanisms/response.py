@@ -17,6 +17,7 @@ from dp.adjacency import Adjacency
 from dp.checking import checked_count, checked_epsilon, checked_probability
 from dp.errors import DPError
 from dp.guarantee import Guarantee
+from footing.messages import Message
 
 _ONE = 1 << 64
 _FLAT = 1e10
@@ -75,7 +76,9 @@ class RandomisedResponse:
         size = len(self.weights)
         for row in self.weights:
             if len(row) != size or sum(row) != _ONE or min(row) < 0:
-                raise DPError("Each row of weights must have one per answer and sum to 2**64.")
+                raise DPError(
+                    Message("Each row of weights must have one per answer and sum to 2**64.")
+                )
 
     @classmethod
     def forced(cls, *, truth: float = 0.5) -> Self:
@@ -230,7 +233,7 @@ class RandomisedResponse:
         """
         given = _answers(answers, len(self.weights))
         if not given.size:
-            raise DPError("No answer to estimate from.")
+            raise DPError(Message("No answer to estimate from."))
         rates = np.bincount(given, minlength=len(self.weights)) / given.size
         inverse = self._inverse()
         spread = (np.diag(rates) - np.outer(rates, rates)) / given.size
@@ -261,8 +264,8 @@ class RandomisedResponse:
         transition = self.transition
         if np.linalg.cond(transition) > _FLAT:
             raise DPError(
-                "The answers say nothing about the truth.",
-                hint="take a chance of the direct question away from a half",
+                Message("The answers say nothing about the truth."),
+                hint=Message("take a chance of the direct question away from a half"),
             )
         return np.asarray(np.linalg.inv(transition))
 
@@ -283,7 +286,7 @@ def _answers(values: ArrayLike, number: int) -> NDArray[Any]:
     if not found.size:
         return np.zeros(0, dtype=np.int64)
     if found.ndim != 1 or found.dtype.kind not in "iub":
-        raise DPError("Answers are whole numbers from 0, in one list.")
+        raise DPError(Message("Answers are whole numbers from 0, in one list."))
     if found.min() < 0 or found.max() >= number:
-        raise DPError(f"Answers must lie between 0 and {number - 1}.")
+        raise DPError(Message("Answers must lie between 0 and {number}.", number=number - 1))
     return found.astype(np.int64)

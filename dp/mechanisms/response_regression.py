@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp.errors import DPError
+from footing.messages import Message
 
 _ROUNDS, _HALVINGS = 200, 40
 _CLOSE = 1e-10  # gain of log-likelihood, by its own size, that ends the search
@@ -114,9 +115,11 @@ def response_regression(
     information = _derivatives(found, given, rows, low, high)[1]
     if np.abs(rows @ found).max() > _FAR or not np.linalg.cond(information) < _ALIKE:
         raise DPError(
-            "The likelihood has no maximum: some group answers as if all of it meant yes, or "
-            "no, or covariates depend on each other.",
-            hint="leave covariates out, or join their categories",
+            Message(
+                "The likelihood has no maximum: some group answers as if all of it meant "
+                "yes, or no, or covariates depend on each other."
+            ),
+            hint=Message("leave covariates out, or join their categories"),
         )
     return ResponseFit(
         coefficients=found / scale,
@@ -166,14 +169,16 @@ def _checked(
     given, rows = np.asarray(answers), np.asarray(covariates, dtype=np.float64)
     chances = np.asarray(transition, dtype=np.float64)
     if given.ndim != 1 or not given.size or not np.isin(given, (0, 1)).all():
-        raise DPError("Answers are 0 or 1, in one list.")
+        raise DPError(Message("Answers are 0 or 1, in one list."))
     if rows.ndim != 2 or len(rows) != len(given) or not np.isfinite(rows).all():
-        raise DPError("Covariates are finite numbers, a row for each answer.")
+        raise DPError(Message("Covariates are finite numbers, a row for each answer."))
     is_law = chances.shape == (2, 2) and np.allclose(chances.sum(axis=1), 1)
     if not is_law or (chances < 0).any() or chances[0, 1] == chances[1, 1]:
         raise DPError(
-            "The transition must be two rows of two chances, and the rows must differ.",
-            hint="take the transition of a RandomisedResponse with two answers",
+            Message(
+                "The transition must be two rows of two chances, and the rows must differ."
+            ),
+            hint=Message("take the transition of a RandomisedResponse with two answers"),
         )
     ones = np.ones((len(rows), 1))
     return given == 1, np.hstack([ones, rows]), (float(chances[0, 1]), float(chances[1, 1]))

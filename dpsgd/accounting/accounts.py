@@ -6,6 +6,7 @@ from functools import lru_cache
 from dp import Adjacency, PrivacyLoss, gaussian_epsilon
 from dp.accounting.pld import fixed_batches_epsilon
 from dpsgd.errors import PlanError
+from footing.messages import Message
 
 _PARTS = 50  # of a step's typical loss: with fewer the epsilon rises in the fourth digit
 _MAX_POINTS = 5e4
@@ -47,7 +48,9 @@ def epsilon_of_run(
     if sampling != "fixed" or cuts[1]:
         return plain, "Gaussian curve"
     if size is None:
-        raise PlanError("Batches of a fixed size need dataset_size.", hint="give it")
+        raise PlanError(
+            Message("Batches of a fixed size need dataset_size."), hint=Message("give it")
+        )
     drawn = fixed_batches_epsilon(
         delta,
         dataset_size=size,

@@ -7,6 +7,7 @@ from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve
 from dp.accounting.training import steps_of
 from dp.checking import checked_epsilon
 from dp.errors import DPError
+from footing.messages import Message
 
 _MAX_EPOCHS = 1 << 40
 
@@ -53,12 +54,22 @@ def apply_dp_sgd_analysis(
     spent = (curve * steps).epsilon(delta, conversion="classic")
     if report_progress is not None:
         report_progress(
-            f"sampling rate {100 * sample_rate:.3g} %, noise multiplier {noise_multiplier:g}, "
-            f"{steps:,} steps"
+            Message(
+                "sampling rate {sample_rate:.3g} %, noise multiplier {noise_multiplier:g}, "
+                "{steps:,} steps",
+                sample_rate=100 * sample_rate,
+                noise_multiplier=noise_multiplier,
+                steps=steps,
+            )
         )
         report_progress(
-            f"epsilon {spent.epsilon:.3g} at delta {delta:g}, order {spent.order:g} "
-            "(Poisson batches, add-remove)"
+            Message(
+                "epsilon {epsilon:.3g} at delta {delta:g}, order {order:g} (Poisson "
+                "batches, add-remove)",
+                epsilon=spent.epsilon,
+                delta=delta,
+                order=spent.order,
+            )
         )
     return spent.epsilon, spent.order
 
@@ -90,6 +101,7 @@ def epochs_for_budget(
         high *= 2
         if high > _MAX_EPOCHS:
             raise DPError(
-                "This budget never ends.", hint="the noise is infinite, or nothing is sampled"
+                Message("This budget never ends."),
+                hint=Message("the noise is infinite, or nothing is sampled"),
             )
     return bisect_right(range(high), target, lo=max(1, high // 2), key=spent) - 1

@@ -20,6 +20,7 @@ from dp.checking import checked_count, checked_delta
 from dp.errors import DPError
 from dpsgd.errors import DPSGDError
 from footing.checks import require_number
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,7 +77,8 @@ def cost_of_choosing(
     private = [o for o in outcomes if o.is_private]
     if any(o.epsilon is None for o in private):
         raise DPSGDError(
-            "A private run has no epsilon on record.", hint="run the sweep with run_sweep"
+            Message("A private run has no epsilon on record."),
+            hint=Message("run the sweep with run_sweep"),
         )
     if not private:
         return ()
@@ -182,11 +184,11 @@ def draw_trials(
 
 def _gamma(mean_trials: float, shape: float) -> float:
     """Return the parameter of the law with this mean."""
-    way = "for a single trial no tuning is accounted: its own epsilon holds"
+    way = Message("for a single trial no tuning is accounted: its own epsilon holds")
     mean = require_number(
         mean_trials, "mean_trials", error=DPError, hint=way, above=1, maximum=_MAX_TRIALS
     )
-    require_number(shape, "shape", error=DPError, hint="0 or 1 is usual", above=-1)
+    require_number(shape, "shape", error=DPError, hint=Message("0 or 1 is usual"), above=-1)
 
     # the mean falls as the parameter rises
     def is_low(log_gamma: float) -> bool:

@@ -18,6 +18,7 @@ from dpsgd.accounting.cost import Sampling, cost_of
 from dpsgd.accounting.published import strong_composition
 from dpsgd.accounting.sensitivity import Choices
 from dpsgd.accounting.shuffling import shuffled_lower_bound
+from footing.messages import Argument, Message, Name, said
 
 __all__ = ["Claim", "Sampling", "Worth", "claims"]
 
@@ -76,8 +77,8 @@ class Claim:
         """
         if self.worth != "promise":
             raise DPError(
-                f"This figure is no promise but {self.worth}.",
-                hint="take the claim of this run whose worth is 'promise'",
+                Message("This figure is no promise but {worth}.", worth=said(self.worth)),
+                hint=Message("take the claim of this run whose worth is 'promise'"),
             )
         return Guarantee(
             epsilon=self.epsilon,
@@ -146,7 +147,8 @@ def claims(
         drawn = Sampling(sampling)
     except ValueError:
         raise DPError(
-            f"Unknown sampling {sampling!r}.", hint=f"known: {', '.join(Sampling)}"
+            Message("Unknown sampling {sampling!r}.", sampling=Argument(sampling)),
+            hint=Message("known: {sampling}", sampling=Name.each(Sampling)),
         ) from None
     run = _Run(
         dataset_size=dataset_size,

@@ -9,6 +9,7 @@ from dp import Adjacency, Guarantee
 from dpsgd.accounting.accounts import cuts_noise, epsilon_of_run, guessed_noise
 from dpsgd.errors import PlanError
 from footing.checks import require_number
+from footing.messages import Message
 
 _SLACK = 1e-4
 _MAX_NOISE = 1e6
@@ -231,9 +232,15 @@ def check_neighbours(sampling: Sampling, adjacency: Adjacency) -> None:
         known.add(Adjacency.ADD_REMOVE)
     if adjacency not in known:
         raise PlanError(
-            f"Nothing is known of {sampling} batches for neighbours {adjacency}.",
-            hint="batches of a set size show the number of records: choose 'zero-out' or "
-            "'replace', for which it is public; or Poisson batches",
+            Message(
+                "Nothing is known of {sampling} batches for neighbours {adjacency}.",
+                sampling=sampling,
+                adjacency=adjacency,
+            ),
+            hint=Message(
+                "batches of a set size show the number of records: choose 'zero-out' or "
+                "'replace', for which it is public; or Poisson batches"
+            ),
         )
 
 
@@ -245,8 +252,8 @@ def _least(spent: Callable[[float], float], epsilon: float, guess: float) -> flo
         low, high, factor = high, high * factor, factor**2
         if high > _MAX_NOISE:
             raise PlanError(
-                f"No noise brings this run to epsilon {epsilon:g}.",
-                hint="take fewer steps, smaller batches or a larger delta",
+                Message("No noise brings this run to epsilon {epsilon:g}.", epsilon=epsilon),
+                hint=Message("take fewer steps, smaller batches or a larger delta"),
             )
     while spent(low) <= epsilon:
         low, high, factor = low / factor, low, factor**2

@@ -7,6 +7,7 @@ from typing import Any
 from dp.accounting.rdp import CLASSIC_ORDERS, RenyiCurve
 from dp.accounting.training import TrainingCost, training_cost
 from dp.errors import DPError
+from footing.messages import Message
 
 #: Those of the surface.
 BATCHES = (1, 4, 16, 64, 256, 512)
@@ -102,11 +103,13 @@ def study(
     """
     cost = base.cost()
     if cost.noise_multiplier == 0:
-        raise DPError("Without noise every epsilon is infinite.", hint="give some noise")
+        raise DPError(
+            Message("Without noise every epsilon is infinite."), hint=Message("give some noise")
+        )
     rows = tuple(sorted({batch for batch in batches if batch <= base.dataset_size}))
     columns = tuple(sorted(set(noises)))
     if not rows or not columns:
-        raise DPError("A surface needs a batch size that fits the data, and a noise.")
+        raise DPError(Message("A surface needs a batch size that fits the data, and a noise."))
     surface = tuple(
         tuple(
             replace(base, batch_size=batch, noise_multiplier=noise).cost().epsilon

@@ -14,6 +14,7 @@ from dpsgd.audits.rates import AttackRates, Rate
 from dpsgd.audits.rebuilding import Rebuilt
 from dpsgd.errors import DPSGDError
 from footing.checks import is_number
+from footing.messages import Argument, Message
 
 _FORMAT = "ckm-dpsgd-audit"
 _VERSION = 1
@@ -69,17 +70,26 @@ class Evidence:
         for text in names:
             is_line = isinstance(text, str) and text.isprintable() and text.strip()
             if not is_line or len(text) > _LONGEST:
-                raise DPSGDError(f"A name must be a line of at most {_LONGEST} characters.")
+                raise DPSGDError(
+                    Message(
+                        "A name must be a line of at most {longest} characters.",
+                        longest=_LONGEST,
+                    )
+                )
         if (self.epsilon is None) != (self.delta is None):
-            raise DPSGDError("A promise has an epsilon and a delta.", hint="or neither")
+            raise DPSGDError(
+                Message("A promise has an epsilon and a delta."), hint=Message("or neither")
+            )
         if self.epsilon is None or self.delta is None:
             return
         checked_epsilon(self.epsilon, may_be_zero=True)
         checked_delta(self.delta, may_be_zero=True)
         if self.adjacency not in set(Adjacency) or self.sampling not in set(Sampling):
             raise DPSGDError(
-                "An epsilon says nothing without its neighbours and its sampler.",
-                hint="give adjacency and sampling, 'add-remove' and 'poisson' for example",
+                Message("An epsilon says nothing without its neighbours and its sampler."),
+                hint=Message(
+                    "give adjacency and sampling, 'add-remove' and 'poisson' for example"
+                ),
             )
 
     @property
@@ -129,16 +139,23 @@ def read_evidence(text: str) -> tuple[Evidence, ...]:
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise DPSGDError("This text is no audit.", hint="write one with write_evidence")
+        raise DPSGDError(
+            Message("This text is no audit."), hint=Message("write one with write_evidence")
+        )
     if content.get("version") != _VERSION:
         raise DPSGDError(
-            f"This audit has version {content.get('version')!r:.60}.",
-            hint="it was written by another version of the program",
+            Message(
+                "This audit has version {content!r:.60}.",
+                content=Argument(content.get("version")),
+            ),
+            hint=Message("it was written by another version of the program"),
         )
     try:
         return tuple(_evidence(model) for model in content["models"])
     except (AttributeError, KeyError, TypeError):
-        raise DPSGDError("An entry of the audit is missing or of another kind.") from None
+        raise DPSGDError(
+            Message("An entry of the audit is missing or of another kind.")
+        ) from None
 
 
 def _evidence(model: Mapping[str, Any]) -> Evidence:

@@ -18,6 +18,7 @@ from dpsgd.audits.membership import (
 from dpsgd.audits.rates import AttackRates, attack_rates
 from dpsgd.errors import DPSGDError
 from footing.arrays import Flags, Floats
+from footing.messages import Message
 
 #: Trains on some records, and returns what gives each record its cross-entropy.
 Fit: TypeAlias = Callable[[Any], Callable[[Any], Any]]
@@ -96,8 +97,8 @@ def membership_game(
     n_players = len(rows) - n_others
     if shadows < 2 or n_players < 4 or n_others < 1:
         raise DPSGDError(
-            "The game needs at least 2 shadow models and some records in each part.",
-            hint="16 shadow models and a population of 0.2 are usual",
+            Message("The game needs at least 2 shadow models and some records in each part."),
+            hint=Message("16 shadow models and a population of 0.2 are usual"),
         )
     order = generator.permutation(len(rows))
     players, others = rows[order[:n_players]], rows[order[n_players:]]
@@ -142,7 +143,7 @@ def _losses(values: Any, number: int) -> Floats:
     found = np.asarray(values, dtype=np.float64)
     if found.shape != (number,) or not np.isfinite(found).all():
         raise DPSGDError(
-            "A trained model must give one finite loss for each record.",
-            hint="a loss that is NaN or infinite says that training diverged",
+            Message("A trained model must give one finite loss for each record."),
+            hint=Message("a loss that is NaN or infinite says that training diverged"),
         )
     return found

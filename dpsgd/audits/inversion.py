@@ -11,6 +11,7 @@ from dpsgd.audits.bounds import Ceiling
 from dpsgd.audits.rates import MemberShares, require_confidence
 from dpsgd.errors import DPSGDError
 from footing.arrays import Floats, Integers
+from footing.messages import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +93,8 @@ def attribute_inversion(
     prior = np.asarray(weights, dtype=np.float64)
     if prior.ndim != 1 or len(prior) < 2 or not (prior > 0).all():
         raise DPSGDError(
-            "weights need a positive number for each of at least two values.",
-            hint="leave out values that nobody has",
+            Message("weights need a positive number for each of at least two values."),
+            hint=Message("leave out values that nobody has"),
         )
     require_confidence(confidence)
     hits = []
@@ -113,8 +114,10 @@ def _guesses(
     loss: Callable[[Any], ArrayLike], records: Sequence[Any], log_prior: Floats, number: int
 ) -> Integers:
     if len(records) != len(log_prior) or not number:
-        raise DPSGDError("Give the records once for each value, and at least one record.")
+        raise DPSGDError(
+            Message("Give the records once for each value, and at least one record.")
+        )
     table = np.array([np.asarray(loss(rows), dtype=np.float64) for rows in records])
     if table.shape != (len(log_prior), number) or not np.isfinite(table).all():
-        raise DPSGDError("The model must give one finite loss for each record.")
+        raise DPSGDError(Message("The model must give one finite loss for each record."))
     return np.asarray((log_prior[:, None] - table).argmax(axis=0))

@@ -11,13 +11,18 @@ from numpy.typing import ArrayLike
 
 from dpsgd.errors import DPSGDError
 from footing.arrays import Flags, Floats
+from footing.messages import Message, Name, Shape
 
 _LEAST_VARIANCE = 1e-12
 _LARGEST = 30.0
 _OWN_VARIANCE = 64  # shadow models from which a record's own variance can be estimated
 _ROUNDS = 30
 _RIDGE = 1e-3
-_SHAPES = {None: "at least one", 1: "one a record", 2: "a row a model"}
+_SHAPES = {
+    None: Message("at least one"),
+    1: Message("one a record"),
+    2: Message("a row a model"),
+}
 
 
 def signals_of(losses: ArrayLike) -> Floats:
@@ -45,7 +50,8 @@ def signals_of(losses: ArrayLike) -> Floats:
     loss = _finite(losses, "losses", dimensions=None)
     if (loss < 0).any():
         raise DPSGDError(
-            "Cross-entropies are 0 or more.", hint="for other losses take their negative"
+            Message("Cross-entropies are 0 or more."),
+            hint=Message("for other losses take their negative"),
         )
     with np.errstate(divide="ignore", over="ignore"):
         logit = -np.log(np.expm1(np.minimum(loss, 700.0)))
@@ -146,7 +152,10 @@ def lira_scores(
     """
     signals, models, member = _checked(target, shadows, is_in)
     if mode not in {"online", "offline"}:
-        raise DPSGDError(f"Unknown mode {mode!r}.", hint="known: 'online', 'offline'")
+        raise DPSGDError(
+            Message("Unknown mode {mode!r}.", mode=Name(mode)),
+            hint=Message("known: 'online', 'offline'"),
+        )
     out_mean, out_variance = _normal(models, ~member)
     out = (signals - out_mean) / np.sqrt(out_variance)
     if mode == "offline":
@@ -194,7 +203,9 @@ def rmia_scores(
     population = _finite(target_population, "target_population")
     others = _finite(shadow_population, "shadow_population", dimensions=2)
     if others.shape != (len(models), len(population)):
-        raise DPSGDError("shadow_population needs a row a model and a column a record.")
+        raise DPSGDError(
+            Message("shadow_population needs a row a model and a column a record.")
+        )
     chances = np.exp(models)
     mean = (_mean_where(chances, ~member) + _mean_where(chances, member)) / 2
     tiny = np.finfo(np.float64).tiny
@@ -219,8 +230,8 @@ def _normal(models: Floats, kept: Flags) -> tuple[Floats, Floats]:
 def _mean_where(models: Floats, kept: Flags) -> Floats:
     if not kept.any():
         raise DPSGDError(
-            "Shadow models must have records in and records out.",
-            hint="train each on a random half",
+            Message("Shadow models must have records in and records out."),
+            hint=Message("train each on a random half"),
         )
     number = kept.sum(axis=0)
     total = np.where(kept, models, 0.0).sum(axis=0)
@@ -247,11 +258,15 @@ def _checked(
     models, member = _finite(shadows, "shadows", dimensions=2), np.asarray(is_in)
     if models.shape != member.shape or models.shape[1] != len(signals):
         raise DPSGDError(
-            "shadows and is_in need a row a shadow model and a column a record, as many as "
-            f"target has; they have shapes {models.shape} and {member.shape}."
+            Message(
+                "shadows and is_in need a row a shadow model and a column a record, as "
+                "many as target has; they have shapes {shape} and {member_shape}.",
+                shape=Shape(models.shape),
+                member_shape=Shape(member.shape),
+            )
         )
     if not np.isin(member, (0, 1)).all():
-        raise DPSGDError("is_in says 0 or 1, or False or True.")
+        raise DPSGDError(Message("is_in says 0 or 1, or False or True."))
     return signals, models, member.astype(np.bool_)
 
 
@@ -259,14 +274,18 @@ def _finite(values: ArrayLike, name: str, *, dimensions: int | None = 1) -> Floa
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DPSGDError(f"{name} must be numbers.") from None
+        raise DPSGDError(Message("{name} must be numbers.", name=Name(name))) from None
     if (
         found.ndim != (dimensions or found.ndim)
         or not found.size
         or not np.isfinite(found).all()
     ):
         raise DPSGDError(
-            f"{name} must be finite numbers, {_SHAPES[dimensions]}.",
-            hint="a model whose loss is NaN or infinite has diverged",
+            Message(
+                "{name} must be finite numbers, {shapes}.",
+                name=Name(name),
+                shapes=_SHAPES[dimensions],
+            ),
+            hint=Message("a model whose loss is NaN or infinite has diverged"),
         )
     return found

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from dp.auditor import one_run_bound
 from dp.checking import checked_epsilon
 from dpsgd.errors import DPSGDError
+from footing.messages import Message
 
 _SHARES = (0.02, 0.1, 0.3)
 
@@ -88,11 +89,13 @@ def one_run_audit(
     found = np.asarray(scores, dtype=np.float64)
     coins = np.asarray(is_in)
     if found.ndim != 1 or not found.size or found.shape != coins.shape:
-        raise DPSGDError("scores and is_in need one entry a canary.")
+        raise DPSGDError(Message("scores and is_in need one entry a canary."))
     if np.isnan(found).any() or not np.isin(coins, (0, 1)).all():
-        raise DPSGDError("scores are numbers, and is_in says 0 or 1.")
+        raise DPSGDError(Message("scores are numbers, and is_in says 0 or 1."))
     if not shares or not all(0 < share <= 1 for share in shares):
-        raise DPSGDError("shares must lie above 0 and not above 1.", hint="0.1 for example")
+        raise DPSGDError(
+            Message("shares must lie above 0 and not above 1."), hint=Message("0.1 for example")
+        )
     order = np.argsort(found, kind="stable")
     coins = coins.astype(np.bool_)[order]
     results = []

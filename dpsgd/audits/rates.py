@@ -12,6 +12,7 @@ from dpsgd.audits.bounds import Ceiling
 from dpsgd.errors import DPSGDError
 from footing.arrays import Floats
 from footing.checks import require_number
+from footing.messages import Message, Name, Shape
 
 _LOW_RATES = (0.001, 0.01, 0.1)
 _POINTS = 41
@@ -133,7 +134,12 @@ class MemberShares:
 def require_confidence(confidence: float) -> float:
     """Return the confidence of intervals, or refuse what is none."""
     return require_number(
-        confidence, "confidence", error=DPSGDError, hint="0.95 is usual", above=0, below=1
+        confidence,
+        "confidence",
+        error=DPSGDError,
+        hint=Message("0.95 is usual"),
+        above=0,
+        below=1,
     )
 
 
@@ -185,7 +191,7 @@ def attack_rates(
     found = _share_from(first, cuts)
     wrong = _share_from(second, cuts)
     part = error / (2 * len(at) + 2)  # of each of two intervals, for each rate and advantage
-    at = [checked_probability(rate, "false positive rate") for rate in at]
+    at = [checked_probability(rate, Message("false positive rate")) for rate in at]
     rates = tuple(_rate(first, second, rate, ceiling, part) for rate in at)
     advantage = float(max(0.0, np.max(found - wrong)))
     areas = np.concatenate(([0.0], found)), np.concatenate(([0.0], wrong))
@@ -257,15 +263,21 @@ def _scores(values: ArrayLike, name: str) -> Floats:
     try:
         scores = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DPSGDError(f"The scores of {name} must be numbers.") from None
+        raise DPSGDError(
+            Message("The scores of {name} must be numbers.", name=Name(name))
+        ) from None
     if scores.ndim != 1 or not scores.size:
         raise DPSGDError(
-            f"The scores of {name} must be a list of numbers, not of shape {scores.shape}.",
-            hint="one score a record",
+            Message(
+                "The scores of {name} must be a list of numbers, not of shape {shape}.",
+                name=Name(name),
+                shape=Shape(scores.shape),
+            ),
+            hint=Message("one score a record"),
         )
     if np.isnan(scores).any():
         raise DPSGDError(
-            f"The scores of {name} must be numbers, but some are NaN.",
-            hint="give a record that cannot be scored the lowest score",
+            Message("The scores of {name} must be numbers, but some are NaN.", name=Name(name)),
+            hint=Message("give a record that cannot be scored the lowest score"),
         )
     return scores

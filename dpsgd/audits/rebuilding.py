@@ -11,6 +11,7 @@ from dpsgd.audits.rates import MemberShares, require_confidence
 from dpsgd.errors import DPSGDError
 from footing.arrays import Floats
 from footing.checks import require_number
+from footing.messages import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +62,18 @@ def rebuilt(
     (1.0, 0.0)
     """
     require_number(
-        tolerance, "tolerance", error=DPSGDError, hint="a tenth of the usual spread", above=0
+        tolerance,
+        "tolerance",
+        error=DPSGDError,
+        hint=Message("a tenth of the usual spread"),
+        above=0,
     )
     require_confidence(confidence)
     tables = [_rows(rows) for rows in (guesses, members, others)]
     if not len(tables[1]) or not len(tables[2]):
-        raise DPSGDError("Give at least one member and one other record.")
+        raise DPSGDError(Message("Give at least one member and one other record."))
     if len({table.shape[1] for table in tables}) > 1:
-        raise DPSGDError("Guesses and records need the same columns.")
+        raise DPSGDError(Message("Guesses and records need the same columns."))
     made = tables[0][np.isfinite(tables[0]).all(axis=1)]
     hits = (
         (sum(_is_near(row, made, tolerance) for row in table), len(table))
@@ -85,9 +90,9 @@ def _rows(values: ArrayLike) -> Floats:
     try:
         table = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DPSGDError("Records must be rows of numbers.") from None
+        raise DPSGDError(Message("Records must be rows of numbers.")) from None
     if table.ndim > 2:
         table = table.reshape(len(table), math.prod(table.shape[1:]))
     if table.ndim != 2:
-        raise DPSGDError("Records must be rows of numbers, one record a row.")
+        raise DPSGDError(Message("Records must be rows of numbers, one record a row."))
     return table

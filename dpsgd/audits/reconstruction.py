@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from dpsgd.errors import DPSGDError
 from footing.arrays import Floats
+from footing.messages import Message, Shape
 
 _STEP_SIZE = 0.1
 
@@ -50,8 +51,12 @@ def invert_linear(
     biases = np.asarray(bias_gradient, dtype=np.float64)
     if weights.ndim != 2 or biases.shape != weights.shape[:1]:
         raise DPSGDError(
-            f"Gradients of shapes {weights.shape} and {biases.shape} are not of one layer.",
-            hint="a row of weights and one bias for each unit",
+            Message(
+                "Gradients of shapes {shape} and {biases_shape} are not of one layer.",
+                shape=Shape(weights.shape),
+                biases_shape=Shape(biases.shape),
+            ),
+            hint=Message("a row of weights and one bias for each unit"),
         )
     kept = np.isfinite(biases) & (np.abs(biases) > least)
     return np.asarray(weights[kept] / biases[kept, None])
@@ -107,7 +112,7 @@ def invert_gradient(
 
     parameters = [p for p in model.parameters() if p.requires_grad]
     if [p.shape for p in parameters] != [g.shape for g in gradients]:
-        raise DPSGDError("gradients must have the shapes of the trained parameters.")
+        raise DPSGDError(Message("gradients must have the shapes of the trained parameters."))
     generator = torch.Generator().manual_seed(seed)
     batch = torch.randn((len(labels), *shape), generator=generator) * 0.1
     batch.requires_grad_(True)  # noqa: FBT003 (torch's own name for it)

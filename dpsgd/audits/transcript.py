@@ -13,6 +13,7 @@ from dp.auditor import Audit, audit
 from dp.checking import checked_positive, checked_probability
 from dpsgd.errors import DPSGDError
 from footing.arrays import Floats
+from footing.messages import Message
 
 
 def transcript_scores(
@@ -41,7 +42,7 @@ def transcript_scores(
     """
     table = np.asarray(transcripts, dtype=np.float64)
     if table.ndim != 2 or not table.size or np.isnan(table).any():
-        raise DPSGDError("Transcripts are numbers, a row a run and a column a step.")
+        raise DPSGDError(Message("Transcripts are numbers, a row a run and a column a step."))
     rate = checked_probability(sampling_rate, "sampling_rate")
     sigma = checked_positive(noise_multiplier, "noise_multiplier")
     ratio = (2 * np.clip(table, -1e6, 1e6) - 1) / (2 * sigma**2)

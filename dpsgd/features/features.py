@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dpsgd.errors import TrainingDataError
+from footing.messages import Message
 
 _LEAST = 1e-6  # ink and spread that are taken for none
 
@@ -114,11 +115,15 @@ def levelled(
     """
     if not len(public) or public.shape[1:] != features.shape[1:]:
         raise TrainingDataError(
-            "Public features must be of the width of the others, and at least one row.",
-            hint="make both by the same function",
+            Message(
+                "Public features must be of the width of the others, and at least one row."
+            ),
+            hint=Message("make both by the same function"),
         )
     if not least > 0:
-        raise TrainingDataError("least must be positive.", hint="1e-3 suits unit length")
+        raise TrainingDataError(
+            Message("least must be positive."), hint=Message("1e-3 suits unit length")
+        )
     public = public.to(features)
     mean = public.mean(0)
     _, lengths, axes = torch.linalg.svd(public - mean, full_matrices=False)
@@ -161,7 +166,9 @@ def pretrained(
     """
     inputs, classes = data
     if len(inputs) != len(classes) or not len(inputs):
-        raise TrainingDataError("Public inputs and classes must be as many, and at least one.")
+        raise TrainingDataError(
+            Message("Public inputs and classes must be as many, and at least one.")
+        )
     order = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.SGD(network.parameters(), lr=learning_rate, momentum=0.9)
     network.train()

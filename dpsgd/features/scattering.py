@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dpsgd.errors import TrainingDataError
+from footing.messages import Argument, Message
 
 _SIDE = 32
 _HALF = _SIDE // 2
@@ -51,9 +52,13 @@ def scattering_features(images: Tensor, *, piece: int = _PIECE) -> Tensor:
     """
     if images.dim() != 3 or max(images.shape[1:]) > _SIDE:
         raise TrainingDataError(
-            f"Images must be (images, height, width) of at most {_SIDE} x {_SIDE}, not "
-            f"of shape {tuple(images.shape)[1:]}.",
-            hint="make them grey and smaller",
+            Message(
+                "Images must be (images, height, width) of at most {side} x {side}, not of "
+                "shape {tuple}.",
+                side=_SIDE,
+                tuple=Argument(tuple(images.shape)[1:]),
+            ),
+            hint=Message("make them grey and smaller"),
         )
     filters = _filters(images.device)
     found = torch.empty(len(images), (1 + 2 * _ANGLES + _ANGLES**2) * _AVERAGES)

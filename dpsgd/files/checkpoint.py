@@ -13,6 +13,7 @@ from safetensors import torch as tensor_files
 from dpsgd.errors import CheckpointError
 from dpsgd.files.tensor_file import opened, sealed
 from footing.files import write_whole
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from _typeshed import StrPath
@@ -60,18 +61,19 @@ def resume(training: PrivateTraining, path: StrPath) -> dict[str, Any]:
     tensors, facts = read_tensors(path, kind="run")
     if facts.get("plan") != training.plan.to_json():
         raise CheckpointError(
-            "This run has another plan.", hint="make the run with the plan of the file"
+            Message("This run has another plan."),
+            hint=Message("make the run with the plan of the file"),
         )
     taken = facts.get("steps_taken")
     if not isinstance(taken, int) or not 0 <= taken <= training.plan.steps:
-        raise CheckpointError("The steps of this run do not fit its plan.")
+        raise CheckpointError(Message("The steps of this run do not fit its plan."))
     try:
         _restore(training, tensors, facts)
         about = dict(facts["about"])
     except _UNFIT as error:
         raise CheckpointError(
-            "The file does not fit this model, optimizer and scheduler.",
-            hint="build them as they were when it was written",
+            Message("The file does not fit this model, optimizer and scheduler."),
+            hint=Message("build them as they were when it was written"),
         ) from error
     training.steps_taken = taken
     return about
@@ -110,8 +112,8 @@ def read_tensors(path: StrPath, *, kind: str) -> tuple[dict[str, Tensor], dict[s
         return tensor_files.load(content), facts
     except (SafetensorError, KeyError, ValueError, TypeError) as error:
         raise CheckpointError(
-            f"The tensors of {Path(path).name!r} cannot be read.",
-            hint="restore an undamaged copy of the file",
+            Message("The tensors of {path!r} cannot be read.", path=Name(Path(path).name)),
+            hint=Message("restore an undamaged copy of the file"),
         ) from error
 
 
@@ -124,9 +126,11 @@ def _scheduler(training: PrivateTraining) -> str:
         return json.dumps(scheduler.state_dict())
     except (AttributeError, TypeError) as error:
         raise CheckpointError(
-            "The file of the run would not keep where the scheduler stands.",
-            hint="make one of torch.optim.lr_scheduler before, of numbers and functions, and "
-            "give privatise(…, scheduler=scheduler)",
+            Message("The file of the run would not keep where the scheduler stands."),
+            hint=Message(
+                "make one of torch.optim.lr_scheduler before, of numbers and functions, "
+                "and give privatise(…, scheduler=scheduler)"
+            ),
         ) from error
 
 

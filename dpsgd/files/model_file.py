@@ -15,6 +15,7 @@ from dpsgd.errors import CheckpointError, DPSGDError
 from dpsgd.files.tensor_file import opened
 from dpsgd.plan import Plan
 from footing.checks import is_integer
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from _typeshed import StrPath
@@ -66,8 +67,8 @@ def write_model(
         card = card_of(plan)
     elif card is not None and (wrong := disagreements(card, plan=plan)):
         raise DPSGDError(
-            f"The card does not fit the plan: {', '.join(wrong)}.",
-            hint="make it with the model's own card()",
+            Message("The card does not fit the plan: {wrong}.", wrong=Name.each(wrong)),
+            hint=Message("make it with the model's own card()"),
         )
     facts = {
         "estimator": type(fitted).__name__,
@@ -146,7 +147,7 @@ def _network(model: Any, inputs: int) -> nn.Module:
     if len(hidden) > _MAX_LAYERS or not all(
         is_integer(w, minimum=1, maximum=_WIDEST) for w in widths
     ):
-        raise CheckpointError("The network of this file is too large.")
+        raise CheckpointError(Message("The network of this file is too large."))
     with torch.device("meta"):
         network: nn.Module = model._build(inputs)  # noqa: SLF001
     return network
@@ -161,7 +162,9 @@ def _check(
     if wanted != {n: (v.shape, v.dtype) for n, v in tensors.items()}:
         raise _refused(name)
     if not all(bool(torch.isfinite(value).all()) for value in tensors.values()):
-        raise CheckpointError(f"The weights in {name!r} are not finite.")
+        raise CheckpointError(
+            Message("The weights in {name!r} are not finite.", name=Name(name))
+        )
     if facts.plan.schema is not None:
         from dpsgd.encoding import features
 
@@ -185,8 +188,11 @@ def _facts(plain: dict[str, Any], name: str) -> ModelFacts:
         raise _refused(name) from error
     if plain.get("encoding") != _ENCODING:
         raise CheckpointError(
-            f"The model in {name!r} turns records into numbers in a way not known here.",
-            hint="another version of ckm wrote it: install that one",
+            Message(
+                "The model in {name!r} turns records into numbers in a way not known here.",
+                name=Name(name),
+            ),
+            hint=Message("another version of ckm wrote it: install that one"),
         )
     if not is_right:
         raise _refused(name)
@@ -197,6 +203,9 @@ def _facts(plain: dict[str, Any], name: str) -> ModelFacts:
 
 def _refused(name: str) -> CheckpointError:
     return CheckpointError(
-        f"What {name!r} holds does not fit together: it is no model that dpsgd wrote.",
-        hint="restore an undamaged copy of the file, or train again",
+        Message(
+            "What {name!r} holds does not fit together: it is no model that dpsgd wrote.",
+            name=Name(name),
+        ),
+        hint=Message("restore an undamaged copy of the file, or train again"),
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpsgd.errors import CheckpointError
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from _typeshed import StrPath
@@ -44,32 +45,52 @@ def opened(path: StrPath, *, kind: str) -> tuple[bytes, dict[str, Any]]:
     about = tensors.pop("__metadata__", None)
     if not _is_ours(about):
         raise CheckpointError(
-            f"The file {file.name!r} is no {kind} of dpsgd.", hint="look at the path"
+            Message(
+                "The file {file!r} is no {kind} of dpsgd.",
+                file=Name(file.name),
+                kind=said(kind),
+            ),
+            hint=Message("look at the path"),
         )
     if int(about["version"]) > _VERSION:
         raise CheckpointError(
-            f"The file {file.name!r} has version {int(about['version'])}; "
-            f"this program reads {_VERSION}.",
-            hint="a newer version of ckm wrote it: install that one",
+            Message(
+                "The file {file!r} has version {about}; this program reads {version}.",
+                file=Name(file.name),
+                about=int(about["version"]),
+                version=_VERSION,
+            ),
+            hint=Message("a newer version of ckm wrote it: install that one"),
         )
     if about["kind"] != kind:
-        raise CheckpointError(f"The file {file.name!r} is no {kind}.", hint="look at the path")
+        raise CheckpointError(
+            Message("The file {file!r} is no {kind}.", file=Name(file.name), kind=said(kind)),
+            hint=Message("look at the path"),
+        )
     start = _WIDTH + int.from_bytes(content[:_WIDTH], "little")
     if about["sha256"] != _digest(about, tensors, memoryview(content)[start:]):
         raise CheckpointError(
-            f"The file {file.name!r} is damaged: it is not what was written.",
-            hint="take a copy of it",
+            Message(
+                "The file {file!r} is damaged: it is not what was written.",
+                file=Name(file.name),
+            ),
+            hint=Message("take a copy of it"),
         )
     facts = parsed_json(about["facts"])
     if not isinstance(facts, dict):
-        raise CheckpointError(f"The file {file.name!r} holds no facts.")
+        raise CheckpointError(
+            Message("The file {file!r} holds no facts.", file=Name(file.name))
+        )
     return content, facts
 
 
 def _read(file: Path) -> tuple[bytes, dict[str, Any]]:
     """Return the content and its header; only as much is read as the header accounts for."""
     if not file.is_file():  # a pipe would never end
-        raise CheckpointError(f"There is no file {file.name!r}.", hint="look at the path")
+        raise CheckpointError(
+            Message("There is no file {file!r}.", file=Name(file.name)),
+            hint=Message("look at the path"),
+        )
     try:
         size = file.stat().st_size
         with file.open("rb") as stream:
@@ -86,8 +107,8 @@ def _read(file: Path) -> tuple[bytes, dict[str, Any]]:
 
 def _unreadable(file: Path) -> CheckpointError:
     return CheckpointError(
-        f"The file {file.name!r} cannot be read.",
-        hint="it may be cut short, or of another kind",
+        Message("The file {file!r} cannot be read.", file=Name(file.name)),
+        hint=Message("it may be cut short, or of another kind"),
     )
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dpsgd.errors import DPSGDError
 from footing.checks import is_number, require_integer
 from footing.files import csv_text, write_whole
+from footing.messages import Argument, Message, Name
 
 if TYPE_CHECKING:
     from _typeshed import StrPath
@@ -81,10 +82,10 @@ class Sweep:
         unknown = [name for name in self.values if name not in CHOICES]
         if unknown or not self.values:
             raise DPSGDError(
-                f"A sweep cannot vary {unknown[0]!r}."
+                Message("A sweep cannot vary {names!r}.", names=Name(unknown[0]))
                 if unknown
-                else "A sweep varies nothing.",
-                hint=f"known: {', '.join(CHOICES)}",
+                else Message("A sweep varies nothing."),
+                hint=Message("known: {choices}", choices=Name.each(CHOICES)),
             )
         for name, several in self.values.items():
             _check(name, several)
@@ -92,8 +93,8 @@ class Sweep:
         number = math.prod(len(several) for several in self.values.values())
         if number * self.repetitions > _MAX_RUNS:
             raise DPSGDError(
-                f"{number * self.repetitions:,} runs are too many.",
-                hint="vary one choice at a time",
+                Message("{number:,} runs are too many.", number=number * self.repetitions),
+                hint=Message("vary one choice at a time"),
             )
 
     def combinations(self) -> list[dict[str, float]]:
@@ -124,12 +125,23 @@ _PRIVATE = {"noise_multiplier", "clipping_norm"}
 
 def _check(name: str, several: Sequence[Any]) -> None:
     if not several or len(set(several)) != len(several):
-        raise DPSGDError(f"{name} needs values, each once.")
+        raise DPSGDError(Message("{name} needs values, each once.", name=Name(name)))
     for value in several:
         is_wrong = not is_number(value, minimum=0) or (not value and name != "noise_multiplier")
         if is_wrong or (name in _WHOLE and value != int(value)):
-            kind = "whole numbers from 1" if name in _WHOLE else "positive numbers"
-            raise DPSGDError(f"{name} takes {kind}, not {value!r}.")
+            kind = (
+                Message("whole numbers from 1")
+                if name in _WHOLE
+                else Message("positive numbers")
+            )
+            raise DPSGDError(
+                Message(
+                    "{name} takes {kind}, not {value!r}.",
+                    name=Name(name),
+                    kind=kind,
+                    value=Argument(value),
+                )
+            )
 
 
 def run_sweep(
@@ -165,19 +177,24 @@ def _epochs(
     lines = []
     for epoch, (accuracy, epsilon) in enumerate(found, start=1):
         if not 0 <= accuracy <= 1:
-            raise DPSGDError(f"An accuracy lies between 0 and 1, not {accuracy!r}.")
+            raise DPSGDError(
+                Message(
+                    "An accuracy lies between 0 and 1, not {accuracy!r}.",
+                    accuracy=Argument(accuracy),
+                )
+            )
         spent = "" if epsilon is None else repr(float(epsilon))
         if head["is_private"] == "1" and not spent:
             raise DPSGDError(
-                "A private run must state its epsilon after each epoch.",
-                hint="yield accuracy and plan.cost(steps).epsilon",
+                Message("A private run must state its epsilon after each epoch."),
+                hint=Message("yield accuracy and plan.cost(steps).epsilon"),
             )
         lines.append(
             dict(head)
             | {"epoch": str(epoch), "accuracy": repr(float(accuracy)), "epsilon": spent}
         )
     if not lines:
-        raise DPSGDError("A run must have at least one epoch.")
+        raise DPSGDError(Message("A run must have at least one epoch."))
     return lines
 
 
@@ -230,7 +247,7 @@ def outcomes(file: StrPath, *, classes: int | None = None) -> tuple[Outcome, ...
     `dpsgd.accounting.choosing`.
     """
     if classes is not None and classes < 2:
-        raise DPSGDError("There are at least 2 classes.")
+        raise DPSGDError(Message("There are at least 2 classes."))
     last = {_key(line): line for line in _read(Path(file))}
     groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for line in last.values():
@@ -269,8 +286,10 @@ def _read(file: Path) -> list[dict[str, str]]:
         is_ours, lines = False, []
     if not is_ours or not all(_is_line(line) for line in lines):
         raise DPSGDError(
-            f"The file {json.dumps(file.name)} is no record of a sweep.",
-            hint="take another name",
+            Message(
+                "The file {dumps} is no record of a sweep.", dumps=Name(json.dumps(file.name))
+            ),
+            hint=Message("take another name"),
         )
     return lines
 

@@ -15,6 +15,7 @@ from dpsgd.estimators import DPClassifier
 from dpsgd.plan import Plan
 from dpsgd.schema import Schema
 from footing.checks import require_integer
+from footing.messages import Message
 
 
 class Trials:
@@ -48,7 +49,7 @@ class Trials:
         self.plan, self.network, self.is_seeded = plan, dict(network or {}), is_seeded
         column: Any = schema.target
         if not hasattr(column, "values"):
-            raise PlanError("A sweep needs codes as target, to count right answers.")
+            raise PlanError(Message("A sweep needs codes as target, to count right answers."))
         self._data = _tensors(table, schema=schema)
         self._test = _tensors(test, schema=schema)
 
@@ -64,8 +65,10 @@ class Trials:
         """Yield accuracy, and epsilon of a private run, after each pass."""
         if "image_factor" in choices:
             raise DPSGDError(
-                "A table has no images whose sides could be divided.",
-                hint="make them smaller with dpsgd.trials.pooled, in a sweep in Python",
+                Message("A table has no images whose sides could be divided."),
+                hint=Message(
+                    "make them smaller with dpsgd.trials.pooled, in a sweep in Python"
+                ),
             )
         changes = changes_of(choices, is_private=is_private)
         plan = self.plan(**changes, **({"seed": seed} if self.is_seeded else {}))

@@ -15,6 +15,7 @@ from dp.errors import BudgetSpentError
 from dpsgd.accounting.cost import Sampling
 from dpsgd.errors import CheckpointError, PlanError
 from dpsgd.files.checkpoint import resume, save
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,9 +65,13 @@ class Callbacks:
         if self.ledger is not None and not isinstance(self.ledger, BudgetLedger):
             self.ledger = BudgetLedger.open(self.ledger)
         if self.ledger is not None and not self.who.strip():
-            raise PlanError("A ledger must know who trains.", hint="give who='…'")
+            raise PlanError(
+                Message("A ledger must know who trains."), hint=Message("give who='…'")
+            )
         if self.is_resumed and self.checkpoint is None:
-            raise PlanError("A run that goes on needs its file.", hint="give checkpoint=…")
+            raise PlanError(
+                Message("A run that goes on needs its file."), hint=Message("give checkpoint=…")
+            )
 
     def take(
         self,
@@ -90,8 +95,8 @@ class Callbacks:
         plan = training.plan
         if self.ledger is not None and plan.is_demonstration:
             raise PlanError(
-                "A run from a seed is no release, and no budget can pay for it.",
-                hint="leave the seed out, or the ledger",
+                Message("A run from a seed is no release, and no budget can pay for it."),
+                hint=Message("leave the seed out, or the ledger"),
             )
         training.scheduler = self.scheduler
         training.processes.first(lambda: self._open(training, settings))
@@ -148,21 +153,23 @@ class Callbacks:
             about = _next_state(self._checked(resume(training, file), settings))
         elif file.exists():
             raise CheckpointError(
-                f"An interrupted run is kept in {file.name!r}.",
-                hint="go on with it, or remove the file and begin anew: that is paid anew",
+                Message("An interrupted run is kept in {file!r}.", file=Name(file.name)),
+                hint=Message(
+                    "go on with it, or remove the file and begin anew: that is paid anew"
+                ),
             )
         return about
 
     def _checked(self, about: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
         if about.get("settings") != settings or not isinstance(about.get("run"), str):
             raise CheckpointError(
-                "The interrupted run has other settings.",
-                hint="go on with the settings it began with, or begin anew",
+                Message("The interrupted run has other settings."),
+                hint=Message("go on with the settings it began with, or begin anew"),
             )
         if about.get("is_charged") and self.ledger is None:
             raise CheckpointError(
-                "The interrupted run is one that a ledger pays for.",
-                hint="name that ledger: what is paid is not paid again",
+                Message("The interrupted run is one that a ledger pays for."),
+                hint=Message("name that ledger: what is paid is not paid again"),
             )
         return about
 

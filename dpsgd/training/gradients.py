@@ -22,6 +22,7 @@ from dpsgd.errors import DPSGDError, UnsupportedLayerError
 from dpsgd.training.layers.kinds import Call, Maker, maker_of, one_by_one
 from dpsgd.training.layers.parts import Part
 from dpsgd.training.layers.sequences import forward_of
+from footing.messages import Argument, Message, Name, Shape, said
 
 _BATCH_NORMS = nn.modules.batchnorm._BatchNorm  # noqa: SLF001 (what its kinds share)
 _PRECISE = (torch.float32, torch.float64)
@@ -53,18 +54,27 @@ def check_model(model: nn.Module) -> None:
             _check_watched([(name, layer)])
         if getattr(layer, "max_norm", None) is not None:
             raise UnsupportedLayerError(
-                f"Look-ups change '{name}.weight': what they keep of the records has no noise.",
-                hint="set max_norm=None",
+                Message(
+                    "Look-ups change '{name}.weight': what they keep of the records has no "
+                    "noise.",
+                    name=Argument(name),
+                ),
+                hint=Message("set max_norm=None"),
             )
         if parametrize.is_parametrized(layer):
             raise UnsupportedLayerError(
-                f"{_where(name, layer)} has a weight that is worked out from others.",
-                hint="use torch.nn.utils.parametrize.remove_parametrizations",
+                Message(
+                    "{where} has a weight that is worked out from others.",
+                    where=said(_where(name, layer)),
+                ),
+                hint=Message("use torch.nn.utils.parametrize.remove_parametrizations"),
             )
     _check_shared(model)
     check_precision(dict(model.named_parameters()))
     if not any(p.requires_grad for p in model.parameters()):
-        raise UnsupportedLayerError("The model has nothing to train.", hint="unfreeze a layer")
+        raise UnsupportedLayerError(
+            Message("The model has nothing to train."), hint=Message("unfreeze a layer")
+        )
 
 
 def check_losses(losses: Tensor, *, copies: int = 1, rows: int | None = None) -> None:
@@ -72,8 +82,11 @@ def check_losses(losses: Tensor, *, copies: int = 1, rows: int | None = None) ->
     is_wrong = losses.dim() != 1 or len(losses) % copies
     if is_wrong or len(losses) != (len(losses) if rows is None else rows):
         raise DPSGDError(
-            f"Losses must be one for each row, not of shape {tuple(losses.shape)}.",
-            hint="take a criterion with reduction='none'",
+            Message(
+                "Losses must be one for each row, not of shape {tuple}.",
+                tuple=Argument(tuple(losses.shape)),
+            ),
+            hint=Message("take a criterion with reduction='none'"),
         )
 
 
@@ -86,9 +99,15 @@ def check_precision(parameters: Mapping[str, Tensor]) -> None:
     for name, parameter in parameters.items():
         if parameter.requires_grad and parameter.dtype not in _PRECISE:
             raise UnsupportedLayerError(
-                f"The parameter {name!r} is of type {parameter.dtype}: noise is lost by "
-                "rounding, and the promise with it.",
-                hint="model.float(); precision='bfloat16' still passes records in 16 bits",
+                Message(
+                    "The parameter {name!r} is of type {dtype}: noise is lost by rounding, and "
+                    "the promise with it.",
+                    name=Name(name),
+                    dtype=Shape(parameter.dtype),
+                ),
+                hint=Message(
+                    "model.float(); precision='bfloat16' still passes records in 16 bits"
+                ),
             )
 
 
@@ -98,7 +117,11 @@ def _may_mix(layer: nn.Module) -> bool:
 
 
 def _where(name: str, layer: nn.Module) -> str:
-    return f"The layer {name or 'itself'!r} ({type(layer).__name__})"
+    return Message(
+        "The layer {name!r} ({type_name})",
+        name=Name(name or "itself"),
+        type_name=Shape(type(layer)),
+    )
 
 
 def _check_watched(layers: list[tuple[str, nn.Module]]) -> None:
@@ -106,13 +129,17 @@ def _check_watched(layers: list[tuple[str, nn.Module]]) -> None:
         trains = any(p.requires_grad for p in layer.parameters())
         if isinstance(layer, _BATCH_NORMS) and (trains or layer.training):
             raise UnsupportedLayerError(
-                f"{_where(name, layer)} mixes the records of a batch.",
-                hint="use torch.nn.GroupNorm, or LayerNorm for tables",
+                Message(
+                    "{where} mixes the records of a batch.", where=said(_where(name, layer))
+                ),
+                hint=Message("use torch.nn.GroupNorm, or LayerNorm for tables"),
             )
         if getattr(layer, "track_running_stats", False) and layer.training:
             raise UnsupportedLayerError(
-                f"{_where(name, layer)} keeps statistics of the data.",
-                hint="set track_running_stats=False",
+                Message(
+                    "{where} keeps statistics of the data.", where=said(_where(name, layer))
+                ),
+                hint=Message("set track_running_stats=False"),
             )
 
 
@@ -123,8 +150,14 @@ def _check_shared(model: nn.Module) -> None:
             name = f"{owner}.{short}"
             if parameter.requires_grad and names.setdefault(id(parameter), name) != name:
                 raise UnsupportedLayerError(
-                    f"{names[id(parameter)]!r} and {name!r} are one parameter.",
-                    hint="give each layer its own: b.weight = nn.Parameter(a.weight.clone())",
+                    Message(
+                        "{names!r} and {name!r} are one parameter.",
+                        names=Name(names[id(parameter)]),
+                        name=Name(name),
+                    ),
+                    hint=Message(
+                        "give each layer its own: b.weight = nn.Parameter(a.weight.clone())"
+                    ),
                 )
 
 
@@ -250,8 +283,11 @@ class RecordGradients:
                 return None
             if not isinstance(output, Tensor) or not (args or kwargs):
                 raise UnsupportedLayerError(
-                    f"{_where(name, layer)} does not turn what it is given into one tensor.",
-                    hint="give its parameters to layers of torch.nn",
+                    Message(
+                        "{where} does not turn what it is given into one tensor.",
+                        where=said(_where(name, layer)),
+                    ),
+                    hint=Message("give its parameters to layers of torch.nn"),
                 )
             if make is None:
                 leaves, spec = tree_flatten((args, kwargs))
@@ -304,8 +340,11 @@ class RecordGradients:
             ):
                 layer = self.model.get_submodule(call.layer)
                 raise UnsupportedLayerError(
-                    f"{_where(call.layer, layer)} does not see one row for each record.",
-                    hint="keep records on the first axis",
+                    Message(
+                        "{where} does not see one row for each record.",
+                        where=said(_where(call.layer, layer)),
+                    ),
+                    hint=Message("keep records on the first axis"),
                 )
             pair = (_in_full(v, self._first[call.layer].dtype) for v in (inputs, gradient))
             kept.setdefault((call.layer, call.part), (call.make, []))[1].append((*pair,))
@@ -333,8 +372,8 @@ def _squares(parts: list[tuple[str, Part]]) -> dict[str, Tensor]:
     """Return the squared length of each record's gradient, by layer."""
     if not parts:
         raise DPSGDError(
-            "The losses do not come from the model's last pass.",
-            hint="compute model(x) with gradients enabled, then the losses, then this",
+            Message("The losses do not come from the model's last pass."),
+            hint=Message("compute model(x) with gradients enabled, then the losses, then this"),
         )
     found: dict[str, Tensor] = {}
     for name, part in parts:

@@ -12,6 +12,7 @@ from dpsgd.training.callbacks import Callbacks
 from dpsgd.training.records import Records
 from dpsgd.training.sampler import check_size
 from dpsgd.training.training import PrivateTraining, losses_of
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,16 +40,19 @@ class _Loss:
     def __truediv__(self, number: float) -> _Loss:
         if number != self._pieces:
             raise DPSGDError(
-                f"The gradient of each record has its own bound: a loss is divided by the "
-                f"number of pieces, {self._pieces}, or not at all.",
-                hint="accumulation=… of privatise is that number",
+                Message(
+                    "The gradient of each record has its own bound: a loss is divided by the "
+                    "number of pieces, {pieces}, or not at all.",
+                    pieces=self._pieces,
+                ),
+                hint=Message("accumulation=… of privatise is that number"),
             )
         return self  # a step divides by the expected batch
 
     def item(self) -> float:
         raise DPSGDError(
-            "The loss of a batch is a statistic without noise.",
-            hint="show training.cost() instead, or evaluate on public records",
+            Message("The loss of a batch is a statistic without noise."),
+            hint=Message("show training.cost() instead, or evaluate on public records"),
         )
 
     __float__ = item
@@ -90,17 +94,23 @@ class _Batches:
                 yield piece
                 if number < last and rates != [group["lr"] for group in groups]:
                     raise DPSGDError(
-                        "A scheduler was stepped within a batch.",
-                        hint="step it with the optimizer at the last piece, or once a pass; or "
-                        "leave micro_batch out, so that a batch is one piece",
+                        Message("A scheduler was stepped within a batch."),
+                        hint=Message(
+                            "step it with the optimizer at the last piece, or once a pass; "
+                            "or leave "
+                            "micro_batch out, so that a batch is one piece"
+                        ),
                     )
             if not len(self._records):  # none at all: a run like any other
                 training.step()
             if training.steps_taken != before + 1:
                 raise DPSGDError(
-                    "Each batch needs one optimizer.step().",
-                    hint="call loss.backward() and optimizer.step() for all that comes; with "
-                    "steps every k pieces, accumulation=k",
+                    Message("Each batch needs one optimizer.step()."),
+                    hint=Message(
+                        "call loss.backward() and optimizer.step() for all that comes; with "
+                        "steps "
+                        "every k pieces, accumulation=k"
+                    ),
                 )
 
     def _step(self) -> None:
@@ -183,8 +193,8 @@ def privatise(
     """
     if not hasattr(criterion, "reduction"):
         raise DPSGDError(
-            "The criterion has no 'reduction'.",
-            hint="take one of torch.nn, such as CrossEntropyLoss",
+            Message("The criterion has no 'reduction'."),
+            hint=Message("take one of torch.nn, such as CrossEntropyLoss"),
         )
     records, callbacks = Records(data), Callbacks(**bookkeeping)
     check_size(plan, len(records))

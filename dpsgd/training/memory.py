@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from dp.checking import checked_count
 from dpsgd.errors import DPSGDError
+from footing.messages import Message, Name
 
 #: After which memory is read.
 STAGES = ("model", "batch", "backward", "step")
@@ -57,7 +58,10 @@ def measure(
     Memory that one model left behind would count for the next.
     """
     if device not in {"cpu", "cuda"}:
-        raise DPSGDError(f"Unknown device {device!r}.", hint="known: 'cpu', 'cuda'")
+        raise DPSGDError(
+            Message("Unknown device {device!r}.", device=Name(device)),
+            hint=Message("known: 'cpu', 'cuda'"),
+        )
     context = multiprocessing.get_context("spawn")
     found = []
     for configuration in configurations:
@@ -76,8 +80,12 @@ def measure(
             receiver.close()
         if not isinstance(answer, dict):
             raise DPSGDError(
-                "A measurement ended without a result"
-                + (f": {answer}." if answer else "; its process was killed."),
+                Message(
+                    "A measurement ended without a result{value}",
+                    value=Message(": {answer}.", answer=Name(answer))
+                    if answer
+                    else Message("; its process was killed."),
+                ),
                 hint=advice(int(configuration.get("batch_size", 2))),
             )
         found.append(Footprint(configuration=dict(configuration), device=device, **answer))
@@ -106,7 +114,9 @@ def _in_order(found: Iterator[str]) -> Iterator[str]:
     else:
         if not wanted:
             return
-    raise DPSGDError(f"The stages are {', '.join(STAGES)}, in this order.")
+    raise DPSGDError(
+        Message("The stages are {stages}, in this order.", stages=Name.each(STAGES))
+    )
 
 
 def _readers(device: str) -> tuple[Callable[[], int], Callable[[], int]]:
@@ -176,10 +186,12 @@ def advice(batch_size: int) -> str:
     power = 1 << max(1, (batch - 1).bit_length() - 1)
     parts = [part for part in (power - 1, power // 2 - 1) if 1 <= part < batch]
     if not parts:
-        return "a single record does not fit: take a smaller model or smaller records"
+        return Message("a single record does not fit: take a smaller model or smaller records")
     first, *rest = parts
-    more = f", or {rest[0]}" if rest else ""
-    return (
-        f"split the batch into parts of {first} records{more}: "
-        "the batch of the plan stays as it is"
+    more = Message(", or {other}", other=rest[0]) if rest else Message()
+    return Message(
+        "split the batch into parts of {first} records{more}: the batch of the "
+        "plan stays as it is",
+        first=first,
+        more=more,
     )

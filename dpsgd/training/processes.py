@@ -10,6 +10,7 @@ import torch
 from torch import distributed as several
 
 from dpsgd.errors import DPSGDError, PlanError, UnsupportedLayerError
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -51,9 +52,11 @@ class Processes:
         wrong = [name for name, same in zip(facts, is_same, strict=True) if not same]
         if wrong:
             raise PlanError(
-                f"The processes of one run differ in {', '.join(wrong)}.",
-                hint="give each the same plan, model, optimizer and all records in one order; "
-                "each reads its own part",
+                Message("The processes of one run differ in {wrong}.", wrong=Name.each(wrong)),
+                hint=Message(
+                    "give each the same plan, model, optimizer and all records in one order; "
+                    "each reads its own part"
+                ),
             )
 
     def add_up(self, arrays: list[Tensor]) -> None:
@@ -97,8 +100,8 @@ class Processes:
             raise failure
         if bool(has_failed):
             raise DPSGDError(
-                "The first process was refused; its message says why.",
-                hint="begin all of them anew",
+                Message("The first process was refused; its message says why."),
+                hint=Message("begin all of them anew"),
             )
 
     @staticmethod
@@ -107,9 +110,11 @@ class Processes:
             exchange(*values)
         except (RuntimeError, ValueError) as error:
             raise DPSGDError(
-                "Another process of this run ended, or does not answer.",
-                hint="what is paid stays paid: go on from the checkpoint; processes are joined "
-                "by torch.distributed.init_process_group('gloo')",
+                Message("Another process of this run ended, or does not answer."),
+                hint=Message(
+                    "what is paid stays paid: go on from the checkpoint; processes are joined "
+                    "by torch.distributed.init_process_group('gloo')"
+                ),
             ) from error
 
 
@@ -119,6 +124,11 @@ def check_unwrapped(model: nn.Module) -> None:
     parts = {type(parameter).__name__ for parameter in model.parameters()}
     if found := sorted(kinds & _WRAPPERS | parts & {"DTensor"}):
         raise UnsupportedLayerError(
-            f"{found[0]} exchanges gradients or parts of parameters by itself.",
-            hint="give the model as it is, whole in each process: the training joins them",
+            Message(
+                "{value} exchanges gradients or parts of parameters by itself.",
+                value=said(found[0]),
+            ),
+            hint=Message(
+                "give the model as it is, whole in each process: the training joins them"
+            ),
         )

@@ -11,6 +11,7 @@ from torch.utils import data as torch_data
 from torch.utils.data import default_collate
 
 from dpsgd.errors import TrainingDataError
+from footing.messages import Message, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,15 +31,21 @@ class Records:
         is_loader = isinstance(held, torch_data.DataLoader)
         if isinstance(held.dataset if is_loader else held, torch_data.IterableDataset):
             raise TrainingDataError(
-                "Batches are drawn by number: records that only come one after the other "
-                "have none.",
-                hint="give a Dataset with __getitem__ and __len__",
+                Message(
+                    "Batches are drawn by number: records that only come one after the other "
+                    "have none."
+                ),
+                hint=Message("give a Dataset with __getitem__ and __len__"),
             )
         if is_loader:
             if not isinstance(held.sampler, _SAMPLERS):
                 raise TrainingDataError(
-                    "The plan draws the batches; a sampler of one's own cannot be kept.",
-                    hint="give the dataset, and state how batches are drawn in the plan",
+                    Message(
+                        "The plan draws the batches; a sampler of one's own cannot be kept."
+                    ),
+                    hint=Message(
+                        "give the dataset, and state how batches are drawn in the plan"
+                    ),
                 )
             held, self._collate = held.dataset, held.collate_fn
         if isinstance(held, torch_data.TensorDataset) and self._collate is default_collate:
@@ -50,8 +57,8 @@ class Records:
         sizes = {len(value) if value.ndim else 0 for value in leaves(self._whole)}
         if len(sizes) != 1:
             raise TrainingDataError(
-                "Inputs and targets must have a row for each record.",
-                hint="give a list of pairs as a torch.utils.data.Dataset",
+                Message("Inputs and targets must have a row for each record."),
+                hint=Message("give a list of pairs as a torch.utils.data.Dataset"),
             )
         self._size = sizes.pop()
 
@@ -143,6 +150,6 @@ def _as_tensor(values: Any) -> Tensor:
 
 def _no_numbers(kind: str) -> TrainingDataError:
     return TrainingDataError(
-        f"Records must be numbers, not of type {kind}.",
-        hint="turn them into tensors, or give a Dataset that does",
+        Message("Records must be numbers, not of type {kind}.", kind=said(kind)),
+        hint=Message("turn them into tensors, or give a Dataset that does"),
     )

@@ -9,6 +9,7 @@ from dp import Adjacency
 from dpsgd.accounting.cost import Sampling
 from dpsgd.errors import TrainingDataError
 from dpsgd.plan import Plan
+from footing.messages import Message
 
 
 def check_size(plan: Plan, size: int) -> None:
@@ -18,9 +19,12 @@ def check_size(plan: Plan, size: int) -> None:
     """
     if plan.adjacency != Adjacency.ADD_REMOVE and size != plan.dataset_size:
         raise TrainingDataError(
-            f"The plan is for {plan.dataset_size} records, a public number; the data have "
-            "another.",
-            hint="plan for the data as they are, or for neighbours 'add-remove'",
+            Message(
+                "The plan is for {dataset_size} records, a public number; the data have "
+                "another.",
+                dataset_size=plan.dataset_size,
+            ),
+            hint=Message("plan for the data as they are, or for neighbours 'add-remove'"),
         )
 
 
@@ -44,7 +48,7 @@ def draws(
                 left = coins.permutation(size)
             elif not left.size:  # resumed within a pass
                 raise TrainingDataError(
-                    "A run on shuffled batches resumes between two passes only.",
-                    hint="save after whole passes, or draw Poisson batches",
+                    Message("A run on shuffled batches resumes between two passes only."),
+                    hint=Message("save after whole passes, or draw Poisson batches"),
                 )
             yield left[place * batch : (place + 1) * batch]

@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_leaves
 from dpsgd.errors import DPSGDError, UnsupportedLayerError
 from dpsgd.training.gradients import RecordGradients, check_losses
 from dpsgd.training.records import mapped
+from footing.messages import Message, Name, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,11 +84,16 @@ def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: 
             raise
         except Exception as error:
             raise UnsupportedLayerError(
-                "Records of the data's shape, made up for a test, do not pass through model "
-                f"and criterion: {type(error).__name__}.",
-                hint="loss_of=… of privatise says how a loop calls the model; "
-                "self_test=(inputs, targets) gives public records; after self_test=False the "
-                "privacy card says that nothing was tried",
+                Message(
+                    "Records of the data's shape, made up for a test, do not pass through "
+                    "model and criterion: {name}.",
+                    name=Shape(type(error)),
+                ),
+                hint=Message(
+                    "loss_of=… of privatise says how a loop calls the model; "
+                    "self_test=(inputs, targets) gives public records; after self_test=False "
+                    "the privacy card says that nothing was tried"
+                ),
             ) from error
     _check_state(state, _kept_values(model))
     _check_gradients(found, wanted, most=norm)
@@ -100,18 +106,25 @@ def _check_apart(passed: Callable[..., Tensor]) -> None:
         losses = passed(0, 1, 2)
         if not _same(losses, passed(0, 1, 2)):
             raise UnsupportedLayerError(
-                "The same records give other losses at a second pass: something is kept from "
-                "pass to pass, or chance is not drawn from torch.",
-                hint="start each pass anew, and draw from torch.rand",
+                Message(
+                    "The same records give other losses at a second pass: something is kept "
+                    "from pass to pass, or chance is not drawn from torch."
+                ),
+                hint=Message("start each pass anew, and draw from torch.rand"),
             )
         if not _same(losses[1:], passed(3, 1, 2)[1:]) or not _same(
             losses[:2], passed(0, 1, 4)[:2]
         ):
             raise UnsupportedLayerError(
-                "The loss of a record changes with another record: model or criterion mix the "
-                "records of a batch, and clipping would not bound what one of them does.",
-                hint="means over the first axis, contrastive losses and outputs of another "
-                "shape than targets mix; take what reads each record alone",
+                Message(
+                    "The loss of a record changes with another record: model or criterion mix "
+                    "the records of a batch, and clipping would not bound what one of them "
+                    "does."
+                ),
+                hint=Message(
+                    "means over the first axis, contrastive losses and outputs of another "
+                    "shape than targets mix; take what reads each record alone"
+                ),
             )
 
 
@@ -125,8 +138,8 @@ def _check_number(model: nn.Module, passed: Callable[..., Tensor]) -> None:
         layer.training = mode
     if _same(three, again) and not _same(three[:2], two, far=_CLOSE):
         raise UnsupportedLayerError(
-            "The loss of a record depends on how many others there are.",
-            hint="leave the division to the plan, and take reduction='none'",
+            Message("The loss of a record depends on how many others there are."),
+            hint=Message("leave the division to the plan, and take reduction='none'"),
         )
 
 
@@ -160,10 +173,14 @@ def _check_gradients(
     ]
     if wrong:
         raise UnsupportedLayerError(
-            f"The gradients of records for {', '.join(map(repr, wrong[:3]))} are not those of "
-            "the losses.",
-            hint="use a parameter through its layer alone, without F.linear beside it; write "
-            "other layers as products of torch.nn",
+            Message(
+                "The gradients of records for {wrong!r} are not those of the losses.",
+                wrong=Name.each(wrong[:3]),
+            ),
+            hint=Message(
+                "use a parameter through its layer alone, without F.linear beside it; "
+                "write other layers as products of torch.nn"
+            ),
         )
 
 
@@ -179,9 +196,14 @@ def _check_state(before: dict[str, Any], after: dict[str, Any]) -> None:
         is_kept = _same(value, now) if isinstance(value, Tensor) else value == now
         if not is_kept:
             raise UnsupportedLayerError(
-                f"A pass changes {name!r}: what it keeps of the records has no noise.",
-                hint="set track_running_stats=False, max_norm=None or momentum=0; or work it "
-                "out before, on public records",
+                Message(
+                    "A pass changes {name!r}: what it keeps of the records has no noise.",
+                    name=Name(name),
+                ),
+                hint=Message(
+                    "set track_running_stats=False, max_norm=None or momentum=0; or work it "
+                    "out before, on public records"
+                ),
             )
 
 

@@ -20,6 +20,7 @@ from dpsgd.training.records import Records, mapped
 from dpsgd.training.sampler import draws
 from dpsgd.training.self_test import ROWS, self_test
 from footing.checks import require_number
+from footing.messages import Argument, Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -96,22 +97,29 @@ class PrivateTraining:
         _check_optimizer(model, optimizer)
         if hasattr(optimizer.step, "is_private"):
             raise PlanError(
-                "The optimizer belongs to another private training.",
-                hint="make model and optimizer anew, or end the other: loader.training.close()",
+                Message("The optimizer belongs to another private training."),
+                hint=Message(
+                    "make model and optimizer anew, or end the other: loader.training.close()"
+                ),
             )
         self._is_to_fit = micro_batch is None
         if micro_batch is None:
             micro_batch = max(_MICRO_BATCH, plan.augmentations)
         if micro_batch < plan.augmentations:
             raise PlanError(
-                f"micro_batch must hold all copies of a record, {plan.augmentations}, "
-                f"not {micro_batch}."
+                Message(
+                    "micro_batch must hold all copies of a record, {augmentations}, not "
+                    "{micro_batch}.",
+                    augmentations=plan.augmentations,
+                    micro_batch=Argument(micro_batch),
+                )
             )
         require_number(average, "average", error=PlanError, minimum=0, below=1)
         self.plan, self.model, self.optimizer = plan, model, optimizer
         if precision not in _PRECISIONS:
             raise PlanError(
-                f"Unknown precision {precision!r}.", hint=f"known: {', '.join(_PRECISIONS)}"
+                Message("Unknown precision {precision!r}.", precision=Name(precision)),
+                hint=Message("known: {precisions}", precisions=Name.each(_PRECISIONS)),
             )
         self.micro_batch, self.average, self.precision = micro_batch, average, precision
         self.self_test = self_test
@@ -246,13 +254,15 @@ class PrivateTraining:
         self._check_open()
         if self.steps_taken >= self.plan.steps:
             raise BudgetEndedError(
-                f"All {self.plan.steps} steps of the plan are taken.",
-                hint="keep the model as it is, or make a new plan and charge it anew",
+                Message("All {steps} steps of the plan are taken.", steps=self.plan.steps),
+                hint=Message("keep the model as it is, or make a new plan and charge it anew"),
             )
         if self._rows_seen != (self._rows_due or 0):
             raise DPSGDError(
-                "A step takes the batch that the plan drew, whole and once.",
-                hint="take batches from training.draws and training.pieces, or from the loader",
+                Message("A step takes the batch that the plan drew, whole and once."),
+                hint=Message(
+                    "take batches from training.draws and training.pieces, or from the loader"
+                ),
             )
         self.steps_taken += 1  # first, so that no failure can hide a step
         self._add_up()
@@ -330,7 +340,8 @@ class PrivateTraining:
     def _check_open(self) -> None:
         if self._is_closed:
             raise DPSGDError(
-                "This training was closed.", hint="make model, optimizer and training anew"
+                Message("This training was closed."),
+                hint=Message("make model, optimizer and training anew"),
             )
 
     def _forget(self) -> None:
@@ -362,7 +373,8 @@ class PrivateTraining:
         copies, records = self.plan.augmentations, Records.of(data)
         if copies > 1 and augment is None:
             raise PlanError(
-                f"The plan makes {copies} copies of a record.", hint="say how: augment=…"
+                Message("The plan makes {copies} copies of a record.", copies=copies),
+                hint=Message("say how: augment=…"),
             )
         device = next(self.model.parameters()).device
         count = self.piece_count(len(rows), number)
@@ -380,7 +392,9 @@ class PrivateTraining:
     def use_average(self) -> None:
         """Give the model the moving average of its parameters, for good."""
         if self.averages is None:
-            raise DPSGDError("No average was kept.", hint="give average=0.99, for instance")
+            raise DPSGDError(
+                Message("No average was kept."), hint=Message("give average=0.99, for instance")
+            )
         with torch.no_grad():
             for name, parameter in self._books.parameters.items():
                 parameter.copy_(self.averages[name])
@@ -432,8 +446,10 @@ class PrivateTraining:
         self._within = float(counts[0])
         if self.processes.is_first and bool((counts[1:] != counts[1]).any()):
             raise DPSGDError(
-                "The processes are not at the same batch.",
-                hint="each takes a step for each batch; a loop ends for all or for none",
+                Message("The processes are not at the same batch."),
+                hint=Message(
+                    "each takes a step for each batch; a loop ends for all or for none"
+                ),
             )
 
     def _share_step(self) -> None:
@@ -484,8 +500,8 @@ def _private_step(training: PrivateTraining) -> Callable[..., Any]:
     def step(_optimizer: Optimizer, closure: Callable[[], Any] | None = None) -> Any:
         if training._on_step is None:  # noqa: SLF001 (two halves of one thing)
             raise DPSGDError(
-                "The optimizer takes its steps through the plan alone.",
-                hint="training.step(), or training.run(…)",
+                Message("The optimizer takes its steps through the plan alone."),
+                hint=Message("training.step(), or training.run(…)"),
             )
         found = None
         if closure is not None:
@@ -512,26 +528,27 @@ def losses_of(criterion: Callable[..., Tensor], *values: Tensor) -> Tensor:
         return criterion(*values)
     except IndexError:
         raise TrainingDataError(
-            "A label lies outside of the outputs of the model.",
-            hint="labels are whole numbers from 0 to the number of outputs less 1",
+            Message("A label lies outside of the outputs of the model."),
+            hint=Message("labels are whole numbers from 0 to the number of outputs less 1"),
         ) from None
 
 
 def _check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:
     if isinstance(optimizer, torch.optim.LBFGS):
         raise PlanError(
-            "LBFGS reads a batch more than once a step.", hint="use SGD, Adam or AdamW"
+            Message("LBFGS reads a batch more than once a step."),
+            hint=Message("use SGD, Adam or AdamW"),
         )
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
     own = {id(p) for p in model.parameters()}
     if not held <= own:
         raise PlanError(
-            "The optimizer holds parameters of another model.",
-            hint="give it model.parameters()",
+            Message("The optimizer holds parameters of another model."),
+            hint=Message("give it model.parameters()"),
         )
     trained = {id(p) for p in model.parameters() if p.requires_grad}
     if not trained <= held:
         raise PlanError(
-            "The optimizer leaves parameters out that the model would train.",
-            hint="freeze them: parameter.requires_grad_(False)",
+            Message("The optimizer leaves parameters out that the model would train."),
+            hint=Message("freeze them: parameter.requires_grad_(False)"),
         )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+from footing.messages import Argument, Message, joined, said
 from ptable.advice.figures import (
     Figures,
     few_outcomes,
@@ -157,29 +158,62 @@ count 1 has at most 5 (the noise of a count of 1 cannot go below -1)
     """
     if goal.max_noise <= goal.small:
         least = goal.small + 1
-        why = f"a count of {least} can only go down to 0"
-        return (f"small={goal.small} needs max_noise of at least {least}: {why}",)
+        why = Message("a count of {least} can only go down to 0", least=least)
+        return (
+            Message(
+                "small={small} needs max_noise of at least {least}: {why}",
+                small=goal.small,
+                least=least,
+                why=why,
+            ),
+        )
     rows = feasible(_probe(goal)).rows
     lost = next((row for row in rows if row.variance_min is None), None)
     if lost is not None:
-        return (f"count {lost.count} has no law at all: {lost.binding}",)
+        return (
+            Message(
+                "count {count} has no law at all: {binding}",
+                count=lost.count,
+                binding=said(lost.binding),
+            ),
+        )
     low_row = max(rows, key=lambda row: row.variance_min or 0)
     high_row = min(rows, key=lambda row: row.variance_max or 0)
     low, high = exact(low_row.variance_min or 0), exact(high_row.variance_max or 0)
-    needed = f"a variance of at least {low_row.variance_min:.6g} ({low_row.limits[0]})"
-    allowed = f"at most {high_row.variance_max:.6g} ({high_row.limits[1]})"
+    needed = Message(
+        "a variance of at least {variance_min:.6g} ({limits})",
+        variance_min=low_row.variance_min,
+        limits=low_row.limits[0],
+    )
+    allowed = Message(
+        "at most {variance_max:.6g} ({limits})",
+        variance_max=high_row.variance_max,
+        limits=high_row.limits[1],
+    )
     needs, allows = (
-        f"count {low_row.count} needs {needed}",
-        f"count {high_row.count} has {allowed}",
+        Message("count {count} needs {needed}", count=low_row.count, needed=needed),
+        Message("count {count} has {allowed}", count=high_row.count, allowed=allowed),
     )
     if low > high:
-        return (f"{needs}, {allows}",)
-    found = []
+        return (joined(", ", [needs, allows]),)
+    found: list[str] = []
     wish_low, wish_high = goal.variance_range
     if wish_high is not None and wish_high < low:
-        found.append(f"the variance is to be at most {float(wish_high):g}, {needs}")
+        found.append(
+            Message(
+                "the variance is to be at most {wish_high:g}, {needs}",
+                wish_high=float(wish_high),
+                needs=needs,
+            )
+        )
     if wish_low > high:
-        found.append(f"the variance is to be at least {float(wish_low):g}, {allows}")
+        found.append(
+            Message(
+                "the variance is to be at least {wish_low:g}, {allows}",
+                wish_low=float(wish_low),
+                allows=allows,
+            )
+        )
     if goal.p_stay is not None and not found:
         found += _stay_conflict(goal, max(low, wish_low), min(high, wish_high or high))
     return tuple(found)
@@ -190,12 +224,18 @@ def _stay_conflict(goal: Goal, low: Fraction, high: Fraction) -> Iterator[str]:
     wanted = _variance_for(_probe(goal), goal.p_stay or 0.0)
     if wanted is None or low <= wanted <= high:
         return
-    way = "at most" if wanted > high else "at least"
+    way = Message("at most") if wanted > high else Message("at least")
     end = high if wanted > high else low
     yield (
-        f"p_stay {goal.p_stay:g} goes with a variance of {float(wanted):.3g} at greatest "
-        f"entropy, the other wishes need {way} {float(end):.6g}: prescribe p_stay, or let the "
-        "variance differ by row"
+        Message(
+            "p_stay {p_stay:g} goes with a variance of {names:.3g} at greatest "
+            "entropy, the other wishes need {way} {end:.6g}: prescribe p_stay, or let "
+            "the variance differ by row",
+            p_stay=goal.p_stay,
+            names=float(wanted),
+            way=way,
+            end=float(end),
+        )
     )
 
 
@@ -203,16 +243,32 @@ def _missed(goal: Goal, spec: NoiseSpec, risk: Figures) -> tuple[str, ...]:
     """Name the wishes that a specification does not fulfil."""
     missed = []
     if goal.p_stay is not None and abs(risk.p_stay - goal.p_stay) > goal.tolerance:
-        missed.append(f"large counts stay with {risk.p_stay:.1%}, not {goal.p_stay:.1%}")
+        missed.append(
+            Message(
+                "large counts stay with {p_stay:.1%}, not {goal:.1%}",
+                p_stay=risk.p_stay,
+                goal=goal.p_stay,
+            )
+        )
     if spec.max_noise != goal.max_noise:
-        missed.append(f"max_noise is {spec.max_noise}, not {goal.max_noise}")
+        missed.append(
+            Message(
+                "max_noise is {max_noise}, not {goal}",
+                max_noise=Argument(spec.max_noise),
+                goal=Argument(goal.max_noise),
+            )
+        )
     if spec.small != goal.small:
-        missed.append(f"small is {spec.small}, not {goal.small}")
+        missed.append(
+            Message("small is {small}, not {goal}", small=spec.small, goal=Argument(goal.small))
+        )
     low, high = goal.variance_range
     values = spec.variance if isinstance(spec.variance, tuple) else (spec.variance,)
     outside = [v for v in values if v < low or (high is not None and v > high)]
     if outside:
-        missed.append(f"variances reach {min(values):g} to {max(values):g}")
+        missed.append(
+            Message("variances reach {low:g} to {high:g}", low=min(values), high=max(values))
+        )
     return tuple(missed)
 
 
@@ -274,14 +330,14 @@ def _wishes(
     """Choose the variance to aim at: for the probability of staying, or across the range."""
     low, high = asked
     if wanted is not None:
-        yield "one variance", max(low, wanted if high is None else min(wanted, high))
+        yield Message("one variance"), max(low, wanted if high is None else min(wanted, high))
         return
     low, high = max(low, reach[0]), reach[1] if high is None else min(high, reach[1])
     if low > high:
-        yield "one variance", low
+        yield Message("one variance"), low
         return
     for share in (Fraction(1, 2), Fraction(1, 4), Fraction(3, 4)):
-        yield "one variance", low + (high - low) * share
+        yield Message("one variance"), low + (high - low) * share
 
 
 def _prescribed(

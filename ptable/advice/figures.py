@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
+from footing.messages import Argument, Enumeration, Message, joined
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
@@ -109,8 +110,8 @@ def figures(spec: NoiseSpec | StackedSpec, *, prior: float = 1.0) -> Figures:
     """
     if spec.step != 1 or spec.anchors is not None:
         raise PTableError(
-            "Figures are for counts, not for magnitudes with steps or anchors.",
-            hint="leave step and anchors out",
+            Message("Figures are for counts, not for magnitudes with steps or anchors."),
+            hint=Message("leave step and anchors out"),
         )
     return figures_of(laws(spec), last_count=spec.last_count, prior=prior)
 
@@ -118,7 +119,10 @@ def figures(spec: NoiseSpec | StackedSpec, *, prior: float = 1.0) -> Figures:
 def figures_of(rows: Mapping[int, _Law], *, last_count: int, prior: float = 1.0) -> Figures:
     """Compute the figures of rows of noise."""
     if not 0 < prior <= 1:
-        raise PTableError(f"prior must lie in (0, 1], not {prior!r}.", hint="1 is flat")
+        raise PTableError(
+            Message("prior must lie in (0, 1], not {prior!r}.", prior=Argument(prior)),
+            hint=Message("1 is flat"),
+        )
     last = rows[last_count]
     staying = [law[0] for count, law in rows.items() if count and 0 in law]
     blocked = max((count for count, law in rows.items() if 0 not in law), default=0)
@@ -166,9 +170,17 @@ class FewOutcomes:
         return _said(self)
 
 
-def _said(row: FewOutcomes) -> str:
-    said = " or ".join(f"{published} ({p:.0%})" for published, p in row.outcomes)
-    return f"count {row.count} becomes {said}, {row.effective:.1f} effective outcomes"
+def _said(row: FewOutcomes) -> Message:
+    outcomes = [
+        Message("{published} ({p:.0%})", published=published, p=p)
+        for published, p in row.outcomes
+    ]
+    return Message(
+        "count {count} becomes {outcomes}, {effective:.1f} effective outcomes",
+        count=row.count,
+        outcomes=Enumeration(" or ", outcomes),
+        effective=row.effective,
+    )
 
 
 def few_outcomes(
@@ -230,22 +242,39 @@ def name_few_outcomes(
     rows = few_outcomes(spec, proof=proof)
     if not rows:
         return ""
-    named = "; ".join(_said(row) for row in rows[:_MAX_NAMED])
-    more = f"; and {len(rows) - _MAX_NAMED} more rows" if len(rows) > _MAX_NAMED else ""
-    way = "Take a smaller variance in these rows."
+    named = joined("; ", [_said(row) for row in rows[:_MAX_NAMED]])
+    more = (
+        Message("; and {number} more rows", number=len(rows) - _MAX_NAMED)
+        if len(rows) > _MAX_NAMED
+        else Message()
+    )
+    way = Message("Take a smaller variance in these rows.")
     other = None if isinstance(spec, StackedSpec) else smaller_variance(spec)
     smaller = None if other is None else other.variance
     if smaller is not None and not isinstance(smaller, tuple):
-        way = (
-            f"A variance of {smaller:g} is the nearest smaller one where no row is so, and "
-            "barely: less variance spreads small counts over more outcomes."
+        way = Message(
+            "A variance of {smaller:g} is the nearest smaller one where no row is so, "
+            "and barely: less variance spreads small counts over more outcomes.",
+            smaller=smaller,
         )
     elif other is not None and isinstance(smaller, tuple):
         counts = {row.count for row in rows}
         values = zip((row.count for row in other.rows() if row.count), smaller, strict=True)
-        said = ", ".join(f"{v:g} for count {c}" for c, v in values if c in counts)
-        way = f"With one variance per row, {said} is the nearest smaller one that is not so."
-    return f"The noise has two outcomes or hardly more: {named}{more}. {way}"
+        each = [
+            Message("{variance:g} for count {count}", variance=variance, count=count)
+            for count, variance in values
+            if count in counts
+        ]
+        way = Message(
+            "With one variance per row, {each} is the nearest smaller one that is not so.",
+            each=each,
+        )
+    return Message(
+        "The noise has two outcomes or hardly more: {named}{more}. {way}",
+        named=named,
+        more=more,
+        way=way,
+    )
 
 
 def cautions(
@@ -258,13 +287,17 @@ def cautions(
 
 def _name_short(proof: Certificate | None) -> str:
     rows = () if proof is None else proof.rows
-    said = ", ".join(
-        f"{row.variance:.3g} for count {row.count}"
+    each = [
+        Message("{variance:.3g} for count {count}", variance=row.variance, count=row.count)
         for row in rows
         if row.count and not row.note and row.variance < row.requested_variance * _ALMOST
-    )
+    ]
     return (
-        f"The rule 'at-most' leaves rows less variance than asked for: {said}." if said else ""
+        Message(
+            "The rule 'at-most' leaves rows less variance than asked for: {each}.", each=each
+        )
+        if each
+        else ""
     )
 
 
@@ -272,10 +305,14 @@ def _name_bias(spec: NoiseSpec | StackedSpec) -> str:
     if not isinstance(spec, NoiseSpec) or not spec.positive_bias:
         return ""
     means = {count: float(spec.row(count).mean) for count in range(1, spec.small + 2)}
-    said = ", ".join(f"{mean:+g} for count {count}" for count, mean in means.items())
-    return (
-        f"No positive count is published as 0. The mean noise is {said}, and a published 0 is "
-        "a true one: empty cells are not protected."
+    each = [
+        Message("{mean:+g} for count {count}", mean=mean, count=count)
+        for count, mean in means.items()
+    ]
+    return Message(
+        "No positive count is published as 0. The mean noise is {each}, and a "
+        "published 0 is a true one: empty cells are not protected.",
+        each=each,
     )
 
 

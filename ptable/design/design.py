@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from footing.messages import Argument, Message, Shape
 from ptable.design.mechanisms import Mechanism
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
@@ -14,7 +15,9 @@ Design: TypeAlias = NoiseSpec | StackedSpec | Mechanism
 def design_from_dict(fields: Mapping[str, Any]) -> Design:
     """Build a design from what its ``to_dict`` gave."""
     if not isinstance(fields, Mapping):
-        raise PTableError(f"A design is a mapping of fields, not a {type(fields).__name__}.")
+        raise PTableError(
+            Message("A design is a mapping of fields, not a {name}.", name=Shape(type(fields)))
+        )
     rest = dict(fields)
     kind = rest.pop("kind", "noise")
     kinds: dict[str, Callable[[Mapping[str, Any]], Design]] = {
@@ -24,7 +27,11 @@ def design_from_dict(fields: Mapping[str, Any]) -> Design:
     }
     if not isinstance(kind, str) or kind not in kinds:
         raise PTableError(
-            f"The design is of kind {kind!r}; this program knows {sorted(kinds)}.",
-            hint="read it with a newer version of this program",
+            Message(
+                "The design is of kind {kind!r}; this program knows {kinds}.",
+                kind=Argument(kind),
+                kinds=Argument(sorted(kinds)),
+            ),
+            hint=Message("read it with a newer version of this program"),
         )
     return kinds[kind](rest)

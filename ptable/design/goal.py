@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any, get_args
 
 from footing.checks import is_number, problems_of
+from footing.messages import Argument, Message, joined
 from ptable.design.spec import Monotone, NoiseSpec
 from ptable.errors import InfeasibleError, PTableError
 from ptable.solver.integer.rounding import exact
@@ -54,7 +55,11 @@ class Goal:
         if self.p_stay is not None:
             problems += problems_of(self.p_stay, "p_stay", minimum=0, below=1)
         if self.monotone not in get_args(Monotone):
-            problems.append(f"monotone must be one of {get_args(Monotone)}")
+            problems.append(
+                Message(
+                    "monotone must be one of {get_args}", get_args=Argument(get_args(Monotone))
+                )
+            )
         given: Any = self.variance
         ends: tuple[Any, ...] = given if isinstance(given, tuple) else (given, given)
         if given is not None and not (
@@ -63,12 +68,18 @@ class Goal:
             and float(ends[0] or 0) <= float(ends[1] or 0)
         ):
             problems.append(
-                f"variance must be above 0, or two such numbers, rising, not {self.variance!r}"
+                Message(
+                    "variance must be above 0, or two such numbers, rising, not {variance!r}",
+                    variance=Argument(self.variance),
+                )
             )
         if problems:
             raise PTableError(
-                "The goal cannot be used: " + "; ".join(problems) + ".",
-                hint="for example Goal(max_noise=5, small=2, p_stay=0.4)",
+                Message(
+                    "The goal cannot be used: {problems}.",
+                    problems=joined("; ", problems),
+                ),
+                hint=Message("for example Goal(max_noise=5, small=2, p_stay=0.4)"),
             )
         with contextlib.suppress(InfeasibleError):  # what is out of reach is to be explained
             NoiseSpec(**self.fields(), variance=0.5)

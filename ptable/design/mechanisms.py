@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Literal, Self, TypeAlias
 
 from footing.checks import problems_of
+from footing.messages import Argument, Message, Name, joined
 from ptable.design.distributions import Edge, bounded_rows, gaussian_weights, laplace_weights
 from ptable.errors import PTableError
 from ptable.table import PTable
@@ -333,9 +334,14 @@ class Mechanism:
         rest = {name: value for name, value in fields.items() if name != "kind"}
         unknown = set(rest) - {"name", *_FIELDS}
         if unknown or "name" not in rest:
-            what = f"has no parameter {min(unknown)!r}" if unknown else "needs a name"
+            what = (
+                Message("has no parameter {names!r}", names=Name(min(unknown)))
+                if unknown
+                else Message("needs a name")
+            )
             raise PTableError(
-                f"A mechanism {what}.", hint="read it with a newer version of this program"
+                Message("A mechanism {what}.", what=what),
+                hint=Message("read it with a newer version of this program"),
             )
         return cls(**rest)
 
@@ -368,11 +374,13 @@ def _schema(
 def verify(table: PTable) -> None:
     """Build a table again from its mechanism, and raise where the two differ."""
     if not isinstance(table.spec, Mechanism):
-        raise PTableError("A p-table without a mechanism cannot be built again from it.")
+        raise PTableError(
+            Message("A p-table without a mechanism cannot be built again from it.")
+        )
     if table.certificate is not None or table.spec.build() != table:
         raise PTableError(
-            f"The p-table is not what {table.spec!r} builds.",
-            hint="the file or object was changed after it was built; build it again",
+            Message("The p-table is not what {spec!r} builds.", spec=Argument(table.spec)),
+            hint=Message("the file or object was changed after it was built; build it again"),
         )
 
 
@@ -387,15 +395,21 @@ def _nearest(count: int, base: int, ties: Ties | None) -> int:
 def _parameters_of(name: object) -> tuple[str, ...]:
     """Name the parameters of a mechanism."""
     if not isinstance(name, str) or name not in _PARAMETERS:
-        raise PTableError(f"name must be one of {', '.join(_PARAMETERS)}, not {name!r}.")
+        raise PTableError(
+            Message(
+                "name must be one of {parameters}, not {name!r}.",
+                parameters=Name.each(_PARAMETERS),
+                name=Argument(name),
+            )
+        )
     return tuple(_PARAMETERS[name])
 
 
 def _checked_parameters(name: object, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a mechanism's parameters as plain values, complete and checked."""
     known = _parameters_of(name)
-    problems = [
-        f"{parameter} is none of its parameters"
+    problems: list[str] = [
+        Message("{parameter} is none of its parameters", parameter=Name(parameter))
         for parameter, value in given.items()
         if value is not None and parameter not in known
     ]
@@ -405,7 +419,7 @@ def _checked_parameters(name: object, given: Mapping[str, Any]) -> dict[str, Any
         if value is None:
             value = _PARAMETERS[str(name)][parameter]
         if value is _NEEDED:
-            problems.append(f"{parameter} is missing")
+            problems.append(Message("{parameter} is missing", parameter=Name(parameter)))
             continue
         check, cast = _CHECKS[parameter]
         wrong = check(value, parameter)
@@ -414,7 +428,11 @@ def _checked_parameters(name: object, given: Mapping[str, Any]) -> dict[str, Any
             values[parameter] = cast(value)
     if problems:
         raise PTableError(
-            f"The mechanism {name} cannot be used: {'; '.join(problems)}.",
-            hint=f"its parameters are {', '.join(known)}",
+            Message(
+                "The mechanism {name} cannot be used: {problems}.",
+                name=Argument(name),
+                problems=joined("; ", problems),
+            ),
+            hint=Message("its parameters are {names}", names=Name.each(known)),
         )
     return values

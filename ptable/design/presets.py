@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from footing.data_files import read_data
+from footing.messages import Argument, Message, Name, said
 from ptable.design.spec import NoiseSpec
 from ptable.errors import PTableError
 
@@ -63,9 +64,14 @@ def spelled_out(options: Mapping[str, Any]) -> dict[str, Any]:
     name = found.pop("preset", None)
     if name == ONS:
         raise PTableError(
-            f"{name} is a mechanism without chance, built as a file.",
-            hint=f"`ckm ptable build --preset {name} -o ons.parquet`, and "
-            'path = "ons.parquet" in [ptable]',
+            Message(
+                "{name} is a mechanism without chance, built as a file.", name=Argument(name)
+            ),
+            hint=Message(
+                "`ckm ptable build --preset {name} -o ons.parquet`, and path = "
+                '"ons.parquet" in [ptable]',
+                name=Argument(name),
+            ),
         )
     if name is not None:
         found = {**_one_of(PRESETS, name, "preset").options, **found}
@@ -85,27 +91,43 @@ def name_preset(options: Mapping[str, Any]) -> str:
     name = options.get("preset")
     if name is None:
         return ""
-    text = f"Preset {name}: {PRESETS[name].text}"
+    text = Message(
+        "Preset {name}: {presets}", name=Argument(name), presets=said(PRESETS[name].text)
+    )
     own = {"rule": "maximum-entropy", **PRESETS[name].options}
-    changed = ", ".join(
-        f"{key} = {_short(value)}, not {_short(own[key])}" if key in own else f"{key} = {value}"
+    changed = [
+        _change(key, value, own)
         for key, value in options.items()
         if key != "preset" and own.get(key) != value
+    ]
+    return (
+        Message("{text} Changed here: {changed}.", text=text, changed=changed)
+        if changed
+        else text
     )
-    return f"{text} Changed here: {changed}." if changed else text
 
 
 def same_as(spec: NoiseSpec) -> str:
     """Say which preset has the same noise, whether or not anybody asked for it."""
-    same = ", ".join(name for name, preset in PRESETS.items() if preset.spec == spec)
-    return f"The same noise as the preset {same}." if same else ""
+    same = [Name(name) for name, preset in PRESETS.items() if preset.spec == spec]
+    return Message("The same noise as the preset {same}.", same=same) if same else ""
 
 
-def _short(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _change(key: str, value: object, own: Mapping[str, Any]) -> Message:
+    if key not in own:
+        return Message("{key} = {value}", key=Name(key), value=Argument(value))
+    before, now = _short(own[key]), _short(value)
+    return Message("{key} = {now}, not {before}", key=Name(key), now=now, before=before)
+
+
+def _short(value: object) -> Argument:
+    return Argument(f"{value:g}" if isinstance(value, float) else value)
 
 
 def _one_of(known: Mapping[str, Any], name: object, what: str) -> Any:
     if isinstance(name, str) and name in known:
         return known[name]
-    raise PTableError(f"There is no {what} {name!r}.", hint=f"one of {', '.join(known)}")
+    raise PTableError(
+        Message("There is no {what} {name!r}.", what=said(what), name=Argument(name)),
+        hint=Message("one of {names}", names=Name.each(known)),
+    )

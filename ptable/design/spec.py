@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 from footing.checks import is_integer, is_number, problems_of
+from footing.messages import Argument, Message, Name, Shape, joined, said
 from footing.svg import html_table
 from ptable.errors import InfeasibleError, PTableError
 from ptable.solver.integer.rounding import exact
@@ -119,28 +120,46 @@ class NoiseSpec:
     def _normalise_options(self) -> list[str]:
         """Check what may differ by row."""
         size = 2 * max(self.max_noises) * self.step + 1
-        few = f"lie in [0, {1 / size:.4g}), because a row has up to {size} noise values"
+        few = Message(
+            "lie in [0, {size:.4g}), because a row has up to {size_2} noise values",
+            size=1 / size,
+            size_2=size,
+        )
         is_floor = partial(is_number, minimum=0, below=1 / size)
         checks: tuple[tuple[str, _Test, str, Callable[[Any], Any]], ...] = (
-            ("variance", _is_positive, "be a finite number above 0", float),
+            ("variance", _is_positive, Message("be a finite number above 0"), float),
             *(
-                (name, partial(_is_word, words), f"be one of {words}", str)
+                (
+                    name,
+                    partial(_is_word, words),
+                    Message("be one of {words}", words=Argument(words)),
+                    str,
+                )
                 for name, words in _WORDS.items()
             ),
-            ("symmetric", _is_flag, "be True or False", bool),
-            ("p_stay", _is_stay, "be a probability below 1, or None", _float_or_none),
+            ("symmetric", _is_flag, Message("be True or False"), bool),
+            ("p_stay", _is_stay, Message("be a probability below 1, or None"), _float_or_none),
             ("min_probability", is_floor, few, float),
         )
         problems = [problem for check in checks for problem in self._normalise(*check)]
         floors = () if problems else _as_tuple(self.min_probability)
         for low in (floor for floor in floors if 0 < floor < _ONE_KEY):
-            return [f"min_probability must be 0 or be at least one key in 2**32, not {low!r}"]
+            return [
+                Message(
+                    "min_probability must be 0 or be at least one key in 2**32, not {low!r}",
+                    low=Argument(low),
+                )
+            ]
         return problems
 
     def _unordered(self) -> list[str]:
         """Name the options whose values belong to no row in particular."""
         return [
-            f"{name} must be one value or a sequence of them, not a {type(value).__name__}"
+            Message(
+                "{name} must be one value or a sequence of them, not a {type_name}",
+                name=Name(name),
+                type_name=Shape(type(value)),
+            )
             for name in self.__dataclass_fields__
             if isinstance(value := getattr(self, name), Mapping | AbstractSet | bytes)
             or _is_wrapped(value)
@@ -155,18 +174,25 @@ class NoiseSpec:
             *problems_of(self.step, "step", is_whole=True, minimum=1),
         ]
         if not noises:
-            problems.append("max_noise must have a value per row, not none at all")
+            problems.append(Message("max_noise must have a value per row, not none at all"))
         if problems:
             return problems
         for name in ("small", "step"):
             object.__setattr__(self, name, int(getattr(self, name)))
         if max(max(map(int, noises)) * self.step, self.small) > _MAX_STEPS:
-            problems.append(f"max_noise times step must be at most {_MAX_STEPS}, and small too")
+            problems.append(
+                Message(
+                    "max_noise times step must be at most {max_steps}, and small too",
+                    max_steps=_MAX_STEPS,
+                )
+            )
             return problems
         if self.step > 1 and (self.small or self.positive_bias):
             problems.append(
-                "small must be 0 where step is above 1, and positive_bias too: magnitudes are "
-                "not counts"
+                Message(
+                    "small must be 0 where step is above 1, and positive_bias too: magnitudes "
+                    "are not counts"
+                )
             )
         if self.anchors is not None:
             problems += self._normalise_anchors(int(noises[-1]))
@@ -181,8 +207,11 @@ class NoiseSpec:
         full = self._full_from(int(noises[-1]))
         if len(noises) < full:
             problems.append(
-                f"max_noise must have at least {full} values, one for each count 1..{full}: "
-                "the last row serves all larger counts and may not be cut off"
+                Message(
+                    "max_noise must have at least {full} values, one for each count 1..{full}: "
+                    "the last row serves all larger counts and may not be cut off",
+                    full=full,
+                )
             )
         return problems
 
@@ -191,10 +220,21 @@ class NoiseSpec:
         blocks = self.small or self.positive_bias
         rises = all(map(is_integer, anchors)) and all(a < b for a, b in pairwise(anchors))
         if not anchors or not rises or anchors[0] < 1 or anchors[-1] < last_noise or blocks:
-            rule = "anchors must be rising counts from 1 or more to max_noise or more"
-            return [f"{rule}, with small and positive_bias 0, not {self.anchors!r}"]
+            rule = Message("anchors must be rising counts from 1 or more to max_noise or more")
+            return [
+                Message(
+                    "{rule}, with small and positive_bias 0, not {anchors!r}",
+                    rule=rule,
+                    anchors=Argument(self.anchors),
+                )
+            ]
         if anchors[-1] > _LARGEST_ANCHOR:
-            return [f"anchors must be at most {_LARGEST_ANCHOR}; the last one is not"]
+            return [
+                Message(
+                    "anchors must be at most {largest_anchor}; the last one is not",
+                    largest_anchor=_LARGEST_ANCHOR,
+                )
+            ]
         object.__setattr__(self, "anchors", tuple(map(int, anchors)))
         return []
 
@@ -206,7 +246,14 @@ class NoiseSpec:
         values = _as_tuple(given)
         wrong = [value for value in values if not fits(value)]
         if wrong:
-            return [f"{name} must {must}, not {wrong[0]!r}"]
+            return [
+                Message(
+                    "{name} must {must}, not {wrong!r}",
+                    name=Name(name),
+                    must=said(must),
+                    wrong=Argument(wrong[0]),
+                )
+            ]
         if isinstance(given, str) or not hasattr(given, "__iter__"):
             object.__setattr__(self, name, cast(given))
             return []
@@ -220,33 +267,68 @@ class NoiseSpec:
         n_rows = len(self._row_counts)
         if len(values) == n_rows:
             return []
-        what = "anchor" if self.anchors is not None else f"count 1..{n_rows}"
-        rule = f"{name} must be one value or {n_rows} values, one for each {what}"
+        what = (
+            Message("anchor")
+            if self.anchors is not None
+            else Message("count 1..{n_rows}", n_rows=n_rows)
+        )
+        rule = Message(
+            "{name} must be one value or {n_rows} values, one for each {what}",
+            name=Name(name),
+            n_rows=n_rows,
+            what=what,
+        )
         return [f"{rule}, not {len(values)}"]
 
     def _normalise_positive(self) -> list[str]:
         end = self.max_noises[0] - self.small
         if self.positive_bias and not is_number(self.positive_bias, minimum=0, below=end):
-            return [f"positive_bias must lie in [0, {end}), not {self.positive_bias!r}"]
+            return [
+                Message(
+                    "positive_bias must lie in [0, {end}), not {positive_bias!r}",
+                    end=end,
+                    positive_bias=Argument(self.positive_bias),
+                )
+            ]
         object.__setattr__(self, "positive_bias", float(self.positive_bias))
         return []
 
     def _normalise_zero(self) -> list[str]:
         largest = self.max_noises[0]
         if not is_number(self.zero_bias, minimum=0, below=largest):
-            return [f"zero_bias must lie in [0, {largest}), not {self.zero_bias!r}"]
+            return [
+                Message(
+                    "zero_bias must lie in [0, {largest}), not {zero_bias!r}",
+                    largest=largest,
+                    zero_bias=Argument(self.zero_bias),
+                )
+            ]
         object.__setattr__(self, "zero_bias", float(self.zero_bias))
         if 0 < self.zero_bias < _ONE_KEY:
-            return [f"zero_bias must be 0 or be at least 2**-32, not {self.zero_bias!r}"]
+            return [
+                Message(
+                    "zero_bias must be 0 or be at least 2**-32, not {zero_bias!r}",
+                    zero_bias=Argument(self.zero_bias),
+                )
+            ]
         if self.small and 0 < self.zero_bias < largest**2 * _ONE_KEY:
-            rule = (
-                f"zero_bias must be 0 or at least {largest**2} / 2**32 where small is above 0"
+            rule = Message(
+                "zero_bias must be 0 or at least {largest} / 2**32 where small is above 0",
+                largest=largest**2,
             )
-            return [f"{rule}, not {self.zero_bias!r}: few keys do not sum to less"]
+            return [
+                Message(
+                    "{rule}, not {zero_bias!r}: few keys do not sum to less",
+                    rule=rule,
+                    zero_bias=Argument(self.zero_bias),
+                )
+            ]
         if self.zero_variance is None:
             return []
         if not _is_positive(self.zero_variance) or not self.zero_bias:
-            rule = "zero_variance must be a finite number above 0, together with a zero_bias"
+            rule = Message(
+                "zero_variance must be a finite number above 0, together with a zero_bias"
+            )
             return [f"{rule}, not {self.zero_variance!r}"]
         object.__setattr__(self, "zero_variance", float(self.zero_variance))
         return []
@@ -257,10 +339,15 @@ class NoiseSpec:
             return
         if self.max_noise < self.small + 1:
             raise InfeasibleError(
-                f"max_noise must be at least small + 1 = {self.small + 1}, not "
-                f"{self.max_noise}: a count of {self.small + 1} can only go down to 0 when "
-                f"1..{self.small} may not be published.",
-                hint=f"use max_noise={self.small + 1} or more",
+                Message(
+                    "max_noise must be at least small + 1 = {small}, not {max_noise}: a count "
+                    "of {small} can only go down to 0 when 1..{value_small} may not be "
+                    "published.",
+                    small=self.small + 1,
+                    max_noise=Argument(self.max_noise),
+                    value_small=self.small,
+                ),
+                hint=Message("use max_noise={small} or more", small=self.small + 1),
             )
         largest = max(
             (
@@ -272,10 +359,18 @@ class NoiseSpec:
         )
         if largest > self.max_noise**2:
             raise InfeasibleError(
-                f"No p-table has max_noise {self.max_noise} and variance {largest:g}: single "
-                f"rows reach at most {self.max_noise**2}, and all rows together at most "
-                f"{self.max_noise}.",
-                hint=f"use a variance of at most {self.max_noise}, or a larger max_noise",
+                Message(
+                    "No p-table has max_noise {max_noise} and variance {largest:g}: single "
+                    "rows reach at most {max_noise_2}, and all rows together at most "
+                    "{max_noise}.",
+                    max_noise=self.max_noise,
+                    largest=largest,
+                    max_noise_2=self.max_noise**2,
+                ),
+                hint=Message(
+                    "use a variance of at most {max_noise}, or a larger max_noise",
+                    max_noise=self.max_noise,
+                ),
             )
 
     @property
@@ -341,7 +436,13 @@ class NoiseSpec:
         (-2, 0, 1, 2)
         """
         if count not in self.counts:
-            raise PTableError(f"count must lie in 1..{self.last_count}, not {count}.")
+            raise PTableError(
+                Message(
+                    "count must lie in 1..{last_count}, not {count}.",
+                    last_count=self.last_count,
+                    count=Argument(count),
+                )
+            )
         if count == 0:
             return self._zero_row()
         place = self._row_counts.index(count)
@@ -443,7 +544,15 @@ class NoiseSpec:
         """
         for name, value in (("monotone", monotone), ("exact", exact)):
             if not all(map(_is_flag, _as_tuple(value))):
-                raise _refusal([f"{name} must be True or False, or so per row, not {value!r}"])
+                raise _refusal(
+                    [
+                        Message(
+                            "{name} must be True or False, or so per row, not {value!r}",
+                            name=Name(name),
+                            value=Argument(value),
+                        )
+                    ]
+                )
         return cls(
             max_noise=max_noise,
             variance=variance,
@@ -548,8 +657,11 @@ def _at(value: _T | tuple[_T, ...], place: int) -> _T:
 
 def _refusal(problems: list[str]) -> PTableError:
     return PTableError(
-        "The specification cannot be used: " + "; ".join(problems) + ".",
-        hint="the docstring of NoiseSpec says what each option takes",
+        Message(
+            "The specification cannot be used: {problems}.",
+            problems=joined("; ", problems),
+        ),
+        hint=Message("the docstring of NoiseSpec says what each option takes"),
     )
 
 

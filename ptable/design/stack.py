@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any, Self
 
 from footing.checks import is_integer
+from footing.messages import Argument, Message, Shape
 from ptable.design.spec import NoiseSpec
 from ptable.errors import PTableError
 from ptable.solver.row import RowProblem
@@ -42,28 +43,40 @@ class StackedSpec:
             )
         except (TypeError, ValueError):
             raise PTableError(
-                "parts must be pairs of a first count and a NoiseSpec.",
-                hint="for example ((0, NoiseSpec(…)), (100, NoiseSpec(…)))",
+                Message("parts must be pairs of a first count and a NoiseSpec."),
+                hint=Message("for example ((0, NoiseSpec(…)), (100, NoiseSpec(…)))"),
             ) from None
         object.__setattr__(self, "parts", parts)
         firsts = [part[0] for part in parts]
         rises = all(map(is_integer, firsts)) and all(a < b for a, b in pairwise(firsts))
         if not rises or firsts[:1] != [0] or firsts[-1] > _MAX_ROWS:
             raise PTableError(
-                f"parts must start at counts that rise from 0 to at most {_MAX_ROWS}, not "
-                f"{firsts}.",
-                hint="for example ((0, NoiseSpec(…)), (100, NoiseSpec(…)))",
+                Message(
+                    "parts must start at counts that rise from 0 to at most {max_rows}, not "
+                    "{firsts}.",
+                    max_rows=_MAX_ROWS,
+                    firsts=Argument(firsts),
+                ),
+                hint=Message("for example ((0, NoiseSpec(…)), (100, NoiseSpec(…)))"),
             )
         for first, spec in parts:
             self._refuse(first, spec)
 
     def _refuse(self, first: int, spec: NoiseSpec) -> None:
         if not isinstance(spec, NoiseSpec):
-            raise PTableError(f"Every part must hold a NoiseSpec, not a {type(spec).__name__}.")
+            raise PTableError(
+                Message(
+                    "Every part must hold a NoiseSpec, not a {name}.", name=Shape(type(spec))
+                )
+            )
         if spec.anchors is not None or spec.step != 1:
-            raise PTableError("Tables for magnitudes cannot be stacked: their noise scales.")
+            raise PTableError(
+                Message("Tables for magnitudes cannot be stacked: their noise scales.")
+            )
         if first and spec.zero_bias:
-            raise PTableError("zero_bias belongs to the first part, which holds count 0.")
+            raise PTableError(
+                Message("zero_bias belongs to the first part, which holds count 0.")
+            )
         small = self.parts[0][1].small
         lowest = min(first + spec.row(min(max(first, 1), spec.last_count)).noise[0], small)
         if (
@@ -73,9 +86,14 @@ class StackedSpec:
             and first <= small + max(spec.max_noises)
         ):
             raise PTableError(
-                f"The part from count {first} on blocks 1..{spec.small} and the first part "
-                f"1..{small}: a count blocked here and published there gives itself away.",
-                hint="use the same small in all parts, or start the part later",
+                Message(
+                    "The part from count {first} on blocks 1..{small} and the first part "
+                    "1..{small_2}: a count blocked here and published there gives itself away.",
+                    first=first,
+                    small=spec.small,
+                    small_2=small,
+                ),
+                hint=Message("use the same small in all parts, or start the part later"),
             )
 
     @property
@@ -119,7 +137,13 @@ class StackedSpec:
         7
         """
         if not isinstance(count, Integral) or count < 0:
-            raise PTableError(f"count must lie in 1..{self.last_count}, not {count}.")
+            raise PTableError(
+                Message(
+                    "count must lie in 1..{last_count}, not {count}.",
+                    last_count=self.last_count,
+                    count=Argument(count),
+                )
+            )
         spec = next(spec for first, spec in reversed(self.parts) if first <= count)
         return replace(spec.row(min(count, spec.last_count)), count=count)
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from footing.messages import Argument, Message, Name, said
 from ptable.dialects.numbers import (
     MAX_DIGITS,
     MAX_NOISE,
@@ -35,7 +36,9 @@ _COLUMNS = ("i", "j", "v", "p", "type")
 _FINE_DIGITS = 4
 _LONG_NOISE = 6
 _NO_DIGIT = Fraction(1, 10**14)
-_ANCHORS = "where only some counts have rows, as in tables for magnitudes, pass anchors=True"
+_ANCHORS = Message(
+    "where only some counts have rows, as in tables for magnitudes, pass anchors=True"
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,7 +65,12 @@ def read_decimal_intervals(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
     try:
         scale = choose_scale(parser.thresholds, reading)
     except PTableError as error:
-        raise PTableError(f"{sheet.source}: {error.problem}", hint=error.hint) from None
+        raise PTableError(
+            Message(
+                "{source}: {problem}", source=said(sheet.source), problem=said(error.problem)
+            ),
+            hint=error.hint,
+        ) from None
     for line in (line for lines in kinds.values() for line in lines):
         line.scale(scale)
     return Builder(sheet.stem, parser.problems, scale, slack=parser.slack()).tables(
@@ -77,12 +85,14 @@ def read_key_intervals(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
     everything = [line for lines in kinds.values() for line in lines]
     total = reading.key_range or math.floor(max(line.upper for line in everything))
     if not 2 <= total <= 2**64:
-        parser.problems.fail("the largest threshold must lie between 2 and 2**64")
+        parser.problems.fail(Message("the largest threshold must lie between 2 and 2**64"))
     for line in everything:
         line.upper /= total
         line.lower = None if line.lower is None else line.lower / total
         if line.upper > 1:
-            parser.problems.add(f"the threshold lies above {total}", line=line.number)
+            parser.problems.add(
+                Message("the threshold lies above {total}", total=total), line=line.number
+            )
     parser.problems.stop()
     scale = Scale(key_range=total)
     return Builder(sheet.stem, parser.problems, scale, slack=parser.slack()).tables(
@@ -99,13 +109,16 @@ def table_from_frame(
     kinds = set(map(str, frame["type"].tolist())) if "type" in frame.columns else set()
     if len(kinds) > 1:
         raise PTableError(
-            f"The frame holds several p-tables, of types {', '.join(sorted(kinds))}.",
-            hint="keep the lines of one type",
+            Message(
+                "The frame holds several p-tables, of types {kinds}.",
+                kinds=Name.each(sorted(kinds)),
+            ),
+            hint=Message("keep the lines of one type"),
         )
     if "upper" not in sheet.names:
         tables = read_decimal_intervals(sheet, reading)
     elif key_range is None:
-        raise PTableError("Integer thresholds in 'upper' need a key_range.")
+        raise PTableError(Message("Integer thresholds in 'upper' need a key_range."))
     else:
         tables = read_key_intervals(sheet, reading)
     return next(iter(tables.values()))
@@ -122,7 +135,7 @@ class _Parser:
         names = [ALIASES.get(name, name) for name in sheet.names]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            self.problems.fail(f"it has column '{twice[0]}' twice")
+            self.problems.fail(Message("it has column '{twice}' twice", twice=Name(twice[0])))
         lower, ends = ("p_int_lb", "p_int_ub") if is_decimal else ("lower", "upper")
         roles = {lower: "lower", ends: "upper"} | {name: name for name in _COLUMNS}
         self.place = {roles[name]: k for k, name in enumerate(names) if name in roles}
@@ -131,13 +144,20 @@ class _Parser:
             missing.remove("v")
         if missing:
             name = {"v": "v' or 'j", "upper": ends}.get(missing[0], missing[0])
-            needs = f"needed are i, one of j and v, and {ends}"
+            needs = Message("needed are i, one of j and v, and {ends}", ends=Name(ends))
             raise PTableError(
-                f"{sheet.source} has no column '{name}'; it has {sorted(sheet.cells[0])}.",
-                hint=needs if ends == "upper" else f"{needs}, or upper",
+                Message(
+                    "{source} has no column '{name}'; it has {cells}.",
+                    source=said(sheet.source),
+                    name=Name(name),
+                    cells=Argument(sorted(sheet.cells[0])),
+                ),
+                hint=needs if ends == "upper" else Message("{needs}, or upper", needs=needs),
             )
         if len(sheet.cells) == 1:
-            self.problems.fail("it needs at least one line below the names of the columns")
+            self.problems.fail(
+                Message("it needs at least one line below the names of the columns")
+            )
 
     def read(self) -> dict[str, list[Line]]:
         """Read every line, by type of table; raise when one is wrong."""
@@ -146,7 +166,7 @@ class _Parser:
             line = self._line(number, cells)
             kind = cells[self.place["type"]] if "type" in self.place else _ONLY
             if not kind:
-                self.problems.add("the cell of column 'type' is empty", line=number)
+                self.problems.add(Message("the cell of column 'type' is empty"), line=number)
             if line is not None:
                 kinds.setdefault(kind, []).append(line)
         self.problems.stop()
@@ -155,7 +175,9 @@ class _Parser:
     def _line(self, number: int, cells: list[str]) -> Line | None:
         count = parse_whole(cells[self.place["i"]])
         if count is None or not 0 <= count <= MAX_NOISE:
-            must = f"column 'i' must hold counts from 0 to {MAX_NOISE}"
+            must = Message(
+                "column 'i' must hold counts from 0 to {max_noise}", max_noise=MAX_NOISE
+            )
             self.problems.add_cell(cells[self.place["i"]], must, line=number)
             return None
         upper = self._threshold("upper", cells, number, count)
@@ -167,7 +189,7 @@ class _Parser:
         p = self._decimal("p", cells, number, count)
         if p is not None and not 0 <= p <= 1:
             self.problems.add(
-                f"p must lie between 0 and 1, not {p:f}", line=number, count=count
+                Message("p must lie between 0 and 1, not {p:f}", p=p), line=number, count=count
             )
         elif p is not None:
             self.p_digits = max(self.p_digits, _printed_places(p))
@@ -194,7 +216,7 @@ class _Parser:
         cell = cells[self.place[role]]
         found = parse_decimal(cell, has_commas=self.sheet.has_commas)
         if found is None:
-            must = f"column '{self._name(role)}' must hold numbers"
+            must = Message("column '{name}' must hold numbers", name=Name(self._name(role)))
             self.problems.add_cell(cell, must, line=line, count=count)
         return found
 
@@ -212,8 +234,14 @@ class _Parser:
             whole = parse_whole(cell)
             if whole is not None and 0 <= whole <= 2**64:
                 return Fraction(whole)
-        kind = "decimals from 0 to 1" if self.is_decimal else "integers from 0 on"
-        must = f"column '{self._name(role)}' must hold {kind}"
+        kind = (
+            Message("decimals from 0 to 1")
+            if self.is_decimal
+            else Message("integers from 0 on")
+        )
+        must = Message(
+            "column '{name}' must hold {kind}", name=Name(self._name(role)), kind=kind
+        )
         self.problems.add_cell(cell, must, line=line, count=count)
         return None
 
@@ -225,17 +253,26 @@ class _Parser:
         noise = None if printed is None else as_noise(printed)
         if noise is None:
             self.problems.add(
-                f"the noise {printed} must lie within {MAX_NOISE} and be a multiple of 1/s "
-                "for an s of at most 1000",
+                Message(
+                    "the noise {printed} must lie within {max_noise} and be a multiple of 1/s "
+                    "for an s of at most 1000",
+                    printed=printed,
+                    max_noise=MAX_NOISE,
+                ),
                 line=line,
                 count=count,
             )
             return None
         if j is not None and not _is_sum(j, count, noise):
-            self.problems.add("'v' must be 'j' minus 'i'", line=line, count=count)
+            self.problems.add(Message("'v' must be 'j' minus 'i'"), line=line, count=count)
         if noise < -count:
             self.problems.add(
-                f"count {count} would be published as {float(count + noise):g}", line=line
+                Message(
+                    "count {count} would be published as {count_2:g}",
+                    count=count,
+                    count_2=float(count + noise),
+                ),
+                line=line,
             )
         return noise
 
@@ -278,9 +315,12 @@ class Builder:
                 rows.setdefault(line.count, []).append(line)
             step = math.lcm(*(line.noise.denominator for line in lines))
             if step > 1000:
-                problems.fail("the noise has no common step of at least 1/1000")
+                problems.fail(Message("the noise has no common step of at least 1/1000"))
             if len(kinds) > 1 and max(rows) == 0:
-                problems.add(f"type '{kind}' has no count but 0", line=lines[0].number)
+                problems.add(
+                    Message("type '{kind}' has no count but 0", kind=said(kind)),
+                    line=lines[0].number,
+                )
             if step == 1 and not reading.anchors:
                 problems.add_gaps(rows, hint=_ANCHORS)
             units = {count: self._row(row) for count, row in rows.items()}
@@ -312,14 +352,27 @@ class Builder:
             upper = self.scale.keys(end)
             if upper is None:
                 total = self.scale.key_range
-                self._add(f"the {self.end} {_show(end)} is no multiple of 1/{total}", line)
-                self.problems.hint = (
+                self._add(
+                    Message(
+                        "the {end} {show} is no multiple of 1/{total}",
+                        end=Name(self.end),
+                        show=Name(_show(end)),
+                        total=total,
+                    ),
+                    line,
+                )
+                self.problems.hint = Message(
                     "read it without key_range; any keys can be looked up in it"
                 )
             elif lower != end:
                 row.append((line.noise, upper))
         if ordered and end != 1:
-            self._add(f"the last {self.end} is {_show(end)}, not 1", ordered[-1])
+            self._add(
+                Message(
+                    "the last {end} is {show}, not 1", end=Name(self.end), show=Name(_show(end))
+                ),
+                ordered[-1],
+            )
         return row
 
     def _ordered(self, lines: list[Line]) -> list[Line]:
@@ -332,7 +385,7 @@ class Builder:
             )
             return [line for _, line in order]
         if lines[0].p is None and len({line.noise for line in lines}) < len(lines):
-            self._add("it has a noise value twice", lines[-1])
+            self._add(Message("it has a noise value twice"), lines[-1])
             return []
         # Without lower ends a falling one is a mistake, unless all lines come last first.
         is_reversed = all(a.upper > b.upper for a, b in pairwise(lines))
@@ -340,13 +393,26 @@ class Builder:
 
     def _misfit(self, line: Line, lower: Fraction, end: Fraction) -> str | None:
         if lower > line.upper:
-            return f"the {self.end} falls from {_show(lower)} to {_show(line.upper)}"
+            return Message(
+                "the {end} falls from {show} to {show_2}",
+                end=Name(self.end),
+                show=Name(_show(lower)),
+                show_2=Name(_show(line.upper)),
+            )
         if lower != end:
-            what = "leave a gap" if lower > end else "overlap"
-            starts = f"one ends at {_show(end)}, the next starts at {_show(lower)}"
-            return f"the intervals {what}: {starts}"
+            what = Message("leave a gap") if lower > end else Message("overlap")
+            starts = Message(
+                "one ends at {show}, the next starts at {show_2}",
+                show=Name(_show(end)),
+                show_2=Name(_show(lower)),
+            )
+            return Message("the intervals {what}: {starts}", what=what, starts=starts)
         if line.p is not None and abs(line.upper - lower - line.p) > self.slack:
-            return f"p is {_show(line.p)}, its thresholds give {_show(line.upper - lower)}"
+            return Message(
+                "p is {show}, its thresholds give {show_2}",
+                show=Name(_show(line.p)),
+                show_2=Name(_show(line.upper - lower)),
+            )
         return None
 
     def _add(self, problem: str, line: Line) -> None:

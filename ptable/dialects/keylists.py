@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from footing.messages import Argument, Message, Name, said
 from ptable.dialects.numbers import MAX_NOISE, Reading, Writing, parse_whole
 from ptable.dialects.text import Problems, Sheet, sheet_of_frame
 from ptable.errors import PTableError
@@ -24,12 +25,20 @@ def read_key_lines(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
     problems.stop()
     total = reading.key_range or max(last for row in rows.values() for _, last, *_ in row) + 1
     if not 2 <= total <= MAX_KEYS:
-        problems.fail(f"the number of keys must lie between 2 and {MAX_KEYS}, not {total}")
+        problems.fail(
+            Message(
+                "the number of keys must lie between 2 and {max_keys}, not {total}",
+                max_keys=MAX_KEYS,
+                total=Argument(total),
+            )
+        )
     first, last_count = min(rows), max(rows)
     if first <= 1:
         problems.add_gaps(rows)
     else:
-        problems.add(f"the counts must start from 0 or 1, not from {first}")
+        problems.add(
+            Message("the counts must start from 0 or 1, not from {first}", first=first)
+        )
     for count, row in rows.items():
         _check_row(problems, count, row, total)
     problems.stop()
@@ -59,12 +68,18 @@ def _parse(sheet: Sheet, problems: Problems) -> dict[int, list[tuple[int, int, i
     missing = [name for name in ("pcv", "ckey", "pvalue") if names.count(name) != 1]
     if missing:
         raise PTableError(
-            f"{sheet.source} has no column '{missing[0]}', or has it twice; "
-            f"it has {sorted(sheet.cells[0])}.",
-            hint="needed are pcv, ckey and pvalue, or cell_value, cell_key and perturbation",
+            Message(
+                "{source} has no column '{names}', or has it twice; it has {cells}.",
+                source=said(sheet.source),
+                names=Name(missing[0]),
+                cells=Argument(sorted(sheet.cells[0])),
+            ),
+            hint=Message(
+                "needed are pcv, ckey and pvalue, or cell_value, cell_key and perturbation"
+            ),
         )
     if len(sheet.cells) == 1:
-        problems.fail("it has no lines below the names of the columns")
+        problems.fail(Message("it has no lines below the names of the columns"))
     pcv, ckey, pvalue = (names.index(name) for name in ("pcv", "ckey", "pvalue"))
     rows: dict[int, list[tuple[int, int, int, int]]] = {}
     for number, cells in sheet.body:
@@ -82,10 +97,18 @@ def _parse(sheet: Sheet, problems: Problems) -> dict[int, list[tuple[int, int, i
             continue
         if count < 0 or not 0 <= first <= last:
             name = sheet.cells[0][pcv if count < 0 else ckey]
-            problems.add(f"column '{name}' must rise from 0 on", line=number)
+            problems.add(
+                Message("column '{name}' must rise from 0 on", name=Name(name)), line=number
+            )
         elif count + noise < 0:
             problems.add(
-                f"count {count} would be published as {count + noise}", line=number, count=count
+                Message(
+                    "count {count} would be published as {count_2}",
+                    count=count,
+                    count_2=count + noise,
+                ),
+                line=number,
+                count=count,
             )
         else:
             rows.setdefault(count, []).append((first, last, number, noise))
@@ -100,8 +123,14 @@ def _whole(
     cell = cells[place]
     number = parse_whole(cell)
     if number is None or abs(number) > MAX_NOISE:
-        limit = "" if number is None else f" within {MAX_NOISE}"
-        must = f"column '{sheet.cells[0][place]}' must hold integers only{limit}"
+        limit = (
+            Message() if number is None else Message(" within {max_noise}", max_noise=MAX_NOISE)
+        )
+        must = Message(
+            "column '{cells}' must hold integers only{limit}",
+            cells=Name(sheet.cells[0][place]),
+            limit=limit,
+        )
         problems.add_cell(cell, must, line=line)
         return None
     return number
@@ -112,31 +141,52 @@ def _check_row(
 ) -> None:
     """Every key must be there once."""
     wanted = 0
-    every = f"it must have every key from 0 to {total - 1} once"
+    every = Message("it must have every key from 0 to {total} once", total=total - 1)
     for first, last, line, _ in row:
         if first > wanted:
-            missing = f"{_keys(wanted, first - 1)} missing; {every}"
+            missing = Message(
+                "{keys} missing; {every}", keys=said(_keys(wanted, first - 1)), every=every
+            )
             problems.add(missing, line=line, count=count)
         elif first < wanted:
-            twice = f"{_keys(first, min(last, wanted - 1))} there more than once"
+            twice = Message(
+                "{keys} there more than once", keys=said(_keys(first, min(last, wanted - 1)))
+            )
             problems.add(twice, line=line, count=count)
         wanted = max(wanted, last + 1)
     if wanted < total:
-        problems.add(f"{_keys(wanted, total - 1)} missing; {every}", count=count)
+        problems.add(
+            Message(
+                "{keys} missing; {every}", keys=said(_keys(wanted, total - 1)), every=every
+            ),
+            count=count,
+        )
     elif wanted > total:
-        problems.add(f"its keys go beyond {total - 1}", line=row[-1][2], count=count)
+        problems.add(
+            Message("its keys go beyond {total}", total=total - 1), line=row[-1][2], count=count
+        )
 
 
 def _keys(first: int, last: int) -> str:
-    return f"key {first} is" if first == last else f"keys {first} to {last} are"
+    return (
+        Message("key {first} is", first=first)
+        if first == last
+        else Message("keys {first} to {last} are", first=first, last=last)
+    )
 
 
 def in_keys(table: PTable, n_keys: int) -> list[list[tuple[int, int, int]]]:
     """Give each row as first key, last key and noise out of a number of keys."""
     if any(end * n_keys % table.key_range for row in table.upper for end in row):
         raise PTableError(
-            f"{n_keys} keys cannot hold the thresholds of this p-table exactly.",
-            hint=f"quantise first: table.quantise({n_keys}), or convert with --keys {n_keys}",
+            Message(
+                "{n_keys} keys cannot hold the thresholds of this p-table exactly.",
+                n_keys=n_keys,
+            ),
+            hint=Message(
+                "quantise first: table.quantise({n_keys}), or convert with --keys {n_keys}",
+                n_keys=n_keys,
+            ),
         )
     return [
         [
@@ -165,8 +215,12 @@ def write_ons(table: PTable, writing: Writing) -> str:
     del writing
     if table.n_rows > _ONS_LAST + 1:
         raise PTableError(
-            f"The layout 'ons' holds counts to {_ONS_LAST}, and this p-table has rows to "
-            f"{table.n_rows - 1}."
+            Message(
+                "The layout 'ons' holds counts to {ons_last}, and this p-table has rows to "
+                "{n_rows}.",
+                ons_last=_ONS_LAST,
+                n_rows=table.n_rows - 1,
+            )
         )
     n_keys = table.key_range if table.key_range <= MAX_KEYS // 16 else _CANTABULAR_KEYS
     rows = in_keys(table, n_keys)

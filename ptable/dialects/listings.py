@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
+from footing.messages import Message, Name
 from ptable.dialects.numbers import Writing, digits_for, print_decimal
 from ptable.errors import PTableError
 from ptable.table import PTable
@@ -56,8 +57,11 @@ def write_sas(tables: Mapping[str, PTable], writing: Writing) -> str:
 def _export(tables: Mapping[str, PTable], writing: Writing, *, has_lower: bool) -> str:
     if _SMALL in tables and len(tables) > 1:
         raise PTableError(
-            f"A p-table of type '{_SMALL}' is exported to a file of its own.",
-            hint="write each of the others to another file",
+            Message(
+                "A p-table of type '{small}' is exported to a file of its own.",
+                small=Name(_SMALL),
+            ),
+            hint=Message("write each of the others to another file"),
         )
     digits = writing.digits or _EXPORT_DIGITS
     has_type = len(tables) > 1 or any(

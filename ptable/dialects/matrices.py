@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from footing.messages import Argument, Message, Name
 from ptable.dialects.intervals import Builder, Line
 from ptable.dialects.keylists import in_keys
 from ptable.dialects.numbers import (
@@ -44,24 +45,36 @@ def read_superstar(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
     lines = list(zip(sheet.numbers, sheet.cells, strict=True))[int(is_named) :]
     total = reading.key_range or _KEYS
     if len(lines) != total:
-        problems.fail(f"it must have one line per key, {total}, and has {len(lines)}")
+        problems.fail(
+            Message(
+                "it must have one line per key, {total}, and has {number}",
+                total=total,
+                number=len(lines),
+            )
+        )
     columns: list[list[int]] = [[] for _ in sheet.cells[0][first_column:]]
     for number, cells in lines:
         for count, cell in enumerate(cells[first_column:], start=1):
             noise = parse_whole(cell)
             if noise is None or abs(noise) > MAX_NOISE:
-                must = f"it must hold integers within {MAX_NOISE}"
+                must = Message("it must hold integers within {max_noise}", max_noise=MAX_NOISE)
                 problems.add_cell(cell, must, line=number, count=count)
             elif count + noise < 0:
                 problems.add(
-                    f"it would be published as {count + noise}", line=number, count=count
+                    Message("it would be published as {count}", count=count + noise),
+                    line=number,
+                    count=count,
                 )
             else:
                 columns[count - 1].append(noise)
     last, small = len(columns), reading.small_n
     if not 1 <= small <= last:
         problems.fail(
-            f"small_n must lie between 1 and the number of columns, {last}, not {small}"
+            Message(
+                "small_n must lie between 1 and the number of columns, {last}, not {small}",
+                last=last,
+                small=Argument(small),
+            )
         )
     problems.stop()
     rule = reading.large_counts
@@ -77,7 +90,10 @@ def write_superstar(table: PTable, writing: Writing) -> str:
     """Write a matrix with a line for each of 256 keys and a column per count from 1 on."""
     if table.noise[0] != (0,):
         raise PTableError(
-            "The layout 'superstar' has no column for count 0, and this p-table changes zeros."
+            Message(
+                "The layout 'superstar' has no column for count 0, and this p-table "
+                "changes zeros."
+            )
         )
     rows = in_keys(table, _KEYS)
     last = _columns_needed(table, writing.small_n)
@@ -91,7 +107,9 @@ def write_superstar(table: PTable, writing: Writing) -> str:
 def _columns_needed(table: PTable, small: int) -> int:
     """Find how many columns give every larger count its row."""
     if small < 1:
-        raise PTableError(f"small_n must be at least 1, not {small}.")
+        raise PTableError(
+            Message("small_n must be at least 1, not {small}.", small=Argument(small))
+        )
     names: dict[object, int] = {}
     alike = [
         names.setdefault(row, len(names)) for row in zip(table.noise, table.upper, strict=True)
@@ -111,9 +129,14 @@ def _columns_needed(table: PTable, small: int) -> int:
             ):
                 return last
     raise PTableError(
-        f"The layout 'superstar' with SmallN {small} cannot hold the rule for large counts, "
-        f"{table.large_counts!r}, of this p-table of {table.n_rows} rows.",
-        hint=f"pass small_n={cycle}" if 1 < cycle != small else None,
+        Message(
+            "The layout 'superstar' with SmallN {small} cannot hold the rule for large "
+            "counts, {large_counts!r}, of this p-table of {n_rows} rows.",
+            small=small,
+            large_counts=Name(table.large_counts),
+            n_rows=table.n_rows,
+        ),
+        hint=Message("pass small_n={cycle}", cycle=cycle) if 1 < cycle != small else None,
     )
 
 
@@ -125,27 +148,33 @@ def read_destatis(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
     values = [v for v in noise if v is not None and abs(v) <= MAX_NOISE]
     if len(values) < len(noise) or len(set(values)) < len(values) or not values:
         problems.fail(
-            "the first line must hold different whole noise values", line=sheet.numbers[0]
+            Message("the first line must hold different whole noise values"),
+            line=sheet.numbers[0],
         )
     rows: dict[int, tuple[int, list[Decimal]]] = {}
     for place, (number, cells) in enumerate(sheet.body):
         count = parse_whole(cells[0]) if has_counts else place
         if count is None or not 0 <= count <= MAX_NOISE:
-            problems.add(f"the first cell must be a count, not '{cells[0]}'", line=number)
+            problems.add(
+                Message("the first cell must be a count, not '{cells}'", cells=Name(cells[0])),
+                line=number,
+            )
             continue
         if count in rows:
-            problems.add("the count is there twice", line=number, count=count)
+            problems.add(Message("the count is there twice"), line=number, count=count)
         decimals = [
             parse_decimal(cell, has_commas=sheet.has_commas)
             for cell in cells[int(has_counts) :]
         ]
         shares = [x for x in decimals if x is not None and 0 <= x <= 1]
         if len(shares) < len(decimals):
-            problems.add("it must hold decimals from 0 to 1 only", line=number, count=count)
+            problems.add(
+                Message("it must hold decimals from 0 to 1 only"), line=number, count=count
+            )
             continue
         rows[count] = number, shares
     if not rows:
-        problems.fail("it has no lines of shares")
+        problems.fail(Message("it has no lines of shares"))
     problems.add_gaps(rows)
     problems.stop()
     scale = choose_scale((x for _, shares in rows.values() for x in shares), reading)
@@ -154,7 +183,11 @@ def read_destatis(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
         ends = [Fraction(0), *(scale.rounded(Fraction(x)) for x in shares)]
         for v, (lower, upper) in zip(values, pairwise(ends), strict=True):
             if lower < upper and count + v < 0:
-                problems.add(f"it would be published as {count + v}", line=number, count=count)
+                problems.add(
+                    Message("it would be published as {count}", count=count + v),
+                    line=number,
+                    count=count,
+                )
             lines.append(
                 Line(number=number, count=count, noise=Fraction(v), lower=lower, upper=upper)
             )
@@ -169,9 +202,12 @@ def write_destatis(table: PTable, writing: Writing) -> str:
     for count, (noise, upper) in enumerate(zip(table.noise, table.upper, strict=True)):
         if any(a >= b for a, b in pairwise(noise)):
             raise PTableError(
-                "The layout 'destatis' has noise that rises with the key; count "
-                f"{count} of this p-table has another order.",
-                hint="write it as r-ptable",
+                Message(
+                    "The layout 'destatis' has noise that rises with the key; count {count} of "
+                    "this p-table has another order.",
+                    count=count,
+                ),
+                hint=Message("write it as r-ptable"),
             )
         ends = dict(zip(noise, upper, strict=True))
         running, cells = 0, [str(count)]

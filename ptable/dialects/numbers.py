@@ -10,6 +10,7 @@ from functools import cache
 from typing import Literal, TypeAlias
 
 from footing.checks import require_integer
+from footing.messages import Message, Name
 from ptable.errors import PTableError
 
 Boundary: TypeAlias = Literal["[)", "(]"]
@@ -97,7 +98,12 @@ class Reading(Writing):
 
     def __post_init__(self) -> None:
         if self.boundary not in {"[)", "(]"}:
-            raise PTableError(f"boundary must be '[)' or '(]', not {self.boundary!r}.")
+            raise PTableError(
+                Message(
+                    "boundary must be '[)' or '(]', not {boundary!r}.",
+                    boundary=Name(self.boundary),
+                )
+            )
         _require_whole("key_range", self.key_range, least=2, most=2**64)
         Writing.__post_init__(self)
 
@@ -138,8 +144,10 @@ def choose_scale(thresholds: Iterable[Decimal], reading: Reading) -> Scale:
         return Scale(key_range=key_range, digits=digits, boundary=boundary)
     if boundary == "(]":
         raise PTableError(
-            "Intervals that include their upper end, '(]', need the key_range of the keys.",
-            hint="for keys of 8 decimal digits, key_range=10**8",
+            Message(
+                "Intervals that include their upper end, '(]', need the key_range of the keys."
+            ),
+            hint=Message("for keys of 8 decimal digits, key_range=10**8"),
         )
     if digits is not None:
         return Scale(key_range=10**digits, digits=digits)
@@ -150,9 +158,13 @@ def choose_scale(thresholds: Iterable[Decimal], reading: Reading) -> Scale:
     if all((float(number) * _BINARY).is_integer() for number in numbers):
         return Scale(key_range=_BINARY)
     raise PTableError(
-        f"The thresholds have {most} decimal digits; at most {MAX_DIGITS} are taken as "
-        "printed.",
-        hint="pass digits=8 to round them",
+        Message(
+            "The thresholds have {most} decimal digits; at most {max_digits} are taken "
+            "as printed.",
+            most=most,
+            max_digits=MAX_DIGITS,
+        ),
+        hint=Message("pass digits=8 to round them"),
     )
 
 

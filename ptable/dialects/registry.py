@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from footing.files import write_whole
+from footing.messages import Argument, Message, Name, Shape, said
 from ptable.dialects import intervals, keylists, listings, matrices
 from ptable.dialects.losses import losses_between
 from ptable.dialects.numbers import Reading, Writing, parse_decimal, parse_whole
@@ -236,7 +237,10 @@ def _by_type(tables: Any) -> dict[str, PTable]:
     for table in by_type.values():
         if not isinstance(table, PTable):
             raise PTableError(
-                f"tables must be a PTable, or several by type, not a {type(table).__name__}."
+                Message(
+                    "tables must be a PTable, or several by type, not a {name}.",
+                    name=Shape(type(table)),
+                )
             )
     return by_type
 
@@ -245,7 +249,11 @@ def _measured(
     text: str, tables: Mapping[str, PTable], name: str, writing: Writing, target: Path
 ) -> tuple[str, ...]:
     """Read a text back as its user would, and compare."""
-    sheet = sheet_of_bytes(text.encode(), source=f"The file '{target.name}'", stem=target.stem)
+    sheet = sheet_of_bytes(
+        text.encode(),
+        source=Message("The file '{target}'", target=Name(target.name)),
+        stem=target.stem,
+    )
     reading = Reading(
         small_n=writing.small_n,
         key_range=_KEYS if name == "superstar" else None,
@@ -258,7 +266,12 @@ def _measured(
     for kind, table in tables.items():
         again = found[kind]
         if again.anchors != table.anchors:
-            raise PTableError(f"The layout '{name}' cannot hold the anchors of this p-table.")
+            raise PTableError(
+                Message(
+                    "The layout '{name}' cannot hold the anchors of this p-table.",
+                    name=Name(name),
+                )
+            )
         if again.anchors is not None and again.step == 1:
             lost = "that only some counts have rows is not kept: read it with anchors=True"
             losses[lost] = None
@@ -270,13 +283,19 @@ def _measured(
 def _existing(path: str | os.PathLike[str]) -> Path:
     source = Path(path)
     if not source.is_file():
-        raise PTableError(f"There is no file '{source}'.")
+        raise PTableError(Message("There is no file '{source}'.", source=source))
     return source
 
 
 def _known(name: str) -> None:
     if name not in DIALECTS:
-        raise PTableError(f"dialect must be one of {', '.join(DIALECTS)}, not {name!r}.")
+        raise PTableError(
+            Message(
+                "dialect must be one of {dialects}, not {name!r}.",
+                dialects=Name.each(DIALECTS),
+                name=Name(name),
+            )
+        )
 
 
 def _is_own(source: Path) -> bool:
@@ -286,9 +305,15 @@ def _is_own(source: Path) -> bool:
 def _one(tables: Mapping[str, PTable], name: str) -> PTable:
     if len(tables) != 1:
         raise PTableError(
-            f"The layout '{name}' holds one p-table, not {len(tables)}"
-            + (f", of types {', '.join(tables)}." if tables else "."),
-            hint="write each to its own file",
+            Message(
+                "The layout '{name}' holds one p-table, not {number}{message}",
+                name=Name(name),
+                number=len(tables),
+                message=Message(", of types {tables}.", tables=Name.each(tables))
+                if tables
+                else Message("."),
+            ),
+            hint=Message("write each to its own file"),
         )
     return next(iter(tables.values()))
 
@@ -296,19 +321,27 @@ def _one(tables: Mapping[str, PTable], name: str) -> PTable:
 def _refuse_magnitudes(table: PTable, dialect: str) -> None:
     if table.step != 1 or table.anchors is not None:
         raise PTableError(
-            f"The layout '{dialect}' holds whole noise for every count, not tables for "
-            "magnitudes.",
-            hint="write them as r-ptable, tau-argus or sas",
+            Message(
+                "The layout '{dialect}' holds whole noise for every count, not tables for "
+                "magnitudes.",
+                dialect=Name(dialect),
+            ),
+            hint=Message("write them as r-ptable, tau-argus or sas"),
         )
 
 
 def _refuse_types(tables: Mapping[Any, PTable]) -> None:
     if not tables:
-        raise PTableError("There must be at least one p-table to write.")
+        raise PTableError(Message("There must be at least one p-table to write."))
     for kind in tables:
         is_word = isinstance(kind, str) and kind and kind == kind.strip()
         if not is_word or any(sign in kind for sign in ',;"\t\r\n'):
-            raise PTableError(f"The type of a p-table must be a plain word, not {kind!r}.")
+            raise PTableError(
+                Message(
+                    "The type of a p-table must be a plain word, not {kind!r}.",
+                    kind=Argument(kind),
+                )
+            )
 
 
 def _target_dialect(target: Path, dialect: str | None) -> str:
@@ -318,13 +351,22 @@ def _target_dialect(target: Path, dialect: str | None) -> str:
     name = dialect or {_PERT: "superstar"}.get(suffix, _OWN)
     if name == _OWN and suffix not in _OWN_SUFFIXES:
         raise PTableError(
-            f"A p-table is written to .parquet or .json, not {target.suffix!r}.",
-            hint="or name the layout of another tool: " + ", ".join(_TEXTS),
+            Message(
+                "A p-table is written to .parquet or .json, not {suffix!r}.",
+                suffix=Name(target.suffix),
+            ),
+            hint=Message(
+                "or name the layout of another tool: {texts}", texts=Name.each(_TEXTS)
+            ),
         )
     if name != _OWN and suffix in _OWN_SUFFIXES:
         raise PTableError(
-            f"The layout '{name}' is text; a name ending in {target.suffix!r} would mislead.",
-            hint="end the name in .csv or .txt",
+            Message(
+                "The layout '{name}' is text; a name ending in {suffix!r} would mislead.",
+                name=Name(name),
+                suffix=Name(target.suffix),
+            ),
+            hint=Message("end the name in .csv or .txt"),
         )
     return name
 
@@ -339,8 +381,14 @@ def _refuse_options(name: str, reading: Reading, takes: frozenset[str]) -> None:
     ]
     if given:
         raise PTableError(
-            f"The layout '{name}' has no use for {', '.join(given)}.",
-            hint=f"it takes {', '.join(sorted(takes))}" if takes else "leave it out",
+            Message(
+                "The layout '{name}' has no use for {value}.",
+                name=Name(name),
+                value=Name.each(given),
+            ),
+            hint=Message("it takes {takes}", takes=Name.each(sorted(takes)))
+            if takes
+            else Message("leave it out"),
         )
 
 
@@ -359,9 +407,14 @@ def _detect_text(sheet: Sheet) -> str:
     if _is_matrix(sheet):
         return "superstar" if _is_whole(sheet) else "destatis"
     raise PTableError(
-        f"{sheet.source} is in no layout that is known: its first line is "
-        f"{', '.join(sheet.cells[0][:8])}.",
-        hint=f"known are {', '.join(DIALECTS)}; name one with dialect",
+        Message(
+            "{source} is in no layout that is known: its first line is {cells}.",
+            source=said(sheet.source),
+            cells=Name.each(sheet.cells[0][:8]),
+        ),
+        hint=Message(
+            "known are {dialects}; name one with dialect", dialects=Name.each(DIALECTS)
+        ),
     )
 
 

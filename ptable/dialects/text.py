@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from footing.messages import Argument, Message, Name, joined, said
 from ptable.errors import PTableError
 
 _MAX_BYTES = 2**28
@@ -35,33 +36,53 @@ class Problems:
         """Note a problem and where it is."""
         self._total += 1
         if self._total <= _SHOWN:
-            place = [f"line {line}"] if line is not None else []
-            place += [f"count {count}"] if count is not None else []
-            self._shown.append(": ".join([", ".join(place), problem] if place else [problem]))
+            place = [Message("line {line}", line=line)] if line is not None else []
+            place += [Message("count {count}", count=count)] if count is not None else []
+            self._shown.append(
+                joined(": ", [joined(", ", place), problem]) if place else problem
+            )
 
     def add_cell(
         self, cell: str, must: str, *, line: int | None = None, count: int | None = None
     ) -> None:
         """Note a cell that is not what it must be."""
-        what = f"'{cell}'" if cell else "an empty cell"
-        self.add(f"{must}, not {what}", line=line, count=count)
+        what = Message("'{cell}'", cell=Argument(cell)) if cell else Message("an empty cell")
+        self.add(
+            Message("{must}, not {what}", must=said(must), what=what), line=line, count=count
+        )
 
     def add_gaps(self, counts: Iterable[int], *, hint: str | None = None) -> None:
         """Note the counts without lines below the largest that has some."""
         for before, count in pairwise(sorted({0, *counts})):
             if count > before + 1:
-                missing = f"count {before + 1} has"
+                missing = Message("count {before} has", before=before + 1)
                 if count > before + 2:
-                    missing = f"counts {before + 1} to {count - 1} have"
-                self.add(f"{missing} no lines, though count {count} has")
+                    missing = Message(
+                        "counts {before} to {count} have", before=before + 1, count=count - 1
+                    )
+                self.add(
+                    Message(
+                        "{names} no lines, though count {count} has", names=missing, count=count
+                    )
+                )
                 self.hint = hint
 
     def stop(self) -> None:
         """Raise what was noted; do nothing when that is nothing."""
         if self._total:
-            more = f" (and {self._total - _SHOWN} more)" if self._total > _SHOWN else ""
+            more = (
+                Message(" (and {total} more)", total=self._total - _SHOWN)
+                if self._total > _SHOWN
+                else Message()
+            )
             raise PTableError(
-                f"{self.source} is no p-table: {'; '.join(self._shown)}{more}.", hint=self.hint
+                Message(
+                    "{source} is no p-table: {words}{more}.",
+                    source=said(self.source),
+                    words=joined("; ", self._shown),
+                    more=more,
+                ),
+                hint=self.hint,
             )
 
     def fail(self, problem: str, *, line: int | None = None, hint: str | None = None) -> None:
@@ -109,14 +130,20 @@ class Sheet:
 
 def sheet_of_path(path: Path) -> Sheet:
     """Read a file as lines of cells."""
-    problems = Problems(f"The file '{path.name}'")
+    problems = Problems(Message("The file '{path}'", path=Name(path.name)))
     try:
         if path.stat().st_size > _MAX_BYTES:
-            problems.fail(f"it is larger than {_MAX_BYTES // 2**20} MiB")
+            problems.fail(
+                Message("it is larger than {max_bytes} MiB", max_bytes=_MAX_BYTES // 2**20)
+            )
         content = path.read_bytes()
     except OSError as error:
         raise PTableError(
-            f"The file '{path.name}' cannot be read: {error.strerror}."
+            Message(
+                "The file '{path}' cannot be read: {strerror}.",
+                path=Name(path.name),
+                strerror=said(str(error.strerror)),
+            )
         ) from error
     return sheet_of_bytes(content, source=problems.source, stem=path.stem)
 
@@ -128,7 +155,7 @@ def sheet_of_bytes(content: bytes, *, source: str, stem: str) -> Sheet:
     lines = text.splitlines()
     first = next((line for line in lines if line.strip()), "")
     if not first:
-        problems.fail("it is empty")
+        problems.fail(Message("it is empty"))
     separator = max(";\t,", key=first.count)
     cells: list[list[str]] = []
     numbers: list[int] = []
@@ -142,7 +169,7 @@ def sheet_of_bytes(content: bytes, *, source: str, stem: str) -> Sheet:
                     [line], delimiter=separator, strict=True, skipinitialspace=True
                 )
             except (csv.Error, ValueError):
-                problems.fail("its quotes do not match", line=number)
+                problems.fail(Message("its quotes do not match"), line=number)
         else:
             row = line.split(separator)
         cells.append([cell.strip() for cell in row])
@@ -151,12 +178,22 @@ def sheet_of_bytes(content: bytes, *, source: str, stem: str) -> Sheet:
     for number, row in zip(numbers, cells, strict=True):
         if len(row) != len(cells[0]):
             problems.add(
-                f"it has {len(row)} cells, the first line {len(cells[0])}", line=number
+                Message(
+                    "it has {number} cells, the first line {number_2}",
+                    number=len(row),
+                    number_2=len(cells[0]),
+                ),
+                line=number,
             )
         elif any(len(cell) > _LONGEST_CELL for cell in row):
-            problems.add(f"a cell has more than {_LONGEST_CELL} characters", line=number)
+            problems.add(
+                Message(
+                    "a cell has more than {longest_cell} characters", longest_cell=_LONGEST_CELL
+                ),
+                line=number,
+            )
     if separator == "," and len(widest) > len(cells[0]):
-        problems.hint = "where decimals have a comma, part the cells by ';'"
+        problems.hint = Message("where decimals have a comma, part the cells by ';'")
     problems.stop()
     return Sheet(
         source=source,
@@ -184,13 +221,13 @@ def _cell(value: object) -> str:
 
 def _decode(content: bytes, problems: Problems) -> str:
     if content.startswith(_WIDE_ENCODINGS):
-        problems.fail("it is written in UTF-16", hint="save it as UTF-8")
+        problems.fail(Message("it is written in UTF-16"), hint=Message("save it as UTF-8"))
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("latin-1")
     if any(ord(sign) < 32 and sign not in "\t\r\n" for sign in set(text)):
-        problems.fail("it is no text")
+        problems.fail(Message("it is no text"))
     return text
 
 
@@ -204,6 +241,10 @@ def _has_commas(cells: list[list[str]], numbers: list[int], problems: Problems) 
                     place.setdefault(sign, number)
         if len(place) == 2:
             problems.fail(
-                f"decimals have a comma and a point, in lines {place[',']} and {place['.']}"
+                Message(
+                    "decimals have a comma and a point, in lines {place} and {place_2}",
+                    place=place[","],
+                    place_2=place["."],
+                )
             )
     return "," in place

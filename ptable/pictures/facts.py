@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from footing.messages import Message, Name
 from ptable import lookup
 from ptable.errors import PTableError
 from ptable.lookup import cycle_length, moments
@@ -115,8 +116,12 @@ def row_of(table: PTable, count: int) -> int:
         return table.n_rows - 1
     if count not in table.anchors:
         raise PTableError(
-            f"Count {count} has no row; there are rows for {ranges(table.anchors)}.",
-            hint="a magnitude between two rows takes a mixture of both",
+            Message(
+                "Count {count} has no row; there are rows for {ranges}.",
+                count=count,
+                ranges=Name(ranges(table.anchors)),
+            ),
+            hint=Message("a magnitude between two rows takes a mixture of both"),
         )
     return table.anchors.index(count)
 
@@ -132,19 +137,28 @@ def chosen_rows(table: PTable) -> list[int]:
 
 def table_notes(table: PTable, rows: Sequence[int]) -> list[str]:
     """Say which rows are not drawn and what happens beyond the last."""
-    notes = []
+    notes: list[str] = []
     for before, after in pairwise([*rows, table.n_rows]):
         if after > before + 2:
             first, last = _count(table, before + 1), _count(table, after - 1)
-            notes.append(f"Rows {first} to {last} are not drawn.")
+            notes.append(
+                Message("Rows {first} to {last} are not drawn.", first=first, last=last)
+            )
         elif after > before + 1:
-            notes.append(f"Row {_count(table, before + 1)} is not drawn.")
+            notes.append(Message("Row {count} is not drawn.", count=_count(table, before + 1)))
     if table.large_counts != "last":
         n_rows = table.n_rows
         start = n_rows - cycle_length(table.large_counts, n_rows=n_rows)
-        notes.append(f"Counts from {n_rows} on take rows {start} to {n_rows - 1} in turn.")
+        notes.append(
+            Message(
+                "Counts from {n_rows} on take rows {start} to {n_rows_2} in turn.",
+                n_rows=n_rows,
+                start=start,
+                n_rows_2=n_rows - 1,
+            )
+        )
     if table.anchors is not None:
-        notes.append("A magnitude between two rows takes a mixture of both.")
+        notes.append(Message("A magnitude between two rows takes a mixture of both."))
     return notes
 
 

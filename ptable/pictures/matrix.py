@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
+from footing.messages import Message
 from footing.svg import coordinate, html_table, moves, outline, text_width
 from ptable.pictures.facts import (
     bin_width,
@@ -42,7 +43,7 @@ SHADES = (
 )
 _BOUNDS = tuple(Fraction(n, 1000) for n in (1, 10, 50, 100, 200, 400, 700))
 _CLASSES = (
-    *("under 0.1 %", "0.1 to 1", "1 to 5", "5 to 10"),
+    *(Message("under 0.1 %"), "0.1 to 1", "1 to 5", "5 to 10"),
     *("10 to 20", "20 to 40", "40 to 70", "70 to 100 %"),
 )
 _FIRST_DARK = 4
@@ -72,10 +73,10 @@ def heatmap(table: PTable) -> Picture:
     drawing = begun(table, "Transition probabilities")
     grid = _Grid(table, drawing)
     grid.draw()
-    entries = [("#ffffff", "cannot occur"), *zip(SHADES, _CLASSES, strict=True)]
-    entries.append(("outline", "published as it is"))
+    entries = [("#ffffff", Message("cannot occur")), *zip(SHADES, _CLASSES, strict=True)]
+    entries.append(("outline", Message("published as it is")))
     if any(grid.hatched):
-        entries.append((HATCH, "never published"))
+        entries.append((HATCH, Message("never published")))
     drawing.legend("Probability", entries)
     if grid.has_numbers:
         drawing.note("Numbers in cells are percent.")

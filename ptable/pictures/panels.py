@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from footing.messages import Message, Name
 from footing.svg import across, clip, coordinate, html_table, moves, outline, text_width
 from ptable.pictures.facts import (
     RowFacts,
@@ -92,11 +93,16 @@ class _Panels:
 
     def explain(self) -> None:
         """Say what the bars mean."""
-        none = "no noise, or nearly none" if self.bin_width > 1 else "no noise"
+        none = (
+            Message("no noise, or nearly none") if self.bin_width > 1 else Message("no noise")
+        )
         entries = [(_STAY_BAR, none), (_BAR, "noise")]
         if self.never:
-            entries.append((HATCH, "leads to a value that is never published"))
-        self.drawing.legend(f"Probability, from 0 to {percent(self.peak)} %", entries)
+            entries.append((HATCH, Message("leads to a value that is never published")))
+        self.drawing.legend(
+            Message("Probability, from 0 to {percent} %", percent=Name(percent(self.peak))),
+            entries,
+        )
         if self.bin_width > 1:
             self.drawing.note(f"Each bar sums {self.bin_width} neighbouring noise values.")
 
@@ -121,9 +127,9 @@ class _Panels:
         name = clip(f"Count {row.name}", self.width, 12, bold=True)
         self.drawing.text((left, top + 15), name, size=12, bold=True)
         lines = (
-            f"mean {decimal(row.mean)}",
-            f"variance {decimal(row.variance)}",
-            f"stays {percent(row.stays, 1)} %",
+            Message("mean {decimal}", decimal=Name(decimal(row.mean))),
+            Message("variance {decimal}", decimal=Name(decimal(row.variance))),
+            Message("stays {percent} %", percent=Name(percent(row.stays, 1))),
         )
         for place, line in enumerate(lines):
             self.drawing.text((left, top + 30 + 14 * place), clip(line, self.width, 11))

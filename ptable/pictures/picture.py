@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from footing.files import write_whole
+from footing.messages import Message, Name
 from ptable.errors import PTableError
 from ptable.pictures.svg import Drawing
 
@@ -69,7 +70,11 @@ class Picture:
         """
         target = Path(path)
         if target.suffix.lower() != ".svg":
-            raise PTableError(f"A picture is written to .svg, not {target.suffix!r}.")
+            raise PTableError(
+                Message(
+                    "A picture is written to .svg, not {suffix!r}.", suffix=Name(target.suffix)
+                )
+            )
         write_whole(target, self.svg + "\n", error=PTableError, overwrite=overwrite)
 
     def _repr_svg_(self) -> str:

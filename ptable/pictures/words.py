@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from itertools import groupby
 
+from footing.messages import Message
+
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -40,5 +42,5 @@ def ranges(numbers: Iterable[int], step: int = 1) -> str:
     found = ([n for _, n in run] for _, run in runs)
     ends = [[f"{n / step:.6g}" for n in (run[0], run[-1])] for run in found]
     texts = [low if low == high else f"{low} to {high}" for low, high in ends]
-    more = f" and {len(texts) - 8} more ranges" if len(texts) > 8 else ""
+    more = Message(" and {number} more ranges", number=len(texts) - 8) if len(texts) > 8 else ""
     return ", ".join(texts[:8]) + more

@@ -14,6 +14,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from footing.messages import Message, Name, joined, said
 from footing.svg import html_table, safe
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
@@ -259,7 +260,7 @@ class Certificate:
         >>> table.certificate.check(table)
         """
         if not isinstance(table.spec, NoiseSpec | StackedSpec):
-            raise PTableError("A p-table without a specification cannot be checked.")
+            raise PTableError(Message("A p-table without a specification cannot be checked."))
         again = certify(
             table.spec,
             table,
@@ -269,8 +270,13 @@ class Certificate:
         off = _differences(self, again) + _failures(again) + _breaches(table.spec, table)
         if off:
             raise PTableError(
-                "The certificate does not fit the p-table: " + "; ".join(off[:5]) + ".",
-                hint="the file or object was changed after it was built; build it again",
+                Message(
+                    "The certificate does not fit the p-table: {off}.",
+                    off=joined("; ", off[:5]),
+                ),
+                hint=Message(
+                    "the file or object was changed after it was built; build it again"
+                ),
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -313,7 +319,7 @@ class Certificate:
         rule = rule if isinstance(rule, str) else tuple(rule)
         names = (*fields["solver"], *fields["solver"].values())
         if not all(isinstance(text, str) and text.isprintable() for text in names):
-            raise PTableError("The certificate does not say which programs took part.")
+            raise PTableError(Message("The certificate does not say which programs took part."))
         return cls(**{**fields, "rows": rows, "variance_rule": rule})
 
 
@@ -335,7 +341,9 @@ def _plain_row(fields: Mapping[str, Any]) -> RowCertificate:
         elif field.type == "str":
             words.append(getattr(row, name))
     if not all(map(_is_figure, figures)) or any(type(word) is not str for word in words):
-        raise PTableError("The certificate holds something else than figures in its rows.")
+        raise PTableError(
+            Message("The certificate holds something else than figures in its rows.")
+        )
     return row
 
 
@@ -351,8 +359,13 @@ def certify(
     n_rows = table.n_rows - (counts[0] != 0)
     if not len(counts) == len(found) == n_rows:
         raise PTableError(
-            f"The specification asks for {len(counts)} rows, the p-table has {n_rows} and "
-            f"the certificate {len(found)}."
+            Message(
+                "The specification asks for {number} rows, the p-table has {n_rows} and "
+                "the certificate {number_2}.",
+                number=len(counts),
+                n_rows=n_rows,
+                number_2=len(found),
+            )
         )
     resolved = resolve(spec)
     rows = tuple(
@@ -375,7 +388,11 @@ def _certify_row(
 ) -> RowCertificate:
     problem, step = row.problem, row.problem.step
     if peak is not None and not (problem.unimodal and peak in problem.noise):
-        raise PTableError(f"The certificate of count {problem.count} has a peak out of reach.")
+        raise PTableError(
+            Message(
+                "The certificate of count {count} has a peak out of reach.", count=problem.count
+            )
+        )
     place = None if peak is None else problem.noise.index(peak)
     bias, variance = moments(units, total)
     moment = variance + bias**2
@@ -453,7 +470,7 @@ def _dip(ordered: Sequence[int]) -> int:
 
 
 def _differences(stored: Certificate, again: Certificate) -> list[str]:
-    off = []
+    off: list[str] = []
     for left, right in zip(stored.rows, again.rows, strict=True):
         for name in RowCertificate.__dataclass_fields__:
             ours, theirs = getattr(left, name), getattr(right, name)
@@ -464,7 +481,9 @@ def _differences(stored: Certificate, again: Certificate) -> list[str]:
             else:
                 same = ours == theirs
             if not same:
-                off.append(f"{name} of count {left.count}")
+                off.append(
+                    Message("{name} of count {count}", name=Name(name), count=left.count)
+                )
     if stored.variance_rule != again.variance_rule:
         off.append("variance_rule")
     return off
@@ -478,31 +497,31 @@ def breaches(table: PTable) -> tuple[str, ...]:
     """
     spec = table.spec
     if not isinstance(spec, NoiseSpec | StackedSpec):
-        raise PTableError("A p-table without a specification cannot be checked.")
+        raise PTableError(Message("A p-table without a specification cannot be checked."))
     counts = spec.counts
     if tuple(table.counts.tolist()) != tuple(dict.fromkeys((0, *counts))):
-        return ("its counts are not those of its specification",)
+        return (Message("its counts are not those of its specification"),)
     found = _breaches(spec, table)
     for count in counts:
         problem, units = spec.row(count), table.units(count)
         if not set(units) <= set(problem.noise):
-            found.append(f"the noise of count {count} is out of reach")
+            found.append(Message("the noise of count {count} is out of reach", count=count))
         moved = sum(n * v for v, n in units.items()) - problem.mean * table.key_range
         if abs(moved) > max(map(abs, problem.noise), default=0):
-            found.append(f"the mean noise of count {count} is off")
+            found.append(Message("the mean noise of count {count} is off", count=count))
     return tuple(found)
 
 
 def _breaches(spec: NoiseSpec | StackedSpec, table: PTable) -> list[str]:
     """Name what the integers themselves may not do, whatever the figures say."""
-    found = []
+    found: list[str] = []
     resolved = resolve(spec)
     if resolved[0].problem.count != 0 and set(table.units(0)) != {0}:
-        found.append("the noise of count 0 is not 0")
+        found.append(Message("the noise of count 0 is not 0"))
     if table.large_counts != "last":
-        found.append("counts beyond the last row do not all take the last row")
+        found.append(Message("counts beyond the last row do not all take the last row"))
     if table.step != spec.step:
-        found.append("the step of the noise is another one")
+        found.append(Message("the step of the noise is another one"))
     for row in resolved:
         problem, units = row.problem, table.units(row.problem.count)
         ordered = [units.get(v, 0) for v in problem.noise]
@@ -511,25 +530,43 @@ def _breaches(spec: NoiseSpec | StackedSpec, table: PTable) -> list[str]:
         goal = problem.second_moment * table.key_range
         excess = sum(n * v for n, v in zip(ordered, squares, strict=True)) - goal
         if excess > slack or (excess < -slack and not problem.at_most):
-            found.append(f"the variance drift of count {problem.count} is too large")
+            found.append(
+                Message("the variance drift of count {count} is too large", count=problem.count)
+            )
         if _wrong_way(problem, ordered) > 2 * _MAX_UNITS:
-            found.append(f"the shape of count {problem.count} is not the one asked for")
+            found.append(
+                Message(
+                    "the shape of count {count} is not the one asked for", count=problem.count
+                )
+            )
         if problem.symmetric and _uneven(ordered):
-            found.append(f"the row of count {problem.count} is not symmetric")
+            found.append(
+                Message("the row of count {count} is not symmetric", count=problem.count)
+            )
         if min(ordered) < math.floor(problem.floor * table.key_range):
-            found.append(f"the least probability of count {problem.count} is too small")
+            found.append(
+                Message(
+                    "the least probability of count {count} is too small", count=problem.count
+                )
+            )
         if _stay_excess(problem, ordered, table.key_range) * table.key_range > 1:
-            found.append(f"the probability of staying of count {problem.count} is off")
+            found.append(
+                Message(
+                    "the probability of staying of count {count} is off", count=problem.count
+                )
+            )
     return found
 
 
 def _failures(certificate: Certificate) -> list[str]:
     return [
-        f"{what} of count {row.count} is {size:.3g}"
+        Message(
+            "{what} of count {count} is {size:.3g}", what=said(what), count=row.count, size=size
+        )
         for row in certificate.rows
         for what, size, limit in (
-            ("the bias", abs(row.bias - row.requested_bias), 0.0),
-            ("the entropy gap", abs(row.gap), _LARGEST_GAP),
+            (Message("the bias"), abs(row.bias - row.requested_bias), 0.0),
+            (Message("the entropy gap"), abs(row.gap), _LARGEST_GAP),
             ("the residual", row.residual, _LARGEST_RESIDUAL),
         )
         if not size <= limit

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from footing.checks import is_integer, require_integer
+from footing.messages import Argument, Message, said
 from ptable.errors import PTableError
 from ptable.lookup import moments
 from ptable.proof.composition import composed_delta
@@ -198,9 +199,11 @@ class Guarantee:
         (1, 2, 3, 4, 6, 7, 8, 9, 11)
         """
         if not self.has_privacy:
-            raise _magnitudes("which counts are never published")
+            raise _magnitudes(Message("which counts are never published"))
         if not is_integer(up_to, minimum=0):
-            raise PTableError(f"up_to must be a count, not {up_to!r}.")
+            raise PTableError(
+                Message("up_to must be a count, not {up_to!r}.", up_to=Argument(up_to))
+            )
         laws = laws_of(self.table, key_range=self.key_range)
         return blocked_counts(laws, large_counts=self.table.large_counts, up_to=int(up_to))
 
@@ -215,7 +218,7 @@ class Guarantee:
         inf
         """
         if not self.has_privacy:
-            raise _magnitudes("an epsilon")
+            raise _magnitudes(Message("an epsilon"))
         return max(row.pure_epsilon for row in self.rows if row.pure_epsilon is not None)
 
     def delta_at(self, epsilon: float) -> float:
@@ -236,7 +239,7 @@ class Guarantee:
         require_epsilon(epsilon)
         return max(
             hockey_stick(side, epsilon=epsilon)
-            for both in self._neighbours("a delta")
+            for both in self._neighbours(Message("a delta"))
             for side in both
         )
 
@@ -263,7 +266,7 @@ class Guarantee:
         require_delta(delta)
         return max(
             smallest_epsilon(side, delta=delta)
-            for both in self._neighbours("an epsilon")
+            for both in self._neighbours(Message("an epsilon"))
             for side in both
         )
 
@@ -296,7 +299,7 @@ class Guarantee:
         """
         epsilon = require_epsilon(self.epsilon if epsilon is None else epsilon)
         times = require_integer(n_cells, "n_cells", error=PTableError, minimum=1, maximum=1000)
-        pairs = [both[0] for both in self._neighbours("a delta")]
+        pairs = [both[0] for both in self._neighbours(Message("a delta"))]
         if are_large and self.table.large_counts == "last":
             pairs = pairs[-1:]
         return composed_delta(pairs, epsilon=epsilon, times=times)
@@ -314,7 +317,7 @@ class Guarantee:
         >>> round(guarantee(solve(NoiseSpec(max_noise=5, variance=3.0))).chance_apart, 3)
         0.851
         """
-        *_, (last, _) = self._neighbours("a chance")
+        *_, (last, _) = self._neighbours(Message("a chance"))
         return 1 - sum(p * q for p, q in last) / self.key_range**2
 
     def _neighbours(self, what: str) -> Iterator[tuple[Outcomes, Outcomes]]:
@@ -447,6 +450,10 @@ def _is_plain(table: PTable) -> bool:
 
 def _magnitudes(what: str) -> PTableError:
     return PTableError(
-        f"A p-table of magnitudes does not tell {what}: its noise scales with the magnitude.",
-        hint="the bias, variance and bounds of its rows are in rows and to_frame()",
+        Message(
+            "A p-table of magnitudes does not tell {what}: its noise scales with the "
+            "magnitude.",
+            what=said(what),
+        ),
+        hint=Message("the bias, variance and bounds of its rows are in rows and to_frame()"),
     )

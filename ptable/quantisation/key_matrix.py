@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footing.checks import require_integer
+from footing.messages import Argument, Message, Shape
 from ptable.errors import PTableError
 from ptable.table import PTable
 
@@ -43,12 +44,22 @@ def table_from_key_matrix(
     noise = np.asarray(matrix)
     if noise.ndim != 2 or min(noise.shape) < 1 or noise.dtype.kind not in "iu":
         raise PTableError(
-            "matrix must hold integers, one row per key and one column per count, not "
-            f"{noise.dtype} of shape {noise.shape}.",
-            hint="convert it exactly; a gap or a decimal is no noise",
+            Message(
+                "matrix must hold integers, one row per key and one column per count, not "
+                "{dtype} of shape {shape}.",
+                dtype=Shape(noise.dtype),
+                shape=Shape(noise.shape),
+            ),
+            hint=Message("convert it exactly; a gap or a decimal is no noise"),
         )
     if noise.size > _MAX_CELLS:
-        raise PTableError(f"matrix must have at most {_MAX_CELLS} cells, not {noise.size}.")
+        raise PTableError(
+            Message(
+                "matrix must have at most {max_cells} cells, not {size}.",
+                max_cells=_MAX_CELLS,
+                size=Argument(noise.size),
+            )
+        )
     loop = 0 if small_n is None else _whole("small_n", small_n, least=1, most=noise.shape[1])
     if loop:
         noise = np.hstack([noise, _looped(noise, loop, loop)])

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from footing.checks import require_integer
+from footing.messages import Argument, Message, joined, said
 from ptable.errors import PTableError
 from ptable.lookup import moments
 from ptable.quantisation.row_keys import goal_of_row, keys_of_row
@@ -86,15 +87,21 @@ class RowQuantisation:
     def __str__(self) -> str:
         words = []
         if self.mean_drift:
-            words.append(f"mean off by {self.mean_drift}")
+            words.append(Message("mean off by {drift}", drift=Argument(self.mean_drift)))
         if self.variance_drift:
-            words.append(f"variance off by {self.variance_drift}")
+            words.append(
+                Message("variance off by {drift}", drift=Argument(self.variance_drift))
+            )
         if words:
             words.append(
-                "nothing less is possible" if self.is_least else "less may be possible"
+                Message("nothing less is possible")
+                if self.is_least
+                else Message("less may be possible")
             )
-        words += [self.note] * bool(self.note)
-        return f"count {self.count}: " + (", ".join(words) or "exact")
+        notes = [*map(said, words), *[said(self.note)] * bool(self.note)]
+        return Message(
+            "count {count}: {notes}", count=self.count, notes=notes or Message("exact")
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +230,7 @@ def quantise(
     >>> quantise(solve(NoiseSpec(max_noise=2, variance=1.0)), 256).table.units(2)
     {-2: 16, -1: 64, 0: 96, 1: 64, 2: 16}
     """
-    way = "a solved table of 2**32 keys has exact means, and variances close to exact"
+    way = Message("a solved table of 2**32 keys has exact means, and variances close to exact")
     total = require_integer(
         key_range, "key_range", error=PTableError, hint=way, minimum=2, maximum=_MAX_KEYS
     )
@@ -253,9 +260,13 @@ def warning_of(answer: Quantisation) -> str:
     rows = answer.drifting
     if not rows:
         return ""
-    more = f"; and {len(rows) - _MAX_NAMED} more rows" if len(rows) > _MAX_NAMED else ""
-    named = "; ".join(map(str, rows[:_MAX_NAMED]))
-    return f"{answer.table.key_range} keys cannot hold every row: {named}{more}."
+    rest = len(rows) - _MAX_NAMED
+    return Message(
+        "{key_range} keys cannot hold every row: {named}{more}.",
+        key_range=answer.table.key_range,
+        named=joined("; ", map(str, rows[:_MAX_NAMED])),
+        more=Message("; and {number} more rows", number=rest) if rest > 0 else Message(),
+    )
 
 
 def _report(goal: RowGoal, found: RowKeys) -> RowQuantisation:
@@ -267,9 +278,15 @@ def _report(goal: RowGoal, found: RowKeys) -> RowQuantisation:
     if problem.p_stay is not None and problem.p_stay_rule == "exact":
         stays = Fraction(found.units[problem.noise.index(0)], total)
         if stays != problem.p_stay:
-            notes.append(f"no noise has probability {stays}, not {problem.p_stay}")
+            notes.append(
+                Message(
+                    "no noise has probability {stays}, not {p_stay}",
+                    stays=Argument(stays),
+                    p_stay=Argument(problem.p_stay),
+                )
+            )
     if 0 < problem.floor * total < 1:
-        notes.append("the least probability is below one key and not kept")
+        notes.append(Message("the least probability is below one key and not kept"))
     return RowQuantisation(
         count=problem.count,
         mean_drift=mean - problem.mean,
@@ -279,5 +296,5 @@ def _report(goal: RowGoal, found: RowKeys) -> RowQuantisation:
         total_variation=math.fsum(changes) / 2,
         entropy=-math.fsum(n / total * math.log(n / total) for n in found.units if n),
         gap=found.gap,
-        note=", ".join(notes),
+        note=joined(", ", notes) if notes else "",
     )

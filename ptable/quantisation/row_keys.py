@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from footing.messages import Message
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
@@ -99,8 +100,10 @@ def goal_of_row(table: PTable, count: int, *, total: int) -> RowGoal:
     problem = spec.row(count)
     if not set(units) <= set(problem.noise):
         raise PTableError(
-            f"The noise of count {count} goes beyond the table's specification.",
-            hint="drop the specification: table.with_proof(None, None)",
+            Message(
+                "The noise of count {count} goes beyond the table's specification.", count=count
+            ),
+            hint=Message("drop the specification: table.with_proof(None, None)"),
         )
     limit = _TOOK_ANOTHER * max(Fraction(1), problem.variance)
     if problem.nearest and abs(variance - problem.variance) > limit:
@@ -187,9 +190,13 @@ def keys_of_row(goal: RowGoal, *, keep_symmetry: bool, most_nodes: int) -> RowKe
             best = found
     if best is None:
         raise PTableError(
-            f"{goal.total} keys are too few for the constraints of count "
-            f"{goal.problem.count}: no integers satisfying them were found.",
-            hint="use more keys, more nodes, or a specification that asks for less",
+            Message(
+                "{total} keys are too few for the constraints of count {count}: no "
+                "integers satisfying them were found.",
+                total=goal.total,
+                count=goal.problem.count,
+            ),
+            hint=Message("use more keys, more nodes, or a specification that asks for less"),
         )
     return best
 

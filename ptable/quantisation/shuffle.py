@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from footing.messages import Argument, Message, Shape
 from ptable.errors import PTableError
 from ptable.table import PTable
 
@@ -39,17 +40,24 @@ def shuffle(
     """
     if not isinstance(rng, np.random.Generator):
         raise PTableError(
-            f"rng must be a numpy.random.Generator, not a {type(rng).__name__}.",
-            hint="numpy.random.default_rng() gives one",
+            Message(
+                "rng must be a numpy.random.Generator, not a {name}.", name=Shape(type(rng))
+            ),
+            hint=Message("numpy.random.default_rng() gives one"),
         )
     size = _size(piece, table.key_range)
     units = [table.units(count) for count in table.counts.tolist()]
     n_pieces = sum(-(-n // size) for row in units for n in row.values() if len(row) > 1)
     if n_pieces > _MAX_PIECES:
         raise PTableError(
-            f"piece={piece!r} cuts the table into {n_pieces} pieces; at most {_MAX_PIECES} "
-            "can be handled.",
-            hint="quantise the table to fewer keys first, or use larger pieces",
+            Message(
+                "piece={piece!r} cuts the table into {n_pieces} pieces; at most "
+                "{max_pieces} can be handled.",
+                piece=Argument(piece),
+                n_pieces=n_pieces,
+                max_pieces=_MAX_PIECES,
+            ),
+            hint=Message("quantise the table to fewer keys first, or use larger pieces"),
         )
     noise, upper = [], []
     for row, old_values, old_ends in zip(units, table.noise, table.upper, strict=True):
@@ -80,8 +88,12 @@ def _size(piece: Any, key_range: int) -> int:
         if 1 <= share * key_range <= key_range:
             return int(share * key_range)
     raise PTableError(
-        f"piece must be a probability from one key, 1/{key_range}, to 1, not {piece!r}.",
-        hint="piece='key' shuffles single keys",
+        Message(
+            "piece must be a probability from one key, 1/{key_range}, to 1, not {piece!r}.",
+            key_range=key_range,
+            piece=Argument(piece),
+        ),
+        hint=Message("piece='key' shuffles single keys"),
     )
 
 

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from footing.messages import Message
 from ptable.errors import InternalError
 from ptable.solver.polish import decimal_law
 from ptable.solver.row import RowProblem
@@ -76,7 +77,7 @@ def maximise(problem: RowProblem, *, polish: bool = True) -> DualRow:
         if miss <= _GOOD_RESIDUAL:
             break
     if best is None:
-        raise InternalError("A row has no set of constraints to try.")
+        raise InternalError(Message("A row has no set of constraints to try."))
     return dual.finish(*best, polish=polish)
 
 
@@ -272,9 +273,12 @@ class _Dual:
         residual = max(abs(float(here.law.sum()) - 1), self.miss(point, active))
         if not residual < 1e-7:
             raise InternalError(
-                f"The row of count {self.problem.count} did not converge "
-                f"(residual {residual:.2g}).",
-                hint="please report it together with the specification",
+                Message(
+                    "The row of count {count} did not converge (residual {residual:.2g}).",
+                    count=self.problem.count,
+                    residual=residual,
+                ),
+                hint=Message("please report it together with the specification"),
             )
         law = None
         if polish:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from footing.messages import Enumeration, Message, Name, Shape, mark
 from footing.svg import html_table, safe
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ptable.solver.row import RowProblem
+
+_STAYS = {
+    "exact": mark("p_stay {p_stay:g}"),
+    "at-least": mark("p_stay at least {p_stay:g}"),
+    "at-most": mark("p_stay at most {p_stay:g}"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,8 +194,13 @@ def feasible(spec: NoiseSpec | StackedSpec) -> Feasibility:
     """
     if not isinstance(spec, NoiseSpec | StackedSpec):
         raise PTableError(
-            f"spec must be a NoiseSpec or a StackedSpec, not a {type(spec).__name__}.",
-            hint="for example NoiseSpec(max_noise=5, variance=3.0); a Mechanism has build()",
+            Message(
+                "spec must be a NoiseSpec or a StackedSpec, not a {name}.",
+                name=Shape(type(spec)),
+            ),
+            hint=Message(
+                "for example NoiseSpec(max_noise=5, variance=3.0); a Mechanism has build()"
+            ),
         )
     rows = tuple(map(_row_feasibility, spec.rows()))
     nearest = _nearest(spec, rows)
@@ -211,17 +223,17 @@ def _row_feasibility(problem: RowProblem) -> RowFeasibility:
     )
 
 
-def _binding(problem: RowProblem) -> str:
+def _binding(problem: RowProblem) -> Message:
     """Drop constraints one after the other until the row can be met; name the last dropped."""
     for name, dropped in _droppable(problem):
         problem = replace(problem, **dropped)
         if reaches(problem):
-            return f"{name} leaves too little freedom"
+            return Message("{name} leaves too little freedom", name=name)
     ends = variance_bounds(problem)
     return _structure(problem, int(ends is not None and problem.variance >= ends[0].value))
 
 
-def _limit(problem: RowProblem, end: int) -> str:
+def _limit(problem: RowProblem, end: int) -> Message:
     """Name the first constraint without which an end of the reach would lie further out."""
     bounds = variance_bounds(problem)
     if bounds is None:
@@ -231,44 +243,55 @@ def _limit(problem: RowProblem, end: int) -> str:
         if looser is None or looser[end].value != bounds[end].value:
             return name
     if end == 0 and bounds[0].value == 0:
-        return "a variance cannot be negative"
+        return Message("a variance cannot be negative")
     return _structure(problem, end)
 
 
-def _droppable(problem: RowProblem) -> list[tuple[str, dict[str, Any]]]:
+def _droppable(problem: RowProblem) -> list[tuple[Message, dict[str, Any]]]:
     """Name the constraints of a row, with what takes each away."""
-    found: list[tuple[str, dict[str, Any]]] = []
+    found: list[tuple[Message, dict[str, Any]]] = []
     if problem.floor:
-        found.append(("min_probability", {"floor": Fraction(0)}))
+        found.append((Message("min_probability"), {"floor": Fraction(0)}))
     if problem.p_stay is not None:
-        sign = {"exact": "", "at-least": "at least ", "at-most": "at most "}
-        name = f"p_stay {sign[problem.p_stay_rule]}{float(problem.p_stay):g}"
+        name = Message(_STAYS[problem.p_stay_rule], p_stay=float(problem.p_stay))
         found.append((name, {"p_stay": None}))
     shape = "both" if problem.n_right else "left" if problem.n_left else ""
     if problem.unimodal or shape:
-        name = f'monotone = "{"unimodal" if problem.unimodal else shape}"'
+        shape = "unimodal" if problem.unimodal else shape
+        name = Message('monotone = "{shape}"', shape=Name(shape))
         found.append((name, {"n_left": 0, "n_right": 0, "unimodal": False}))
     return found
 
 
-def _structure(problem: RowProblem, end: int) -> str:
+def _structure(problem: RowProblem, end: int) -> Message:
     """Say how the noise values themselves limit the variance."""
     noise, step = problem.noise, problem.step
     if not noise:
-        return f"a count of {problem.count} has no noise whose opposite is in reach"
+        return Message(
+            "a count of {count} has no noise whose opposite is in reach", count=problem.count
+        )
     below = max((v for v in noise if v <= 0), default=noise[0])
     above = min((v for v in noise if v >= 0), default=noise[-1])
     if end == 0 and problem.count and problem.mean:
-        return f"its mean noise is {float(problem.mean / step):g}"
+        return Message("its mean noise is {mean:g}", mean=float(problem.mean / step))
     if end == 0:
-        return f"no noise strictly between {below / step:g} and {above / step:g} is allowed"
-    if -noise[0] < noise[-1]:
-        return f"the noise of a count of {problem.count} cannot go below {noise[0] / step:g}"
-    if problem.symmetric and noise[-1] == problem.count * step:
-        return (
-            f"symmetric noise of a count of {problem.count} cannot go beyond ±{problem.count}"
+        return Message(
+            "no noise strictly between {below:g} and {above:g} is allowed",
+            below=below / step,
+            above=above / step,
         )
-    return f"the largest noise is {noise[-1] / step:g}"
+    if -noise[0] < noise[-1]:
+        return Message(
+            "the noise of a count of {count} cannot go below {least:g}",
+            count=problem.count,
+            least=noise[0] / step,
+        )
+    if problem.symmetric and noise[-1] == problem.count * step:
+        return Message(
+            "symmetric noise of a count of {count} cannot go beyond ±{count}",
+            count=problem.count,
+        )
+    return Message("the largest noise is {largest:g}", largest=noise[-1] / step)
 
 
 def _nearest(
@@ -298,25 +321,31 @@ def _advice(
     if all(row.is_feasible for row in rows):
         return ""
     if isinstance(nearest, tuple):
-        return f"use variance=({', '.join(map(_number, nearest))})"
+        return Message(
+            "use variance=({nearest})", nearest=[Name(_number(one)) for one in nearest]
+        )
     if nearest is not None and all(row.is_feasible for row in rows if not row.count):
-        return f"use variance={_number(_of_many_outcomes(spec, nearest))}"
+        return Message(
+            "use variance={nearest}", nearest=Name(_number(_of_many_outcomes(spec, nearest)))
+        )
     if any(row.variance_min is None for row in rows):
         lost = next(row for row in rows if row.variance_min is None)
-        names = [name for name, _ in _droppable(lost.problem)] or ["the noise values"]
-        return (
-            f"relax {' or '.join(names)}: count {lost.count} has no law with mean zero at all"
+        names = [name for name, _ in _droppable(lost.problem)]
+        return Message(
+            "relax {names}: count {count} has no law with mean zero at all",
+            names=Enumeration(" or ", names or [Message("the noise values")]),
+            count=lost.count,
         )
     if not isinstance(spec, NoiseSpec):
-        return "change the variance of the parts that these rows belong to"
-    looser = [f"max_noise={max(spec.max_noises) + 1} or more"]
+        return Message("change the variance of the parts that these rows belong to")
+    looser = [Message("max_noise={max_noise} or more", max_noise=max(spec.max_noises) + 1)]
     if spec.small:
-        looser.append(f"small={spec.small - 1} or less")
+        looser.append(Message("small={small} or less", small=spec.small - 1))
     if spec.p_stay is not None:
-        looser.append("another p_stay")
+        looser.append(Message("another p_stay"))
     if spec.monotone != "none":
-        looser.append('monotone = "none"')
-    return "no single variance suits every row; use " + ", ".join(looser)
+        looser.append(Message('monotone = "none"'))
+    return Message("no single variance suits every row; use {looser}", looser=looser)
 
 
 def _of_many_outcomes(spec: NoiseSpec | StackedSpec, nearest: float) -> float:

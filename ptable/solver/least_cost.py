@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from footing.messages import Message, Name
 from ptable.errors import InternalError
 from ptable.solver.integer.integers import Cost, Model, Prices, Program, Windows
 from ptable.solver.integer.lattice import basis_of, coordinates
@@ -95,7 +96,9 @@ def least_cost(program: Program, *, most_nodes: int) -> Answer:
             with_outside = True
             continue
         if missed := program.misses(numbers):
-            raise InternalError(f"The integers found miss {', '.join(missed[:5])}.")
+            raise InternalError(
+                Message("The integers found miss {missed}.", missed=Name.each(missed[:5]))
+            )
         cost = program.cost(numbers)
         wanted = (
             _around(program, windows, numbers)

@@ -15,6 +15,7 @@ from typing import Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from footing.messages import Message
 from ptable.solver.row import RowProblem
 from ptable.solver.simplex import minimise_exactly
 
@@ -330,7 +331,7 @@ def _runs(problem: RowProblem, *, thin: bool) -> tuple[_Int, _Int]:
         return np.minimum(stop - 1, size - right), stop
     rise, fall = left - 1, size - right
     if fall > rise:  # nothing may lie between two peaks: the values between are free
-        raise AssertionError("A row rises to where it falls.")
+        raise AssertionError(Message("A row rises to where it falls."))
     starts, stops = np.meshgrid(np.arange(fall + 1), np.arange(rise + 1, size + 1))
     keep = np.ones_like(starts, dtype=np.bool_)
     steps = set(np.diff(problem.noise).tolist())

@@ -8,6 +8,7 @@ from fractions import Fraction
 from importlib.metadata import version
 from time import perf_counter
 
+from footing.messages import Argument, Message, joined, said
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import InfeasibleError, InternalError, PTableError, PTableWarning
@@ -122,8 +123,8 @@ def _require_proof(table: PTable, certificate: Certificate) -> None:
     except PTableError as error:
         _, _, off = error.problem.partition(": ")
         raise InternalError(
-            f"No integers near enough to the optimum were found: {off}",
-            hint="a variance a little further from the ends of the reach works",
+            Message("No integers near enough to the optimum were found: {off}", off=said(off)),
+            hint=Message("a variance a little further from the ends of the reach works"),
         ) from None
 
 
@@ -183,59 +184,92 @@ def _refuse_infeasible(spec: NoiseSpec | StackedSpec, answer: Feasibility) -> No
     ]
     if not lost:
         return
-    named = "; ".join(_reach(row) for row in lost[:_MAX_NAMED])
-    more = f"; and {len(lost) - _MAX_NAMED} more rows" if len(lost) > _MAX_NAMED else ""
-    problem = f"No p-table has {_asked(spec)}. Out of reach: {named}{more}."
+    named = joined("; ", [_reach(row) for row in lost[:_MAX_NAMED]])
+    more = (
+        Message("; and {number} more rows", number=len(lost) - _MAX_NAMED)
+        if len(lost) > _MAX_NAMED
+        else Message()
+    )
+    problem = Message(
+        "No p-table has {value}. Out of reach: {named}{more}.",
+        value=_asked(spec),
+        named=named,
+        more=more,
+    )
     hint = answer.advice
     if all(row.variance_min is not None for row in lost):
         # At the upper end of its reach a row has two outcomes; below a limit it has its best.
         if all(row.problem.variance > (row.variance_max or 0) for row in lost):
-            hint += ", or variance_rule='at-most', where these rows have less"
+            other = Message(", or variance_rule='at-most', where these rows have less")
         else:
-            hint += ", or variance_rule='nearest' for the nearest variance of each row"
+            other = Message(", or variance_rule='nearest' for the nearest variance of each row")
+        hint = Message("{advice}{other}", advice=said(answer.advice), other=other)
     raise InfeasibleError(problem, rows=tuple(lost), hint=hint)
 
 
-def _asked(spec: NoiseSpec | StackedSpec) -> str:
+def _asked(spec: NoiseSpec | StackedSpec) -> Message:
     """Repeat the request in a few words."""
     if isinstance(spec, StackedSpec):
-        return f"the noise of these {len(spec.parts)} parts"
+        return Message("the noise of these {number} parts", number=len(spec.parts))
 
-    def say(value: object, word: str) -> str:
-        return f"{word} per row" if isinstance(value, tuple) else f"{value}"
+    def say(value: object, word: Message) -> Message:
+        return (
+            Message("{word} per row", word=said(word))
+            if isinstance(value, tuple)
+            else Message("{value}", value=Argument(value))
+        )
 
-    rule = say(spec.variance_rule, "a rule")
+    rule = say(spec.variance_rule, Message("a rule"))
+    max_noise = say(spec.max_noise, Message("a value"))
     variance = (
-        "a variance per row" if isinstance(spec.variance, tuple) else f"{spec.variance:g}"
+        Message("a variance per row")
+        if isinstance(spec.variance, tuple)
+        else Message("{variance:g}", variance=spec.variance)
     )
-    return (
-        f"max_noise {say(spec.max_noise, 'a value')}, small {spec.small} and variance "
-        f"{variance} ({rule})"
+    return Message(
+        "max_noise {max_noise}, small {small} and variance {variance} ({rule})",
+        max_noise=max_noise,
+        small=spec.small,
+        variance=variance,
+        rule=rule,
     )
 
 
-def _reach(row: RowFeasibility) -> str:
+def _reach(row: RowFeasibility) -> Message:
     if row.variance_min is None or row.variance_max is None:
-        return f"count {row.count} reaches no variance ({row.binding})"
-    gap = ""
+        return Message(
+            "count {count} reaches no variance ({binding})",
+            count=row.count,
+            binding=row.binding,
+        )
+    gap = Message()
     if row.variance_min <= row.requested <= row.variance_max:
-        gap = f", but not {row.requested:.6g}"
-    return (
-        f"count {row.count} reaches {row.variance_min:.6g} to {row.variance_max:.6g}{gap} "
-        f"({row.binding})"
+        gap = Message(", but not {requested:.6g}", requested=row.requested)
+    return Message(
+        "count {count} reaches {variance_min:.6g} to {variance_max:.6g}{gap} ({binding})",
+        count=row.count,
+        variance_min=row.variance_min,
+        variance_max=row.variance_max,
+        gap=gap,
+        binding=row.binding,
     )
 
 
 def _warn_relaxed(resolved: Sequence[ResolvedRow]) -> None:
     relaxed = [row for row in resolved if row.note]
     if relaxed:
-        named = "; ".join(
-            f"count {row.problem.count}: {row.note}" for row in relaxed[:_MAX_NAMED]
-        )
-        more = f"; and {len(relaxed) - _MAX_NAMED} more" if len(relaxed) > _MAX_NAMED else ""
+        named = [
+            Message("count {count}: {note}", count=row.problem.count, note=said(row.note))
+            for row in relaxed[:_MAX_NAMED]
+        ]
+        rest = len(relaxed) - _MAX_NAMED
         warnings.warn(
-            f"Some rows cannot have the requested variance and took the nearest one: "
-            f"{named}{more}.",
+            Message(
+                "Some rows cannot have the requested variance and took the nearest one: "
+                "{named}{more}.",
+                named=joined("; ", named),
+                more=Message("; and {number} more", number=rest) if rest > 0 else Message(),
+            ),
             PTableWarning,
             stacklevel=3,
         )

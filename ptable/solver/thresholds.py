@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from footing.messages import Message
 from ptable.errors import InternalError
 from ptable.solver.integer.exchange import approach, exchange, grid, sums
 from ptable.solver.integer.mirrored import apportion_symmetric
@@ -89,7 +90,7 @@ def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
     if answer is None and row.held is not None:
         return apportion(replace(row, held=None), total=total)
     if answer is None:
-        raise InternalError("No integer thresholds keep a row's sum and mean.")
+        raise InternalError(Message("No integer thresholds keep a row's sum and mean."))
     return _repaired(row, answer, total)
 
 

@@ -7,6 +7,7 @@ multipliers would be infinite; the law is then known in fractions and needs no s
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from footing.messages import Message
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.solver.reach import Place, meets, nearest_bound, place_in, reaches, variance_bounds
@@ -50,7 +51,9 @@ def resolve_row(problem: RowProblem) -> ResolvedRow:
     """Place a row; see `resolve`."""
     bounds = variance_bounds(problem)
     if bounds is None:
-        raise AssertionError(f"The row of count {problem.count} has no law with mean zero.")
+        raise AssertionError(
+            Message("The row of count {count} has no law with mean zero.", count=problem.count)
+        )
     place = place_in(problem, bounds)
     end = bounds[place == "greatest"]
     if place == "inside" and problem.unimodal and not reaches(problem):

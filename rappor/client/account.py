@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from footing.messages import Argument, Message
 from rappor.accounting import epsilon_after
 from rappor.client.client import bloom_filter
 from rappor.errors import CapError, MismatchError, RapporError, ReportFileError
@@ -56,7 +57,7 @@ class ValueLedger:
 
     def __init__(self, parameters: Parameters, *, key: bytes, cap: float | None = None) -> None:
         if cap is not None and not cap > 0:
-            raise RapporError(f"cap must be above 0, not {cap!r}.")
+            raise RapporError(Message("cap must be above 0, not {cap!r}.", cap=Argument(cap)))
         self.parameters, self.cap, self._key = parameters, cap, key
         self._reports: dict[str, int] = {}
 
@@ -64,7 +65,7 @@ class ValueLedger:
         return f"ValueLedger(epsilon={self.epsilon:.4g}, cap={self.cap})"
 
     def __reduce__(self) -> NoReturn:
-        msg = "A ledger holds a key and cannot be pickled; store to_dict()."
+        msg = Message("A ledger holds a key and cannot be pickled; store to_dict().")
         raise TypeError(msg)
 
     @property
@@ -132,9 +133,12 @@ class ValueLedger:
         cost = self.would_cost(value, cohort=cohort)
         if self.cap is not None and cost > self.cap * SLACK:
             raise CapError(
-                f"This report would bring the loss to {cost:.4g}, above the cap of "
-                f"{self.cap:g}.",
-                hint="do not send it; report a coarser value, or nothing",
+                Message(
+                    "This report would bring the loss to {cost:.4g}, above the cap of {cap:g}.",
+                    cost=cost,
+                    cap=self.cap,
+                ),
+                hint=Message("do not send it; report a coarser value, or nothing"),
             )
         name = self._name(value, cohort)
         self._reports[name] = self._reports.get(name, 0) + 1
@@ -187,12 +191,12 @@ class ValueLedger:
             fingerprint, cap = fields["fingerprint"], fields["cap"]
             reports = {str(name): number for name, number in fields["reports"].items()}
         except (KeyError, TypeError, AttributeError):
-            raise ReportFileError("What was stored is no ledger.") from None
+            raise ReportFileError(Message("What was stored is no ledger.")) from None
         if fingerprint != parameters.fingerprint:
-            raise MismatchError("The ledger was kept for other parameters.")
+            raise MismatchError(Message("The ledger was kept for other parameters."))
         if any(type(number) is not int or number < 1 for number in reports.values()):
             raise ReportFileError(
-                "The ledger holds a number of reports that is no whole number above 0."
+                Message("The ledger holds a number of reports that is no whole number above 0.")
             )
         made = cls(parameters, key=key, cap=cap)
         made._reports = reports

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footing.arrays import Integers
+from footing.messages import Message, said
 from rappor.errors import RapporError
 from rappor.parameters import Parameters
 
@@ -102,7 +103,7 @@ def _factorise(values: Values) -> tuple[Integers, list[bytes]]:
         )
         return codes, [_as_bytes(value) for value in seen]
     except TypeError:  # what cannot be hashed is no text
-        raise _not_text("a container") from None
+        raise _not_text(Message("a container")) from None
 
 
 def _as_bytes(value: object) -> bytes:
@@ -114,23 +115,23 @@ def _as_bytes(value: object) -> bytes:
         return value.encode()
     except UnicodeEncodeError:
         raise RapporError(
-            "A value holds half a character and cannot be written as UTF-8.",
-            hint="repair the text, or pass bytes",
+            Message("A value holds half a character and cannot be written as UTF-8."),
+            hint=Message("repair the text, or pass bytes"),
         ) from None
 
 
 def _refuse_one_text(values: object) -> None:
     if isinstance(values, (str, bytes)):
         raise RapporError(
-            "values must be a sequence of values, not one text.",
-            hint="put it in a list: [value]",
+            Message("values must be a sequence of values, not one text."),
+            hint=Message("put it in a list: [value]"),
         )
 
 
 def _not_text(kind: str) -> RapporError:
     return RapporError(
-        f"A value must be text or bytes, not {kind}.",
-        hint="write numbers and dates as text, and drop missing values",
+        Message("A value must be text or bytes, not {kind}.", kind=said(kind)),
+        hint=Message("write numbers and dates as text, and drop missing values"),
     )
 
 
@@ -140,12 +141,14 @@ def _index_bits(values: Values, n_bits: int) -> Integers:
         return np.empty((0, 1), np.int64)
     if n_bits == 1:
         if numbers.ndim != 1 or numbers.dtype.kind not in "biu" or not _within(numbers, 1):
-            raise RapporError("The values of a Boolean question must be True or False.")
+            raise RapporError(
+                Message("The values of a Boolean question must be True or False.")
+            )
         return np.where(numbers.astype(bool), 0, -1)[:, None]
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not _within(numbers, n_bits - 1):
         raise RapporError(
-            f"The values must be whole numbers in 0..{n_bits - 1}.",
-            hint="number the values by their place in the list of all values",
+            Message("The values must be whole numbers in 0..{n_bits}.", n_bits=n_bits - 1),
+            hint=Message("number the values by their place in the list of all values"),
         )
     return numbers.astype(np.int64)[:, None]
 
@@ -160,7 +163,17 @@ def _checked_cohorts(cohorts: ArrayLike, n: int, n_cohorts: int) -> Integers:
     if places.ndim == 0:
         places = np.full(n, places)
     if places.shape != (n,):
-        raise RapporError(f"Each of the {n} values needs a cohort; got {places.size}.")
+        raise RapporError(
+            Message(
+                "Each of the {number} values needs a cohort; got {size}.",
+                number=n,
+                size=places.size,
+            )
+        )
     if n and (places.dtype.kind not in "iu" or not _within(places, n_cohorts - 1)):
-        raise RapporError(f"A cohort must be a whole number in 0..{n_cohorts - 1}.")
+        raise RapporError(
+            Message(
+                "A cohort must be a whole number in 0..{n_cohorts}.", n_cohorts=n_cohorts - 1
+            )
+        )
     return places.astype(np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.arrays import Flags, Integers
+from footing.messages import Message, Shape
 from rappor.client.bernoulli import bytes_source, flip
 from rappor.client.bloom import Clients, Values
 from rappor.client.bloom import bits as bits_of
@@ -74,7 +75,7 @@ class Client:
         return f"Client(metric={self.metric!r}, cohort={self.cohort})"
 
     def __reduce__(self) -> NoReturn:
-        msg = "A client holds a key and cannot be pickled."
+        msg = Message("A client holds a key and cannot be pickled.")
         raise TypeError(msg)
 
     def permanent(self, value: object) -> Flags:
@@ -216,7 +217,9 @@ def encode_stream(
     [['0100']]
     """
     if len(values) != len(clients) or (cohorts is not None and len(cohorts) != len(values)):
-        raise RapporError("Each value needs one client, and one cohort if cohorts are given.")
+        raise RapporError(
+            Message("Each value needs one client, and one cohort if cohorts are given.")
+        )
     key = permanent_key(secret, metric=metric, parameters=parameters)
     step = max(1, _CHUNK_BITS // parameters.n_bits)
     for start in range(0, len(values), step):
@@ -281,7 +284,9 @@ def _identifier(client: object) -> bytes:
     if isinstance(client, (int, np.integer)) and not isinstance(client, bool):
         return str(int(client)).encode()
     raise RapporError(
-        "A client must be named by a text, bytes or a whole number, "
-        f"not {type(client).__name__}.",
-        hint="drop the records whose client is missing",
+        Message(
+            "A client must be named by a text, bytes or a whole number, not {name}.",
+            name=Shape(type(client)),
+        ),
+        hint=Message("drop the records whose client is missing"),
     )

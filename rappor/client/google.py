@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Literal
 
+from footing.messages import Argument, Message, Name
 from rappor.errors import RapporError
 from rappor.parameters import Parameters
 
@@ -53,15 +54,23 @@ def as_drawn(parameters: Parameters, *, language: Language) -> Parameters:
         "java": lambda value: math.floor(value + 0.5),
     }
     if language not in rounding:
-        names = ", ".join(repr(name) for name in rounding)
-        raise RapporError(f"language must be one of {names}, not {language!r}.")
+        names = Name.each(rounding)
+        raise RapporError(
+            Message(
+                "language must be one of {names!r}, not {language!r}.",
+                names=names,
+                language=Argument(language),
+            )
+        )
     f, p, q = parameters.f, parameters.p, parameters.q
     f = rounding[language](_STEPS_F * f) / _STEPS_F
     if language == "cpp":
         if 1 in {p, q}:
             raise RapporError(
-                "The C++ client of google/rappor draws zeros alone for a probability of 1.",
-                hint="its reports cannot be decoded; collect them again",
+                Message(
+                    "The C++ client of google/rappor draws zeros alone for a probability of 1."
+                ),
+                hint=Message("its reports cannot be decoded; collect them again"),
             )
         p, q = (math.floor(_STEPS_PQ * value) / _STEPS_PQ for value in (p, q))
     return dataclasses.replace(parameters, f=f, p=p, q=q)

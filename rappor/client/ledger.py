@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from footing.files import open_own, refuse_dangling, require_private, write_whole
+from footing.messages import Argument, Message, Name
 from rappor.accounting import epsilon_after
 from rappor.client.account import SLACK
 from rappor.client.client import bloom_filter, identifiers
@@ -106,13 +107,20 @@ class ClientLedger:
         except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeDecodeError) as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
                 raise ReportFileError(
-                    f"Another process holds the ledger of clients {self._name()!r}.",
-                    hint="wait for the other command",
+                    Message(
+                        "Another process holds the ledger of clients {name!r}.",
+                        name=Name(self._name()),
+                    ),
+                    hint=Message("wait for the other command"),
                 ) from None
             raise ReportFileError(
-                f"The ledger of clients {self._name()!r} cannot be read.",
-                hint="if it is damaged, put back its newest copy and take that over: "
-                "ckm rappor ledger --adopt",
+                Message(
+                    "The ledger of clients {name!r} cannot be read.", name=Name(self._name())
+                ),
+                hint=Message(
+                    "if it is damaged, put back its newest copy and take that over: ckm rappor "
+                    "ledger --adopt"
+                ),
             ) from None
 
     def __exit__(self, *_: object) -> None:
@@ -131,7 +139,7 @@ class ClientLedger:
         from rappor.client.permanent import cohorts_of
 
         if not cap > 0:  # a NaN fails this too, and would refuse nothing
-            raise RapporError(f"cap must be above 0, not {cap!r}.")
+            raise RapporError(Message("cap must be above 0, not {cap!r}.", cap=Argument(cap)))
         names = identifiers(clients)
         places = cohorts_of(names, secret=self._secret, n_cohorts=parameters.n_cohorts)
         rows = np.packbits(bloom_filter(values, places, parameters=parameters), axis=1)
@@ -189,7 +197,7 @@ class ClientLedger:
 
     def _open(self) -> None:
         if self._path is not None:
-            require_private(self._path, "ledger of clients", error=ReportFileError)
+            require_private(self._path, Message("ledger of clients"), error=ReportFileError)
             os.close(open_own(self._path, error=ReportFileError))
         self._db = db = sqlite3.connect(
             self._path or ":memory:", timeout=60, isolation_level=None
@@ -208,8 +216,11 @@ class ClientLedger:
             db.execute("INSERT INTO kept VALUES (?)", (mark,))
         if known not in ([], [mark]):
             raise MismatchError(
-                f"The ledger of clients {self._name()!r} was kept with another secret.",
-                hint="use that secret; a new one costs every client its loss again",
+                Message(
+                    "The ledger of clients {name!r} was kept with another secret.",
+                    name=Name(self._name()),
+                ),
+                hint=Message("use that secret; a new one costs every client its loss again"),
             )
 
     def _require_only(self) -> None:
@@ -228,12 +239,23 @@ class ClientLedger:
             tokens, file = [], 0
         if token in tokens and file == self._path.stat().st_ino:
             return
-        what = "is a copy" if token in tokens else "is not what the last command left there"
+        what = (
+            Message("is a copy")
+            if token in tokens
+            else Message("is not what the last command left there")
+        )
         raise ReportFileError(
-            f"The ledger of clients {self._name()!r} {what}: reports that were counted "
-            "elsewhere, or since, would be forgotten.",
-            hint=f"go on with the ledger that {beside.name!r} lies beside; if there is no "
-            "other: ckm rappor ledger --adopt",
+            Message(
+                "The ledger of clients {name!r} {what}: reports that were counted "
+                "elsewhere, or since, would be forgotten.",
+                name=Name(self._name()),
+                what=what,
+            ),
+            hint=Message(
+                "go on with the ledger that {beside!r} lies beside; if there is no other: "
+                "ckm rappor ledger --adopt",
+                beside=Name(beside.name),
+            ),
         )
 
     def _require_sealed(self) -> None:
@@ -246,16 +268,23 @@ class ClientLedger:
                 row[0], self._sealed(token)
             ):
                 raise ReportFileError(
-                    f"The ledger of clients {self._name()!r} was changed by other means than "
-                    "this program, or is damaged.",
-                    hint="put back its newest copy and take that over: "
-                    "ckm rappor ledger --adopt",
+                    Message(
+                        "The ledger of clients {name!r} was changed by other means than this "
+                        "program, or is damaged.",
+                        name=Name(self._name()),
+                    ),
+                    hint=Message(
+                        "put back its newest copy and take that over: ckm rappor ledger --adopt"
+                    ),
                 )
         elif db.execute("SELECT 1 FROM spent LIMIT 1").fetchone() is not None:
             logger.warning(
-                "The ledger of clients %r was kept by an older version, which sealed nothing: "
-                "what it counted so far cannot be checked. It is sealed from now on.",
-                self._name(),
+                Message(
+                    "The ledger of clients {name!r} was kept by an older version, which sealed "
+                    "nothing: what it counted so far cannot be checked. It is sealed from now "
+                    "on.",
+                    name=Name(self._name()),
+                ),
                 extra={"event": "ledger without seal"},
             )
 
@@ -308,7 +337,7 @@ class ClientLedger:
 
     def _opened(self) -> sqlite3.Connection:
         if self._db is None:
-            raise RapporError("A ledger of clients is used in a with block.")
+            raise RapporError(Message("A ledger of clients is used in a with block."))
         return self._db
 
     def _close(self) -> None:
@@ -319,4 +348,4 @@ class ClientLedger:
             self._db = None
 
     def _name(self) -> str:
-        return "in memory" if self._path is None else self._path.name
+        return Message("in memory") if self._path is None else self._path.name

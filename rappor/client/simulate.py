@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from footing.arrays import Integers
+from footing.messages import Message, Name
 from rappor.client.bloom import Values, every_bit
 from rappor.counts import Counts
 from rappor.errors import RapporError
@@ -42,7 +43,9 @@ def population(
     (np.int64(1000000), 100)
     """
     if n_values < 1 or n_clients < 0:
-        raise RapporError("A population needs at least one value, and no fewer than 0 clients.")
+        raise RapporError(
+            Message("A population needs at least one value, and no fewer than 0 clients.")
+        )
     place = np.arange(n_values, dtype=float)
     weights = {
         "uniform": np.ones(n_values),
@@ -51,7 +54,13 @@ def population(
         "zipf": 1 / (place + 1),
     }
     if shape not in weights:
-        raise RapporError(f"shape must be one of {', '.join(weights)}, not {shape!r}.")
+        raise RapporError(
+            Message(
+                "shape must be one of {weights}, not {shape!r}.",
+                weights=Name.each(weights),
+                shape=Name(shape),
+            )
+        )
     return rng.multinomial(n_clients, weights[shape] / weights[shape].sum())
 
 
@@ -86,7 +95,7 @@ def simulate_counts(
     """
     held = np.asarray(counts)
     if held.shape != (len(values),) or held.dtype.kind not in "iu" or np.any(held < 0):
-        raise RapporError("Each value needs the whole number of clients that hold it.")
+        raise RapporError(Message("Each value needs the whole number of clients that hold it."))
     m, k = parameters.n_cohorts, parameters.n_bits
     by_cohort = rng.multinomial(held, np.full(m, 1 / m))
     places = every_bit(values, parameters=parameters)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from footing.files import write_whole
+from footing.messages import Argument, Message, Name, Shape, said
 from rappor.client.bloom import every_bit
 from rappor.errors import RapporError, ReportFileError
 from rappor.text_files import read_text, whole_number
@@ -64,15 +65,24 @@ class Candidates:
         _check_names(names)
         if bits.shape != (len(names), shape.n_cohorts, shape.n_hashes):
             raise RapporError(
-                f"The bits of {len(names)} candidates must have the shape "
-                f"{(len(names), shape.n_cohorts, shape.n_hashes)}, not {bits.shape}."
+                Message(
+                    "The bits of {number} candidates must have the shape {value}, not {shape}.",
+                    number=len(names),
+                    value=Argument((len(names), shape.n_cohorts, shape.n_hashes)),
+                    shape=Shape(bits.shape),
+                )
             )
         if bits.min() < -1 or bits.max() >= shape.n_bits:
-            raise RapporError(f"A bit must be a whole number in 0..{shape.n_bits - 1}.")
+            raise RapporError(
+                Message("A bit must be a whole number in 0..{n_bits}.", n_bits=shape.n_bits - 1)
+            )
         if (none := np.flatnonzero((bits < 0).all(axis=(1, 2)))).size:
             raise RapporError(
-                f"The candidate {names[none[0]]!r} sets no bit, so that no report shows it.",
-                hint="leave it out: its share is what remains",
+                Message(
+                    "The candidate {names!r} sets no bit, so that no report shows it.",
+                    names=Name(names[none[0]]),
+                ),
+                hint=Message("leave it out: its share is what remains"),
             )
         bits.flags.writeable = False
         object.__setattr__(self, "names", names)
@@ -103,9 +113,14 @@ class Candidates:
         if parameters.is_numbered and any(isinstance(value, str) for value in listed):
             if parameters.hash == "index" and len(listed) != parameters.n_bits:
                 raise RapporError(
-                    f"Basic RAPPOR needs the names of all {parameters.n_bits} values, not "
-                    f"{len(listed)}.",
-                    hint="give them in the order of their bits, or give numbers of values",
+                    Message(
+                        "Basic RAPPOR needs the names of all {n_bits} values, not {number}.",
+                        n_bits=parameters.n_bits,
+                        number=len(listed),
+                    ),
+                    hint=Message(
+                        "give them in the order of their bits, or give numbers of values"
+                    ),
                 )
             codes = list(range(len(listed)))
         if parameters.is_boolean:
@@ -180,7 +195,9 @@ class Candidates:
         """
         m, k = self.parameters.n_cohorts, self.parameters.n_bits
         if np.any(self.bits < 0):
-            raise ReportFileError("A map cannot hold a value that sets no bit in a cohort.")
+            raise ReportFileError(
+                Message("A map cannot hold a value that sets no bit in a cohort.")
+            )
         places = (self.bits + 1 + k * np.arange(m)[None, :, None]).reshape(len(self.names), -1)
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -222,46 +239,65 @@ class Candidates:
         try:
             lines = [line for line in csv.reader(io.StringIO(text, newline="")) if line]
         except csv.Error:
-            raise ReportFileError(f"The file {name!r} is no CSV.") from None
+            raise ReportFileError(
+                Message("The file {name!r} is no CSV.", name=Name(name))
+            ) from None
         bits = _places(lines, name, parameters)
         try:
             return cls(names=tuple(line[0] for line in lines), bits=bits, parameters=parameters)
         except RapporError as error:
-            raise ReportFileError(f"The file {name!r}: {error.problem}") from None
+            raise ReportFileError(
+                Message(
+                    "The file {name!r}: {problem}", name=Name(name), problem=said(error.problem)
+                )
+            ) from None
 
 
 def _places(lines: list[list[str]], name: str, parameters: Parameters) -> Integers:
     m, h, k = parameters.n_cohorts, parameters.n_hashes, parameters.n_bits
     if not lines:
-        raise ReportFileError(f"The file {name!r} names no candidate.")
+        raise ReportFileError(Message("The file {name!r} names no candidate.", name=Name(name)))
     for number, line in enumerate(lines, 1):
         if len(line) != m * h + 1:
             raise ReportFileError(
-                f"Line {number} of {name!r} has {len(line) - 1} bits, not {m * h}: "
-                f"{h} in each of {m} cohorts.",
-                hint="compare the numbers of hashes and cohorts with the parameters",
+                Message(
+                    "Line {number} of {name!r} has {number_2} bits, not {m}: {h} in each of "
+                    "{m_2} cohorts.",
+                    number=number,
+                    name=Name(name),
+                    number_2=len(line) - 1,
+                    m=m * h,
+                    h=h,
+                    m_2=m,
+                ),
+                hint=Message("compare the numbers of hashes and cohorts with the parameters"),
             )
     try:
         places = np.array(
             [[whole_number(cell) for cell in line[1:]] for line in lines], np.int64
         )
     except (ValueError, OverflowError):
-        raise ReportFileError(f"The bits in {name!r} must be whole numbers.") from None
+        raise ReportFileError(
+            Message("The bits in {name!r} must be whole numbers.", name=Name(name))
+        ) from None
     bits = places.reshape(len(lines), m, h) - 1 - k * np.arange(m)[None, :, None]
     if bits.min() < 0 or bits.max() >= k:
         raise ReportFileError(
-            f"A bit in {name!r} lies outside its cohort.",
-            hint=f"cohort c has the places c·{k} + 1 to c·{k} + {k}",
+            Message("A bit in {name!r} lies outside its cohort.", name=Name(name)),
+            hint=Message("cohort c has the places c·{k} + 1 to c·{k} + {k}", k=k),
         )
     return bits
 
 
 def _check_names(names: tuple[str, ...]) -> None:
     if not names:
-        raise RapporError("There is no candidate to look for.", hint="give at least one")
+        raise RapporError(
+            Message("There is no candidate to look for."), hint=Message("give at least one")
+        )
     if len(set(names)) < len(names):
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise RapporError(
-            f"The candidate {twice!r} comes twice.", hint="name each candidate once"
+            Message("The candidate {twice!r} comes twice.", twice=Name(twice)),
+            hint=Message("name each candidate once"),
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from footing.checks import require_number
+from footing.messages import Message, Name
 from rappor.decoding.diagnostics import diagnostics
 from rappor.decoding.result import Amount, Decoding
 from rappor.decoding.testing import adjusted, binomial_tail, upper_tail
@@ -206,10 +207,13 @@ def _amount(share: Share | None, total: int) -> Amount | None:
 def _check(counts: Counts, candidates: Candidates, *, alpha: float, confidence: float) -> None:
     if candidates.parameters != counts.parameters:
         raise MismatchError(
-            f"The candidates were hashed with the parameters "
-            f"{candidates.parameters.fingerprint}, the reports with "
-            f"{counts.parameters.fingerprint}.",
-            hint="hash the candidates with the parameters of the counts",
+            Message(
+                "The candidates were hashed with the parameters {fingerprint}, the reports "
+                "with {parameters_fingerprint}.",
+                fingerprint=Name(candidates.parameters.fingerprint),
+                parameters_fingerprint=Name(counts.parameters.fingerprint),
+            ),
+            hint=Message("hash the candidates with the parameters of the counts"),
         )
     for name, number in {"alpha": alpha, "confidence": confidence}.items():
         require_number(number, name, error=RapporError, above=0, below=1)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from footing.messages import Message
 from rappor.counts import Counts
 from rappor.decoding.testing import binomial_tail
 from rappor.errors import RapporError
@@ -89,7 +90,8 @@ def diagnostics(counts: Counts) -> tuple[Diagnostic, ...]:
     """
     if counts.total == 0:
         raise RapporError(
-            "There is no report to decode.", hint="sum the reports of the collection first"
+            Message("There is no report to decode."),
+            hint=Message("sum the reports of the collection first"),
         )
     return (*_of_bits(counts), *_of_cohorts(counts), *_of_reports(counts))
 

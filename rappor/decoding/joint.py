@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.messages import Message, Name
 from rappor.errors import MismatchError, RapporError
 
 if TYPE_CHECKING:
@@ -209,25 +210,35 @@ def _sds(left: Floats, right: Floats, weight: Floats) -> Floats | None:
 
 def _check(reports: tuple[Reports, Reports], candidates: tuple[Candidates, Candidates]) -> None:
     if {len(reports), len(candidates)} != {2}:
-        raise RapporError("A joint distribution is of two variables.")
+        raise RapporError(Message("A joint distribution is of two variables."))
     first, second = reports
     if len(first) != len(second):
         raise RapporError(
-            f"Reports must come in pairs; there are {len(first)} of the first variable and "
-            f"{len(second)} of the second.",
-            hint="keep the two reports of a client at the same place",
+            Message(
+                "Reports must come in pairs; there are {number} of the first variable and "
+                "{number_2} of the second.",
+                number=len(first),
+                number_2=len(second),
+            ),
+            hint=Message("keep the two reports of a client at the same place"),
         )
     if not len(first):
-        raise RapporError("There is no report to decode.")
+        raise RapporError(Message("There is no report to decode."))
     for one, named in zip(reports, candidates, strict=True):
         if one.parameters != named.parameters:
             raise MismatchError(
-                f"Reports made with the parameters {one.parameters.fingerprint} have "
-                f"candidates hashed with {named.parameters.fingerprint}.",
-                hint="hash the candidates with the parameters of their reports",
+                Message(
+                    "Reports made with the parameters {fingerprint} have candidates hashed "
+                    "with {parameters_fingerprint}.",
+                    fingerprint=Name(one.parameters.fingerprint),
+                    parameters_fingerprint=named.parameters.fingerprint,
+                ),
+                hint=Message("hash the candidates with the parameters of their reports"),
             )
         if one.parameters.response == "symbol":
-            raise RapporError("A joint distribution needs reports of bits, not of one symbol.")
+            raise RapporError(
+                Message("A joint distribution needs reports of bits, not of one symbol.")
+            )
 
 
 def likelihoods(

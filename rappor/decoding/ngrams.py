@@ -9,6 +9,7 @@ from operator import add
 import numpy as np
 
 from footing.arrays import Integers
+from footing.messages import Message, Name
 from rappor.decoding.candidates import Candidates
 from rappor.decoding.decode import decode
 from rappor.decoding.joint import joint
@@ -58,11 +59,22 @@ def pieces(values: Sequence[str], *, size: int, length: int) -> list[tuple[str, 
     """
     if size < 1 or length < 2 * size or length % size:
         raise RapporError(
-            f"A string of {length} characters cannot be cut into pieces of {size}.",
-            hint="take a length that is a multiple of the size, twice the size at least",
+            Message(
+                "A string of {length} characters cannot be cut into pieces of {size}.",
+                length=length,
+                size=size,
+            ),
+            hint=Message(
+                "take a length that is a multiple of the size, twice the size at least"
+            ),
         )
     if any(_FILLER in value for value in values):
-        raise RapporError(f"A string holds the character {_FILLER!r}, which fills short ones.")
+        raise RapporError(
+            Message(
+                "A string holds the character {filler!r}, which fills short ones.",
+                filler=Name(_FILLER),
+            )
+        )
     filled = (value[:length].ljust(length, _FILLER) for value in values)
     return [
         tuple(text[start : start + size] for start in range(0, length, size)) for text in filled
@@ -88,7 +100,7 @@ def draw_pairs(n: int, *, n_places: int, generator: np.random.Generator) -> Inte
     """
     every = np.array(list(combinations(range(n_places), 2)), np.int64).reshape(-1, 2)
     if not len(every):
-        raise RapporError("A string needs two pieces at least.")
+        raise RapporError(Message("A string needs two pieces at least."))
     return every[generator.integers(0, len(every), n)]
 
 
@@ -148,8 +160,8 @@ def discover(
     wanted = set(combinations(range(n_places), 2))
     if n_places < 2 or set(reports) != wanted:
         raise RapporError(
-            "Every two places need reports of their pieces.",
-            hint="let each client draw its two places by draw_pairs",
+            Message("Every two places need reports of their pieces."),
+            hint=Message("let each client draw its two places by draw_pairs"),
         )
     every = _every_piece(alphabet, size)
     found = tuple(_pieces_at(place, reports, every, alpha) for place in range(n_places))
@@ -164,8 +176,13 @@ def _every_piece(alphabet: str, size: int) -> list[str]:
     characters = list(dict.fromkeys(alphabet + _FILLER))
     if size < 1 or len(characters) ** size > _MAX_PIECES:
         raise RapporError(
-            f"There are {len(characters)}^{size} pieces to try; {_MAX_PIECES:,} are the most.",
-            hint="take smaller pieces or a smaller alphabet",
+            Message(
+                "There are {number}^{size} pieces to try; {max_pieces:,} are the most.",
+                number=len(characters),
+                size=size,
+                max_pieces=_MAX_PIECES,
+            ),
+            hint=Message("take smaller pieces or a smaller alphabet"),
         )
     texts = ("".join(chosen) for chosen in product(characters, repeat=size))
     # A filler has only fillers after it.
@@ -210,8 +227,8 @@ def _edges(
     named = result.shares[: len(result.first), : len(result.second)]
     if result.sds is None:
         raise RapporError(
-            f"{named.size} pairs of pieces are too many to test.",
-            hint="lower alpha, so that fewer pieces are found",
+            Message("{size} pairs of pieces are too many to test.", size=named.size),
+            hint=Message("lower alpha, so that fewer pieces are found"),
         )
     limit = float(ndtri(1 - alpha / named.size))
     rows, columns = np.nonzero(named > limit * np.maximum(result.sds, 1e-12))
@@ -237,7 +254,7 @@ def _cliques(
         ]
         if len(begun) > most:
             raise RapporError(
-                f"More than {most} strings fit the pieces.",
-                hint="lower alpha, or take longer pieces",
+                Message("More than {most} strings fit the pieces.", most=most),
+                hint=Message("lower alpha, or take longer pieces"),
             )
     return begun

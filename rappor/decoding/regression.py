@@ -11,6 +11,7 @@ from scipy.linalg.lapack import dpstrf
 from scipy.sparse import csc_array, hstack
 
 from footing.arrays import Floats, Integers
+from footing.messages import Message
 from rappor.counts import Counts
 from rappor.errors import RapporError
 from rappor.parameters import Parameters
@@ -69,7 +70,9 @@ def observe(counts: Counts) -> Observed:
     p* + (q* - p*) x, hence x is estimated as (ones / n - p*) / (q* - p*).
     """
     if counts.total == 0:
-        raise RapporError("There is no report to decode.", hint="sum reports first")
+        raise RapporError(
+            Message("There is no report to decode."), hint=Message("sum reports first")
+        )
     shape = counts.parameters
     heard = np.flatnonzero(counts.n)
     rows = (heard[:, None] * shape.n_bits + np.arange(shape.n_bits)).ravel()

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from footing.arrays import Floats
+from footing.messages import Message, Name
 from rappor.errors import RapporError
 
 #: How many tests at once are allowed for.
@@ -40,9 +41,10 @@ def binomial_tail(ones: ArrayLike, n: ArrayLike, chance: ArrayLike) -> Floats:
 def adjusted(p_values: ArrayLike, *, correction: Correction) -> Floats:
     """Adjust p-values for their number: compare them with the level itself."""
     if correction not in get_args(Correction):
-        known = ", ".join(repr(name) for name in get_args(Correction))
+        known = Name.each(get_args(Correction))
         raise RapporError(
-            f"There is no correction {correction!r}.", hint=f"take one of {known}"
+            Message("There is no correction {correction!r}.", correction=Name(correction)),
+            hint=Message("take one of {names!r}", names=known),
         )
     p: Floats = np.asarray(p_values, float)
     n = p.size

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from footing.arrays import Floats, Integers
+from footing.messages import Message
 from rappor.errors import RapporError
 
 _DEEPEST = 8
@@ -45,13 +46,17 @@ class Areas:
         for parent in self.parents:
             array = np.asarray(parent)
             if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
-                raise RapporError("Each level needs the whole numbers of its cells' parents.")
+                raise RapporError(
+                    Message("Each level needs the whole numbers of its cells' parents.")
+                )
             if array.min() < 0 or array.max() >= above:
-                raise RapporError(f"A parent must be a cell in 0..{above - 1}.")
+                raise RapporError(
+                    Message("A parent must be a cell in 0..{above}.", above=above - 1)
+                )
             checked.append(array.astype(np.int64))
             above = array.size
         if self.n_coarsest < 1:
-            raise RapporError("The first level needs at least one cell.")
+            raise RapporError(Message("The first level needs at least one cell."))
         object.__setattr__(self, "parents", tuple(checked))
 
     @property
@@ -129,14 +134,18 @@ class Grid:
     def __post_init__(self) -> None:
         edges = (self.west, self.south, self.east, self.north)
         if not np.isfinite(edges).all() or self.west >= self.east or self.south >= self.north:
-            raise RapporError("A grid needs a box: west below east, south below north.")
+            raise RapporError(
+                Message("A grid needs a box: west below east, south below north.")
+            )
         is_rising = all(a < b for a, b in pairwise(self.levels))
         if (
             not self.levels
             or not is_rising
             or not 0 <= self.levels[0] <= self.levels[-1] <= _DEEPEST
         ):
-            raise RapporError(f"Levels must rise within 0..{_DEEPEST}.")
+            raise RapporError(
+                Message("Levels must rise within 0..{deepest}.", deepest=_DEEPEST)
+            )
 
     def cells(self, x: ArrayLike, y: ArrayLike) -> Integers:
         """Give the finest cells of points, row by row from the south-west.
@@ -161,7 +170,8 @@ class Grid:
         up = (np.asarray(y, float) - self.south) / (self.north - self.south)
         if not np.all((across >= 0) & (across <= 1) & (up >= 0) & (up <= 1)):
             raise RapporError(
-                "A point lies outside the grid.", hint="widen the box, or drop the point"
+                Message("A point lies outside the grid."),
+                hint=Message("widen the box, or drop the point"),
             )
         column, row = (
             np.minimum((part * side).astype(np.int64), side - 1) for part in (across, up)

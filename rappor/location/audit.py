@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from footing.checks import require_number
+from footing.messages import Message, Name
 from rappor.errors import RapporError
 from rappor.page_facts import program_version
 from reports.facts.mobility import GrainFact, MobilityFacts, ShareFact
@@ -87,7 +88,13 @@ def audit_trips(
     for name, steps in (("metres", metres), ("hours", hours)):
         is_rising = all(fine < coarse for fine, coarse in pairwise(steps))
         if not 1 <= len(steps) <= _MOST_GRAINS or not is_rising:
-            raise RapporError(f"{name} must be up to {_MOST_GRAINS} numbers, fine to coarse.")
+            raise RapporError(
+                Message(
+                    "{name} must be up to {most_grains} numbers, fine to coarse.",
+                    name=Name(name),
+                    most_grains=_MOST_GRAINS,
+                )
+            )
         for step in steps:
             require_number(step, name, error=RapporError, minimum=1, maximum=1e6)
     counts, grains = count_trips(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.arrays import Flags, Floats, Integers
+from footing.messages import Argument, Message
 from rappor.accounting import epsilon_after
 from rappor.client.account import ValueLedger
 from rappor.client.client import encode
@@ -57,9 +58,13 @@ class Collection:
         n = self.areas.n_levels
         shares = (1 / n,) * n if self.shares is None else tuple(self.shares)
         if len(shares) != n or min(shares) < 0 or abs(sum(shares) - 1) > 1e-9:
-            raise RapporError(f"The {n} levels need shares of people that sum to 1.")
+            raise RapporError(
+                Message("The {number} levels need shares of people that sum to 1.", number=n)
+            )
         if self.cap is not None and not self.cap > 0:
-            raise RapporError(f"cap must be above 0, not {self.cap!r}.")
+            raise RapporError(
+                Message("cap must be above 0, not {cap!r}.", cap=Argument(self.cap))
+            )
         object.__setattr__(self, "shares", shares)
 
     @property
@@ -133,7 +138,13 @@ def collect(
     """
     n_people, n_hours = cells.shape
     if hours < 1 or n_hours % hours:
-        raise RapporError(f"The {n_hours} hours are no whole number of periods of {hours}.")
+        raise RapporError(
+            Message(
+                "The {n_hours} hours are no whole number of periods of {hours}.",
+                n_hours=n_hours,
+                hours=hours,
+            )
+        )
     periods = n_hours // hours
     when = sampled_hours(n_people, n_periods=periods, hours=hours, rng=rng)
     places = np.take_along_axis(cells, when, axis=1)

@@ -10,6 +10,7 @@ import numpy as np
 
 from footing.arrays import Flags, Floats
 from footing.checks import require_number
+from footing.messages import Argument, Message
 from rappor.counts import Counts
 from rappor.errors import MismatchError, RapporError
 from rappor.location.areas import Areas
@@ -100,18 +101,24 @@ def population_map(
     for name, value in (("alpha", alpha), ("confidence", confidence)):
         require_number(value, name, error=RapporError, above=0, below=1)
     if not periods or any(len(counts) != areas.n_levels for counts in periods):
-        raise MismatchError(f"Each period needs counts of {areas.n_levels} levels.")
+        raise MismatchError(
+            Message("Each period needs counts of {n_levels} levels.", n_levels=areas.n_levels)
+        )
     width = float(ndtri((1 + confidence) / 2))
     levels: list[LevelMap] = []
     for level in range(areas.n_levels):
         counts = reduce(add, (period[level] for period in periods))
         if counts.total == 0:
-            raise RapporError("There is no report to make a map of.")
+            raise RapporError(Message("There is no report to make a map of."))
         parameters = counts.parameters
         if parameters.hash != "index" or parameters.n_bits != areas.n_cells(level):
             raise MismatchError(
-                f"Level {level} has {areas.n_cells(level)} cells, and its reports have "
-                f"{parameters.n_bits} bits."
+                Message(
+                    "Level {level} has {n_cells} cells, and its reports have {n_bits} bits.",
+                    level=level,
+                    n_cells=areas.n_cells(level),
+                    n_bits=parameters.n_bits,
+                )
             )
         rates = counts.ones[0] / counts.total
         lift = parameters.q_star - parameters.p_star
@@ -145,7 +152,12 @@ def rate_errors(counts: Counts, *, n_periods: int) -> Floats:
     moves. It is exact for T = 1.
     """
     if n_periods < 1:
-        raise RapporError(f"There must be at least one period, not {n_periods}.")
+        raise RapporError(
+            Message(
+                "There must be at least one period, not {n_periods}.",
+                n_periods=Argument(n_periods),
+            )
+        )
     p, q = counts.parameters.p, counts.parameters.q
     half = counts.parameters.f / 2
     rates = counts.ones.sum(axis=0) / counts.total

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from footing.messages import Message, Name
 from reports.catalogues.wording import WordLists
 from reports.errors import ReportError
 
@@ -48,5 +49,9 @@ GUARANTEES = _WORDS.sentences("guarantees")
 def say_guarantee(words: Words, fact: GuaranteeFact) -> str:
     """Say what is promised."""
     if fact.name not in GUARANTEES:
-        raise ReportError(f"There are no words for the guarantee {fact.name!r}.")
-    return GUARANTEES[fact.name].say(words, fact.values, of=f"the guarantee {fact.name!r}")
+        raise ReportError(
+            Message("There are no words for the guarantee {name!r}.", name=Name(fact.name))
+        )
+    return GUARANTEES[fact.name].say(
+        words, fact.values, of=Message("the guarantee {name!r}", name=Name(fact.name))
+    )

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from footing.data_files import read_data
+from footing.messages import Message, Name, said
 from reports.errors import ReportError
 
 if TYPE_CHECKING:
@@ -65,8 +66,12 @@ class Sentence:
         missing = [place for place in self.places if place not in values]
         if missing:
             raise ReportError(
-                f"The words of {of} need the number {missing[0]!r}, which is missing.",
-                hint=f"give {', '.join(map(repr, self.places))}",
+                Message(
+                    "The words of {of} need the number {number!r}, which is missing.",
+                    of=said(of),
+                    number=Name(missing[0]),
+                ),
+                hint=Message("give {places!r}", places=Name.each(self.places)),
             )
         texts = {
             place: written(words, values[place], self.kinds.get(place, "plain"))

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import TypeAlias, get_args
 
+from footing.messages import Message, said
 from reports.catalogues import comparison as comparison_words
 from reports.catalogues import pages as page_words
 from reports.catalogues import release as release_words
@@ -82,10 +83,14 @@ def require_sound(facts: Facts) -> None:
         shown = "; ".join(problems[:_MAX_PROBLEMS])
         more = len(problems) - _MAX_PROBLEMS
         raise ReportError(
-            f"There is no page of these facts: {shown}{f'; and {more} more' * (more > 0)}.",
-            hint="reports.catalogues has the names that pages know"
+            Message(
+                "There is no page of these facts: {problems}{more}.",
+                problems=said(shown),
+                more=Message("; and {number} more", number=more) if more > 0 else Message(),
+            ),
+            hint=Message("reports.catalogues has the names that pages know")
             if "catalogue" in shown
-            else "give None, with a reason, where a number is not defined",
+            else Message("give None, with a reason, where a number is not defined"),
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from footing.messages import Argument, Message, Name
 from reports.errors import ReportError
 from reports.i18n.numbers import Numbers
 
@@ -14,11 +15,6 @@ LANGUAGES = {"en": "English", "fr": "Français"}
 #: Where messages are looked up, in this order.
 DOMAINS = ("reports", "figures")
 LOCALE = Path(__file__).parents[1] / "locale"
-
-
-def mark(message: str) -> str:
-    """Give a message back as it is, so that it is found when messages are collected."""
-    return message
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +60,10 @@ class Words:
 def words_of(language: str) -> Words:
     """Give the words of a language."""
     if language not in LANGUAGES:
-        known = ", ".join(repr(code) for code in LANGUAGES)
-        raise ReportError(f"There is no language {language!r}.", hint=f"take one of {known}")
+        raise ReportError(
+            Message("There is no language {language!r}.", language=Argument(language)),
+            hint=Message("take one of {codes!r}", codes=Name.each(LANGUAGES)),
+        )
     found: gettext.NullTranslations = gettext.NullTranslations()
     for domain in reversed(DOMAINS):
         file = LOCALE / language / "LC_MESSAGES" / f"{domain}.mo"

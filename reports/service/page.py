@@ -4,6 +4,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
+from footing.messages import Argument, Message, Name
 from reports.charts.service import charts
 from reports.errors import ReportError
 from reports.facts.service import PageFacts, SignInFacts, Try
@@ -101,7 +102,10 @@ def asset(name: str) -> tuple[bytes, str]:
     16
     """
     if name not in ASSETS:
-        raise ReportError(f"There is no file {name!r}.", hint=f"take one of {list(ASSETS)}")
+        raise ReportError(
+            Message("There is no file {name!r}.", name=Name(name)),
+            hint=Message("take one of {names}", names=Argument(list(ASSETS))),
+        )
     content = b"\n".join((_TEMPLATES / part).read_bytes() for part in ASSETS[name])
     return content, hashlib.sha256(content).hexdigest()[:16]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from footing.messages import Message, Name
 from risk.anonymity.diversity import Diversity, equal_distances, ordered_distances
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
 from risk.errors import RiskError
@@ -86,9 +87,14 @@ def audit_anonymity(
     N. Li, T. Li, S. Venkatasubramanian (2007), t-closeness, ICDE.
     """
     if not quasi_identifiers:
-        raise RiskError("The audit needs at least one quasi-identifier.")
+        raise RiskError(Message("The audit needs at least one quasi-identifier."))
     if distance not in {"equal", "ordered"}:
-        raise RiskError(f"distance must be 'equal' or 'ordered', not {distance!r}.")
+        raise RiskError(
+            Message(
+                "distance must be 'equal' or 'ordered', not {distance!r}.",
+                distance=Name(distance),
+            )
+        )
     table = as_pandas(frame)
     columns = columns_of(table, quasi_identifiers)
     numbers, first = group_numbers([column.codes for column in columns])
@@ -136,13 +142,13 @@ def _ordered(
     if order is None:
         if not column.has_order:
             raise RiskError(
-                "The sensitive categories have no order of their own.",
-                hint="give order=[…], or distance='equal'",
+                Message("The sensitive categories have no order of their own."),
+                hint=Message("give order=[…], or distance='equal'"),
             )
         return codes, column.categories
     known = [c for c in column.categories if c is not None]
     if len(set(order)) != len(order) or not set(known) <= set(order):
-        raise RiskError("order must name every sensitive category of the file once.")
+        raise RiskError(Message("order must name every sensitive category of the file once."))
     kept = [c for c in order if c in set(known)]
     labels = kept + [None] * (len(column.categories) - len(known))
     place = np.array([labels.index(c) for c in column.categories])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.checks import is_number, problems_of, require_number
+from footing.messages import Message, Name, joined
 from risk.anonymity.groups import Column, as_pandas, columns_of, group_numbers
 from risk.errors import RiskError
 
@@ -80,8 +81,8 @@ def generalise(
             minimal.append(levels)
     if not minimal:
         raise RiskError(
-            f"Even the broadest levels leave groups of fewer than {k} records.",
-            hint="add a broadest level, or ask for a smaller k",
+            Message("Even the broadest levels leave groups of fewer than {k} records.", k=k),
+            hint=Message("add a broadest level, or ask for a smaller k"),
         )
     best = minimal[0]
     generalised = table.copy()
@@ -113,18 +114,23 @@ def bins(values: Sequence[Any], *, width: float, start: float = 0) -> dict[Any, 
     require_number(start, "start", error=RiskError)
     known = sorted({value for value in values if value is not None and value == value})  # noqa: PLR0124
     if not all(is_number(value) for value in known):
-        raise RiskError("values must be finite numbers; some are not.")
+        raise RiskError(Message("values must be finite numbers; some are not."))
     lows = [start + width * ((value - start) // width) for value in known]
     return {v: f"{low:g}-{low + width:g}" for v, low in zip(known, lows, strict=True)}
 
 
 def _require(hierarchies: Any, k: int) -> None:
-    problems = []
+    problems: list[str] = []
     if not hierarchies:
-        problems.append("hierarchies must name at least one column")
+        problems.append(Message("hierarchies must name at least one column"))
     problems += problems_of(k, "k", is_whole=True, minimum=1)
     if problems:
-        raise RiskError("Records cannot be generalised: " + "; ".join(problems) + ".")
+        raise RiskError(
+            Message(
+                "Records cannot be generalised: {problems}.",
+                problems=joined("; ", problems),
+            )
+        )
 
 
 def _ladders(
@@ -141,7 +147,12 @@ def _ladders(
             absent = sum(v is not None and v not in labels for v in values)
             if absent:
                 problems.append(
-                    f"level {level} of {name!r} lacks {absent} of the values in the data"
+                    Message(
+                        "level {level} of {name!r} lacks {absent} of the values in the data",
+                        level=level,
+                        name=Name(name),
+                        absent=absent,
+                    )
                 )
                 continue
             found = [labels.get(v) if v is None else labels[v] for v in values]
@@ -150,12 +161,23 @@ def _ladders(
             ladder.append((np.array([place[label] for label in found]), distinct))
         for level, ((fine, _), (broad, _)) in enumerate(pairwise(ladder), start=1):
             if len(np.unique(np.stack([fine, broad]), axis=1).T) > len(np.unique(fine)):
-                problems.append(f"level {level} of {name!r} splits a class of the one below")
+                problems.append(
+                    Message(
+                        "level {level} of {name!r} splits a class of the one below",
+                        level=level,
+                        name=Name(name),
+                    )
+                )
         ladders.append(ladder)
     if problems:
         raise RiskError(
-            "The hierarchies do not fit: " + "; ".join(problems) + ".",
-            hint="every level maps every value, and classes only merge from level to level",
+            Message(
+                "The hierarchies do not fit: {problems}.",
+                problems=joined("; ", problems),
+            ),
+            hint=Message(
+                "every level maps every value, and classes only merge from level to level"
+            ),
         )
     return ladders
 

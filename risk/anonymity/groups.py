@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.messages import Argument, Message, Shape
 from risk.errors import RiskError
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def as_pandas(frame: Any) -> pd.DataFrame:
             return pd.DataFrame(dict(frame))
         except ValueError:
             raise RiskError(
-                "Records need columns of one length each.", hint="one value per record"
+                Message("Records need columns of one length each."),
+                hint=Message("one value per record"),
             ) from None
     if hasattr(frame, "__arrow_c_stream__"):
         import pyarrow as pa
@@ -63,8 +65,8 @@ def as_pandas(frame: Any) -> pd.DataFrame:
         result: pd.DataFrame = pa.table(frame).to_pandas()
         return result
     raise RiskError(
-        f"Records cannot be read from {type(frame).__name__!r}.",
-        hint="give a pandas, polars or Arrow table, or a mapping of columns",
+        Message("Records cannot be read from {name!r}.", name=Shape(type(frame))),
+        hint=Message("give a pandas, polars or Arrow table, or a mapping of columns"),
     )
 
 
@@ -77,19 +79,28 @@ def columns_of(frame: Any, names: Sequence[str]) -> list[Column]:
     odd = [name for name in given if not isinstance(name, Hashable)]
     if odd:
         raise RiskError(
-            f"Columns are given by name, in a list where there may be several, not {odd[0]!r}.",
-            hint="for example quasi_identifiers=['age', 'sex'], sensitive='income'",
+            Message(
+                "Columns are given by name, in a list where there may be several, not {odd!r}.",
+                odd=Argument(odd[0]),
+            ),
+            hint=Message("for example quasi_identifiers=['age', 'sex'], sensitive='income'"),
         )
     absent = [name for name in names if name not in table.columns]
     if absent:
         raise RiskError(
-            f"Columns {absent} are not in the data; it has {list(table.columns)}.",
+            Message(
+                "Columns {absent} are not in the data; it has {columns}.",
+                absent=Argument(absent),
+                columns=list(table.columns),
+            ),
         )
     twice = sorted({str(name) for name in names if list(table.columns).count(name) > 1})
     if twice:
-        raise RiskError(f"The data have several columns called {twice}.")
+        raise RiskError(
+            Message("The data have several columns called {twice}.", twice=Argument(twice))
+        )
     if not len(table):
-        raise RiskError("There must be at least one record; there is none.")
+        raise RiskError(Message("There must be at least one record; there is none."))
     return [_column(table[name], pd) for name in names]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from footing.messages import Message
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
 from risk.errors import RiskError
 
@@ -62,7 +63,7 @@ def link(
     import pandas as pd
 
     if not quasi_identifiers:
-        raise RiskError("Linking needs at least one quasi-identifier.")
+        raise RiskError(Message("Linking needs at least one quasi-identifier."))
     names = list(quasi_identifiers) + ([identity] if identity else [])
     left, right = as_pandas(released), as_pandas(known)
     columns_of(left, names)
@@ -100,7 +101,7 @@ def _own_is_alike(
     """Tell which left records have their own right record in their group."""
     right = identities[n_left:]
     if len(np.unique(right)) < len(right):
-        raise RiskError("The identity must be unique in the known file; some repeat.")
+        raise RiskError(Message("The identity must be unique in the known file; some repeat."))
     group_of = np.full(int(identities.max()) + 1, -1, dtype=np.int64)
     group_of[right] = groups[n_left:]
     is_alike: NDArray[np.bool_] = group_of[identities[:n_left]] == groups[:n_left]

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footing.messages import Message, Name
 from ptable import PTable
 from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.distributions.noise_distributions import noise_law, row_of
@@ -80,7 +81,7 @@ def joint_noise(
     if counts is not None:
         first, second = read_pair(counts, name="counts")
         if min(first, second) < 1:
-            raise RiskError("Two parts of which one is empty leave nothing to find.")
+            raise RiskError(Message("Two parts of which one is empty leave nothing to find."))
         sizes = (first, second, first + second)
     rows = [row_of(ptable, count=size) for size in sizes]
     keys = ptable.key_range
@@ -132,7 +133,11 @@ class AdditiveKeys:
 
     def __post_init__(self) -> None:
         if self.keys not in {"additive", "mixed"}:
-            raise RiskError(f"keys must be 'additive' or 'mixed', not {self.keys!r}.")
+            raise RiskError(
+                Message(
+                    "keys must be 'additive' or 'mixed', not {keys!r}.", keys=Name(self.keys)
+                )
+            )
 
     def run(
         self,

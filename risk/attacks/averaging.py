@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from footing.messages import Message, Name
 from ptable import PTable
 from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.attacks.pairs import (
@@ -59,10 +60,10 @@ class TwoPartition:
     n_pairs: int | None = None
 
     def __post_init__(self) -> None:
-        require_integers("an attack by pairs", n_categories=(self.n_categories, 2, 16))
+        require_integers(Message("an attack by pairs"), n_categories=(self.n_categories, 2, 16))
         most = pairs_available(self.n_categories)
         if self.n_pairs is not None:
-            require_integers("an attack by pairs", n_pairs=(self.n_pairs, 1, most))
+            require_integers(Message("an attack by pairs"), n_pairs=(self.n_pairs, 1, most))
 
     @property
     def _n_used(self) -> int:
@@ -145,15 +146,20 @@ class TwoPartition:
         sizes = truth_of(counts)
         if len(sizes) != self.n_categories or not sizes.all():
             raise RiskError(
-                f"counts must be {self.n_categories} whole numbers of 1 or more.",
-                hint="an empty category adds no pair; leave it out of n_categories",
+                Message(
+                    "counts must be {n_categories} whole numbers of 1 or more.",
+                    n_categories=self.n_categories,
+                ),
+                hint=Message("an empty category adds no pair; leave it out of n_categories"),
             )
         groups = [g for pair in complementary_groups(self.n_categories) for g in pair]
         rows = Counter(row_of(ptable, count=int(sizes[list(g)].sum())) for g in groups)
         if len(rows) > 1 and 2 * n_used < len(groups):
             raise RiskError(
-                "Where groups have different noise, the pairs drawn decide the result.",
-                hint="leave n_pairs out to ask for all pairs",
+                Message(
+                    "Where groups have different noise, the pairs drawn decide the result."
+                ),
+                hint=Message("leave n_pairs out to ask for all pairs"),
             )
         laws = [(noise_law(ptable, count=row), n) for row, n in sorted(rows.items())]
         if len(rows) == 1:
@@ -186,7 +192,7 @@ class RepeatedAnswers:
     n_repeats: int
 
     def __post_init__(self) -> None:
-        require_integers("an attack by repeats", n_repeats=(self.n_repeats, 1, None))
+        require_integers(Message("an attack by repeats"), n_repeats=(self.n_repeats, 1, None))
 
     def run(
         self, oracle: Oracle, *, truth: ArrayLike, closed_form: float | None = None
@@ -242,7 +248,11 @@ class RepeatedAnswers:
         0.0
         """
         if noise not in {"fresh", "consistent"}:
-            raise RiskError(f"noise must be 'fresh' or 'consistent', not {noise!r}.")
+            raise RiskError(
+                Message(
+                    "noise must be 'fresh' or 'consistent', not {noise!r}.", noise=Name(noise)
+                )
+            )
         law = noise_law(ptable, count=count)
         if noise == "consistent":
             return float(law.at(0))

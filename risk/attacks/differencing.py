@@ -6,6 +6,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from footing.checks import problems_of
+from footing.messages import Message, Name, joined
 from ptable import PTable
 from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.distributions.noise_distributions import noise_law
@@ -86,9 +87,19 @@ class Differencing:
     def __post_init__(self) -> None:
         problems = problems_of(self.prior, "prior", above=0, below=1)
         if self.measure not in {"detection", "accuracy"}:
-            problems.append(f"measure must be 'detection' or 'accuracy', not {self.measure!r}")
+            problems.append(
+                Message(
+                    "measure must be 'detection' or 'accuracy', not {measure!r}",
+                    measure=Name(self.measure),
+                )
+            )
         if problems:
-            raise RiskError("An attack by differences cannot be built: " + "; ".join(problems))
+            raise RiskError(
+                Message(
+                    "An attack by differences cannot be built: {problems}",
+                    problems=joined("; ", problems),
+                )
+            )
 
     def run(
         self,
@@ -126,11 +137,15 @@ class Differencing:
         """
         people = truth_of(truth)
         if people.max() > 1:
-            raise RiskError("truth must be 1 or 0 per line: one person is there, or nobody.")
+            raise RiskError(
+                Message("truth must be 1 or 0 per line: one person is there, or nobody.")
+            )
         is_there = people.astype(bool)
         require_between(p_equal, name="p_equal", most=1.0)
         if self.measure == "detection" and not is_there.any():
-            raise RiskError("There must be a line with a person in its sliver to detect.")
+            raise RiskError(
+                Message("There must be a line with a person in its sliver to detect.")
+            )
         name = f"same-contributor differencing, {self.measure}"
         analyst = Analyst(name, oracle, closed_form)
         says_empty_if_equal = 1 - self.prior >= self.prior * p_equal

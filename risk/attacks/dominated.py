@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from footing.messages import Message
 from risk.errors import RiskError
 from risk.wellformed import read_numbers, require_between
 
@@ -61,7 +62,9 @@ def average_dominated(
     ratios = read_numbers(estimates, name="estimates")
     who, which = np.asarray(contributors), np.asarray(sets)
     if not who.shape == which.shape == ratios.shape or ratios.ndim != 1:
-        raise RiskError("contributors, sets and estimates must be three lists of one length.")
+        raise RiskError(
+            Message("contributors, sets and estimates must be three lists of one length.")
+        )
     order = np.lexsort((which, who))
     is_new = np.ones(len(order), bool)
     same = (who[order[1:]] == who[order[:-1]]) & (which[order[1:]] == which[order[:-1]])

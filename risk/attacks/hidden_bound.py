@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from footing.checks import require_number
+from footing.messages import Message
 from ptable import PTable
 from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available
@@ -53,12 +54,12 @@ class HiddenBound:
     rounds_up: bool = True
 
     def __post_init__(self) -> None:
-        require_integers("an attack by gaps", n_pairs=(self.n_pairs, 1, None))
+        require_integers(Message("an attack by gaps"), n_pairs=(self.n_pairs, 1, None))
         if self.n_categories is None:
             return
-        require_integers("an attack by gaps", n_categories=(self.n_categories, 2, 16))
+        require_integers(Message("an attack by gaps"), n_categories=(self.n_categories, 2, 16))
         most = pairs_available(self.n_categories)
-        require_integers("an attack by gaps", n_pairs=(self.n_pairs, 1, most))
+        require_integers(Message("an attack by gaps"), n_pairs=(self.n_pairs, 1, most))
 
     def run(
         self,
@@ -94,9 +95,9 @@ class HiddenBound:
         1.0
         """
         totals = truth_of(truth)
-        require_integers("an attack by gaps", max_noise=(max_noise, 0, None))
+        require_integers(Message("an attack by gaps"), max_noise=(max_noise, 0, None))
         n_categories = self.n_categories or max(2, self.n_pairs.bit_length() + 1)
-        require_integers("an attack by gaps", n_categories=(n_categories, 2, 16))
+        require_integers(Message("an attack by gaps"), n_categories=(n_categories, 2, 16))
         pairs = complementary_groups(n_categories)
         analyst = Analyst("hidden bound", oracle, closed_form)
         for line, total in enumerate(totals.tolist()):
@@ -163,7 +164,7 @@ class HiddenBound:
         p_wide = float(sum(both.at([width, -width]).sum() for width in widths))
         if reach == 0 or not 0 < p_wide < 1:
             raise RiskError(
-                "The noise on large counts never shows how far it can go.",
-                hint="the p-table leaves them alone, or has a single noise value",
+                Message("The noise on large counts never shows how far it can go."),
+                hint=Message("the p-table leaves them alone, or has a single noise value"),
             )
         return p_wide

@@ -7,6 +7,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import ArrayLike
 
+from footing.messages import Argument, Message
 from ptable import PTable
 from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.distributions.distribution import Law
@@ -48,7 +49,9 @@ def reveal(cells: Sequence[int], *, total: int, max_noise: int) -> tuple[int, ..
     require_integers("bounds", max_noise=(max_noise, 1, None), total=(total, 0, None))
     parts = require_counts(cells, name="cells")
     if parts.ndim != 1 or len(parts) < 2:
-        raise RiskError(f"cells must be two counts or more, not {parts.size}.")
+        raise RiskError(
+            Message("cells must be two counts or more, not {size}.", size=Argument(parts.size))
+        )
     bounds = [_bounds(published, max_noise) for published in (*parts.tolist(), total)]
     lows, highs = zip(*bounds[:-1], strict=True)
     if sum(lows) == bounds[-1][1]:
@@ -93,7 +96,7 @@ class MarginBounds:
 
     def __post_init__(self) -> None:
         require_integers(
-            "an attack by margins",
+            Message("an attack by margins"),
             max_noise=(self.max_noise, 1, None),
             n_categories=(self.n_categories, 2, 1000),
         )
@@ -158,7 +161,12 @@ class MarginBounds:
             return float(high**self.n_categories * low + low**self.n_categories * high)
         sizes = truth_of(counts)
         if len(sizes) != self.n_categories:
-            raise RiskError(f"counts must be {self.n_categories} whole numbers.")
+            raise RiskError(
+                Message(
+                    "counts must be {n_categories} whole numbers.",
+                    n_categories=self.n_categories,
+                )
+            )
         cells = [self._bound_laws(ptable, count) for count in sizes.tolist()]
         total = self._bound_laws(ptable, int(sizes.sum()))
         lows = reduce(Law.plus, (low for low, _ in cells))
@@ -182,7 +190,7 @@ class MarginBounds:
         >>> round(MarginBounds(max_noise=5).expected_hits(table, n_lines=10**6), 1)
         0.1
         """
-        require_integers("a release", n_lines=(n_lines, 0, None))
+        require_integers(Message("a release"), n_lines=(n_lines, 0, None))
         return n_lines * self.closed_form(ptable)
 
     def _bound_laws(self, ptable: PTable, count: int) -> tuple[Law, Law]:

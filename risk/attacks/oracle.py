@@ -10,6 +10,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from footing.checks import is_integer, problems_of
+from footing.messages import Argument, Message, joined
 from risk.errors import RiskError
 from risk.wellformed import require_between, require_integers, require_whole
 
@@ -53,12 +54,25 @@ def wilson(successes: int, trials: int, *, level: float = 0.95) -> tuple[float, 
     >>> low, round(high, 4)
     (0.0, 0.037)
     """
-    require_integers("an interval", successes=(successes, 0, None), trials=(trials, 1, None))
+    require_integers(
+        Message("an interval"), successes=(successes, 0, None), trials=(trials, 1, None)
+    )
     problems = problems_of(level, "level", above=0, below=1)
     if successes > trials:
-        problems.append(f"successes must be at most trials = {trials}, not {successes}")
+        problems.append(
+            Message(
+                "successes must be at most trials = {trials}, not {successes}",
+                trials=trials,
+                successes=Argument(successes),
+            )
+        )
     if problems:
-        raise RiskError("No interval of a share: " + "; ".join(problems) + ".")
+        raise RiskError(
+            Message(
+                "No interval of a share: {problems}.",
+                problems=joined("; ", problems),
+            )
+        )
     z = NormalDist().inv_cdf((1 + level) / 2)
     share, scale = successes / trials, 1 + z**2 / trials
     centre = (share + z**2 / (2 * trials)) / scale
@@ -106,12 +120,16 @@ class AttackResult:
 
     def __post_init__(self) -> None:
         wilson(self.successes, self.trials, level=self.level)
-        require_integers("a result", queries=(self.queries, 0, None))
+        require_integers(Message("a result"), queries=(self.queries, 0, None))
         if self.closed_form is not None:
             require_between(self.closed_form, name="closed_form", most=1.0)
         if not is_integer(self.refused, minimum=0, maximum=self.queries):
             raise RiskError(
-                f"refused must lie in 0..{self.queries}, the queries, not {self.refused}."
+                Message(
+                    "refused must lie in 0..{queries}, the queries, not {refused}.",
+                    queries=self.queries,
+                    refused=Argument(self.refused),
+                )
             )
 
     @property
@@ -214,8 +232,10 @@ class CountRequest:
         ]
         if not self.groups or wrong:
             raise RiskError(
-                "A request needs groups, each of different places of categories from 0 on.",
-                hint="groups=((0, 1), (2,)) asks for two counts",
+                Message(
+                    "A request needs groups, each of different places of categories from 0 on."
+                ),
+                hint=Message("groups=((0, 1), (2,)) asks for two counts"),
             )
         require_whole(self.line, name="line")
 
@@ -264,9 +284,13 @@ class Analyst:
         n_answers = len(answers) if hasattr(answers, "__len__") else "one"
         if n_answers != n_groups:
             raise RiskError(
-                f"The oracle must answer with {n_groups} counts, one per group, not "
-                f"{n_answers}.",
-                hint="return None for a count that is refused",
+                Message(
+                    "The oracle must answer with {n_groups} counts, one per group, not "
+                    "{n_answers}.",
+                    n_groups=n_groups,
+                    n_answers=Argument(n_answers),
+                ),
+                hint=Message("return None for a count that is refused"),
             )
         # What is usual first: a test for `Integral` costs ten times that for the type itself.
         if not all(
@@ -274,8 +298,8 @@ class Analyst:
             for answer in answers
         ):
             raise RiskError(
-                "The oracle must answer with whole numbers.",
-                hint="return None for a count that is refused",
+                Message("The oracle must answer with whole numbers."),
+                hint=Message("return None for a count that is refused"),
             )
         counts = [None if answer is None else int(answer) for answer in answers]
         self.refused += counts.count(None)

@@ -5,6 +5,7 @@ from itertools import compress
 from statistics import NormalDist
 
 from footing.checks import require_number
+from footing.messages import Message
 from risk.attacks.oracle import Analyst, Group
 from risk.errors import RiskError
 from risk.wellformed import require_integers
@@ -23,7 +24,7 @@ def pairs_available(n_categories: int) -> int:
     >>> pairs_available(7)
     63
     """
-    require_integers("pairs of groups", n_categories=(n_categories, 1, None))
+    require_integers(Message("pairs of groups"), n_categories=(n_categories, 1, None))
     return int(2 ** (n_categories - 1) - 1)
 
 

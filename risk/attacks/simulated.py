@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footing.messages import Message, Name, joined
 from ptable import PTable
 from risk.attacks.oracle import CountRequest
 from risk.distributions.noise_distributions import row_of
@@ -66,11 +67,19 @@ class SimulatedOracle:
         problems = []
         is_whole = matrix.ndim == 2 and matrix.dtype.kind in "iu" and matrix.size > 0
         if not is_whole or (matrix < 0).any() or int(matrix.max()) > 2**53:
-            problems.append("counts must be whole numbers of 0 or more, line by category")
+            problems.append(
+                Message("counts must be whole numbers of 0 or more, line by category")
+            )
         if keys not in _KEY_USES:
-            problems.append(f"keys must be one of {', '.join(_KEY_USES)}, not {keys!r}")
+            problems.append(
+                Message(
+                    "keys must be one of {key_uses}, not {keys!r}",
+                    key_uses=Name.each(_KEY_USES),
+                    keys=Name(keys),
+                )
+            )
         if problems:
-            raise RiskError("No oracle: " + "; ".join(problems) + ".")
+            raise RiskError(Message("No oracle: {problems}.", problems=joined("; ", problems)))
         row_of(ptable, count=1)
         self._ptable = ptable
         self._counts = matrix.astype(np.int64)
@@ -88,8 +97,12 @@ class SimulatedOracle:
         places = np.array([place for group in request.groups for place in group])
         if not 0 <= request.line < n_lines or places.max() >= n_categories:
             raise RiskError(
-                f"The simulated records have {n_lines} lines and {n_categories} categories; "
-                "the request asks for others.",
+                Message(
+                    "The simulated records have {n_lines} lines and {n_categories} categories; "
+                    "the request asks for others.",
+                    n_lines=n_lines,
+                    n_categories=n_categories,
+                ),
             )
         starts = np.cumsum([0, *map(len, request.groups[:-1])])
         counts = np.add.reduceat(self._counts[request.line, places], starts)

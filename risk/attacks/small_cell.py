@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
+from footing.messages import Message
 from ptable import PTable
 from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.attacks.pairs import complementary_groups, pairs_available, sums_of
@@ -45,7 +46,7 @@ class SmallCell:
     n_categories: int
 
     def __post_init__(self) -> None:
-        require_integers("an attack by pairs", n_categories=(self.n_categories, 3, 10))
+        require_integers(Message("an attack by pairs"), n_categories=(self.n_categories, 3, 10))
 
     def run(
         self, oracle: Oracle, *, truth: ArrayLike, closed_form: float | None = None

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footing.checks import is_integer
+from footing.messages import Message, Name
 from ptable import PTable
 from risk.errors import RiskError
 from risk.wellformed import read_array
@@ -40,9 +41,11 @@ class CubeRequest:
     def __post_init__(self) -> None:
         places = [*self.dimensions, *self.within, *self.without]
         if not all(is_integer(place, minimum=0) for place in places):
-            raise RiskError("A request names attributes and records by places from 0 on.")
+            raise RiskError(
+                Message("A request names attributes and records by places from 0 on.")
+            )
         if len(set(self.dimensions)) < len(self.dimensions):
-            raise RiskError("A request must name each dimension once.")
+            raise RiskError(Message("A request must name each dimension once."))
 
 
 class CodedRecords:
@@ -71,15 +74,18 @@ class CodedRecords:
         array = read_array(codes, name="codes")
         if array.ndim != 2 or not array.size or array.dtype.kind not in "iu":
             raise RiskError(
-                "Records must be whole numbers, a row per record and a column per attribute.",
-                hint="code the categories of every attribute from 0 on",
+                Message(
+                    "Records must be whole numbers, a row per record and a column per "
+                    "attribute."
+                ),
+                hint=Message("code the categories of every attribute from 0 on"),
             )
         top = tuple(int(most) + 1 for most in array.max(axis=0))
         self.sizes = top if sizes is None else tuple(sizes)
         fits = len(self.sizes) == len(top) and all(map(int.__ge__, self.sizes, top))
         if int(array.min()) < 0 or not fits:
             raise RiskError(
-                "Codes must lie from 0 to the number of categories of their attribute."
+                Message("Codes must lie from 0 to the number of categories of their attribute.")
             )
         self.codes: NDArray[np.int64] = array.astype(np.int64)
 
@@ -117,7 +123,12 @@ class CodedRecords:
         """
         n_attributes = len(self.sizes)
         if any(place >= n_attributes for place in (*request.dimensions, *request.within)):
-            raise RiskError(f"The records have {n_attributes} attributes, not more.")
+            raise RiskError(
+                Message(
+                    "The records have {n_attributes} attributes, not more.",
+                    n_attributes=n_attributes,
+                )
+            )
         kept = np.ones(len(self), np.bool_)
         for place, categories in request.within.items():
             kept &= np.isin(self.codes[:, place], categories)
@@ -240,11 +251,13 @@ class LookedUpMethod:
         rng: np.random.Generator | None = None,
     ) -> None:
         if keys not in {"cell", "fresh"}:
-            raise RiskError(f"keys must be 'cell' or 'fresh', not {keys!r}.")
+            raise RiskError(
+                Message("keys must be 'cell' or 'fresh', not {keys!r}.", keys=Name(keys))
+            )
         if (keys == "fresh") != (rng is not None):
             raise RiskError(
-                "Fresh keys need a generator, and keys of cells none.",
-                hint='give keys="fresh" and rng=np.random.default_rng(…)',
+                Message("Fresh keys need a generator, and keys of cells none."),
+                hint=Message('give keys="fresh" and rng=np.random.default_rng(…)'),
             )
         self._records, self._ptable, self._rng = records, ptable, rng
         self._secret = hashlib.blake2b(secret, digest_size=32).digest()

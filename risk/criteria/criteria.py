@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from footing.arrays import Levels
 from footing.checks import is_integer
+from footing.messages import Argument, Message, Name, Shape
 from risk.criteria.coded import CodedRecords, CountingMethod, CubeRequest
 from risk.criteria.result import Criteria, Criterion
 from risk.errors import RiskError
@@ -113,8 +114,12 @@ def measure_criteria(
     for name, place in (("geography", geography), ("sensitive", sensitive)):
         if not is_integer(place, minimum=0, maximum=len(records.sizes) - 1):
             raise RiskError(
-                f"{name} must be the place of one of {len(records.sizes)} attributes, not"
-                f" {place!r}."
+                Message(
+                    "{name} must be the place of one of {number} attributes, not {place!r}.",
+                    name=Name(name),
+                    number=len(records.sizes),
+                    place=Argument(place),
+                )
             )
     require_whole(n_persons, name="n_persons", least=1)
     require_whole(n_unplanned, name="n_unplanned", least=1)
@@ -180,7 +185,9 @@ def small_counts_found(
 
 def _planned(tables: Sequence[tuple[int, ...]]) -> list[CubeRequest]:
     if not tables or not any(tables):
-        raise RiskError("tables must name at least one with a dimension.", hint="[(0, 1)]")
+        raise RiskError(
+            Message("tables must name at least one with a dimension."), hint=Message("[(0, 1)]")
+        )
     return [CubeRequest(dimensions=tuple(table)) for table in tables]
 
 
@@ -211,8 +218,13 @@ class _Testbed:
         numbers = np.ma.filled(np.ma.asarray(answer, np.float64), np.nan)
         if numbers.shape != shape:
             raise RiskError(
-                f"The method must answer with a table of shape {shape}, not {numbers.shape}.",
-                hint="totals stand last in every dimension; what is not shown is NaN",
+                Message(
+                    "The method must answer with a table of shape {shape}, not "
+                    "{numbers_shape}.",
+                    shape=Argument(shape),
+                    numbers_shape=Shape(numbers.shape),
+                ),
+                hint=Message("totals stand last in every dimension; what is not shown is NaN"),
             )
         return np.asarray(numbers, np.float64)
 

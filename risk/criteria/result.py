@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from footing.messages import Message, Name
 from risk.errors import RiskError
 
 if TYPE_CHECKING:
@@ -12,18 +13,24 @@ if TYPE_CHECKING:
 
 #: Name → what the share is a share of. Of all but four, more is better.
 MEANINGS = {
-    "same_answer": "cells that are the same when a table is asked for twice",
-    "same_by_another_route": "cells that are the same in a margin, a filter or another table",
-    "parts_below_totals": "published parts that are no larger than their published total",
-    "additive": "wholly published lines whose parts add up to their total",
-    "found_by_differencing": "persons whose category the difference of two tables singles out"
-    " (less is better)",
-    "sure_but_wrong": "persons for whom the difference singles out another category",
-    "on_demand": "cells that are shown in tables that nobody planned",
-    "decentral": "cells that are the same in tables that two offices make alone",
-    "cells_lost": "cells that hold records and are not shown (less is better)",
-    "small_counts_found": "small counts that a reader of all planned tables names rightly"
-    " (less is better)",
+    "same_answer": Message("cells that are the same when a table is asked for twice"),
+    "same_by_another_route": Message(
+        "cells that are the same in a margin, a filter or another table"
+    ),
+    "parts_below_totals": Message(
+        "published parts that are no larger than their published total"
+    ),
+    "additive": Message("wholly published lines whose parts add up to their total"),
+    "found_by_differencing": Message(
+        "persons whose category the difference of two tables singles out (less is better)"
+    ),
+    "sure_but_wrong": Message("persons for whom the difference singles out another category"),
+    "on_demand": Message("cells that are shown in tables that nobody planned"),
+    "decentral": Message("cells that are the same in tables that two offices make alone"),
+    "cells_lost": Message("cells that hold records and are not shown (less is better)"),
+    "small_counts_found": Message(
+        "small counts that a reader of all planned tables names rightly (less is better)"
+    ),
 }
 
 
@@ -81,7 +88,8 @@ class Criteria:
             if criterion.name == name:
                 return criterion.share
         raise RiskError(
-            f"No criterion {name!r} was measured.", hint=f"one of {', '.join(MEANINGS)}"
+            Message("No criterion {name!r} was measured.", name=Name(name)),
+            hint=Message("one of {meanings}", meanings=Name.each(MEANINGS)),
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footing.messages import Message, Shape
 from ptable.lookup import cycle_length
 from ptable.table import PTable
 from risk.errors import RiskError
@@ -95,9 +96,13 @@ class Band:
             noise = seen - counts.astype(np.int64)
         except ValueError:
             raise RiskError(
-                "originals and published must be pairs, or of shapes that broadcast: "
-                f"{counts.shape} and {seen.shape} are not.",
-                hint="originals[:, None] and published[None, :] give all pairs",
+                Message(
+                    "originals and published must be pairs, or of shapes that broadcast: "
+                    "{shape} and {seen_shape} are not.",
+                    shape=Shape(counts.shape),
+                    seen_shape=Shape(seen.shape),
+                ),
+                hint=Message("originals[:, None] and published[None, :] give all pairs"),
             ) from None
         places = noise - self.lowest
         inside = (places >= 0) & (places < self.width)

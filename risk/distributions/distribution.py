@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.messages import Argument, Message
 from risk.errors import RiskError
 from risk.wellformed import read_numbers, require_whole
 
@@ -45,14 +46,25 @@ class Law:
     def __post_init__(self) -> None:
         array = read_numbers(self.probabilities, name="probabilities")
         if array.ndim != 1 or not array.size:
-            raise RiskError("probabilities must be a list of finite numbers, not empty.")
+            raise RiskError(
+                Message("probabilities must be a list of finite numbers, not empty.")
+            )
         if (array < 0).any() or abs(array.sum() - 1) > 1e-9:
             raise RiskError(
-                "probabilities must be 0 or more and sum to 1 within 1e-9; the smallest is "
-                f"{array.min():g}, the sum {array.sum():.12g}."
+                Message(
+                    "probabilities must be 0 or more and sum to 1 within 1e-9; the smallest is "
+                    "{min:g}, the sum {sum:.12g}.",
+                    min=array.min(),
+                    sum=array.sum(),
+                )
             )
         if not isinstance(self.lowest, Integral):
-            raise RiskError(f"lowest must be a whole number, not {self.lowest!r}.")
+            raise RiskError(
+                Message(
+                    "lowest must be a whole number, not {lowest!r}.",
+                    lowest=Argument(self.lowest),
+                )
+            )
         used = np.flatnonzero(array)
         array = array[used[0] : used[-1] + 1] / array.sum()
         array.setflags(write=False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footing.messages import Argument, Message
 from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.wellformed import require_counts, require_whole
@@ -67,8 +68,12 @@ class Histogram:
         size = n_cells if grid_size is None else require_whole(grid_size, name="grid_size")
         if size < n_cells or size == 0:
             raise RiskError(
-                f"grid_size must be at least 1 and the {n_cells} cells given, not {size}.",
-                hint="grid_size counts empty cells too",
+                Message(
+                    "grid_size must be at least 1 and the {n_cells} cells given, not {size}.",
+                    n_cells=n_cells,
+                    size=Argument(size),
+                ),
+                hint=Message("grid_size counts empty cells too"),
             )
         if size > n_cells:
             numbers = np.append(numbers, 0)
@@ -94,7 +99,7 @@ class Histogram:
         """
         found = list(histograms)
         if not found:
-            raise RiskError("There must be a histogram at least; there is none.")
+            raise RiskError(Message("There must be a histogram at least; there is none."))
         kinds, places = np.unique(
             np.concatenate([one.counts for one in found]), return_inverse=True
         )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from footing.messages import Argument, Message
 from ptable import PTable
 from ptable.lookup import cycle_length, serving_row
 from risk.distributions.band import Band
@@ -101,12 +102,17 @@ def difference_law(table: PTable, originals: Sequence[int], *, nested: bool = Fa
     """
     counts = require_counts(originals, name="originals")
     if counts.ndim != 1 or len(counts) < 2:
-        raise RiskError(f"A difference needs a list of two counts or more, not {counts.size}.")
+        raise RiskError(
+            Message(
+                "A difference needs a list of two counts or more, not {size}.",
+                size=Argument(counts.size),
+            )
+        )
     whole, *parts = (require_whole(count, name="originals") for count in originals)
     if nested and sum(parts) > whole:
         raise RiskError(
-            "The first cell must hold the others, but its count is below their sum.",
-            hint="put the larger cell first",
+            Message("The first cell must hold the others, but its count is below their sum."),
+            hint=Message("put the larger cell first"),
         )
     if nested and whole in parts:
         parts.remove(whole)
@@ -133,9 +139,12 @@ def row_of(ptable: PTable, *, count: int | None = None) -> int:
     if count is None:
         if cycle > 1:
             raise RiskError(
-                f"Large counts take {cycle} rows of this p-table in turn; the counts must be "
-                "given.",
-                hint="pass the counts that are attacked",
+                Message(
+                    "Large counts take {cycle} rows of this p-table in turn; the counts must "
+                    "be given.",
+                    cycle=cycle,
+                ),
+                hint=Message("pass the counts that are attacked"),
             )
         return ptable.n_rows - 1
     return serving_row(require_whole(count, name="count"), n_rows=ptable.n_rows, cycle=cycle)

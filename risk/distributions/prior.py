@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from footing.checks import require_number
+from footing.messages import Argument, Message, Name, joined
 from risk.errors import RiskError
 from risk.wellformed import read_numbers, require_between, require_counts, require_whole
 
@@ -48,20 +49,34 @@ class Prior:
         array = np.array(read_numbers(self.probabilities, name="probabilities"))
         problems = []
         if array.ndim != 1 or array.size == 0:
-            problems.append("probabilities must be a list, one number per count from 0 on.")
+            problems.append(
+                Message("probabilities must be a list, one number per count from 0 on.")
+            )
         else:
             if (array < 0).any():
                 problems.append(
-                    f"probabilities must be 0 or more; the smallest is {array.min():g}."
+                    Message(
+                        "probabilities must be 0 or more; the smallest is {min:g}.",
+                        min=array.min(),
+                    )
                 )
             if abs(array.sum() - 1) > 1e-9:
                 problems.append(
-                    f"probabilities must sum to 1 within 1e-9, not to {array.sum():.12g}."
+                    Message(
+                        "probabilities must sum to 1 within 1e-9, not to {sum:.12g}.",
+                        sum=array.sum(),
+                    )
                 )
         if self.beyond not in ("none", "last"):
-            problems.append(f"beyond must be 'none' or 'last', not {self.beyond!r}.")
+            problems.append(
+                Message(
+                    "beyond must be 'none' or 'last', not {beyond!r}.", beyond=Name(self.beyond)
+                )
+            )
         if problems:
-            raise RiskError(" ".join(problems), hint="Prior.supplied() divides by the sum")
+            raise RiskError(
+                joined(" ", problems), hint=Message("Prior.supplied() divides by the sum")
+            )
         array.setflags(write=False)
         object.__setattr__(self, "probabilities", array)
 
@@ -87,8 +102,8 @@ class Prior:
             total = float(array.sum()) if fits else 0.0
         if not 0 < total < np.inf:
             raise RiskError(
-                "weights must be one finite number of 0 or more per count, not all 0.",
-                hint="Prior.flat() believes in all counts alike",
+                Message("weights must be one finite number of 0 or more per count, not all 0."),
+                hint=Message("Prior.flat() believes in all counts alike"),
             )
         return cls(probabilities=array / total, beyond=beyond)
 
@@ -124,7 +139,7 @@ class Prior:
         here = _listed(first, name="first")
         there = _listed(second, name="second")
         if here == there:
-            raise RiskError("first and second must differ; they are the same count.")
+            raise RiskError(Message("first and second must differ; they are the same count."))
         require_number(odds, "odds", error=RiskError, above=0)
         weights = np.zeros(max(here, there) + 1)
         weights[here], weights[there] = odds, 1
@@ -179,13 +194,18 @@ class Prior:
             size = require_whole(grid_size, name="grid_size")
             if size < n_cells:
                 problems.append(
-                    f"grid_size must be at least the number of cells given, not {size}."
+                    Message(
+                        "grid_size must be at least the number of cells given, not {size}.",
+                        size=Argument(size),
+                    )
                 )
             n_cells = max(n_cells, size)
         if n_cells == 0:
-            problems.append("There must be at least one cell.")
+            problems.append(Message("There must be at least one cell."))
         if problems:
-            raise RiskError(" ".join(problems), hint="grid_size counts empty cells too")
+            raise RiskError(
+                joined(" ", problems), hint=Message("grid_size counts empty cells too")
+            )
         extra = require_between(added, name="added")
         kinds, cells = np.unique(numbers, return_counts=True)
         _listed(int(kinds.max(initial=0)), name="counts")
@@ -274,8 +294,12 @@ def _listed(count: int, *, name: str) -> int:
     number = require_whole(count, name=name)
     if number > _LARGEST:
         raise RiskError(
-            f"A prior lists counts up to {_LARGEST}; {name} has a larger one.",
-            hint="leave the largest counts out and give beyond='last'",
+            Message(
+                "A prior lists counts up to {largest}; {name} has a larger one.",
+                largest=_LARGEST,
+                name=Name(name),
+            ),
+            hint=Message("leave the largest counts out and give beyond='last'"),
         )
     return number
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.messages import Message
 from risk.errors import RiskError
 from risk.inference.credible import credible_intervals
 from risk.wellformed import require_between, require_counts
@@ -144,7 +145,9 @@ def accuracy_table(
 def _levels(levels: Iterable[float]) -> tuple[float, ...]:
     wanted = tuple(require_between(level, name="levels", most=1.0) for level in levels)
     if not wanted:
-        raise RiskError("levels must hold at least one level.", hint="levels=[0.95]")
+        raise RiskError(
+            Message("levels must hold at least one level."), hint=Message("levels=[0.95]")
+        )
     return wanted
 
 

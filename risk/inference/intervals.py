@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from footing.messages import Message
 from risk.distributions.band import Band
 from risk.errors import RiskError
 from risk.wellformed import require_between, require_counts
@@ -100,7 +101,9 @@ def count_intervals(
     wanted = 1 - require_between(level, name="level", most=1.0)
     seen = [require_counts(n, name="published").ravel() for n in (first, second)]
     if len(seen[0]) != len(seen[1]) or figure not in {"ratio", "difference"}:
-        raise RiskError("count_intervals needs two aligned lists, and a ratio or a difference.")
+        raise RiskError(
+            Message("count_intervals needs two aligned lists, and a ratio or a difference.")
+        )
     pairs, back = np.unique(np.stack(seen), axis=1, return_inverse=True)
     sides = [_Side(Band.of(table), counts) for table, counts in zip(tables, pairs, strict=True)]
     ends = np.array(
@@ -125,7 +128,7 @@ class _Side:
     def __init__(self, band: Band, published: Integers) -> None:
         originals, chances = band.windows(published)
         if not chances.any(axis=1).all():
-            raise RiskError("This table never publishes some of the counts asked for.")
+            raise RiskError(Message("This table never publishes some of the counts asked for."))
         self.noise = band.noise.astype(np.float64)
         self.originals, self.leads = originals, chances > 0
         self.laws = band.probabilities[band.rows(np.maximum(originals, 0))]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footing.messages import Message, Name
 from ptable.table import PTable
 from risk.distributions.band import Band
 from risk.distributions.distribution import Law
@@ -87,8 +88,8 @@ class Inverse:
         weight, joint = self._joint(_as_set(originals), _as_set(published))
         if not weight:
             raise RiskError(
-                "The prior must give some weight to the set of originals, not 0.",
-                hint="smooth the prior with Prior.from_counts(..., added=0.5)",
+                Message("The prior must give some weight to the set of originals, not 0."),
+                hint=Message("smooth the prior with Prior.from_counts(..., added=0.5)"),
             )
         return joint / weight
 
@@ -287,16 +288,18 @@ class Inverse:
 
 
 def _as_set(counts: ArrayLike) -> NDArray[np.int64]:
-    numbers = np.unique(require_counts(counts, name="A set of counts"))
+    numbers = np.unique(require_counts(counts, name=Message("A set of counts")))
     if numbers.size == 0:
-        raise RiskError("A set of counts must not be empty.")
+        raise RiskError(Message("A set of counts must not be empty."))
     return numbers
 
 
 def _never(seen: NDArray[np.int64]) -> RiskError:
-    shown = ", ".join(map(str, seen[:5].tolist())) + (", ..." if len(seen) > 5 else "")
+    some = [*seen[:5].tolist(), *[Name("...")] * (len(seen) > 5)]
     return RiskError(
-        f"This table and prior never publish {shown}.",
-        hint="possible() lists what they do; a prior with beyond='last' and added counts "
-        "leaves no gaps of its own",
+        Message("This table and prior never publish {some}.", some=some),
+        hint=Message(
+            "possible() lists what they do; a prior with beyond='last' and added "
+            "counts leaves no gaps of its own"
+        ),
     )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footing.messages import Message
 from ptable.table import PTable
 from risk.distributions.band import Band
 from risk.distributions.histogram import Histogram
@@ -56,8 +57,8 @@ def certain_with_one_more(table: PTable, prior: Prior, originals: ArrayLike) -> 
     weights = prior.at(suspects)
     if not weights.any():
         raise RiskError(
-            "originals must list a count that the prior does not rule out.",
-            hint="smooth the prior with Prior.from_counts(..., added=0.5)",
+            Message("originals must list a count that the prior does not rule out."),
+            hint=Message("smooth the prior with Prior.from_counts(..., added=0.5)"),
         )
     band = Band.of(table)
     weights = weights / weights.sum()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.messages import Argument, Message, Shape
 from risk.distributions.noise_distributions import published_law
 from risk.errors import RiskError
 from risk.wellformed import read_pair, require_between
@@ -245,8 +246,8 @@ def _error(
     figure = float(_figures(statistic, *(np.array([[float(count)]]) for count in known))[0, 0])
     if not math.isfinite(figure):
         raise RiskError(
-            "The statistic must be defined where it is known; it is not.",
-            hint="a ratio needs a denominator above 0",
+            Message("The statistic must be defined where it is known; it is not."),
+            hint=Message("a ratio needs a denominator above 0"),
         )
     first, second = (law.numbers.astype(np.float64) for law in laws)
     others = _figures(statistic, first[:, None], second[None, :])
@@ -272,8 +273,13 @@ def _figures(
     shape = np.broadcast_shapes(first.shape, second.shape)
     if np.broadcast_shapes(figures.shape, shape) != shape:
         raise RiskError(
-            f"statistic must give one figure per pair of counts, {shape}, not {figures.shape}.",
-            hint="write it for arrays, such as lambda a, b: 100 * a / b",
+            Message(
+                "statistic must give one figure per pair of counts, {shape}, not "
+                "{figures_shape}.",
+                shape=Argument(shape),
+                figures_shape=Shape(figures.shape),
+            ),
+            hint=Message("write it for arrays, such as lambda a, b: 100 * a / b"),
         )
     return np.broadcast_to(figures, shape).copy()
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.messages import Message
 from risk.errors import RiskError
 from risk.inference.sets import NEGLIGIBLE
 from risk.wellformed import require_counts
@@ -104,16 +105,16 @@ def worst_posterior(
     suspects = suspects[inverse.prior.at(suspects) > 0]
     if not suspects.size:
         raise RiskError(
-            "originals must list a count that the prior does not rule out.",
-            hint="smooth the prior with Prior.from_counts(..., added=0.5)",
+            Message("originals must list a count that the prior does not rule out."),
+            hint=Message("smooth the prior with Prior.from_counts(..., added=0.5)"),
         )
     seen = inverse.reachable(suspects, floor=NEGLIGIBLE if published is None else 0.0)
     if published is not None:
         seen = np.intersect1d(seen, require_counts(published, name="published"))
     if not seen.size:
         raise RiskError(
-            "published must list a count that one of originals can become.",
-            hint="Inverse.reachable() lists them",
+            Message("published must list a count that one of originals can become."),
+            hint=Message("Inverse.reachable() lists them"),
         )
     matrix = inverse.probability(suspects[:, None], seen[None, :])
     together = np.minimum(matrix.sum(axis=0), 1.0)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footing.checks import is_integer
+from footing.messages import Argument, Message, Name, joined
 from ptable import PTable
 from risk.errors import RiskError
 from risk.wellformed import read_array, read_numbers
@@ -89,7 +90,7 @@ class PublishedCounts:
         for name in ("starts", "cells", "weights", "published", "max_noise"):
             array = read_array(getattr(self, name), name=name)
             if array.size and not _is_whole(array):
-                problems.append(f"{name} must be whole numbers")
+                problems.append(Message("{name} must be whole numbers", name=Name(name)))
             else:
                 array = np.array(array, dtype=np.int64)
                 array.setflags(write=False)
@@ -97,7 +98,12 @@ class PublishedCounts:
         if not problems:
             problems = self._problems()
         if problems:
-            raise RiskError("These are no published counts: " + "; ".join(problems) + ".")
+            raise RiskError(
+                Message(
+                    "These are no published counts: {problems}.",
+                    problems=joined("; ", problems),
+                )
+            )
         lower, upper = possible_range(
             self.published, max_noise=self.max_noise, zeros_stay=self.zeros_stay
         )
@@ -106,24 +112,32 @@ class PublishedCounts:
 
     def _problems(self) -> list[str]:
         n_sums, noise = len(self.published), np.asarray(self.max_noise)
-        problems = []
+        problems: list[str] = []
         if not is_integer(self.n_cells, minimum=1):
-            problems.append(f"n_cells must be at least 1, not {self.n_cells}")
+            problems.append(
+                Message(
+                    "n_cells must be at least 1, not {n_cells}", n_cells=Argument(self.n_cells)
+                )
+            )
         is_layout = self.starts.shape == (n_sums + 1,) and self.starts[0] == 0
         if not is_layout or (np.diff(self.starts) < 1).any():
-            problems.append("starts must rise from 0, with one entry more than there are sums")
+            problems.append(
+                Message("starts must rise from 0, with one entry more than there are sums")
+            )
         elif self.cells.shape != self.weights.shape or len(self.cells) != self.starts[-1]:
-            problems.append("cells and weights need one entry per part of a sum")
+            problems.append(Message("cells and weights need one entry per part of a sum"))
         if self.cells.size and not 0 <= self.cells.min() <= self.cells.max() < self.n_cells:
-            problems.append("cells must lie in 0..n_cells - 1")
+            problems.append(Message("cells must lie in 0..n_cells - 1"))
         if (self.weights == 0).any():
-            problems.append("weights must not be 0")
+            problems.append(Message("weights must not be 0"))
         if self.published.size and self.published.min() < 0:
-            problems.append("published counts must not be negative")
+            problems.append(Message("published counts must not be negative"))
         if noise.ndim > 1 or (noise.ndim == 1 and len(noise) != n_sums) or (noise < 0).any():
-            problems.append("max_noise must be 0 or more: one for all, or one per sum")
+            problems.append(Message("max_noise must be 0 or more: one for all, or one per sum"))
         if not is_integer(self.small, minimum=0):
-            problems.append(f"small must be 0 or more, not {self.small}")
+            problems.append(
+                Message("small must be 0 or more, not {small}", small=Argument(self.small))
+            )
         return problems
 
     @classmethod
@@ -142,7 +156,11 @@ class PublishedCounts:
         if not issparse(matrix):
             matrix = read_numbers(matrix, name="matrix")
             if matrix.ndim != 2:
-                raise RiskError(f"matrix must have 2 dimensions, not {matrix.ndim}.")
+                raise RiskError(
+                    Message(
+                        "matrix must have 2 dimensions, not {ndim}.", ndim=Argument(matrix.ndim)
+                    )
+                )
         rows: Any = csr_array(matrix)
         rows.sum_duplicates()
         rows.eliminate_zeros()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from footing.messages import Message
 from risk.errors import RiskError
 from risk.reconstruction.program import Rows
 from risk.reconstruction.search import TOLERANCE, Search, tightened
@@ -122,9 +123,11 @@ def intervals(
         return Contradiction()
     if np.isinf(bounds[1]).any():
         raise RiskError(
-            "Every base cell must be part of a sum that bounds it; "
-            f"{int(np.isinf(bounds[1]).sum())} are not.",
-            hint="leave out base cells of which nothing was published",
+            Message(
+                "Every base cell must be part of a sum that bounds it; {sum} are not.",
+                sum=int(np.isinf(bounds[1]).sum()),
+            ),
+            hint=Message("leave out base cells of which nothing was published"),
         )
     search = Search(_rows(counts), bounds)
     if not search.run():

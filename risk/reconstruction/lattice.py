@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.arrays import Flags, Floats, Integers, Levels
+from footing.messages import Message
 from risk.errors import RiskError
 
 #: So many joint cells are held at most.
@@ -50,9 +51,15 @@ class Lattice:
         joint = int(np.prod([float(size) for size in self.shape]))
         if joint > MAX_JOINT:
             raise RiskError(
-                f"All variables together have {joint:,} cells, more than {MAX_JOINT:,}.",
-                hint="look at a sample of areas, or at fewer variables, or keep two large ones "
-                "apart: exclusive in [rules]",
+                Message(
+                    "All variables together have {joint:,} cells, more than {max_joint:,}.",
+                    joint=joint,
+                    max_joint=MAX_JOINT,
+                ),
+                hint=Message(
+                    "look at a sample of areas, or at fewer variables, or keep two large ones "
+                    "apart: exclusive in [rules]"
+                ),
             )
         # Level by level of one variable after the other, so that tables share their sums.
         finest = (0,) * len(groups)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.arrays import Flags, Floats, Integers, Levels
+from footing.messages import Message
 from risk.errors import RiskError
 from risk.reconstruction.lattice import Lattice, Shown, added
 from risk.reconstruction.program import Rows
@@ -228,8 +229,8 @@ def _tightened(sums: Rows, lower: Floats, upper: Floats) -> tuple[Floats, Floats
     linear = Search(sums, (lower, upper))
     if not linear.run():
         raise RiskError(
-            "No true counts fit what is published.",
-            hint="the p-table is another than that of the tables",
+            Message("No true counts fit what is published."),
+            hint=Message("the p-table is another than that of the tables"),
         )
     ends = np.ceil(linear.bounds[0] - TOLERANCE), np.floor(linear.bounds[1] + TOLERANCE)
     whole = Search(sums, ends, most_nodes=_MOST_NODES)

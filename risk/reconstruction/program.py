@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footing.messages import Message, Name
 from risk.errors import RiskError
 
 #: One thread and one seed: the same question gets the same answer.
@@ -178,8 +179,8 @@ class Program:
         gave_up = self.is_whole and status in {states.kSolutionLimit, states.kTimeLimit}
         if not is_exact and not gave_up:
             raise RiskError(
-                f"HiGHS could not bound a cell: {status.name}.",
-                hint="every base cell needs a published sum that bounds it",
+                Message("HiGHS could not bound a cell: {status}.", status=Name(status.name)),
+                hint=Message("every base cell needs a published sum that bounds it"),
             )
         info, solution = self._solver.getInfo(), self._solver.getSolution()
         return Answer(

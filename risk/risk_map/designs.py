@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from footing.messages import Message, Name, joined
 from ptable.design.design import Design, design_from_dict
 from ptable.design.mechanisms import Mechanism
 from ptable.design.spec import NoiseSpec
@@ -108,7 +109,7 @@ def keep_zeros(table: PTable) -> PTable:
 
 def _resolved(designs: Mapping[str, MapDesign]) -> dict[str, PTable | Design | str]:
     """Read all designs; text says why one is impossible. All problems come together."""
-    problems = [] if designs else ["there is none"]
+    problems: list[str] = [] if designs else [Message("there is none")]
     found: dict[str, PTable | Design | str] = {}
     for name, given in designs.items():
         try:
@@ -125,14 +126,17 @@ def _resolved(designs: Mapping[str, MapDesign]) -> dict[str, PTable | Design | s
         if not isinstance(read, (PTable, NoiseSpec, StackedSpec, Mechanism)):
             problems.append(f"{name!r} is a {type(read).__name__!r}")
         elif not isinstance(read, Mechanism) and (read.step != 1 or read.anchors is not None):
-            problems.append(f"{name!r} is for magnitudes")
+            problems.append(Message("{name!r} is for magnitudes", name=Name(name)))
         else:
             found[name] = read
     if problems:
         raise RiskError(
-            "A design must be a p-table for counts, a NoiseSpec or its parameters, a "
-            "StackedSpec or a Mechanism: " + "; ".join(problems) + ".",
-            hint="noise_grid() makes designs of all combinations of parameters",
+            Message(
+                "A design must be a p-table for counts, a NoiseSpec or its parameters, a "
+                "StackedSpec or a Mechanism: {problems}.",
+                problems=joined("; ", problems),
+            ),
+            hint=Message("noise_grid() makes designs of all combinations of parameters"),
         )
     return found
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from footing.messages import Argument, Message, Name
 from risk.errors import RiskError
 from risk.inference.nested import GivenAway
 
@@ -31,8 +32,12 @@ class Rules:
         for name in ("posterior", "certain"):
             if not 0 <= getattr(self, name) <= 1:
                 raise RiskError(
-                    f"{name} must lie in [0, 1], not {getattr(self, name)!r}.",
-                    hint="it is a probability",
+                    Message(
+                        "{name} must lie in [0, 1], not {getattr!r}.",
+                        name=Name(name),
+                        getattr=Argument(getattr(self, name)),
+                    ),
+                    hint=Message("it is a probability"),
                 )
 
 
@@ -124,7 +129,9 @@ def conclude(cases: Sequence[Case], *, rules: Rules | None = None) -> dict[str, 
     """
     names = [case.name for case in cases]
     if not names or len(set(names)) < len(names):
-        raise RiskError("There must be at least one design, each with a name of its own.")
+        raise RiskError(
+            Message("There must be at least one design, each with a name of its own.")
+        )
     limits = rules or Rules()
     steps, winner = _steps(cases, limits)
     found: dict[str, Finding] = _conclusion(winner, len(cases))

@@ -7,6 +7,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footing.messages import Message, Name, joined, said
 from ptable.table import PTable
 from risk.distributions.band import Band
 from risk.distributions.histogram import Histogram
@@ -109,7 +110,8 @@ def _suspects(sensitive: Sequence[int]) -> NDArray[np.int64]:
     suspects = np.unique(require_counts(asked, name="sensitive"))
     if not suspects.size or suspects[0] == 0:
         raise RiskError(
-            "sensitive must list counts of at least 1.", hint="for example (1, 2, 3, 4)"
+            Message("sensitive must list counts of at least 1."),
+            hint=Message("for example (1, 2, 3, 4)"),
         )
     return suspects
 
@@ -122,21 +124,25 @@ def _sheets(
 ) -> dict[str, _Sheet]:
     problems = []
     if not tables:
-        problems.append("There must be at least one table.")
+        problems.append(Message("There must be at least one table."))
     if EVERY_TABLE in tables:
-        problems.append("A table must have a name: no name is all of them together.")
+        problems.append(Message("A table must have a name: no name is all of them together."))
     sheets = {}
     for name, given in tables.items():
         try:
             histogram = given if isinstance(given, Histogram) else Histogram.of(given)
         except RiskError as error:
-            problems.append(f"Table {name!r}: {error.problem}")
+            problems.append(
+                Message(
+                    "Table {name!r}: {problem}", name=Name(name), problem=said(error.problem)
+                )
+            )
             continue
         counts = histogram.as_listed().listed() if n_draws else np.zeros(0, np.int64)
         keys = draw_keys(len(counts), n_draws=n_draws, rng=rng)
         sheets[name] = _Sheet(histogram=histogram, counts=counts, keys=keys)
     if problems:
-        raise RiskError(" ".join(problems))
+        raise RiskError(joined(" ", problems))
     return sheets
 
 

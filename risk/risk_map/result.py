@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from footing.messages import Message, Name, said
 from risk.errors import RiskError
 from risk.risk_map.catalogue import FIGURES
 
@@ -119,10 +120,16 @@ class RiskUtilityMap:
         for line in self.lines:
             if (line.design, line.table) == (design, table):
                 return line.figures[figure]
-        why = f": {self.refused[design]}" if design in self.refused else "."
+        refusal = self.refused.get(design)
+        why = Message(".") if refusal is None else Message(": {refusal}", refusal=said(refusal))
         raise RiskError(
-            f"There are no figures of design {design!r} on table {table!r}{why}",
-            hint="designs lists what has figures, refused the rest",
+            Message(
+                "There are no figures of design {design!r} on table {table!r}{why}",
+                design=Name(design),
+                table=Name(table),
+                why=why,
+            ),
+            hint=Message("designs lists what has figures, refused the rest"),
         )
 
     def pareto(
@@ -208,8 +215,8 @@ def _require_figures(**names: str) -> Iterable[str]:
     unknown = [f"{key} = {name!r}" for key, name in names.items() if name not in FIGURES]
     if unknown:
         raise RiskError(
-            f"There is no such figure: {', '.join(unknown)}.",
-            hint=f"the figures are {', '.join(FIGURES)}",
+            Message("There is no such figure: {names}.", names=Name.each(unknown)),
+            hint=Message("the figures are {figures}", figures=Name.each(FIGURES)),
         )
     return names.values()
 

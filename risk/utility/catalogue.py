@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import SupportsFloat, SupportsInt
 
 from footing.data_files import read_data
+from footing.messages import Message, Name
 from risk.errors import RiskError
 
 #: The quantiles of a summary of deviations, by name.
@@ -89,18 +90,27 @@ class Measure:
 
     def __post_init__(self) -> None:
         if self.name not in DEFINITIONS:
-            raise RiskError(f"Measure {self.name!r} is not in the catalogue.")
+            raise RiskError(
+                Message("Measure {name!r} is not in the catalogue.", name=Name(self.name))
+            )
         if self.value is not None and not math.isfinite(self.value):
             raise RiskError(
-                f"Measure {self.name!r} must be a finite number.",
-                hint="leave the value None and give the reason",
+                Message("Measure {name!r} must be a finite number.", name=Name(self.name)),
+                hint=Message("leave the value None and give the reason"),
             )
         if (self.value is None) != bool(self.reason):
-            raise RiskError(f"Measure {self.name!r} must have either a value or a reason.")
+            raise RiskError(
+                Message(
+                    "Measure {name!r} must have either a value or a reason.",
+                    name=Name(self.name),
+                )
+            )
         if self.reason and self.reason not in REASONS:
             raise RiskError(
-                f"The reason {self.reason!r} is not in the catalogue.",
-                hint="add it to REASONS, so that reports have it in every language",
+                Message(
+                    "The reason {reason!r} is not in the catalogue.", reason=Name(self.reason)
+                ),
+                hint=Message("add it to REASONS, so that reports have it in every language"),
             )
 
     @property

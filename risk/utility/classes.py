@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
+from footing.messages import Message, Name, joined
 from risk.errors import RiskError
 from risk.utility.pairs import Pairs
 
@@ -16,18 +17,19 @@ CLASSES: Classes = MappingProxyType({"small": (1, 20), "medium": (21, 50), "larg
 def checked_classes(classes: Classes) -> Classes:
     """Check classes of counts and give them back."""
     problems = [
-        f"{name!r} runs from {low} to {high}"
+        Message("{name!r} runs from {low} to {high}", name=Name(name), low=low, high=high)
         for name, (low, high) in classes.items()
         if low < 0 or (high is not None and high < low)
     ]
     if "all" in classes:
-        problems.append("'all' is the name of all cells")
+        problems.append(Message("'all' is the name of all cells"))
     if problems:
         raise RiskError(
-            "A class must run from a count of at least 0 to one no smaller: "
-            + "; ".join(problems)
-            + ".",
-            hint="for example {'small': (1, 20), 'large': (51, None)}",
+            Message(
+                "A class must run from a count of at least 0 to one no smaller: {problems}.",
+                problems=joined("; ", problems),
+            ),
+            hint=Message("for example {'small': (1, 20), 'large': (51, None)}"),
         )
     return classes
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footing.messages import Message, Shape, joined
 from risk.errors import RiskError
 from risk.wellformed import require_counts
 
@@ -42,13 +43,20 @@ class Pairs:
         published = counts_of(self.published, "published", problems)
         if not problems and original.shape != published.shape:
             problems.append(
-                "original and published must have one count per cell each, "
-                f"not shapes {original.shape} and {published.shape}"
+                Message(
+                    "original and published must have one count per cell each, not shapes "
+                    "{shape} and {published_shape}",
+                    shape=Shape(original.shape),
+                    published_shape=Shape(published.shape),
+                )
             )
         if problems:
             raise RiskError(
-                "These are no pairs of counts: " + "; ".join(problems) + ".",
-                hint="give aligned arrays of whole numbers, with 0 for empty cells",
+                Message(
+                    "These are no pairs of counts: {problems}.",
+                    problems=joined("; ", problems),
+                ),
+                hint=Message("give aligned arrays of whole numbers, with 0 for empty cells"),
             )
         object.__setattr__(self, "original", original.ravel())
         object.__setattr__(self, "published", published.ravel())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.messages import Message, Name
 from risk.errors import RiskError
 from risk.utility.classes import CLASSES, checked_classes, class_cells
 from risk.utility.measures.additivity import additivity
@@ -115,8 +116,14 @@ class Utility:
             if (entry.group, entry.value, entry.cells, entry.measure.name) == wanted:
                 return entry.measure
         raise RiskError(
-            f"There is no measure {name!r} of {group!r} = {value!r}, cells {cells!r}.",
-            hint="to_frame() lists all of them",
+            Message(
+                "There is no measure {name!r} of {group!r} = {value!r}, cells {cells!r}.",
+                name=Name(name),
+                group=Name(group),
+                value=Name(value),
+                cells=Name(cells),
+            ),
+            hint=Message("to_frame() lists all of them"),
         )
 
     def to_frame(self) -> pd.DataFrame:

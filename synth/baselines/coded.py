@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from footing.arrays import Floats, Integers
+from footing.messages import Message, Name
 from synth.errors import SynthError
 from synth.sanitisers.frames import as_pandas
 
@@ -59,18 +60,21 @@ def code_frame(
     table = as_pandas(frame)
     if not len(table.columns) or not len(table):
         raise SynthError(
-            f"There is nothing to learn from: {len(table)} records, "
-            f"{len(table.columns)} columns."
+            Message(
+                "There is nothing to learn from: {number} records, {number_2} columns.",
+                number=len(table),
+                number_2=len(table.columns),
+            )
         )
     names = [str(name) for name in table.columns]
     if len(set(names)) < len(names):
-        raise SynthError("Column names must differ.")
+        raise SynthError(Message("Column names must differ."))
     if domains is not None:
         missing = [name for name in names if name not in domains]
         if missing:
             raise SynthError(
-                f"No domain is declared for {', '.join(map(repr, missing))}.",
-                hint="reading it from the records would tell about them",
+                Message("No domain is declared for {names!r}.", names=Name.each(missing)),
+                hint=Message("reading it from the records would tell about them"),
             )
     return [
         _coded(name, table.iloc[:, place], None if domains is None else domains[name])
@@ -99,7 +103,10 @@ def _coded(name: str, series: Any, domain: Sequence[Any] | None) -> CodedColumn:
     if is_numeric:
         found = np.asarray(present.to_numpy(), dtype=np.float64)
         if not np.isfinite(found).all():
-            raise SynthError(f"Column {name!r} has an infinite number.", hint="bound it first")
+            raise SynthError(
+                Message("Column {name!r} has an infinite number.", name=Name(name)),
+                hint=Message("bound it first"),
+            )
     if domain is None:
         values = _found_values(present, is_numeric=is_numeric)
         values = (*values, None) if is_missing.any() else values
@@ -107,8 +114,10 @@ def _coded(name: str, series: Any, domain: Sequence[Any] | None) -> CodedColumn:
         values = _declared_values(name, domain, is_numeric=is_numeric)
         if is_missing.any() and values[-1] is not None:
             raise SynthError(
-                f"Column {name!r} has missing values, its domain none.",
-                hint="add None to the domain",
+                Message(
+                    "Column {name!r} has missing values, its domain none.", name=Name(name)
+                ),
+                hint=Message("add None to the domain"),
             )
     known = values[:-1] if values[-1] is None else values
     codes = np.full(len(series), len(known), dtype=np.int64)
@@ -120,8 +129,10 @@ def _coded(name: str, series: Any, domain: Sequence[Any] | None) -> CodedColumn:
             codes[~is_missing] = [places[value] for value in present]
         except KeyError:
             raise SynthError(
-                f"Column {name!r} has a value outside its declared domain.",
-                hint="declare it, or recode it",
+                Message(
+                    "Column {name!r} has a value outside its declared domain.", name=Name(name)
+                ),
+                hint=Message("declare it, or recode it"),
             ) from None
     return CodedColumn(
         name=name,
@@ -150,8 +161,8 @@ def _found_values(present: Any, *, is_numeric: bool) -> tuple[Any, ...]:
             return tuple(sorted(set(present), key=str))
         except TypeError:
             raise SynthError(
-                "A column holds values that are neither numbers nor texts.",
-                hint="turn lists and other containers into texts first",
+                Message("A column holds values that are neither numbers nor texts."),
+                hint=Message("turn lists and other containers into texts first"),
             ) from None
 
 
@@ -163,12 +174,14 @@ def _declared_values(name: str, domain: Sequence[Any], *, is_numeric: bool) -> t
         try:
             known = sorted({float(value) for value in known})
         except (TypeError, ValueError):
-            raise SynthError(f"The domain of {name!r} must be numbers.") from None
+            raise SynthError(
+                Message("The domain of {name!r} must be numbers.", name=Name(name))
+            ) from None
         if not all(math.isfinite(value) for value in known):
-            raise SynthError(f"The domain of {name!r} must be finite.")
+            raise SynthError(Message("The domain of {name!r} must be finite.", name=Name(name)))
     values = tuple(dict.fromkeys(known))
     if not values:
-        raise SynthError(f"The domain of {name!r} is empty.")
+        raise SynthError(Message("The domain of {name!r} is empty.", name=Name(name)))
     return (*values, None) if has_missing else values
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from dp import Adjacency, DiscreteGaussian, Sensitivity
 from footing.arrays import AnyIntegers, Floats
+from footing.messages import Message
 from synth.baselines.noise import kendall
 from synth.baselines.published import (
     JointModel,
@@ -73,7 +74,7 @@ class CopulaModel(JointModel):
         margins = margins_of_codes(found["margins"])
         correlation = np.array(found["correlation"], np.float64)
         if correlation.shape != (len(margins),) * 2 or not np.isfinite(correlation).all():
-            raise SynthError("The correlation does not fit the margins.")
+            raise SynthError(Message("The correlation does not fit the margins."))
         spends = tuple(Spend.from_record(spend) for spend in found["spends"])
         return cls(margins=margins, correlation=correlation, spends=spends)
 
@@ -131,7 +132,7 @@ def _fit(
 ) -> CopulaModel:
     refuse_others(others)
     if has_ranks:
-        refuse_add_remove(neighbours, "The noise on Kendall's tau")
+        refuse_add_remove(neighbours, Message("The noise on Kendall's tau"))
     accountant = PrivacyAccountant(float(rho))
     measurer = _RankMeasurer(codes, sizes, neighbours, accountant, noise)
     varying = [place for place, size in enumerate(sizes) if size > 1] or [0]

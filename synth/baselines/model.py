@@ -12,6 +12,7 @@ import pandas as pd
 
 from footing.arrays import Integers
 from footing.checks import Limits, require_integer, require_number
+from footing.messages import Argument, Message, said
 from synth.baselines.coded import CodedColumn
 from synth.errors import OverspentError, SynthError
 
@@ -160,13 +161,23 @@ class Account:
         synth.errors.OverspentError: vine costs epsilon inf; 1 of 1 is left.
         """
         if not charge.epsilon > 0:
-            raise SynthError(f"A charge must be positive, not {charge.epsilon}.")
+            raise SynthError(
+                Message(
+                    "A charge must be positive, not {epsilon}.",
+                    epsilon=Argument(charge.epsilon),
+                )
+            )
         total = math.fsum([*(one.epsilon for one in self.charges), charge.epsilon])
         if self.limit is not None and not total <= self.limit * (1 + _ROUNDING):
             left = max(0.0, self.limit - self.spent())
             raise OverspentError(
-                f"{charge.what} costs epsilon {charge.epsilon:g}; {left:g} of "
-                f"{self.limit:g} is left."
+                Message(
+                    "{what} costs epsilon {epsilon:g}; {left:g} of {limit:g} is left.",
+                    what=said(charge.what),
+                    epsilon=charge.epsilon,
+                    left=left,
+                    limit=self.limit,
+                )
             )
         self.charges.append(charge)
 
@@ -256,5 +267,7 @@ def charge_bins(account: Account, columns: Sequence[CodedColumn]) -> None:
 def checked_epsilon(epsilon: Any, *, may_be_zero: bool = False) -> float:
     """Return a budget that makes sense."""
     least: Limits = {"minimum": 0} if may_be_zero else {"above": 0}
-    way = "0, for no noise, is for the published methods alone" if epsilon == 0 else None
+    way = (
+        Message("0, for no noise, is for the published methods alone") if epsilon == 0 else None
+    )
     return require_number(epsilon, "epsilon", error=SynthError, hint=way, **least)

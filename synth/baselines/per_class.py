@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from footing.messages import Message, Name
 from synth.baselines.model import Account, BaselineModel, Charge
 from synth.errors import SynthError
 from synth.sanitisers.frames import as_pandas
@@ -48,11 +49,14 @@ def fit_per_class(
     """
     table = as_pandas(frame)
     if by not in table.columns:
-        raise SynthError(f"There is no column {by!r}.")
+        raise SynthError(Message("There is no column {by!r}.", by=Name(by)))
     if table.empty:
-        raise SynthError("There are no records to learn from.")
+        raise SynthError(Message("There are no records to learn from."))
     if table[by].isna().any():
-        raise SynthError(f"Column {by!r} has missing values.", hint="give them a class")
+        raise SynthError(
+            Message("Column {by!r} has missing values.", by=Name(by)),
+            hint=Message("give them a class"),
+        )
     parts = dict(iter(table.groupby(by, observed=True)))
     models = {value: fit(part.drop(columns=by)) for value, part in parts.items()}
     shares = np.array([len(part) for part in parts.values()]) / len(table)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dp import Adjacency
 from footing.arrays import AnyIntegers, Flags
+from footing.messages import Message, Name, said
 from synth.baselines.coded import CodedColumn
 from synth.baselines.model import Account
 from synth.copulas.margins import Margin
@@ -92,16 +93,19 @@ def refuse_add_remove(neighbours: Neighbours, what: str) -> None:
     """Refuse neighbours whose number of records is confidential."""
     if neighbours.adjacency is not Adjacency.REPLACE:
         raise SynthError(
-            f"{what} needs a public number of records.",
-            hint="Budget(…, adjacency='replace'), or --adjacency replace",
+            Message("{what} needs a public number of records.", what=said(what)),
+            hint=Message("Budget(…, adjacency='replace'), or --adjacency replace"),
         )
 
 
 def refuse_others(others: Mapping[str, Any]) -> None:
     """Refuse the options of `synth.fit_codes` that a method cannot use."""
     if unknown := {*others} - {*_NAMES} - _SILENT:
-        raise SynthError(f"There is no option {min(unknown)!r}.")
+        raise SynthError(Message("There is no option {names!r}.", names=Name(min(unknown))))
     for option, name in _NAMES.items():
         value = others.get(option)
         if value is not None and (option in ("label", "settings") or len(value) > 0):
-            raise SynthError(f"This method cannot use {name}.", hint="method='tables' can")
+            raise SynthError(
+                Message("This method cannot use {name}.", name=Name(name)),
+                hint=Message("method='tables' can"),
+            )

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from footing.arrays import Floats
+from footing.messages import Message, Shape
 from synth.errors import SynthError
 
 _LEAST_EIGENVALUE = 1e-8
@@ -32,9 +33,14 @@ def nearest_correlation(matrix: ArrayLike) -> Floats:
     """
     values = np.asarray(matrix, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not len(values):
-        raise SynthError(f"A correlation matrix must be square, not of shape {values.shape}.")
+        raise SynthError(
+            Message(
+                "A correlation matrix must be square, not of shape {shape}.",
+                shape=Shape(values.shape),
+            )
+        )
     if not np.isfinite(values).all():
-        raise SynthError("A correlation matrix must have finite entries.")
+        raise SynthError(Message("A correlation matrix must have finite entries."))
     values = (values + values.T) / 2
     np.fill_diagonal(values, 1.0)
     sizes, vectors = np.linalg.eigh(values)

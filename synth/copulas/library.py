@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from footing.arrays import Floats
+from footing.messages import Message, Shape
 from synth.errors import SynthError
 
 _LEAST = 1e-10
@@ -17,8 +18,8 @@ def vines() -> Any:
         import pyvinecopulib
     except ImportError:
         raise SynthError(
-            "Copulas need the package pyvinecopulib.",
-            hint="in the project's folder: pip install '.[synth]'",
+            Message("Copulas need the package pyvinecopulib."),
+            hint=Message("in the project's folder: pip install '.[synth]'"),
         ) from None
     return pyvinecopulib
 
@@ -34,15 +35,25 @@ def checked_uniforms(u: ArrayLike, *, columns: int | None = None) -> Floats:
     try:
         values = np.asarray(u, dtype=np.float64)
     except (TypeError, ValueError):
-        raise SynthError("Uniform values must be numbers between 0 and 1.") from None
+        raise SynthError(Message("Uniform values must be numbers between 0 and 1.")) from None
     if values.ndim != 2 or (columns is not None and values.shape[1] != columns):
-        wanted = "a matrix" if columns is None else f"a matrix of {columns} columns"
-        raise SynthError(f"Uniform values must be {wanted}, not of shape {values.shape}.")
+        wanted = (
+            Message("a matrix")
+            if columns is None
+            else Message("a matrix of {columns} columns", columns=columns)
+        )
+        raise SynthError(
+            Message(
+                "Uniform values must be {names}, not of shape {shape}.",
+                names=wanted,
+                shape=Shape(values.shape),
+            )
+        )
     if not len(values):
-        raise SynthError("There is no record.", hint="give at least one row")
+        raise SynthError(Message("There is no record."), hint=Message("give at least one row"))
     if not ((values >= 0) & (values <= 1)).all():  # False for missing ones, too
         raise SynthError(
-            "Uniform values must lie between 0 and 1, none missing.",
-            hint="pseudo_observations turns data into ranks",
+            Message("Uniform values must lie between 0 and 1, none missing."),
+            hint=Message("pseudo_observations turns data into ranks"),
         )
     return np.asfortranarray(values.clip(_LEAST, 1 - _LEAST))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footing.arrays import Floats
+from footing.messages import Message, Shape
 from synth.errors import SynthError
 
 
@@ -34,12 +35,16 @@ class Margin:
 
     def __post_init__(self) -> None:
         if len(self.values) == 0 or len(self.values) != len(self.cumulative):
-            raise SynthError("A margin needs as many heights as values, and at least one.")
+            raise SynthError(
+                Message("A margin needs as many heights as values, and at least one.")
+            )
         if not np.isfinite(self.values).all() or (np.diff(self.values) <= 0).any():
-            raise SynthError("The values of a margin must be finite and rise.")
+            raise SynthError(Message("The values of a margin must be finite and rise."))
         falls = (np.diff(self.cumulative) < 0).any()
         if falls or self.cumulative[0] < 0 or self.cumulative[-1] != 1:
-            raise SynthError("The heights of a margin must not fall, and must end at 1.")
+            raise SynthError(
+                Message("The heights of a margin must not fall, and must end at 1.")
+            )
 
     @classmethod
     def of_counts(cls, values: ArrayLike, *, counts: ArrayLike) -> Margin:
@@ -64,7 +69,7 @@ class Margin:
             heights = np.ones(len(heights))
         total = heights.sum() if len(heights) else 1.0
         if not np.isfinite(total):
-            raise SynthError("The counts of a margin must be finite numbers.")
+            raise SynthError(Message("The counts of a margin must be finite numbers."))
         cumulative = np.minimum(np.cumsum(heights) / total, 1.0)
         if len(cumulative):
             last = np.flatnonzero(heights)[-1]
@@ -87,7 +92,9 @@ class Margin:
         """
         found = np.asarray(data, dtype=np.float64).ravel()
         if not len(found) or not np.isfinite(found).all():
-            raise SynthError("A margin needs finite numbers, at least one, none missing.")
+            raise SynthError(
+                Message("A margin needs finite numbers, at least one, none missing.")
+            )
         values, counts = np.unique(found, return_counts=True)
         return cls.of_counts(values, counts=counts)
 
@@ -136,7 +143,7 @@ class Margin:
         """
         heights = np.asarray(u, dtype=np.float64)
         if not ((heights >= 0) & (heights <= 1)).all():
-            raise SynthError("Heights must lie between 0 and 1, none missing.")
+            raise SynthError(Message("Heights must lie between 0 and 1, none missing."))
         # height 0 stands for the first value that can occur
         least = self.cumulative[self.cumulative > 0][0]
         places = np.searchsorted(self.cumulative, np.maximum(heights, least), side="left")
@@ -166,6 +173,8 @@ def pseudo_observations(data: ArrayLike, *, is_open: bool = False) -> Floats:
     """
     values = np.asarray(data, dtype=np.float64)
     if values.ndim != 2:
-        raise SynthError(f"Data must be a matrix, not of shape {values.shape}.")
+        raise SynthError(
+            Message("Data must be a matrix, not of shape {shape}.", shape=Shape(values.shape))
+        )
     shares = np.column_stack([Margin.empirical(one).pit(one) for one in values.T])
     return shares * len(values) / (len(values) + 1) if is_open else shares

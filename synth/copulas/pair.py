@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from footing.arrays import Floats
 from footing.checks import require_integer, require_one_of
+from footing.messages import Argument, Message, Name
 from synth.copulas.library import checked_uniforms, seeds_from, vines
 from synth.errors import SynthError
 
@@ -61,9 +62,18 @@ class PairCopula:
     ) -> None:
         _checked_families([family])
         if family == "tll":
-            raise SynthError("A kernel estimate is fitted, not named.", hint="use fit_pair")
+            raise SynthError(
+                Message("A kernel estimate is fitted, not named."), hint=Message("use fit_pair")
+            )
         if rotation not in ((0, 90, 180, 270) if family in _ROTATED else (0,)):
-            raise SynthError(f"{family} has no rotation {rotation!r}.", hint="0 degrees always")
+            raise SynthError(
+                Message(
+                    "{family} has no rotation {rotation!r}.",
+                    family=Name(family),
+                    rotation=Argument(rotation),
+                ),
+                hint=Message("0 degrees always"),
+            )
         library = vines()
         kind = getattr(library.BicopFamily, family)
         values = np.asarray(parameters, dtype=np.float64).reshape(-1, 1)
@@ -71,13 +81,25 @@ class PairCopula:
         low, high = limits.parameters_lower_bounds, limits.parameters_upper_bounds
         if values.shape != (low.size, 1) or not np.isfinite(values).all():
             raise SynthError(
-                f"{family} needs {low.size} finite parameters, not {parameters!r:.80}."
+                Message(
+                    "{family} needs {size} finite parameters, not {parameters!r:.80}.",
+                    family=Name(family),
+                    size=low.size,
+                    parameters=Argument(parameters),
+                )
             )
         if ((values < low.reshape(-1, 1)) | (values > high.reshape(-1, 1))).any():
-            spans = ", ".join(
-                f"[{a:g}, {b:g}]" for a, b in zip(low.flat, high.flat, strict=True)
+            spans = [
+                Message("[{low:g}, {high:g}]", low=a, high=b)
+                for a, b in zip(low.flat, high.flat, strict=True)
+            ]
+            raise SynthError(
+                Message(
+                    "The parameters of {family} must lie in {spans}.",
+                    family=Name(family),
+                    spans=spans,
+                )
             )
-            raise SynthError(f"The parameters of {family} must lie in {spans}.")
         self._bicop = library.Bicop(kind, rotation, np.asfortranarray(values))
 
     @classmethod
@@ -295,7 +317,10 @@ def fit_controls(families: Sequence[str], *, criterion: str) -> Any:
 def _checked_families(families: Sequence[str]) -> list[str]:
     names = [families] if isinstance(families, str) else list(families)
     if not names:
-        raise SynthError("No family is named.", hint=f"known: {', '.join(FAMILIES)}")
+        raise SynthError(
+            Message("No family is named."),
+            hint=Message("known: {families}", families=Name.each(FAMILIES)),
+        )
     for name in names:
         require_one_of(name, "family", FAMILIES, error=SynthError)
     return names
@@ -304,5 +329,11 @@ def _checked_families(families: Sequence[str]) -> list[str]:
 def _side_by_side(u: ArrayLike, v: ArrayLike) -> Floats:
     one, other = np.ravel(np.asarray(u, np.float64)), np.ravel(np.asarray(v, np.float64))
     if len(one) != len(other):
-        raise SynthError(f"{len(one)} values stand against {len(other)} given ones.")
+        raise SynthError(
+            Message(
+                "{number} values stand against {number_2} given ones.",
+                number=len(one),
+                number_2=len(other),
+            )
+        )
     return checked_uniforms(np.column_stack([one, other]), columns=2)

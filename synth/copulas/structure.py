@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from numpy.typing import NDArray
 
+from footing.messages import Argument, Message, Name
 from synth.errors import SynthError
 
 
@@ -67,7 +68,10 @@ class Edge:
             one, other = (int(part) for part in pair.split(","))
             return cls.of(one, other, given=[int(part) for part in given.split(",") if part])
         except ValueError:
-            raise SynthError(f"{name!r} names no edge.", hint="for example '2,5|3,4'") from None
+            raise SynthError(
+                Message("{name!r} names no edge.", name=Name(name)),
+                hint=Message("for example '2,5|3,4'"),
+            ) from None
 
     @property
     def variables(self) -> frozenset[int]:
@@ -115,14 +119,25 @@ class Vine:
     def __post_init__(self) -> None:
         if self.n < 1 or len(self.trees) > max(0, self.n - 1):
             raise SynthError(
-                f"A vine on {self.n} variables has at most {max(0, self.n - 1)} trees, "
-                f"not {len(self.trees)}."
+                Message(
+                    "A vine on {number} variables has at most {number_2} trees, not "
+                    "{number_3}.",
+                    number=self.n,
+                    number_2=max(0, self.n - 1),
+                    number_3=len(self.trees),
+                )
             )
         for level, edges in enumerate(self.trees, start=1):
             if len(edges) != self.n - level:
                 raise SynthError(
-                    f"Tree {level} of {self.n} variables needs {self.n - level} edges, "
-                    f"not {len(edges)}."
+                    Message(
+                        "Tree {level} of {number} variables needs {number_2} edges, not "
+                        "{number_3}.",
+                        level=level,
+                        number=self.n,
+                        number_2=self.n - level,
+                        number_3=len(edges),
+                    )
                 )
             _check_tree(level, edges, n=self.n, lower=self.trees[: level - 1])
 
@@ -226,7 +241,9 @@ def number_of_vines(n: int) -> int:
     [3, 24, 480, 23040, 2580480]
     """
     if n < 1:
-        raise SynthError(f"A vine needs a variable, not {n} of them.")
+        raise SynthError(
+            Message("A vine needs a variable, not {number} of them.", number=Argument(n))
+        )
     if n < 3:
         return 1
     return math.factorial(n) // 2 * (1 << math.comb(n - 2, 2))
@@ -246,21 +263,43 @@ def _check_tree(
         one, other = edge.pair
         if one == other or edge.given & {one, other} or len(edge.given) != level - 1:
             raise SynthError(
-                f"Edge {edge} of tree {level} needs two conditioned variables and "
-                f"{level - 1} others that condition them."
+                Message(
+                    "Edge {edge} of tree {level} needs two conditioned variables and {level_2} "
+                    "others that condition them.",
+                    edge=Argument(edge),
+                    level=level,
+                    level_2=level - 1,
+                )
             )
         if not edge.variables <= set(range(1, n + 1)):
-            raise SynthError(f"Edge {edge} has a variable that is not among 1 to {n}.")
+            raise SynthError(
+                Message(
+                    "Edge {edge} has a variable that is not among 1 to {number}.",
+                    edge=Argument(edge),
+                    number=n,
+                )
+            )
         ends = _ends(edge, lower[-1] if lower else None)
         if len(ends) != 2 or not _share_a_node(ends, lower):
             raise SynthError(
-                f"Edge {edge} of tree {level} joins no two edges of tree {level - 1} that "
-                "share a node.",
-                hint="proximity: their union is the edge, their intersection its condition",
+                Message(
+                    "Edge {edge} of tree {level} joins no two edges of tree {level_2} that "
+                    "share a node.",
+                    edge=Argument(edge),
+                    level=level,
+                    level_2=level - 1,
+                ),
+                hint=Message(
+                    "proximity: their union is the edge, their intersection its condition"
+                ),
             )
         first, second = (root(node) for node in ends)
         if first == second:
-            raise SynthError(f"Tree {level} has a circle at {edge}.")
+            raise SynthError(
+                Message(
+                    "Tree {level} has a circle at {edge}.", level=level, edge=Argument(edge)
+                )
+            )
         joined[first] = second
 
 
@@ -283,7 +322,8 @@ def _checked_order(order: Sequence[int]) -> list[int]:
     found = [int(one) for one in order]
     if sorted(found) != list(range(1, len(found) + 1)) or not found:
         raise SynthError(
-            "An order names the variables 1 to n, each once.", hint="for example [2, 1, 3]"
+            Message("An order names the variables 1 to n, each once."),
+            hint=Message("for example [2, 1, 3]"),
         )
     return found
 
@@ -320,7 +360,9 @@ def grow_structure(
     1,3 2,3; 1,2|3
     """
     if n < 1:
-        raise SynthError(f"A vine needs a variable, not {n} of them.")
+        raise SynthError(
+            Message("A vine needs a variable, not {number} of them.", number=Argument(n))
+        )
     levels = max(0, n - 1) if depth is None else min(int(depth), n - 1)
     trees: list[tuple[Edge, ...]] = []
     for _ in range(levels):
@@ -344,7 +386,10 @@ def order_by_dependence(strengths: NDArray[Any], *, shape: Shape) -> Vine:
         sums = np.where(np.isfinite(sizes), sizes, 0).sum(axis=1)
         return c_vine([int(one) + 1 for one in np.argsort(-sums, kind="stable")])
     if shape != "d":
-        raise SynthError(f"Unknown shape {shape!r}.", hint="known: r, c, d")
+        raise SynthError(
+            Message("Unknown shape {shape!r}.", shape=Name(shape)),
+            hint=Message("known: r, c, d"),
+        )
     if n == 1:
         return d_vine([1])
     path = [int(one) for one in np.unravel_index(np.argmax(sizes), sizes.shape)]

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from footing.arrays import Floats
 from footing.checks import is_integer, require_integer, require_one_of
+from footing.messages import Argument, Message
 from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.library import checked_uniforms, seeds_from, vines
 from synth.copulas.pair import FAMILIES, Criterion, PairCopula, fit_controls
@@ -57,7 +58,10 @@ class FittedVine:
         wanted = {Edge.read(name): pair for name, pair in pairs.items()}
         for edge in wanted:
             if edge not in known:
-                raise SynthError(f"The vine has no edge {edge}.", hint=f"it has {structure}")
+                raise SynthError(
+                    Message("The vine has no edge {edge}.", edge=Argument(edge)),
+                    hint=Message("it has {structure}", structure=Argument(structure)),
+                )
         library = vines()
         # the library puts the first conditioned variable on the diagonal, in its own order
         arranged = _arranged(library, structure)
@@ -189,7 +193,7 @@ class FittedVine:
         try:
             return cls(vines().Vinecop.from_json(text))
         except (RuntimeError, ValueError, TypeError):
-            raise SynthError("The text is no vine.") from None
+            raise SynthError(Message("The text is no vine.")) from None
 
     @property
     def _depth(self) -> int:
@@ -251,14 +255,20 @@ def fit_vine(
     n = points.shape[1]
     require_one_of(measure, "measure", get_args(Measure), error=SynthError)
     if len(points) < 2:
-        raise SynthError("A vine needs at least two records.")
+        raise SynthError(Message("A vine needs at least two records."))
     library = vines()
     if n == 1:
         return FittedVine(library.Vinecop(1))
     if structure is None and shape != "r":
         structure = order_by_dependence(_strengths(points, measure), shape=shape)
     if structure is not None and structure.n != n:
-        raise SynthError(f"The vine has {structure.n} variables, the data {n}.")
+        raise SynthError(
+            Message(
+                "The vine has {number} variables, the data {number_2}.",
+                number=structure.n,
+                number_2=n,
+            )
+        )
     controls = library.FitControlsVinecop(
         **fit_controls(families, criterion=criterion),
         tree_criterion=measure,
@@ -333,7 +343,10 @@ def _depths(truncation: Any, structure: Vine | None) -> dict[str, Any]:
     elif truncation is not None:
         if not is_integer(truncation, minimum=0):
             raise SynthError(
-                f"truncation must be a number of trees, None or 'auto', not {truncation!r}."
+                Message(
+                    "truncation must be a number of trees, None or 'auto', not {truncation!r}.",
+                    truncation=Argument(truncation),
+                )
             )
         found["trunc_lvl"] = truncation
     if structure is not None:

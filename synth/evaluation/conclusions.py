@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from statistics import fmean
 
+from footing.messages import Message
 from reports.catalogues.synthesis import FIGURES, TELLING, UNPROTECTED
 from reports.facts.copying import fact_of
 from reports.facts.synthesis import (
@@ -40,7 +41,7 @@ def facts_of(
 ) -> SynthesisFacts:
     """Give all that a page says of one or several sets of synthetic records."""
     if not evaluations:
-        raise EvaluationError("A page needs at least one evaluation.")
+        raise EvaluationError(Message("A page needs at least one evaluation."))
     first = next(iter(evaluations.values())).settings
     known = [f.name for e in evaluations.values() for f in e.figures if f.value is not None]
     return SynthesisFacts(

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
+from footing.messages import Message, Name
 from reports.catalogues.synthesis import FIGURES, GROUPS
 from synth.errors import EvaluationError
 from synth.evaluation.measures import margins
@@ -76,7 +77,8 @@ class Plan:
             unknown = [name for name in given if name not in known]
             if unknown:
                 raise EvaluationError(
-                    f"There is no {unknown[0]!r}.", hint=f"take some of {', '.join(known)}"
+                    Message("There is no {names!r}.", names=Name(unknown[0])),
+                    hint=Message("take some of {names}", names=Name.each(known)),
                 )
 
 

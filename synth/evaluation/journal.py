@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from footing.files import open_own
+from footing.messages import Message, Name
 from synth.errors import EvaluationError
 
 _FORMAT = "ckm-synth-sweep"
@@ -73,12 +74,15 @@ class Journal:
             }
         except (ValueError, KeyError, TypeError) as error:
             raise EvaluationError(
-                f"The file '{path.name}' is no record of a sweep.",
-                hint="take another name, or remove the file",
+                Message("The file '{path}' is no record of a sweep.", path=Name(path.name)),
+                hint=Message("take another name, or remove the file"),
             ) from error
         if first != json.loads(json.dumps(dict(head))):
             raise EvaluationError(
-                f"The file '{path.name}' belongs to a sweep with other records or settings.",
-                hint="take another name, or the settings of that sweep",
+                Message(
+                    "The file '{path}' belongs to a sweep with other records or settings.",
+                    path=Name(path.name),
+                ),
+                hint=Message("take another name, or the settings of that sweep"),
             )
         self._known = runs

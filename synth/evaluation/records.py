@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from footing.arrays import Flags, Floats
+from footing.messages import Argument, Message, Name
 from synth.errors import EvaluationError
 
 _SCHEMA = "ckm-synth-schema"
@@ -104,8 +105,14 @@ class Records:
         1
         """
         if name not in self.names:
-            known = ", ".join(map(repr, self.names[:20]))
-            raise EvaluationError(f"Column {name!r} is not in the data; it has {known}.")
+            known = Name.each(self.names[:20])
+            raise EvaluationError(
+                Message(
+                    "Column {name!r} is not in the data; it has {names!r}.",
+                    name=Argument(name),
+                    names=known,
+                )
+            )
         return self.names.index(name)
 
     def take(self, rows: NDArray[Any]) -> Records:
@@ -165,14 +172,17 @@ def encode(
     [[0.0, 1.0], [2.0, 0.0]]
     """
     if not frames:
-        raise EvaluationError("There is nothing to code: give at least one frame.")
+        raise EvaluationError(Message("There is nothing to code: give at least one frame."))
     names = _checked_names(frames)
     declared = {**kinds_of(frames[0]), **(kinds or {})}
     unknown = [name for name in kinds or {} if name not in names]
     if unknown:
         raise EvaluationError(
-            f"A kind is declared for {unknown[0]!r}, which is no column of the data.",
-            hint="leave it out, or correct the name",
+            Message(
+                "A kind is declared for {names!r}, which is no column of the data.",
+                names=Name(unknown[0]),
+            ),
+            hint=Message("leave it out, or correct the name"),
         )
     coded = [np.empty((len(frame), len(names))) for frame in frames]
     settled = []
@@ -243,8 +253,8 @@ def read_kinds(declared: Mapping[str, Any]) -> dict[str, Kind]:
             kinds[name] = Kind(low=low, high=high, is_whole=True)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise EvaluationError(
-            "The schema must list columns, or categories and integer_bounds.",
-            hint="take the file that was given to `ckm synth fit`",
+            Message("The schema must list columns, or categories and integer_bounds."),
+            hint=Message("take the file that was given to `ckm synth fit`"),
         ) from error
     return kinds
 
@@ -270,18 +280,24 @@ def _of_column(column: Mapping[str, Any]) -> tuple[str, Kind]:
 def _checked_names(frames: Sequence[pd.DataFrame]) -> list[str]:
     names = list(frames[0].columns)
     if not names:
-        raise EvaluationError("The data have no columns.")
+        raise EvaluationError(Message("The data have no columns."))
     twins = sorted({str(name) for name in names if names.count(name) > 1})
     if twins:
-        raise EvaluationError(f"Column {twins[0]!r} stands twice in the data.")
+        raise EvaluationError(
+            Message("Column {twins!r} stands twice in the data.", twins=Name(twins[0]))
+        )
     for frame in frames:
         if not len(frame):
-            raise EvaluationError("Every frame needs at least one record; one has none.")
+            raise EvaluationError(
+                Message("Every frame needs at least one record; one has none.")
+            )
         missing = [name for name in names if name not in set(frame.columns)]
         if missing:
             raise EvaluationError(
-                f"Column {missing[0]!r} is missing in one of the frames.",
-                hint="real and synthetic data must have the same columns",
+                Message(
+                    "Column {names!r} is missing in one of the frames.", names=Name(missing[0])
+                ),
+                hint=Message("real and synthetic data must have the same columns"),
             )
     return names
 
@@ -331,8 +347,11 @@ def _numbers(column: pd.Series, name: str, kind: Kind) -> Floats:
         numbers = pd.to_numeric(column).to_numpy(np.float64, na_value=np.nan).copy()
     except (TypeError, ValueError) as error:
         raise EvaluationError(
-            f"Column {name!r} must hold numbers in every frame, and does not in one.",
-            hint="declare it as categories, or convert it",
+            Message(
+                "Column {name!r} must hold numbers in every frame, and does not in one.",
+                name=Name(name),
+            ),
+            hint=Message("declare it as categories, or convert it"),
         ) from error
     # Numbers whose sums leave the range of floating point are as good as infinite.
     numbers[~(np.abs(numbers) <= _HUGE)] = np.nan
@@ -344,6 +363,9 @@ def _days(column: pd.Series, name: str) -> pd.Series:
         return pd.to_datetime(column.map(str, na_action="ignore"), format="ISO8601", utc=True)
     except (TypeError, ValueError) as error:
         raise EvaluationError(
-            f"Column {name!r} must hold days in every frame, and does not in one.",
-            hint="write them as 2027-01-31",
+            Message(
+                "Column {name!r} must hold days in every frame, and does not in one.",
+                name=Name(name),
+            ),
+            hint=Message("write them as 2027-01-31"),
         ) from error

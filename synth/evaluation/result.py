@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from footing.messages import Message
 from reports.catalogues.synthesis import FIGURES, Good
 from synth.errors import EvaluationError
 
@@ -178,8 +179,8 @@ class Evaluation:
             return _evaluation(json.loads(text))
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
             raise EvaluationError(
-                "This is no evaluation of synthetic records.",
-                hint="give what `ckm synth evaluate -o figures.json` wrote",
+                Message("This is no evaluation of synthetic records."),
+                hint=Message("give what `ckm synth evaluate -o figures.json` wrote"),
             ) from None
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from footing.messages import Argument, Message, Name
 from reports.catalogues.synthesis import FIGURES
 from synth.errors import EvaluationError
 from synth.evaluation.evaluate import Plan, evaluate
@@ -81,7 +82,7 @@ class Sweep:
         """
         runs = [run for run in self.runs if run.name == name]
         if not runs:
-            raise EvaluationError(f"The sweep has no run of {name!r}.")
+            raise EvaluationError(Message("The sweep has no run of {name!r}.", name=Name(name)))
         return pd.DataFrame({run.fold: dict(run.figures) for run in runs}, dtype=np.float64)
 
     def aggregate(self, figure: str, *, over: str | None = None) -> pd.DataFrame:
@@ -102,7 +103,7 @@ class Sweep:
         lines = {}
         names = [_without(run.name, over) for run in self.runs]
         if over is not None and names == [run.name for run in self.runs]:
-            raise EvaluationError(f"No way has a factor {over!r}.")
+            raise EvaluationError(Message("No way has a factor {over!r}.", over=Name(over)))
         for name in dict.fromkeys(names):
             of_it = [run for run, one in zip(self.runs, names, strict=True) if one == name]
             found = [run.figures.get(figure) for run in of_it]
@@ -145,7 +146,13 @@ def grid(
 def folds_of(n: int, *, folds: int, seed: int) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
     """Share rows among folds at random; their sizes differ by one at most."""
     if not 2 <= folds <= n:
-        raise EvaluationError(f"{n} records make from 2 to {n} folds, not {folds}.")
+        raise EvaluationError(
+            Message(
+                "{number} records make from 2 to {number} folds, not {folds}.",
+                number=n,
+                folds=Argument(folds),
+            )
+        )
     order = np.random.default_rng(seed).permutation(n)
     return [np.sort(rows) for rows in np.array_split(order, folds)]
 

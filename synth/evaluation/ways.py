@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dp import Adjacency
+from footing.messages import Argument, Message, Name
 from reports.catalogues.synthesis import UNPROTECTED
 from synth.claims import Claim
 from synth.errors import EvaluationError
@@ -36,20 +37,37 @@ def ways_of(
             for name, value in block.items()
         }
         if "method" not in factors:
-            raise EvaluationError(f"Way {place} names no method.", hint='method = "tables"')
+            raise EvaluationError(
+                Message("Way {place} names no method.", place=place),
+                hint=Message('method = "tables"'),
+            )
         if empty := [name for name, values in factors.items() if not values]:
-            raise EvaluationError(f"Way {place} has no value of {empty[0]!r}.")
+            raise EvaluationError(
+                Message(
+                    "Way {place} has no value of {empty!r}.", place=place, empty=Name(empty[0])
+                )
+            )
         twice = [name for name, v in factors.items() if len({*map(repr, v)}) < len(v)]
         if twice:
-            raise EvaluationError(f"In way {place} a value of {twice[0]!r} is there twice.")
+            raise EvaluationError(
+                Message(
+                    "In way {place} a value of {twice!r} is there twice.",
+                    place=place,
+                    twice=Name(twice[0]),
+                )
+            )
         for values in itertools.product(*factors.values()):
             chosen = dict(zip(factors, values, strict=True))
             title = _title(chosen)
             if title in found:
-                raise EvaluationError(f"The way {title!r} is there twice.")
+                raise EvaluationError(
+                    Message("The way {title!r} is there twice.", title=Name(title))
+                )
             found[title] = _prepared(chosen, schema)
     if not found:
-        raise EvaluationError("There is no way to try.", hint='[[ways]] with method = "tables"')
+        raise EvaluationError(
+            Message("There is no way to try."), hint=Message('[[ways]] with method = "tables"')
+        )
     return found
 
 
@@ -90,7 +108,10 @@ def _budget(chosen: Mapping[str, Any]) -> Budget | Claim:
     if is_unprotected(chosen["method"]):
         if rho is not None or delta is not None:
             raise EvaluationError(
-                f"{chosen['method']!r} claims an epsilon, no rho and no delta."
+                Message(
+                    "{chosen!r} claims an epsilon, no rho and no delta.",
+                    chosen=Argument(chosen["method"]),
+                )
             )
         return Claim(epsilon=epsilon)
     if rho is None and delta is None:
@@ -104,7 +125,9 @@ def _number(chosen: Mapping[str, Any], name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise EvaluationError(f"{name} is a number, or a list of numbers.")
+        raise EvaluationError(
+            Message("{name} is a number, or a list of numbers.", name=Name(name))
+        )
     return float(value)
 
 

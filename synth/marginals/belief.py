@@ -11,6 +11,7 @@ from operator import itemgetter
 import numpy as np
 
 from footing.arrays import Columns, Floats
+from footing.messages import Argument, Message
 from synth.errors import SynthError
 
 
@@ -170,7 +171,9 @@ class Network:
     def _home(self, columns: Columns) -> int:
         home = self.tree.home(columns, sizes=self.sizes)
         if home is None:
-            raise SynthError(f"No clique holds the columns {columns}.")
+            raise SynthError(
+                Message("No clique holds the columns {columns}.", columns=Argument(columns))
+            )
         return home
 
     def _shape(self, columns: Columns) -> tuple[int, ...]:
@@ -200,8 +203,8 @@ class Network:
     def _positive(total: float) -> float:
         if not total > 0:
             raise SynthError(
-                "No record can satisfy the rules and conditions together.",
-                hint="relax a rule, or ask for another condition",
+                Message("No record can satisfy the rules and conditions together."),
+                hint=Message("relax a rule, or ask for another condition"),
             )
         return total
 

@@ -19,6 +19,7 @@ from itertools import combinations
 import numpy as np
 
 from footing.arrays import AnyIntegers, Columns, Floats, Integers
+from footing.messages import Argument, Message, Shape, said
 from synth.errors import SynthError
 from synth.marginals.candidates import Candidates, small_triples
 from synth.marginals.coarse import group_codes, onto_simplex, shrink_within
@@ -99,11 +100,17 @@ def fit_codes(
     codes = _checked_codes(codes, sizes)
     is_ordered = [False] * len(sizes) if ordered is None else [bool(one) for one in ordered]
     if len(is_ordered) != len(sizes):
-        raise SynthError(f"ordered has {len(is_ordered)} entries for {len(sizes)} columns.")
+        raise SynthError(
+            Message(
+                "ordered has {number} entries for {number_2} columns.",
+                number=len(is_ordered),
+                number_2=len(sizes),
+            )
+        )
     for rule in rules:
         _check_shape("rule", rule.columns, rule.forbidden.shape, sizes)
     for table in published:
-        _check_shape("published table", table.columns, table.counts.shape, sizes)
+        _check_shape(Message("published table"), table.columns, table.counts.shape, sizes)
     weights = workload_weights(len(sizes), workload=workload, label=label)
     accountant = PrivacyAccountant(float(rho))
     measurer = Measurer(codes, sizes, neighbours, accountant, noise or SecureNoise())
@@ -335,7 +342,9 @@ def _allowed(rule: Rule, groups: Sequence[Integers]) -> Floats:
 def _checked_sizes(sizes: Sequence[int]) -> list[int]:
     whole = [int(size) for size in sizes]
     if not whole or min(whole) < 1:
-        raise SynthError("There is at least one column, and each has at least one code.")
+        raise SynthError(
+            Message("There is at least one column, and each has at least one code.")
+        )
     return whole
 
 
@@ -343,8 +352,12 @@ def _checked_codes(codes: AnyIntegers, sizes: Sequence[int]) -> AnyIntegers:
     codes = np.asarray(codes)
     if codes.ndim != 2 or codes.shape[1] != len(sizes) or codes.dtype.kind not in "iu":
         raise SynthError(
-            f"Codes are integers in {len(sizes)} columns, not {codes.dtype} of shape "
-            f"{codes.shape}."
+            Message(
+                "Codes are integers in {number} columns, not {dtype} of shape {shape}.",
+                number=len(sizes),
+                dtype=Shape(codes.dtype),
+                shape=Shape(codes.shape),
+            )
         )
     wrong = [
         column
@@ -353,8 +366,11 @@ def _checked_codes(codes: AnyIntegers, sizes: Sequence[int]) -> AnyIntegers:
     ]
     if wrong:
         raise SynthError(
-            f"Codes of the columns {wrong} lie outside the declared sizes.",
-            hint="give what is not in the domain a code of its own",
+            Message(
+                "Codes of the columns {wrong} lie outside the declared sizes.",
+                wrong=Argument(wrong),
+            ),
+            hint=Message("give what is not in the domain a code of its own"),
         )
     return codes
 
@@ -365,6 +381,10 @@ def _check_shape(
     known = all(0 <= column < len(sizes) for column in columns)
     if not known or shape != tuple(sizes[column] for column in columns):
         raise SynthError(
-            f"The {what} on the columns {columns} does not have a cell for each combination "
-            "of codes.",
+            Message(
+                "The {what} on the columns {columns} does not have a cell for each "
+                "combination of codes.",
+                what=said(what),
+                columns=Argument(columns),
+            ),
         )

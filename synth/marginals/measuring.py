@@ -15,6 +15,7 @@ import numpy as np
 
 from dp import Adjacency, DiscreteGaussian, Exponential, histogram
 from footing.arrays import AnyIntegers, Floats, Integers
+from footing.messages import Argument, Message
 from synth.errors import SynthError
 from synth.marginals.spending import (
     GRAIN,
@@ -56,9 +57,16 @@ class Neighbours:
     def __post_init__(self) -> None:
         object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         if self.adjacency not in {Adjacency.ADD_REMOVE, Adjacency.REPLACE}:
-            raise SynthError(f"Neighbours are add-remove or replace, not {self.adjacency}.")
+            raise SynthError(
+                Message(
+                    "Neighbours are add-remove or replace, not {adjacency}.",
+                    adjacency=self.adjacency,
+                )
+            )
         if self.rows < 1:
-            raise SynthError(f"A unit has at least 1 record, not {self.rows}.")
+            raise SynthError(
+                Message("A unit has at least 1 record, not {rows}.", rows=Argument(self.rows))
+            )
 
     @property
     def reach(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.arrays import Columns, Flags, Floats, Integers
+from footing.messages import Argument, Message
 from synth.errors import SynthError
 from synth.marginals.belief import Network
 from synth.marginals.drawing import draw_codes, draw_within
@@ -138,7 +139,9 @@ class TableModel(CodeModel):
             One row a record, the codes of each column.
         """
         if number < 0:
-            raise SynthError(f"The number of records cannot be {number}.")
+            raise SynthError(
+                Message("The number of records cannot be {number}.", number=number)
+            )
         shares = dict(enumerate(self.shares))
         for column, flags in (allowed or {}).items():
             kept = shares[column] * flags
@@ -169,7 +172,13 @@ class TableModel(CodeModel):
             The columns, ascending.
         """
         if not 0 <= first < second < len(self.groups):
-            raise SynthError(f"Columns must be ascending, not {first} and {second}.")
+            raise SynthError(
+                Message(
+                    "Columns must be ascending, not {first} and {second}.",
+                    first=Argument(first),
+                    second=second,
+                )
+            )
         _, beliefs = self.network.calibrate([table.potential for table in self.tables])
         coarse = dict(self.network.pairs_of(first, beliefs))[second]
         fine = coarse[np.ix_(self.groups[first], self.groups[second])]
@@ -300,5 +309,5 @@ class TableModel(CodeModel):
             fits = fits and known and values.shape == tuple(sizes[c] for c in columns)
             fits = fits and bool(np.isfinite(values).all())
         if not fits:
-            raise SynthError("The parts of the model do not fit each other.")
+            raise SynthError(Message("The parts of the model do not fit each other."))
         return self

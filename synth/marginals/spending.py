@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from dp import Adjacency, DiscreteGaussian, Exponential, gaussian_scale
 from footing.checks import require_number
+from footing.messages import Message, Name, said
 from synth.errors import CertificateError, OverspentError, SynthError
 
 _EXACT = 1 - 1e-9  # shares of the budget are rounded; what they lose stays unspent
@@ -163,7 +164,7 @@ class PrivacyAccountant:
     spends: list[Spend] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        way = "Budget(epsilon=1, delta=1e-5).concentrated() is 0.0359"
+        way = Message("Budget(epsilon=1, delta=1e-5).concentrated() is 0.0359")
         require_number(self.rho, "rho", error=SynthError, hint=way, above=0)
 
     @property
@@ -187,8 +188,13 @@ class PrivacyAccountant:
         total = _sum_up([*(one.rho for one in self.spends), spend.rho])
         if not (spend.rho > 0 and total <= self.rho):
             raise OverspentError(
-                f"A {spend.what} costs rho {spend.rho:g}; {self.rho - self.spent:g} of "
-                f"{self.rho:g} is left.",
+                Message(
+                    "A {what} costs rho {rho:g}; {rho_2:g} of {value_rho:g} is left.",
+                    what=said(spend.what),
+                    rho=spend.rho,
+                    rho_2=self.rho - self.spent,
+                    value_rho=self.rho,
+                ),
             )
         self.spends.append(spend)
 
@@ -226,13 +232,16 @@ class Budget:
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.rho is None):
             raise SynthError(
-                "A budget is an epsilon with a delta, or a rho.", hint="give one of the two"
+                Message("A budget is an epsilon with a delta, or a rho."),
+                hint=Message("give one of the two"),
             )
         if self.adjacency not in (Adjacency.ADD_REMOVE, Adjacency.REPLACE):
-            raise SynthError("The adjacency is 'add-remove' or 'replace'.")
+            raise SynthError(Message("The adjacency is 'add-remove' or 'replace'."))
         object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         if self.rho is not None and self.delta:
-            raise SynthError("A budget in rho has no delta.", hint="give epsilon and delta")
+            raise SynthError(
+                Message("A budget in rho has no delta."), hint=Message("give epsilon and delta")
+            )
         self.concentrated()
 
     def concentrated(self, *, aside: float = 0.0) -> float:
@@ -252,12 +261,12 @@ class Budget:
         if rho is None:
             if self.delta <= 0:
                 raise SynthError(
-                    "delta must be positive: the noise is Gaussian.",
-                    hint="1e-6, or less than 1 / (10 times the number of people)",
+                    Message("delta must be positive: the noise is Gaussian."),
+                    hint=Message("1e-6, or less than 1 / (10 times the number of people)"),
                 )
             require_number(self.epsilon, "epsilon", error=SynthError, above=0)
             rho = gaussian_scale(self.epsilon or 0.0, delta=self.delta - aside) ** -2 / 2
-        return require_number(rho, "The budget", error=SynthError, above=0)
+        return require_number(rho, Message("The budget"), error=SynthError, above=0)
 
     def record(self, *, aside: float = 0.0) -> dict[str, float | None]:
         """Return the budget as plain values.
@@ -343,7 +352,7 @@ class Call:
             If nothing is known of the law.
         """
         if not (0 < self.sensitivity < math.inf and 0 < self.scale < math.inf):
-            raise CertificateError("A call states no positive sensitivity and scale.")
+            raise CertificateError(Message("A call states no positive sensitivity and scale."))
         ratio = self.sensitivity / self.scale
         if self.law in ("discrete Gaussian", "fine discrete Gaussian"):
             step = 1 if self.law == "discrete Gaussian" else GRAIN  # to count in lattice steps
@@ -357,7 +366,9 @@ class Call:
             # One of the keys of one unit shows through, each with a count of `keys` at most.
             slip = self.keys * math.exp(-(self.threshold - self.keys) / self.scale)
             return rho, slip
-        raise CertificateError(f"Nothing is known of the mechanism {self.law!r}.")
+        raise CertificateError(
+            Message("Nothing is known of the mechanism {law!r}.", law=Name(self.law))
+        )
 
     def record(self) -> dict[str, Any]:
         """Return the call as plain values."""
@@ -389,7 +400,7 @@ class Call:
         """
         known = {one.name for one in fields(cls)}
         if not record.keys() <= known:
-            raise CertificateError("A call has an entry that nobody knows.")
+            raise CertificateError(Message("A call has an entry that nobody knows."))
         texts = [record["what"], record["law"], *record["columns"]]
         numbers = [
             value for name, value in record.items() if name not in ("what", "law", "columns")
@@ -398,7 +409,7 @@ class Call:
             isinstance(number, (int, float)) and not isinstance(number, bool)
             for number in numbers
         ):
-            raise CertificateError("An entry of a call is of the wrong type.")
+            raise CertificateError(Message("An entry of a call is of the wrong type."))
         return cls(**{**record, "columns": tuple(record["columns"])})
 
 
@@ -484,9 +495,13 @@ class Settings:
         others = self.slack, self.margin_slack, self.least_group, self.thrift
         finite = all(0 <= other < math.inf for other in (*others, self.least_triple))
         if not (all(0 < share < 1 for share in shares) and finite):
-            raise SynthError("Shares lie between 0 and 1; slacks, sizes and thrift are finite.")
+            raise SynthError(
+                Message("Shares lie between 0 and 1; slacks, sizes and thrift are finite.")
+            )
         if min(whole) < 1 or not 0 < self.softness < math.inf or (self.tables or 0) < 0:
-            raise SynthError("Numbers of groups, cells, rounds and steps are positive.")
+            raise SynthError(
+                Message("Numbers of groups, cells, rounds and steps are positive.")
+            )
 
     def margin_prices(self, rho: float, *, sizes: Sequence[int]) -> list[float]:
         """Return what each margin may cost, the more the more codes it has.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.messages import Message, Name
 from risk.anonymity import groups
 from risk.errors import RiskError
 from synth.errors import SynthError
@@ -31,9 +32,10 @@ def opened(frame: Any, columns: Sequence[str] = ()) -> pd.DataFrame:
     table = as_pandas(frame).reset_index(drop=True).copy()
     lacking = [name for name in columns if name not in table.columns]
     if lacking:
-        known = ", ".join(repr(name) for name in table.columns)
+        names = Name.each(table.columns) or Message("none")
         raise SynthError(
-            f"Column {lacking[0]!r} is not in the data.", hint=f"it has {known or 'none'}"
+            Message("Column {lacking!r} is not in the data.", lacking=Name(lacking[0])),
+            hint=Message("it has {names!r}", names=names),
         )
     return table
 
@@ -43,9 +45,11 @@ def numbers_of(table: pd.DataFrame, columns: Sequence[str]) -> Floats:
     try:
         matrix = np.column_stack([table[name].to_numpy(np.float64) for name in columns])
     except (TypeError, ValueError):
-        raise SynthError("The columns must be numbers.", hint="name numeric columns") from None
+        raise SynthError(
+            Message("The columns must be numbers."), hint=Message("name numeric columns")
+        ) from None
     if not np.isfinite(matrix).all():
-        raise SynthError("The columns have missing or infinite numbers.")
+        raise SynthError(Message("The columns have missing or infinite numbers."))
     return matrix
 
 
@@ -53,5 +57,5 @@ def checked_rows(rows: Sequence[int], n: int) -> list[int]:
     """Return row numbers that exist."""
     found = [int(row) for row in rows]
     if any(not 0 <= row < n for row in found):
-        raise SynthError(f"A row number lies outside 0 to {n - 1}.")
+        raise SynthError(Message("A row number lies outside 0 to {number}.", number=n - 1))
     return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from footing.messages import Argument, Message
 from synth.errors import SynthError
 from synth.sanitisers.frames import checked_rows, opened
 
@@ -29,15 +30,17 @@ def intervals(*spans: tuple[int, int]) -> Callable[[float], str]:
     '[2000-49999]'
     """
     if not spans or any(low > high for low, high in spans):
-        raise SynthError("An interval must not end before it starts.")
+        raise SynthError(Message("An interval must not end before it starts."))
     if any(a[1] >= b[0] for a, b in pairwise(spans)):
-        raise SynthError("Intervals must rise and not overlap.")
+        raise SynthError(Message("Intervals must rise and not overlap."))
     starts = [low for low, _ in spans]
 
     def name(value: float) -> str:
         place = bisect_right(starts, value) - 1
         if place < 0 or value > spans[place][1]:
-            raise SynthError("A value lies in no interval.", hint="widen them")
+            raise SynthError(
+                Message("A value lies in no interval."), hint=Message("widen them")
+            )
         return f"[{spans[place][0]}-{spans[place][1]}]"
 
     return name
@@ -134,9 +137,11 @@ def bucketise(
     table = opened(frame, [sensitive])
     rows = checked_rows([row for group in groups for row in group], len(table))
     if sorted(rows) != list(range(len(table))) or not all(groups):
-        raise SynthError("Every row must be in one bucket, and no bucket empty.")
+        raise SynthError(Message("Every row must be in one bucket, and no bucket empty."))
     if "bucket" in table.columns:
-        raise SynthError("A column 'bucket' is there already.", hint="rename it")
+        raise SynthError(
+            Message("A column 'bucket' is there already."), hint=Message("rename it")
+        )
     of = {row: number for number, group in enumerate(groups) for row in group}
     values = table[sensitive].tolist()
     made = Buckets(
@@ -149,8 +154,12 @@ def bucketise(
     )
     if made.diversity < least:
         raise SynthError(
-            f"A bucket has {made.diversity} different sensitive values, not {least}.",
-            hint="mix the records otherwise",
+            Message(
+                "A bucket has {diversity} different sensitive values, not {least}.",
+                diversity=made.diversity,
+                least=Argument(least),
+            ),
+            hint=Message("mix the records otherwise"),
         )
     return made
 
@@ -206,7 +215,12 @@ def cross_bucket(
     smallest = min((len(group) for group in groups), default=0)
     if min(found, smallest) < k:
         raise SynthError(
-            f"Classes of {found} and buckets of {smallest} records are not all of {k}.",
-            hint="generalise further, or ask for less",
+            Message(
+                "Classes of {value} and buckets of {smallest} records are not all of {k}.",
+                value=found,
+                smallest=smallest,
+                k=k,
+            ),
+            hint=Message("generalise further, or ask for less"),
         )
     return bucketise(table, groups=groups, sensitive=sensitive, least=least)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from footing.checks import require_integer, require_one_of
+from footing.messages import Message
 from synth.errors import SynthError
 from synth.sanitisers.frames import checked_rows, numbers_of, opened
 
@@ -43,7 +44,7 @@ def aggregate(
     table = opened(frame, columns)
     rows = checked_rows([row for group in groups for row in group], len(table))
     if len(set(rows)) < len(rows):
-        raise SynthError("A row is in two groups.")
+        raise SynthError(Message("A row is in two groups."))
     for name in columns:
         is_numeric = pd.api.types.is_numeric_dtype(table[name])
         values: list[Any] = table[name].tolist()
@@ -148,7 +149,7 @@ def mdav_groups(values: Floats, *, k: int) -> list[list[int]]:
 
 
 def _check_k(k: Any, n: int) -> None:
-    way = f"there are {n} records"
+    way = Message("there are {number} records", number=n)
     require_integer(k, "k", error=SynthError, hint=way, minimum=1, maximum=n)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from footing.checks import require_number
+from footing.messages import Argument, Message, Name
 from synth.errors import SynthError
 from synth.sanitisers.frames import checked_rows, numbers_of, opened
 
@@ -38,7 +39,9 @@ def swap(frame: Any, *, pairs: Mapping[str, Sequence[tuple[int, int]]]) -> pd.Da
     for name, chosen in pairs.items():
         rows = checked_rows([row for pair in chosen for row in pair], len(table))
         if len(set(rows)) < len(rows):
-            raise SynthError(f"A row of column {name!r} is swapped twice.")
+            raise SynthError(
+                Message("A row of column {name!r} is swapped twice.", name=Name(name))
+            )
         order = np.arange(len(table))
         for one, other in chosen:
             order[one], order[other] = other, one
@@ -78,7 +81,9 @@ def rank_swap(
     """
     table = opened(frame, columns)
     if not 0 < reach <= 1:
-        raise SynthError(f"reach must lie in (0, 1], not {reach}.")
+        raise SynthError(
+            Message("reach must lie in (0, 1], not {reach}.", reach=Argument(reach))
+        )
     source = np.random.default_rng(rng)
     n = len(table)
     farthest = max(1, math.floor(reach * n))
@@ -86,7 +91,10 @@ def rank_swap(
         try:
             ranked = np.argsort(table[name].to_numpy(), kind="stable")
         except TypeError:
-            raise SynthError(f"Column {name!r} has no order.", hint="number it") from None
+            raise SynthError(
+                Message("Column {name!r} has no order.", name=Name(name)),
+                hint=Message("number it"),
+            ) from None
         order, is_free = np.arange(n), np.ones(n, dtype=bool)
         for place in range(n):
             window = np.flatnonzero(is_free[place + 1 : place + 1 + farthest]) + place + 1
@@ -136,17 +144,31 @@ def add_noise(
     """
     given, wanted = dict(noises or {}), dict(scales or {})
     if (not given and not wanted) or given.keys() & wanted.keys():
-        raise SynthError("Every column needs either a scale or its noise.")
+        raise SynthError(Message("Every column needs either a scale or its noise."))
     table = opened(frame, [*given, *wanted])
     if not lower <= upper:
-        raise SynthError(f"lower must not exceed upper, but {lower} does {upper}.")
+        raise SynthError(
+            Message(
+                "lower must not exceed upper, but {lower} does {upper}.",
+                lower=lower,
+                upper=upper,
+            )
+        )
     source = np.random.default_rng(rng)
     for name, scale in wanted.items():
-        require_number(scale, f"The scale of {name!r}", error=SynthError, above=0)
+        require_number(
+            scale, Message("The scale of {name!r}", name=Name(name)), error=SynthError, above=0
+        )
         given[name] = list(source.laplace(0.0, scale, len(table)))
     for name, noise in given.items():
         if len(noise) != len(table):
-            raise SynthError(f"{len(noise)} noises stand against {len(table)} records.")
+            raise SynthError(
+                Message(
+                    "{number} noises stand against {number_2} records.",
+                    number=len(noise),
+                    number_2=len(table),
+                )
+            )
         values = numbers_of(table, [name])[:, 0] + np.asarray(noise, np.float64)
         table[name] = values.clip(lower, upper)
     return table
@@ -183,8 +205,11 @@ def rotate(
     table = opened(frame, columns)
     if len(set(columns)) < 2 or len(set(columns)) < len(columns) or len(columns) % 3 == 1:
         raise SynthError(
-            f"{len(columns)} columns cannot be rotated in groups of three or two.",
-            hint="name 2, 3, 5, 6, 8 … different columns",
+            Message(
+                "{number} columns cannot be rotated in groups of three or two.",
+                number=len(columns),
+            ),
+            hint=Message("name 2, 3, 5, 6, 8 … different columns"),
         )
     values = numbers_of(table, columns)
     if is_normalised:
@@ -216,7 +241,7 @@ def dispersion(before: Any, after: Any, *, columns: Sequence[str]) -> Floats:
     old = numbers_of(opened(before, columns), columns)
     new = numbers_of(opened(after, columns), columns)
     if old.shape != new.shape:
-        raise SynthError("There must be as many records after as before.")
+        raise SynthError(Message("There must be as many records after as before."))
     spread = old.var(axis=0)
     return np.asarray((new - old).var(axis=0) / np.where(spread > 0, spread, 1.0))
 
@@ -243,7 +268,10 @@ def safe_angle(frame: Any, *, columns: Sequence[str], least: float) -> int:
         turned = rotate(base, columns=columns, degrees=degrees, is_normalised=False)
         if (dispersion(base, turned, columns=columns) >= least).all():
             return degrees
-    raise SynthError(f"No angle changes every column by {least:g}.", hint="ask for less")
+    raise SynthError(
+        Message("No angle changes every column by {least:g}.", least=least),
+        hint=Message("ask for less"),
+    )
 
 
 def _matrix(n: int, angle: float) -> Floats:

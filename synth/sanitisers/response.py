@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from footing.arrays import Integers
+from footing.messages import Argument, Message
 from synth.errors import SynthError
 
 
@@ -64,10 +65,12 @@ def estimate_from_two_rounds(first: ArrayLike, second: ArrayLike, *, forced: flo
 def _bits(values: ArrayLike) -> Integers:
     found = np.asarray(values)
     if found.ndim != 1 or not len(found) or not np.isin(found, (0, 1)).all():
-        raise SynthError("Answers must be 0 or 1, one per person, at least one.")
+        raise SynthError(Message("Answers must be 0 or 1, one per person, at least one."))
     return found.astype(np.int64)
 
 
 def _check_forced(forced: float) -> None:
     if not 0 <= forced < 1:
-        raise SynthError(f"forced must lie in [0, 1), not {forced}.")
+        raise SynthError(
+            Message("forced must lie in [0, 1), not {forced}.", forced=Argument(forced))
+        )

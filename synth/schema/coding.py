@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.messages import Argument, Message, Name, joined
 from synth.errors import DomainError, SynthError
 from synth.schema.columns import Category, Column, Date, Numeric, Whole, key_of
 
@@ -45,10 +46,10 @@ _ALIKE = {
     "empty",
 }
 _WHAT = {
-    "category": "text, whole numbers or truth values",
-    "whole": "whole numbers",
-    "real": "numbers",
-    "date": "days",
+    "category": Message("text, whole numbers or truth values"),
+    "whole": Message("whole numbers"),
+    "real": Message("numbers"),
+    "date": Message("days"),
 }
 
 
@@ -93,8 +94,10 @@ def encode(records: pd.DataFrame, schema: Schema) -> NDArray[np.int32]:
             problems.append(error.problem)
     if problems:
         raise DomainError(
-            "\n  ".join(["Records do not fit the schema:", *problems]),
-            hint="declare what is missing from the domain, an 'other' value, or outside='clip'",
+            joined("\n  ", [Message("Records do not fit the schema:"), *problems]),
+            hint=Message(
+                "declare what is missing from the domain, an 'other' value, or outside='clip'"
+            ),
         )
     return codes
 
@@ -113,7 +116,9 @@ def readable(name: str) -> Iterator[None]:
     except SynthError:
         raise
     except (ArithmeticError, NotImplementedError, TypeError, ValueError):
-        raise DomainError(f"Column {name!r}: values that are no single values.") from None
+        raise DomainError(
+            Message("Column {name!r}: values that are no single values.", name=Name(name))
+        ) from None
 
 
 def _encoded(values: pd.Series, column: Column) -> NDArray[np.int32]:
@@ -123,7 +128,9 @@ def _encoded(values: pd.Series, column: Column) -> NDArray[np.int32]:
     elif isinstance(column, Numeric):
         codes = _codes_of_numbers(found, column)
     else:
-        raise SynthError(f"Column {column.name!r} is of an unknown kind.")
+        raise SynthError(
+            Message("Column {column!r} is of an unknown kind.", column=Name(column.name))
+        )
     null = [
         column.domain_size + place
         for place, written in enumerate(column.missing.values())
@@ -133,15 +140,23 @@ def _encoded(values: pd.Series, column: Column) -> NDArray[np.int32]:
     used = np.zeros(len(codes), bool)  # a type may know values that no record has
     used[places] = True
     if (used & (codes == _STRANGE)).any():
-        raise DomainError(f"Column {column.name!r}: values that are no {_WHAT[column.kind]}.")
+        raise DomainError(
+            Message(
+                "Column {column!r}: values that are no {what}.",
+                column=Name(column.name),
+                what=_WHAT[column.kind],
+            )
+        )
     if (used & (codes == _OUTSIDE)).any():
         only_null = not (used & (codes == _OUTSIDE))[:-1].any()
         problem = (
-            "null, and no kind of missing is null."
+            Message("null, and no kind of missing is null.")
             if only_null
-            else "values outside the domain."
+            else Message("values outside the domain.")
         )
-        raise DomainError(f"Column {column.name!r}: {problem}")
+        raise DomainError(
+            Message("Column {column!r}: {problem}", column=Name(column.name), problem=problem)
+        )
     return np.asarray(codes[places], np.int32)
 
 
@@ -163,7 +178,7 @@ def decode_column(
             pa.array(codes, pa.int32()), _plain_array(written)
         ).dictionary_decode()
     if not isinstance(column, Numeric) or numbers is None:
-        raise SynthError(f"Column {column.name!r} needs numbers.")
+        raise SynthError(Message("Column {column!r} needs numbers.", column=Name(column.name)))
     kind = codes - column.domain_size  # from 0 on: missing
     coded = list(column.missing.values())
     if any(isinstance(one, str) for one in coded) or (
@@ -318,7 +333,9 @@ def grid_numbers(values: pd.Series, column: Numeric) -> Integers:
     places, found = distinct_values(values, column.name)
     numbers, codes = _numbers_of(found, column)
     if ((codes < 0) & (codes > _MISSING)).any():
-        raise DomainError(f"Column {column.name!r}: values that are no numbers.")
+        raise DomainError(
+            Message("Column {column!r}: values that are no numbers.", column=Name(column.name))
+        )
     places = places[places >= 0]
     return np.asarray(numbers[places][codes[places] == 0])
 
@@ -436,16 +453,18 @@ def _python(found: Any) -> list[Any]:
 def check_names(found: list[Any], schema: Schema) -> None:
     """Refuse columns that are not declared, and declared ones that are not there."""
     if len(set(map(str, found))) < len(found):
-        raise DomainError("Two columns of the records have the same name.")
+        raise DomainError(Message("Two columns of the records have the same name."))
     known = {*schema.names, *schema.ignored}
     if schema.unit.identifier is not None:
         known.add(schema.unit.identifier)
     absent = [name for name in schema.names if name not in found]
     extra = [str(name) for name in found if name not in known]
     if absent or extra:
-        parts = [f"not in the records: {absent}"] if absent else []
-        parts += [f"not in the schema: {extra}"] if extra else []
+        parts = (
+            [Message("not in the records: {absent}", absent=Argument(absent))] if absent else []
+        )
+        parts += [Message("not in the schema: {extra}", extra=Argument(extra))] if extra else []
         raise DomainError(
-            f"The columns differ; {'; '.join(parts)}.",
-            hint="declare each column, or name it under ignored",
+            Message("The columns differ; {parts}.", parts=joined("; ", parts)),
+            hint=Message("declare each column, or name it under ignored"),
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import ClassVar
 
+from footing.messages import Message, Name, said
 from synth.errors import SchemaError, UndeclaredError
 from synth.schema.grid import LAWS, Grid
 
@@ -46,9 +47,9 @@ class Column:
 
     def __post_init__(self) -> None:
         if not is_text(self.name) or not self.name.strip():
-            raise SchemaError("A column has a name, and it is text.")
+            raise SchemaError(Message("A column has a name, and it is text."))
         if not is_text(self.declared_by):
-            raise SchemaError("declared_by is text.")
+            raise SchemaError(Message("declared_by is text."))
         _check_missing(self.missing)
         object.__setattr__(self, "missing", dict(self.missing))
 
@@ -122,29 +123,34 @@ class Category(Column):
     def __post_init__(self) -> None:
         Column.__post_init__(self)
         if self.is_ordered not in {False, True}:
-            raise SchemaError("is_ordered is true or false.")
+            raise SchemaError(Message("is_ordered is true or false."))
         if self.values is None:
             return
         if not _is_list(self.values) or not self.values:
-            raise SchemaError("values is a list of at least one value.")
+            raise SchemaError(Message("values is a list of at least one value."))
         object.__setattr__(self, "values", tuple(self.values))
         known = _unlike([*self.values, *self.missing.values()])
         _check_whole(self.values)
         if {("text", str(value)) for kind, value in known if kind != "text"} & {*known}:
             raise SchemaError(
-                "A value, or a code for missing, is declared as a number and as its text; no "
-                "file tells the two apart.",
-                hint="declare both as texts, or one of them only",
+                Message(
+                    "A value, or a code for missing, is declared as a number and as its text; "
+                    "no file tells the two apart."
+                ),
+                hint=Message("declare both as texts, or one of them only"),
             )
         if any(value is None or not _is_plain(value) for value in self.values):
             raise SchemaError(
-                "values are texts, whole numbers or truth values.",
-                hint="declare null as a kind of missing: {'unknown': None}",
+                Message("values are texts, whole numbers or truth values."),
+                hint=Message("declare null as a kind of missing: {'unknown': None}"),
             )
         if self.other is not None and (
             not _is_plain(self.other) or key_of(self.other) not in known[: len(self.values)]
         ):
-            raise SchemaError("other is not one of the declared values.", hint="add it to them")
+            raise SchemaError(
+                Message("other is not one of the declared values."),
+                hint=Message("add it to them"),
+            )
 
     @property
     def is_declared(self) -> bool:
@@ -221,12 +227,16 @@ class Numeric(Column):
             ("outside", ("refuse", "clip")),
         ):
             if getattr(self, name) not in known:
-                raise SchemaError(f"{name} is one of {', '.join(known)}.")
+                raise SchemaError(
+                    Message(
+                        "{name} is one of {names}.", name=Name(name), names=Name.each(known)
+                    )
+                )
         if self.bins is not None and not (_is_whole(self.bins) and self.bins > 0):
-            raise SchemaError("bins is a positive whole number.")
+            raise SchemaError(Message("bins is a positive whole number."))
         for name in ("edges", "points"):
             if not _is_list(getattr(self, name)):
-                raise SchemaError(f"{name} is a list.")
+                raise SchemaError(Message("{name} is a list.", name=Name(name)))
             object.__setattr__(self, name, tuple(getattr(self, name)))
         _unlike(self.missing.values())
         if self.is_declared:
@@ -235,10 +245,10 @@ class Numeric(Column):
     def _check_bounds(self) -> None:
         low, high = self.bounds
         if low > high:
-            raise SchemaError("low is above high.")
+            raise SchemaError(Message("low is above high."))
         marks = [self.number(mark) for mark in (*self.edges, *self.points)]
         if any(not low <= mark <= high for mark in marks):
-            raise SchemaError("An edge or a point lies out of bounds.")
+            raise SchemaError(Message("An edge or a point lies out of bounds."))
         within = [
             kind
             for kind, written in self.missing.items()
@@ -246,9 +256,12 @@ class Numeric(Column):
         ]
         if within:
             raise SchemaError(
-                f"The code of the missing {within[0]!r} lies within the bounds: nobody could "
-                "tell them apart.",
-                hint="choose other bounds, or another code",
+                Message(
+                    "The code of the missing {within!r} lies within the bounds: nobody could "
+                    "tell them apart.",
+                    within=Name(within[0]),
+                ),
+                hint=Message("choose other bounds, or another code"),
             )
         self.grid  # noqa: B018 (cut now, so that errors come now)
 
@@ -295,15 +308,17 @@ class Numeric(Column):
         1
         """
         if isinstance(value, (bool, str)) or not isinstance(value, (int, float, Decimal)):
-            raise SchemaError("Bounds, edges and points are numbers.")
+            raise SchemaError(Message("Bounds, edges and points are numbers."))
         if not math.isfinite(value):
-            raise SchemaError("Bounds, edges and points are finite.")
+            raise SchemaError(Message("Bounds, edges and points are finite."))
         exact = Decimal(repr(value) if isinstance(value, float) else value) * self.factor
         number = int(exact.to_integral_value())
         if abs(number) > _LARGEST or number != exact:
             raise SchemaError(
-                "Bounds, edges and points have no more decimals than the column, and 15 digits "
-                "at most."
+                Message(
+                    "Bounds, edges and points have no more decimals than the column, and 15 "
+                    "digits at most."
+                )
             )
         return number
 
@@ -415,7 +430,7 @@ class Real(Numeric):
 
     def __post_init__(self) -> None:
         if not (_is_whole(self.decimals) and 0 <= self.decimals <= 9):
-            raise SchemaError("decimals is a whole number from 0 to 9.")
+            raise SchemaError(Message("decimals is a whole number from 0 to 9."))
         Numeric.__post_init__(self)
 
     @property
@@ -476,7 +491,8 @@ class Date(Numeric):
             return (dt.date.fromisoformat(value) - _EPOCH).days  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise SchemaError(
-                "Bounds, edges and points of dates are days.", hint='write "2027-01-31"'
+                Message("Bounds, edges and points of dates are days."),
+                hint=Message('write "2027-01-31"'),
             ) from None
 
     def shown(self, number: int) -> str:
@@ -527,7 +543,7 @@ def _is_whole(value: object) -> bool:
 def _unlike(values: Iterable[Plain]) -> list[tuple[str, object]]:
     keys = [key_of(value) for value in values]
     if len(set(keys)) < len(keys):
-        raise SchemaError("A value, or a code for missing, is declared twice.")
+        raise SchemaError(Message("A value, or a code for missing, is declared twice."))
     return keys
 
 
@@ -537,8 +553,8 @@ def _check_missing(missing: object) -> None:
         for kind, written in missing.items()
     ):
         raise SchemaError(
-            "missing says how each kind is written, as text, a whole number or null.",
-            hint='for example {"refused": -8, "unknown": null}',
+            Message("missing says how each kind is written, as text, a whole number or null."),
+            hint=Message('for example {"refused": -8, "unknown": null}'),
         )
     _check_whole(missing.values())
 
@@ -547,14 +563,18 @@ def _check_whole(values: Iterable[object]) -> None:
     """Refuse numbers that a float may round: one record with a fraction turns all to floats."""
     if any(_is_whole(value) and abs(value) >= _LARGEST for value in values):  # type: ignore[arg-type]
         raise SchemaError(
-            "A number of 16 digits or more is no category and no code for missing.",
-            hint="declare it as a text",
+            Message("A number of 16 digits or more is no category and no code for missing."),
+            hint=Message("declare it as a text"),
         )
 
 
 def _undeclared(name: str, what: str) -> UndeclaredError:
     return UndeclaredError(
-        f"The {what} of column {name!r} are not declared; reading them off the records would "
-        "leak them.",
-        hint="declare them, or pay for finding them: Discovery(), or --discover 0.1",
+        Message(
+            "The {what} of column {name!r} are not declared; reading them off the "
+            "records would leak them.",
+            what=said(what),
+            name=Name(name),
+        ),
+        hint=Message("declare them, or pay for finding them: Discovery(), or --discover 0.1"),
     )

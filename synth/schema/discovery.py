@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dp import Geometric, Sensitivity
+from footing.messages import Message, Name
 from synth.errors import DomainError, SynthError
 from synth.marginals.coarse import group_codes
 from synth.marginals.spending import Call, Spend, calls_of, range_of, range_price
@@ -67,7 +68,7 @@ class Discovery:
 
     def __post_init__(self) -> None:
         if not all(0 < one < 1 for one in (self.share, self.delta_share, self.bins_share)):
-            raise SynthError("share, delta_share and bins_share lie between 0 and 1.")
+            raise SynthError(Message("share, delta_share and bins_share lie between 0 and 1."))
 
 
 def discover(
@@ -127,8 +128,8 @@ def discover(
     categories = [name for name in names if isinstance(schema.column(name), Category)]
     if categories and not delta > 0:
         raise SynthError(
-            "Categories are found with a small chance of failure: a delta is needed.",
-            hint="give the budget as epsilon and delta, or declare the categories",
+            Message("Categories are found with a small chance of failure: a delta is needed."),
+            hint=Message("give the budget as epsilon and delta, or declare the categories"),
         )
     search = _Search(neighbours, noise)
     calls = []
@@ -234,8 +235,11 @@ class _Search:
         kept = np.flatnonzero(noisy > threshold)
         if not kept.size:
             raise SynthError(
-                f"No bounds of column {column.name!r} stand out from the noise.",
-                hint="declare them, or give discovery a larger share of the budget",
+                Message(
+                    "No bounds of column {column!r} stand out from the noise.",
+                    column=Name(column.name),
+                ),
+                hint=Message("declare them, or give discovery a larger share of the budget"),
             )
         low, high = (column.shown(n) for n in (starts[kept[0]], starts[kept[-1] + 1] - 1))
         ends: dict[str, Any] = {"low": low, "high": high}
@@ -348,8 +352,13 @@ def _counted(values: pd.Series, name: str) -> dict[tuple[str, object], int]:
             key = ("number", int(key[1]))
         elif key[0] in ("number", "unknown"):
             raise DomainError(
-                f"Column {name!r}: values that are no text, whole numbers or truth values.",
-                hint="declare it as Real; numbers of 16 digits or more are given as texts",
+                Message(
+                    "Column {name!r}: values that are no text, whole numbers or truth values.",
+                    name=Name(name),
+                ),
+                hint=Message(
+                    "declare it as Real; numbers of 16 digits or more are given as texts"
+                ),
             )
         found[key] = found.get(key, 0) + int(count)
     return found

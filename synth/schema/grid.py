@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.arrays import AnyIntegers, Integers
+from footing.messages import Message
 from synth.errors import SchemaError
 
 #: How a number is drawn within a cell.
@@ -74,7 +75,13 @@ class Grid:
             starts |= set(_bin_starts(low, high, bins, spacing))
         kept = tuple(sorted(start for start in starts if low <= start <= high))
         if len(kept) > MOST:
-            raise SchemaError(f"A column has {MOST} cells at most, not {len(kept)}.")
+            raise SchemaError(
+                Message(
+                    "A column has {most} cells at most, not {number}.",
+                    most=MOST,
+                    number=len(kept),
+                )
+            )
         return cls(kept, high)
 
     @property

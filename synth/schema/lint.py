@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from footing.messages import Argument, Message
 from synth.errors import SchemaError
 from synth.marginals.measuring import Neighbours
 from synth.marginals.spending import Budget, Settings
@@ -70,19 +71,21 @@ def lint(
     """
     derived = identities_of(schema) if schema.is_declared else {}
     free = [
-        _finding("note", name, "follows from other columns by a rule, and costs nothing")
+        _finding(
+            "note", name, Message("follows from other columns by a rule, and costs nothing")
+        )
         for name in derived
     ]
     columns = [one for one in schema.columns if one.name not in derived]
     found = [finding for one in columns for finding in _of_column(one, len(schema.columns))]
     found += free
     if records is not None and budget is not None and not schema.is_declared:
-        text = "what noise does is told when all domains are declared"
+        text = Message("what noise does is told when all domains are declared")
         found.append(_finding("note", "tables", text))
     elif records is not None and budget is not None:
         found += _of_noise(schema, columns, records, budget)
     if schema.unit.name == "record":
-        text = "the unit is a record: whoever has several is protected less"
+        text = Message("the unit is a record: whoever has several is protected less")
         found.append(_finding("note", "unit", text))
     return [*found, *_of_rules(schema), *_of_names(schema, names)]
 
@@ -108,39 +111,61 @@ def _of_noise(
             yield _finding(
                 "warning" if moved > _MUCH else "note",
                 one.name,
-                f"noise moves {moved:.1%} of the records to others of {one.size} codes, before "
-                "it is smoothed",
+                Message(
+                    "noise moves {moved:.1%} of the records to others of {size} codes, before "
+                    "it is smoothed",
+                    moved=moved,
+                    size=one.size,
+                ),
             )
     tables = spending.how_many(records, columns=number, rho=rho)
     noise = near.counting(spending.table_price(rho, tables=tables)).scale
     yield _finding(
         "note",
         "tables",
-        f"about {tables} tables are measured, each count with noise of scale {noise:.3g}: what "
-        f"fewer than {spending.least_group * noise:.0f} records share is put together",
+        Message(
+            "about {tables} tables are measured, each count with noise of scale "
+            "{noise:.3g}: what fewer than {least_group:.0f} records share is put "
+            "together",
+            tables=tables,
+            noise=noise,
+            least_group=spending.least_group * noise,
+        ),
     )
 
 
 def _of_column(column: Column, columns: int) -> Iterator[Finding]:
     name = column.name
     if not column.is_declared:
-        text = "the domain is not declared; read off the records it leaks"
+        text = Message("the domain is not declared; read off the records it leaks")
         yield _finding("error", name, text)
         return
     if not column.declared_by:
-        yield _finding("warning", name, "nobody is named who declared the domain (declared_by)")
+        yield _finding(
+            "warning", name, Message("nobody is named who declared the domain (declared_by)")
+        )
     if column.size > _MANY:
         yield _finding(
-            "warning", name, f"{column.size} codes: most of their counts will be noise"
+            "warning",
+            name,
+            Message("{size} codes: most of their counts will be noise", size=column.size),
         )
     if column.size == 1:
-        yield _finding("note", name, "only one value is possible")
+        yield _finding("note", name, Message("only one value is possible"))
     if not column.missing:
-        yield _finding("note", name, "no kind of missing is declared: null will be refused")
+        yield _finding(
+            "note", name, Message("no kind of missing is declared: null will be refused")
+        )
     if isinstance(column, Numeric):
         yield from _of_numbers(column, columns)
     if isinstance(column, Category) and column.other is not None:
-        yield _finding("note", name, f"values that are not declared become {column.other!r}")
+        yield _finding(
+            "note",
+            name,
+            Message(
+                "values that are not declared become {other!r}", other=Argument(column.other)
+            ),
+        )
 
 
 def _of_numbers(column: Numeric, columns: int) -> Iterator[Finding]:
@@ -149,8 +174,11 @@ def _of_numbers(column: Numeric, columns: int) -> Iterator[Finding]:
         yield _finding(
             "note",
             column.name,
-            f"neither bins nor edges: they are found in the records, for {price:.1%} of the "
-            "budget; declared ones cost nothing",
+            Message(
+                "neither bins nor edges: they are found in the records, for {price:.1%} of "
+                "the budget; declared ones cost nothing",
+                price=price,
+            ),
         )
     elif not (column.points or column.edges):
         widest = max(last - first for first, last in column.grid.cells()) + 1
@@ -158,11 +186,16 @@ def _of_numbers(column: Numeric, columns: int) -> Iterator[Finding]:
             yield _finding(
                 "note",
                 column.name,
-                f"bins of up to {widest} numbers, and no points: what many records share, 0 "
-                "for instance, is spread over its bin",
+                Message(
+                    "bins of up to {widest} numbers, and no points: what many records share, 0 "
+                    "for instance, is spread over its bin",
+                    widest=widest,
+                ),
             )
     if column.outside == "clip":
-        yield _finding("note", column.name, "values out of bounds are put on the bounds")
+        yield _finding(
+            "note", column.name, Message("values out of bounds are put on the bounds")
+        )
 
 
 def _of_rules(schema: Schema) -> Iterator[Finding]:
@@ -173,7 +206,7 @@ def _of_rules(schema: Schema) -> Iterator[Finding]:
     except SchemaError as error:
         yield _finding("error", "rules", error.problem)
         return
-    text = "records that break this rule are drawn again; the model does not know it"
+    text = Message("records that break this rule are drawn again; the model does not know it")
     for one in kept:
         if one.how == "redrawing":
             yield _finding("note", one.rule.name, text)
@@ -186,7 +219,7 @@ def _of_names(schema: Schema, names: Iterable[str] | None) -> Iterator[Finding]:
     needed = [*schema.names, *filter(None, [schema.unit.identifier])]
     for name in present:
         if name not in {*needed, *schema.ignored}:
-            yield _finding("error", str(name), "in the records, and not in the schema")
+            yield _finding("error", str(name), Message("in the records, and not in the schema"))
     for name in needed:
         if name not in present:
-            yield _finding("error", name, "in the schema, and not in the records")
+            yield _finding("error", name, Message("in the schema, and not in the records"))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from footing.messages import Argument, Message, Name, said
 from synth.errors import SchemaError
 from synth.schema.columns import Category, Column, Date, Real, Whole
 from synth.schema.schema import Schema
@@ -27,19 +28,29 @@ def read_dictionary(path: Path, *, declared_by: str = "") -> Schema:
     """Read a data dictionary; without a word of who declared it, its file did."""
     try:
         if path.stat().st_size > _LARGEST_FILE:
-            raise SchemaError(f"{path.name!r} has more than {_LARGEST_FILE // 10**6} MB.")
+            raise SchemaError(
+                Message(
+                    "{path!r} has more than {largest_file} MB.",
+                    path=Name(path.name),
+                    largest_file=_LARGEST_FILE // 10**6,
+                )
+            )
         content = path.read_bytes()
     except OSError:
-        raise SchemaError(f"{path.name!r} cannot be read.") from None
+        raise SchemaError(Message("{path!r} cannot be read.", path=Name(path.name))) from None
     by = declared_by or path.name
     if content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<":
         return _schema(told_by_xml(content, path.name), by)
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):
-        raise SchemaError(f"{path.name!r} cannot be read as JSON or XML.") from None
+        raise SchemaError(
+            Message("{path!r} cannot be read as JSON or XML.", path=Name(path.name))
+        ) from None
     if not isinstance(found, dict):
-        raise SchemaError(f"{path.name!r} is no description of columns.")
+        raise SchemaError(
+            Message("{path!r} is no description of columns.", path=Name(path.name))
+        )
     return schema_from(found, declared_by=by)
 
 
@@ -74,7 +85,7 @@ def schema_from(found: Mapping[str, Any], *, declared_by: str = "") -> Schema:
     except (TypeError, KeyError, AttributeError, ValueError, OverflowError) as error:
         if isinstance(error, SchemaError):
             raise
-        raise SchemaError("The description does not hold together.") from None
+        raise SchemaError(Message("The description does not hold together.")) from None
 
 
 def _told(found: Mapping[str, Any]) -> Iterator[Told]:
@@ -96,8 +107,8 @@ def _told(found: Mapping[str, Any]) -> Iterator[Told]:
         yield from (_nist(name, one) for name, one in found.get("schema", found).items())
     else:
         raise SchemaError(
-            "The description is of no tool that is known.",
-            hint="known: DDI-Codebook, SDMX, CSVW, NIST's dictionary, SDV metadata",
+            Message("The description is of no tool that is known."),
+            hint=Message("known: DDI-Codebook, SDMX, CSVW, NIST's dictionary, SDV metadata"),
         )
 
 
@@ -107,8 +118,18 @@ def _schema(told: Iterator[Told], by: str) -> Schema:
         try:
             columns.append(_column(one, by))
         except (ValueError, OverflowError) as error:
-            problem = error.problem if isinstance(error, SchemaError) else "no numbers or days."
-            raise SchemaError(f"Column {one.name!r} of the dictionary: {problem}") from None
+            problem = (
+                error.problem
+                if isinstance(error, SchemaError)
+                else Message("no numbers or days.")
+            )
+            raise SchemaError(
+                Message(
+                    "Column {one!r} of the dictionary: {problem}",
+                    one=Argument(one.name),
+                    problem=said(problem),
+                )
+            ) from None
     return Schema(columns=tuple(columns))
 
 
@@ -158,7 +179,9 @@ def _nist(name: str, found: Mapping[str, Any]) -> Told:
 
 def _the_table(tables: Sequence[Any]) -> Any:
     if len(tables) != 1:
-        raise SchemaError(f"The metadata are of {len(tables)} tables, not of one.")
+        raise SchemaError(
+            Message("The metadata are of {number} tables, not of one.", number=len(tables))
+        )
     return tables[0]
 
 

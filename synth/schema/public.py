@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from footing.arrays import Columns, Flags, Floats, Integers
+from footing.messages import Argument, Message, Name
 from synth.errors import SynthError
 from synth.frames import to_records
 from synth.schema.coding import encode_column
@@ -71,7 +72,9 @@ class Published:
         _check_columns(self.columns, np.ndim(self.counts))
         counts = np.asarray(self.counts, np.float64)
         if not np.isfinite(counts).all() or not 0 <= self.deviation < np.inf:
-            raise SynthError("A published table has finite counts and a finite deviation.")
+            raise SynthError(
+                Message("A published table has finite counts and a finite deviation.")
+            )
         object.__setattr__(self, "counts", counts)
 
 
@@ -109,8 +112,13 @@ def workload_weights(
         one = tuple(sorted(set(given)))
         if len(one) < 2 or not 0 <= one[0] <= one[-1] < columns or not 0 < weight < 1e6:
             raise SynthError(
-                f"A table of the workload has 2 or more of the columns 0 to {columns - 1} and "
-                f"a positive weight, not {given} with {weight:g}.",
+                Message(
+                    "A table of the workload has 2 or more of the columns 0 to {columns} and a "
+                    "positive weight, not {value} with {weight:g}.",
+                    columns=columns - 1,
+                    value=Argument(given),
+                    weight=weight,
+                ),
             )
         for part in dict.fromkeys([one, *combinations(one, 2)]):
             weights[part] = weights.get(part, 0.0) + float(weight)
@@ -120,7 +128,12 @@ def workload_weights(
 def _check_columns(columns: Columns, axes: int) -> None:
     if len(columns) != axes or list(columns) != sorted(set(columns)) or not columns:
         raise SynthError(
-            f"Columns are ascending, one for each axis of the table; {columns} has {axes} axes."
+            Message(
+                "Columns are ascending, one for each axis of the table; {columns} has "
+                "{axes} axes.",
+                columns=Argument(columns),
+                axes=axes,
+            )
         )
 
 
@@ -170,19 +183,31 @@ class Prior:
         names = [str(name) for name in frame.columns if name != self.count]
         if self.count not in frame.columns or not names:
             raise SynthError(
-                f"A published table has dimensions and a column {self.count!r}.",
-                hint="name the column with counts: Prior(count=…)",
+                Message(
+                    "A published table has dimensions and a column {count!r}.",
+                    count=Name(self.count),
+                ),
+                hint=Message("name the column with counts: Prior(count=…)"),
             )
         unknown = sorted({*names} - {*schema.names})
         if unknown:
-            raise SynthError(f"Dimensions of a published table are not declared: {unknown}.")
+            raise SynthError(
+                Message(
+                    "Dimensions of a published table are not declared: {names}.",
+                    names=Argument(unknown),
+                )
+            )
         names.sort(key=schema.names.index)
         counts = frame[self.count].to_numpy(np.float64, na_value=np.nan)
         if not np.isfinite(counts).all():
-            raise SynthError("A published table has a count that is no number.")
+            raise SynthError(Message("A published table has a count that is no number."))
         shape = tuple(schema.column(name).size for name in names)
         if np.prod(shape, dtype=float) > _MAX_CELLS:
-            raise SynthError(f"A published table has {_MAX_CELLS} cells at most.")
+            raise SynthError(
+                Message(
+                    "A published table has {max_cells} cells at most.", max_cells=_MAX_CELLS
+                )
+            )
         cells = tuple(encode_column(frame[name], schema.column(name)) for name in names)
         table = np.zeros(shape)
         np.add.at(table, cells, counts)

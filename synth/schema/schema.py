@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from footing.files import write_whole
+from footing.messages import Argument, Message, Name, joined
 from footing.text_files import read_text
 from synth.errors import SchemaError, UndeclaredError
 from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole, is_text
@@ -50,17 +51,21 @@ class Unit:
 
     def __post_init__(self) -> None:
         if not is_text(self.name) or not self.name.strip():
-            raise SchemaError("The name of the unit is text.")
+            raise SchemaError(Message("The name of the unit is text."))
         if self.identifier is not None and not (is_text(self.identifier) and self.identifier):
-            raise SchemaError("identifier is the name of a column.")
+            raise SchemaError(Message("identifier is the name of a column."))
         if type(self.most_records) is not int or not 1 <= self.most_records <= 10_000:
-            raise SchemaError("most_records is a whole number from 1 to 10000.")
+            raise SchemaError(Message("most_records is a whole number from 1 to 10000."))
         if self.excess not in ("refuse", "truncate"):
-            raise SchemaError("excess is 'refuse' or 'truncate'.")
+            raise SchemaError(Message("excess is 'refuse' or 'truncate'."))
         if self.most_records > 1 and self.identifier is None:
             raise SchemaError(
-                f"A {self.name} has up to {self.most_records} records; nothing says which.",
-                hint="name the column with its identifier",
+                Message(
+                    "A {name} has up to {most_records} records; nothing says which.",
+                    name=Name(self.name),
+                    most_records=self.most_records,
+                ),
+                hint=Message("name the column with its identifier"),
             )
 
 
@@ -118,33 +123,43 @@ class Schema:
     def _check_names(self) -> None:
         names = self.names
         if not names:
-            raise SchemaError("A schema has at least one column.")
+            raise SchemaError(Message("A schema has at least one column."))
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise SchemaError(f"Columns are declared twice: {', '.join(twice)}.")
+            raise SchemaError(
+                Message("Columns are declared twice: {twice}.", twice=Name.each(twice))
+            )
         if len({rule.name for rule in self.rules}) < len(self.rules):
-            raise SchemaError("Two rules have the same name.")
+            raise SchemaError(Message("Two rules have the same name."))
         unknown = sorted({c for rule in self.rules for c in rule.columns} - {*names})
         if unknown:
-            raise SchemaError(f"Rules name columns that are not declared: {unknown}.")
+            raise SchemaError(
+                Message(
+                    "Rules name columns that are not declared: {names}.",
+                    names=Argument(unknown),
+                )
+            )
         self._check_roles(names)
 
     def _check_roles(self, names: list[str]) -> None:
         if self.unit.identifier in names:
             raise SchemaError(
-                f"The identifier {self.unit.identifier!r} is declared as a column: it would be "
-                "synthesised.",
-                hint="take it out of the columns",
+                Message(
+                    "The identifier {identifier!r} is declared as a column: it would be "
+                    "synthesised.",
+                    identifier=Name(self.unit.identifier),
+                ),
+                hint=Message("take it out of the columns"),
             )
         if self.weight is not None:
             if self.weight not in names:
-                raise SchemaError("The weight is not one of the columns.")
+                raise SchemaError(Message("The weight is not one of the columns."))
             if not isinstance(self.column(self.weight), (Whole, Real)):
-                raise SchemaError("The weight is no column of numbers.")
+                raise SchemaError(Message("The weight is no column of numbers."))
         if {*self.ignored} & {*names}:
-            raise SchemaError("A column is declared and ignored at once.")
+            raise SchemaError(Message("A column is declared and ignored at once."))
         if not is_text(self.about):
-            raise SchemaError("about is text.")
+            raise SchemaError(Message("about is text."))
 
     @property
     def names(self) -> list[str]:
@@ -176,11 +191,16 @@ class Schema:
             With the names of the columns.
         """
         if self.undeclared:
-            names = ", ".join(repr(name) for name in self.undeclared)
+            names = Name.each(self.undeclared)
             raise UndeclaredError(
-                f"The domains of {names} are not declared; reading them off the records would "
-                "leak them.",
-                hint="declare them, or pay for finding them: Discovery(), or --discover 0.1",
+                Message(
+                    "The domains of {names!r} are not declared; reading them off the records "
+                    "would leak them.",
+                    names=names,
+                ),
+                hint=Message(
+                    "declare them, or pay for finding them: Discovery(), or --discover 0.1"
+                ),
             )
 
     def column(self, name: str) -> Column:
@@ -199,7 +219,13 @@ class Schema:
         for column in self.columns:
             if column.name == name:
                 return column
-        raise SchemaError(f"Column {name!r} is not declared; {self.names} are.")
+        raise SchemaError(
+            Message(
+                "Column {name!r} is not declared; {names} are.",
+                name=Name(name),
+                names=Argument(self.names),
+            )
+        )
 
     def parsed(self, rule: EditRule) -> ParsedRule:
         """Return a rule that knows the columns."""
@@ -308,7 +334,7 @@ class Schema:
         except (ValueError, RecursionError) as error:
             if isinstance(error, SchemaError):
                 raise
-            raise SchemaError("The schema is not JSON.") from None
+            raise SchemaError(Message("The schema is not JSON.")) from None
         return _read(found)
 
     @classmethod
@@ -323,7 +349,9 @@ class Schema:
         try:
             return cls.from_json(read_text(Path(path)))
         except (OSError, UnicodeDecodeError):
-            raise SchemaError(f"The schema {Path(path).name!r} cannot be read.") from None
+            raise SchemaError(
+                Message("The schema {path!r} cannot be read.", path=Name(Path(path).name))
+            ) from None
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the schema to a file.
@@ -378,15 +406,17 @@ def _read(found: Any) -> Schema:
     problems: list[str] = []
     if not isinstance(found, dict) or found.get("format") != _FORMAT:
         raise SchemaError(
-            f'The text is not a schema: "format" is not "{_FORMAT}".',
-            hint="other tools' schemas: ckm synth schema, or synth.schema_from",
+            Message(
+                'The text is not a schema: "format" is not "{format}".', format=Name(_FORMAT)
+            ),
+            hint=Message("other tools' schemas: ckm synth schema, or synth.schema_from"),
         )
     if found.get("version", 1) != 1:
-        raise SchemaError("The schema is of a newer version.")
+        raise SchemaError(Message("The schema is of a newer version."))
     rest = {name: value for name, value in found.items() if name not in ("format", "version")}
     for name, least in (("columns", 1), ("rules", 0), ("ignored", 0)):
         if not isinstance(rest.get(name, [] if least == 0 else None), list):
-            problems.append(f"{name}: a list")
+            problems.append(Message("{name}: a list", name=Name(name)))
     _refuse(problems)
     parts: dict[str, Any] = dict(rest)
     parts["columns"] = [
@@ -400,7 +430,7 @@ def _read(found: Any) -> Schema:
     if "unit" in rest:
         parts["unit"] = _part("unit", rest["unit"], Unit, problems)
     if not all(isinstance(one, str) for one in rest.get("ignored", [])):
-        problems.append("ignored: names of columns")
+        problems.append(Message("ignored: names of columns"))
     _refuse(problems)
     whole = _part("schema", parts, Schema, problems)
     _refuse(problems)
@@ -440,15 +470,17 @@ def _part(place: str, record: Any, kind: type[Any] | None, problems: list[str]) 
 
 def _refuse(problems: list[str]) -> None:
     if problems:
-        raise SchemaError("\n  ".join(["The schema does not hold together:", *problems]))
+        raise SchemaError(
+            joined("\n  ", [Message("The schema does not hold together:"), *problems])
+        )
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise SchemaError("An object of the schema names an entry twice.")
+        raise SchemaError(Message("An object of the schema names an entry twice."))
     return found
 
 
 def _no_constant(name: str) -> float:
-    raise SchemaError(f"{name} is no number of a schema.")
+    raise SchemaError(Message("{name} is no number of a schema.", name=Name(name)))

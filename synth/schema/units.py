@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.messages import Message, Name
 from synth.errors import UnitError
 from synth.schema.coding import readable
 
@@ -28,21 +29,36 @@ def within_bound(
     if unit.identifier is None:
         return records
     if unit.identifier not in records.columns:
-        raise UnitError(f"The identifier {unit.identifier!r} is not in the records.")
+        raise UnitError(
+            Message(
+                "The identifier {identifier!r} is not in the records.",
+                identifier=Name(unit.identifier),
+            )
+        )
     with readable(unit.identifier):
         units = _units(records[unit.identifier], unit.identifier)
     if (units < 0).any():
         raise UnitError(
-            f"A record has no {unit.name}: {unit.identifier!r} is null.",
-            hint="give it an identifier of its own",
+            Message(
+                "A record has no {unit}: {identifier!r} is null.",
+                unit=Name(unit.name),
+                identifier=Name(unit.identifier),
+            ),
+            hint=Message("give it an identifier of its own"),
         )
     sizes = np.bincount(units)
     if sizes.max(initial=0) <= unit.most_records:
         return records
     if unit.excess == "refuse":
         raise UnitError(
-            f"A {unit.name} has more than {unit.most_records} records.",
-            hint="raise most_records, which costs accuracy, or declare excess='truncate'",
+            Message(
+                "A {unit} has more than {most_records} records.",
+                unit=Name(unit.name),
+                most_records=unit.most_records,
+            ),
+            hint=Message(
+                "raise most_records, which costs accuracy, or declare excess='truncate'"
+            ),
         )
     order = np.lexsort((rng.random(len(units)), units))
     first = np.cumsum(sizes) - sizes
@@ -63,8 +79,10 @@ def _units(values: pd.Series, name: str) -> NDArray[np.intp]:
     written = [None if null else _text(one) for one, null in zip(objects, is_null, strict=True)]
     if any(one is None for one, null in zip(written, is_null, strict=True) if not null):
         raise UnitError(
-            f"The identifier {name!r} is neither text nor whole numbers.",
-            hint="give it as text, or as int64: floats merge units from 16 digits on",
+            Message(
+                "The identifier {name!r} is neither text nor whole numbers.", name=Name(name)
+            ),
+            hint=Message("give it as text, or as int64: floats merge units from 16 digits on"),
         )
     units, _ = pd.factorize(np.array(written, object))
     return np.asarray(units, np.intp)

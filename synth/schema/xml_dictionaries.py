@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from footing.messages import Message, Name
 from synth.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -38,8 +39,10 @@ def told_by_xml(content: bytes, name: str) -> Iterator[Told]:
         yield from _sdmx(root)
     else:
         raise SchemaError(
-            f"{name!r} is neither a DDI code book nor an SDMX structure.",
-            hint="known in XML: codeBook of DDI 2, Structure of SDMX 2.1 and 3",
+            Message(
+                "{name!r} is neither a DDI code book nor an SDMX structure.", name=Name(name)
+            ),
+            hint=Message("known in XML: codeBook of DDI 2, Structure of SDMX 2.1 and 3"),
         )
 
 
@@ -52,7 +55,10 @@ def _parsed(content: bytes, name: str) -> "Element":
 
     def refuse(*_: object) -> None:
         raise SchemaError(
-            f"{name!r} has a document type, which may declare entities.", hint="take it out"
+            Message(
+                "{name!r} has a document type, which may declare entities.", name=Name(name)
+            ),
+            hint=Message("take it out"),
         )
 
     parser.StartDoctypeDeclHandler = refuse
@@ -64,7 +70,7 @@ def _parsed(content: bytes, name: str) -> "Element":
     except (expat.ExpatError, LookupError, ValueError) as error:
         if isinstance(error, SchemaError):
             raise
-        raise SchemaError(f"{name!r} cannot be read as XML.") from None
+        raise SchemaError(Message("{name!r} cannot be read as XML.", name=Name(name))) from None
     return builder.close()
 
 
@@ -109,7 +115,9 @@ def _invalid(var: "Element") -> Iterator[str]:
 def _sdmx(root: "Element") -> Iterator[Told]:
     structures = list(root.iter("DataStructure"))
     if len(structures) != 1:
-        raise SchemaError(f"The file has {len(structures)} data structures, not one.")
+        raise SchemaError(
+            Message("The file has {number} data structures, not one.", number=len(structures))
+        )
     known = {(one.tag, one.get("id")): one for one in root.iter() if one.get("id")}
     for one in structures[0].iter():
         if one.tag not in _COMPONENTS:

@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_unflatten
 
 from dpsgd.errors import UnsupportedLayerError
 from dpsgd.training.layers.parts import Affine, Part, Product, Rows, Written, is_written
+from footing.messages import Message, Shape
 
 #: What went into a layer and the gradient of what came out, at one call.
 Call: TypeAlias = "tuple[Any, Tensor]"
@@ -69,8 +70,13 @@ def one_by_one(layer: nn.Module, calls: Sequence[Call], copies: int) -> Part:
                 found = torch.vmap(gradient, in_dims=axes)(pull, *leaves)
         except RuntimeError as error:
             raise UnsupportedLayerError(
-                f"A layer of type {type(layer).__name__} has no gradient for each record.",
-                hint="give its parameters to layers of torch.nn, without chance beside them",
+                Message(
+                    "A layer of type {name} has no gradient for each record.",
+                    name=Shape(type(layer)),
+                ),
+                hint=Message(
+                    "give its parameters to layers of torch.nn, without chance beside them"
+                ),
             ) from error
         for name, rows in found.items():
             _add(total, name, rows, copies)

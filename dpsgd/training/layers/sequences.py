@@ -13,6 +13,7 @@ from torch.nn import functional
 from dpsgd.errors import UnsupportedLayerError
 from dpsgd.training.layers.kinds import Maker, linear
 from dpsgd.training.layers.parts import Affine
+from footing.messages import Message, Shape
 
 #: Keeps a product: its name in the layer, how gradients are made, what went in and came out.
 Keep = Callable[[str, Maker, Tensor, Tensor], None]
@@ -57,7 +58,7 @@ def _attention(  # noqa: PLR0917 (as the layer has them)
 ) -> tuple[Tensor, Tensor | None]:
     """Pass records through a `MultiheadAttention`."""
     if is_causal and attn_mask is None:
-        raise UnsupportedLayerError("is_causal is a hint, and needs attn_mask.")
+        raise UnsupportedLayerError(Message("is_causal is a hint, and needs attn_mask."))
     whole = Affine(layer, "in_proj_weight", "in_proj_bias")
     triple = [v if layer.batch_first else v.transpose(0, 1) for v in (query, key, value)]
     if query is key and key is value:
@@ -107,8 +108,11 @@ def _recurrent(layer: Any, keep: Keep, inputs: Any, state: Any = None) -> tuple[
     """Pass records through an LSTM, a GRU or an RNN, one place after the other."""
     if not isinstance(inputs, Tensor) or inputs.dim() != 3:
         raise UnsupportedLayerError(
-            f"A layer of type {type(layer).__name__} takes (records, places, width) here.",
-            hint="pad records to one length in place of packing them",
+            Message(
+                "A layer of type {name} takes (records, places, width) here.",
+                name=Shape(type(layer)),
+            ),
+            hint=Message("pad records to one length in place of packing them"),
         )
     has_cells, directions = isinstance(layer, nn.LSTM), 1 + layer.bidirectional
     found = inputs if layer.batch_first else inputs.transpose(0, 1)

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from footing.messages import Message, Name
 from ptable.errors import InternalError
 
 #: HiGHS stops within 1e-6 of the optimum; costs are scaled so that this means nothing.
@@ -331,7 +332,9 @@ class Model:
         states, status = highspy.HighsModelStatus, solver.getModelStatus()
         known = {states.kOptimal, states.kInfeasible, states.kSolutionLimit}
         if status not in known and most_nodes is not None:
-            raise InternalError(f"The integer solver gave up: {status.name}.")
+            raise InternalError(
+                Message("The integer solver gave up: {status}.", status=Name(status.name))
+            )
         solution = solver.getSolution()
         return _Reply(
             is_optimal=status == states.kOptimal,

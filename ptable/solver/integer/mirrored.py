@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.messages import Message
 from ptable.errors import InternalError
 from ptable.solver.integer.exchange import grid
 
@@ -73,7 +74,7 @@ def _settle(
     if row.at_most:
         allowed &= drift >= 0
     if not allowed.any():
-        raise InternalError("No integer thresholds keep a symmetric row's sum.")
+        raise InternalError(Message("No integer thresholds keep a symmetric row's sum."))
     ordered = np.column_stack([rest, trial])
     if held == 0:
         ordered = trial

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from footing.messages import mark
 from reports.catalogues.pages import headings
 from reports.catalogues.release import CHECKS
 from reports.facts.release import CheckFact, ReleaseFacts, TableFact
-from reports.i18n.languages import Words, mark
+from reports.i18n.languages import Words
 from reports.pages.common import (
     definitions,
     file_columns,

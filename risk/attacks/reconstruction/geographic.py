@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from footing.messages import Message, Name
 from ptable import PTable
 from risk.anonymity.groups import columns_of
 from risk.attacks.oracle import Analyst, AttackResult, Oracle
@@ -97,13 +98,18 @@ class GeographicDifferencing:
     measure: Literal["seen", "exact"] = "seen"
 
     def __post_init__(self) -> None:
-        require_integers("an attack by zones", n_parts=(self.n_parts, 1, 1000))
+        require_integers(Message("an attack by zones"), n_parts=(self.n_parts, 1, 1000))
         if self.measure not in {"seen", "exact"}:
-            raise RiskError(f"measure must be 'seen' or 'exact', not {self.measure!r}.")
+            raise RiskError(
+                Message(
+                    "measure must be 'seen' or 'exact', not {measure!r}.",
+                    measure=Name(self.measure),
+                )
+            )
         if self.measure == "seen" and self.n_parts > 1:
             raise RiskError(
-                "A difference from several parts proves nothing: they never add up.",
-                hint="measure='exact' asks whether the difference is right",
+                Message("A difference from several parts proves nothing: they never add up."),
+                hint=Message("measure='exact' asks whether the difference is right"),
             )
 
     @property
@@ -145,7 +151,7 @@ class GeographicDifferencing:
         """
         slivers = truth_of(truth)
         if not slivers.any():
-            raise RiskError("There must be a sliver that holds somebody.")
+            raise RiskError(Message("There must be a sliver that holds somebody."))
         analyst = Analyst(f"geographic differencing, {self.measure}", oracle, closed_form)
         for line, sliver in enumerate(slivers.tolist()):
             answers = analyst.ask_all(self.groups, line=line)
@@ -183,7 +189,7 @@ class GeographicDifferencing:
         >>> round(GeographicDifferencing().closed_form(table, counts=[[30, 1], [3, 4]]), 3)
         0.889
         """
-        require_integers("an attack by zones", sliver=(sliver, 1, None))
+        require_integers(Message("an attack by zones"), sliver=(sliver, 1, None))
         if counts is None:
             noise = noise_law(ptable)
             law = noise.minus(noise.repeated(self.n_parts)).shifted(sliver)
@@ -191,7 +197,7 @@ class GeographicDifferencing:
         lines = truth_of(counts, n_columns=self.n_parts + 1)
         lines = lines[lines[:, -1] > 0]
         if not len(lines):
-            raise RiskError("There must be a sliver that holds somebody.")
+            raise RiskError(Message("There must be a sliver that holds somebody."))
         kinds, times = np.unique(lines, axis=0, return_counts=True)
         chances = [self._p(self._law(ptable, kind)) for kind in kinds.tolist()]
         return float(np.average(chances, weights=times))
@@ -243,7 +249,9 @@ class Sliver:
     def law(self, ptable: PTable) -> SliverLaw:
         """Compute the law of the published count of the zone less those of its parts."""
         if not self.is_nested:
-            raise RiskError("The parts must lie inside the zone; these reach beyond it.")
+            raise RiskError(
+                Message("The parts must lie inside the zone; these reach beyond it.")
+            )
         law = difference_law(ptable, (self.zone_count, *self.part_counts), nested=True)
         return SliverLaw(difference=self.n_only_zone, law=law)
 
@@ -278,7 +286,13 @@ def find_slivers(old: Any, new: Any, *, largest: int) -> tuple[Sliver, ...]:
     """
     require_whole(largest, name="largest", least=1)
     if len(old) != len(new):
-        raise RiskError(f"Both zonings need one zone per record: {len(old)} and {len(new)}.")
+        raise RiskError(
+            Message(
+                "Both zonings need one zone per record: {number} and {number_2}.",
+                number=len(old),
+                number_2=len(new),
+            )
+        )
     before, after = columns_of({"old": _plain(old), "new": _plain(new)}, ["old", "new"])
     width = len(after.categories)
     pairs, shared = np.unique(before.codes * width + after.codes, return_counts=True)

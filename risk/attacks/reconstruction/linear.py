@@ -9,6 +9,7 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footing.messages import Message
 from ptable import PTable
 from risk.attacks.oracle import Analyst, AttackResult, Group, Oracle
 from risk.distributions.distribution import Law
@@ -57,7 +58,9 @@ class LinearReconstruction:
     n_categories: int
 
     def __post_init__(self) -> None:
-        require_integers("an attack by groups", n_categories=(self.n_categories, 2, 10))
+        require_integers(
+            Message("an attack by groups"), n_categories=(self.n_categories, 2, 10)
+        )
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -145,7 +148,7 @@ class LinearReconstruction:
             return self._p_right(terms, is_empty=False)
         sizes = truth_of(counts)
         if len(sizes) != m:
-            raise RiskError(f"counts must be {m} whole numbers.")
+            raise RiskError(Message("counts must be {m} whole numbers.", m=m))
         chances = [
             self._p_right(
                 self._terms(ptable, sizes.tolist(), place), is_empty=sizes[place] == 0
@@ -196,11 +199,14 @@ def read_sums(
     asked, seen = read_array(queries, name="queries"), read_array(answers, name="answers")
     fits = asked.ndim == 2 and seen.shape == asked.shape[:1] and 0 not in asked.shape
     if not fits or asked.dtype.kind not in "biuf" or seen.dtype.kind not in "biuf":
-        raise RiskError("queries must have one row of numbers per answer, which is a number.")
+        raise RiskError(
+            Message("queries must have one row of numbers per answer, which is a number.")
+        )
     asked, seen = asked.astype(np.float64), seen.astype(np.float64)
     if not np.isfinite(asked).all() or not np.isfinite(seen).all():
         raise RiskError(
-            "queries and answers must be finite numbers.", hint="leave out what was refused"
+            Message("queries and answers must be finite numbers."),
+            hint=Message("leave out what was refused"),
         )
     return asked, seen
 

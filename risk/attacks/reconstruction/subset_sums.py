@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footing.checks import is_integer, is_number, require_number
+from footing.messages import Message, Name
 from ptable import PTable
 from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.attacks.reconstruction.linear import least_squares, read_sums
@@ -56,14 +57,17 @@ class SubsetSums:
 
     def __post_init__(self) -> None:
         require_integers(
-            "an attack by subsets",
+            Message("an attack by subsets"),
             n_people=(self.n_people, 1, None),
             n_queries=(self.n_queries, 1, None),
         )
         require_number(self.share_asked, "share_asked", error=RiskError, above=0, maximum=1)
         if self.method not in {"least-squares", "linear-program"}:
             raise RiskError(
-                f"method must be 'least-squares' or 'linear-program', not {self.method!r}."
+                Message(
+                    "method must be 'least-squares' or 'linear-program', not {method!r}.",
+                    method=Name(self.method),
+                )
             )
 
     def run(
@@ -105,7 +109,7 @@ class SubsetSums:
         """
         lines = truth_of(truth, n_columns=self.n_people)
         if lines.max() > 1:
-            raise RiskError("truth must hold bits, 0 or 1: one person per category.")
+            raise RiskError(Message("truth must hold bits, 0 or 1: one person per category."))
         analyst = Analyst("subset sums", oracle, closed_form)
         for line, bits in enumerate(lines):
             asked = rng.random((self.n_queries, self.n_people)) < self.share_asked
@@ -142,7 +146,7 @@ class SubsetSums:
         0.994
         """
         if self.method != "least-squares":
-            raise RiskError("There is a formula for method='least-squares' only.")
+            raise RiskError(Message("There is a formula for method='least-squares' only."))
         return expected_share_right(
             n_people=self.n_people,
             n_queries=self.n_queries,
@@ -162,7 +166,12 @@ def decode_bits(
     decoding, STOC.
     """
     if method not in {"least-squares", "linear-program"}:
-        raise RiskError(f"method must be 'least-squares' or 'linear-program', not {method!r}.")
+        raise RiskError(
+            Message(
+                "method must be 'least-squares' or 'linear-program', not {method!r}.",
+                method=Name(method),
+            )
+        )
     if method == "least-squares":
         return least_squares(queries, answers) > 0.5
     asked, seen = read_sums(queries, answers)
@@ -180,7 +189,7 @@ def decode_bits(
         method="highs",
     )
     if solved.x is None:
-        raise RiskError("The linear program of the bits has no solution.")
+        raise RiskError(Message("The linear program of the bits has no solution."))
     return np.asarray(solved.x[:n_people]) > 0.5
 
 
@@ -196,8 +205,10 @@ def expected_share_right(
     is_noise = is_number(variance, above=0)
     if not fits or not is_noise or not is_number(share_asked, above=0, below=1):
         raise RiskError(
-            "The approximation needs n_queries above n_people + 1, a positive variance and "
-            "share_asked between 0 and 1."
+            Message(
+                "The approximation needs n_queries above n_people + 1, a positive variance "
+                "and share_asked between 0 and 1."
+            )
         )
     spare = n_queries - n_people - 1
     deviation = math.sqrt(variance / (share_asked * (1 - share_asked) * spare))

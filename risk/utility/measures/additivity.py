@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.messages import Argument, Message, said
 from risk.distributions.band import Band
 from risk.errors import RiskError
 from risk.utility.catalogue import Measure, defined, undefined
@@ -146,14 +147,15 @@ def _checked(parent: ArrayLike, n_cells: int) -> NDArray[np.int64]:
     where = np.asarray(parent)
     problem = ""
     if where.shape != (n_cells,) or where.dtype.kind not in "iu":
-        problem = "must be whole numbers, one per cell"
+        problem = Message("must be whole numbers, one per cell")
     elif n_cells and not (int(where.min()) >= -1 and int(where.max()) < n_cells):
-        problem = f"must be positions from 0 to {n_cells - 1}, or -1"
+        problem = Message("must be positions from 0 to {n_cells}, or -1", n_cells=n_cells - 1)
     elif np.any(where == np.arange(n_cells)):
-        problem = "must not make a cell a part of itself"
+        problem = Message("must not make a cell a part of itself")
     if problem:
         raise RiskError(
-            f"parent {problem}.", hint="give each cell the position of its total, or -1"
+            Message("parent {problem}.", problem=said(problem)),
+            hint=Message("give each cell the position of its total, or -1"),
         )
     return where.astype(np.int64)
 
@@ -165,7 +167,12 @@ def _variance(
         return None
     if isinstance(noise, (int, float)):
         if not 0 <= float(noise) < np.inf:
-            raise RiskError(f"The variance of noise must be at least 0, not {noise!r}.")
+            raise RiskError(
+                Message(
+                    "The variance of noise must be at least 0, not {noise!r}.",
+                    noise=Argument(noise),
+                )
+            )
         return np.where(counts > 0, float(noise), 0.0)
     rows = Band.of(noise).rows(counts)
     return row_variances(noise)[rows]

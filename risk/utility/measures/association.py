@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footing.messages import Message, Shape, joined
 from risk.errors import RiskError
 from risk.utility.catalogue import Measure, defined, undefined
 from risk.utility.pairs import counts_of
@@ -78,11 +79,20 @@ def _tables(
     after = counts_of(published, "published", problems)
     if not problems and (before.ndim != 2 or before.shape != after.shape):
         problems.append(
-            "original and published must be two-way tables of one shape, "
-            f"not {before.shape} and {after.shape}"
+            Message(
+                "original and published must be two-way tables of one shape, not {shape} "
+                "and {after_shape}",
+                shape=Shape(before.shape),
+                after_shape=Shape(after.shape),
+            )
         )
     if problems:
-        raise RiskError("Association takes two tables: " + "; ".join(problems) + ".")
+        raise RiskError(
+            Message(
+                "Association takes two tables: {problems}.",
+                problems=joined("; ", problems),
+            )
+        )
     return before, after
 
 

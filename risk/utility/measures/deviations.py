@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from footing.messages import Message, Name
 from risk.distributions.band import Band
 from risk.errors import RiskError
 from risk.utility.catalogue import DEFINITIONS, LEVELS, QUANTILES, Measure, defined, undefined
@@ -281,7 +282,12 @@ def _chosen(pairs: Pairs, cells: str) -> Pairs:
     if cells == "all":
         return pairs
     if cells not in {"original", "published"}:
-        raise RiskError(f"cells must be 'all', 'original' or 'published', not {cells!r}.")
+        raise RiskError(
+            Message(
+                "cells must be 'all', 'original' or 'published', not {cells!r}.",
+                cells=Name(cells),
+            )
+        )
     return pairs.take((pairs.o if cells == "original" else pairs.p) > 0)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from footing.arrays import Integers
 from footing.checks import require_number
+from footing.messages import Message, Name
 from synth.baselines.coded import CodedColumn, code_frame
 from synth.baselines.copulas.layout import Encoder, LayoutVine, lay_out
 from synth.baselines.model import Account, BaselineModel, Charge, charge_bins, checked_epsilon
@@ -136,7 +137,12 @@ def _other(records: Any, columns: list[CodedColumn]) -> list[CodedColumn]:
     found = {one.name: one for one in code_frame(records)}
     lacking = [one.name for one in columns if one.name not in found]
     if lacking:
-        raise SynthError(f"The records for the encoder have no column {lacking[0]!r}.")
+        raise SynthError(
+            Message(
+                "The records for the encoder have no column {lacking!r}.",
+                lacking=Name(lacking[0]),
+            )
+        )
     coded = []
     for column in columns:
         place_of = {value: place for place, value in enumerate(column.domain)}
@@ -161,7 +167,8 @@ def split_records(
     second = first + max(1, round((n - first) * histogram_share))
     if n - second < _LEAST:
         raise SynthError(
-            f"{n} records are too few to be split.", hint="give more, or set epsilon to 0"
+            Message("{number} records are too few to be split.", number=n),
+            hint=Message("give more, or set epsilon to 0"),
         )
     parts = np.split(order, [first, second])
     return {

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from footing.arrays import Integers
+from footing.messages import Message, Name
 from synth.baselines.coded import CodedColumn, code_frame, decode_frame
 from synth.baselines.model import Account, BaselineModel, Charge, charge_bins, checked_epsilon
 from synth.baselines.noise import noisy_correlation, noisy_margins
@@ -63,7 +64,8 @@ def dp_copula(
     unknown = set(defects) - set(LEGACY_DEFECTS)
     if unknown:
         raise SynthError(
-            f"Unknown defect {min(unknown)!r}.", hint=f"known: {', '.join(LEGACY_DEFECTS)}"
+            Message("Unknown defect {names!r}.", names=Name(min(unknown))),
+            hint=Message("known: {legacy_defects}", legacy_defects=Name.each(LEGACY_DEFECTS)),
         )
     columns = code_frame(frame, domains=domains)
     is_bounded = domains is not None and not defects

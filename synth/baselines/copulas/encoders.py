@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from footing.arrays import Floats, Integers
 from footing.checks import require_one_of
+from footing.messages import Message
 from synth.errors import SynthError
 
 
@@ -66,7 +67,7 @@ class Encoding:
         known = np.array(sorted(by_number))
         given = np.asarray(numbers, dtype=np.float64).ravel()
         if np.isnan(given).any():
-            raise SynthError("A missing number stands for no category.")
+            raise SynthError(Message("A missing number stands for no category."))
         right = np.searchsorted(known, given).clip(0, len(known) - 1)
         left = (right - 1).clip(min=0)
         is_left = np.abs(given - known[left]) < np.abs(known[right] - given)
@@ -106,7 +107,7 @@ def encode_ordinal(
     """
     found = list(dict.fromkeys(values))
     if not found:
-        raise SynthError("There is no category.")
+        raise SynthError(Message("There is no category."))
     require_one_of(order, "order", ("alphabet", "appearance"), error=SynthError)
     if order == "alphabet":
         found.sort(key=lambda value: (value is None, str(value)))
@@ -204,7 +205,7 @@ def encode_glmm(
         ranks = {one: place for place, one in enumerate(sorted(set(answers), key=str))}
         y = np.array(answers if is_numeric else [ranks[one] for one in answers], np.float64)
         if not np.isfinite(y).all():
-            raise SynthError("The target of the encoder has missing values.")
+            raise SynthError(Message("The target of the encoder has missing values."))
         numbers = _linear(places, of_each, y)
     return Encoding(categories=names, numbers=tuple(float(one) for one in numbers))
 
@@ -260,8 +261,11 @@ def _binary(target: Sequence[Any]) -> Floats:
     found = sorted(set(answers), key=lambda one: (str(type(one)), one))
     if len(found) != 2:
         raise SynthError(
-            f"The target of the encoder must have two different values, not {len(found)}.",
-            hint="name a binary column, or use the GLMM encoder",
+            Message(
+                "The target of the encoder must have two different values, not {number}.",
+                number=len(found),
+            ),
+            hint=Message("name a binary column, or use the GLMM encoder"),
         )
     return np.array([one == found[1] for one in answers], dtype=np.float64)
 
@@ -271,12 +275,18 @@ def _places(
 ) -> tuple[tuple[Any, ...], Integers]:
     given = list(values)
     if len(given) != n:
-        raise SynthError(f"{len(given)} categories stand against {n} answers.")
+        raise SynthError(
+            Message(
+                "{number} categories stand against {number_2} answers.",
+                number=len(given),
+                number_2=n,
+            )
+        )
     names = tuple(dict.fromkeys(given if categories is None else categories))
     if not names or not given:
-        raise SynthError("There is no category.")
+        raise SynthError(Message("There is no category."))
     where = {name: place for place, name in enumerate(names)}
     unknown = [value for value in given if value not in where]
     if unknown:
-        raise SynthError("A value is not among the categories.")
+        raise SynthError(Message("A value is not among the categories."))
     return names, np.array([where[value] for value in given], dtype=np.int64)

@@ -8,6 +8,7 @@ import numpy as np
 
 from footing.arrays import Flags, Floats, Integers
 from footing.checks import require_one_of
+from footing.messages import Message, Name
 from synth.baselines.coded import CodedColumn, decode_frame
 from synth.baselines.copulas.encoders import encode_glmm, encode_woe
 from synth.baselines.model import Account, BaselineModel
@@ -121,8 +122,12 @@ def _refuse_too_wide(columns: Sequence[CodedColumn], encoder: Encoder) -> None:
     )
     if wide > _WIDEST:
         raise SynthError(
-            f"The copula would have {wide} columns, more than {_WIDEST}.",
-            hint="use another encoder, or fewer columns",
+            Message(
+                "The copula would have {wide} columns, more than {widest}.",
+                wide=wide,
+                widest=_WIDEST,
+            ),
+            hint=Message("use another encoder, or fewer columns"),
         )
 
 
@@ -148,8 +153,13 @@ def _answers(
         if column.name == target:
             codes = column.codes if rows is None else column.codes[rows]
             return [column.domain[code] if code >= 0 else None for code in codes]
-    known = ", ".join(repr(column.name) for column in columns)
-    raise SynthError(f"The encoder needs a target; there is no column {target!r}.", hint=known)
+    names = Name.each(column.name for column in columns)
+    raise SynthError(
+        Message(
+            "The encoder needs a target; there is no column {target!r}.", target=Name(target)
+        ),
+        hint=Message("{names!r}", names=names),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -12,6 +12,7 @@ import numpy as np
 
 from footing.arrays import AnyIntegers, Integers
 from footing.checks import is_integer, require_integer, require_number, require_one_of
+from footing.messages import Message
 from synth.baselines.coded import CodedColumn
 from synth.baselines.copulas.copula_shirley import (
     copula_shirley,
@@ -72,7 +73,7 @@ class VineSettings:
         require_one_of(self.measure, "measure", get_args(Measure), error=SynthError)
         depth = self.truncation
         if depth not in ("all", "auto") and not is_integer(depth, minimum=1):
-            raise SynthError("truncation is a whole number from 1, 'all' or 'auto'.")
+            raise SynthError(Message("truncation is a whole number from 1, 'all' or 'auto'."))
         given: object = self.families  # one name, where somebody wrote it as text
         names = (given,) if isinstance(given, str) else tuple(self.families)
         object.__setattr__(self, "families", names)
@@ -199,7 +200,7 @@ class VineModel(JointModel):
         )
         columns = tuple(int(size) for size in found["columns"])
         if not _fits(vine, columns):
-            raise SynthError("The parts of the model do not fit each other.")
+            raise SynthError(Message("The parts of the model do not fit each other."))
         account = None if found["account"] is None else dict(found["account"])
         spends = tuple(Spend.from_record(spend) for spend in found["spends"])
         return cls(vine=vine, columns=columns, account=account, spends=spends)
@@ -240,7 +241,9 @@ def fit_copula_shirley(
     """
     settings = settings or ThesisSettings()
     if claim.epsilon is None:
-        raise SynthError("The method claims an epsilon; 0 is no noise.", hint="--epsilon 1")
+        raise SynthError(
+            Message("The method claims an epsilon; 0 is no noise."), hint=Message("--epsilon 1")
+        )
     common = _common(codes, settings, has_noise=claim.epsilon > 0, **given)
     model = copula_shirley(
         **common,
@@ -289,7 +292,9 @@ def fit_vine_without_privacy(
     """Fit a vine to the records as they are: what the others could reach at best."""
     settings = settings or VineSettings()
     if claim.epsilon is not None:
-        raise SynthError("A vine without privacy keeps to no epsilon.", hint="leave it out")
+        raise SynthError(
+            Message("A vine without privacy keeps to no epsilon."), hint=Message("leave it out")
+        )
     common = _common(codes, settings, **given)
     model = vine_without_privacy(**common, records=settings.records)
     return _taken(model, common["frame"], given["sizes"], _account(model, claim, neighbours))
@@ -312,15 +317,18 @@ def _common(
     encoder = auto if settings.encoder == "auto" else settings.encoder
     if (label is not None) != (encoder in _LEARNED):
         raise SynthError(
-            "The encoders 'woe' and 'glmm' need a label, and nothing else here uses one.",
-            hint="--label COLUMN with --set encoder=woe, or neither",
+            Message(
+                "The encoders 'woe' and 'glmm' need a label, and nothing else here uses one."
+            ),
+            hint=Message("--label COLUMN with --set encoder=woe, or neither"),
         )
     if encoder == "woe" and len(np.unique(codes[:, label])) != 2:
         raise SynthError(
-            "Weights of evidence need a label of two values.", hint="encoder='glmm' takes more"
+            Message("Weights of evidence need a label of two values."),
+            hint=Message("encoder='glmm' takes more"),
         )
     if len(codes) < 2:
-        raise SynthError("A vine needs at least two records.")
+        raise SynthError(Message("A vine needs at least two records."))
     if isinstance(settings, ThesisSettings) and has_noise:
         share = settings.encoder_ratio if encoder in _LEARNED else 0.0
         split_records(len(codes), histogram_share=settings.ratio, encoder_share=share)

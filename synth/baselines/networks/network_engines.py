@@ -10,6 +10,7 @@ import numpy as np
 from dp import Exponential
 from footing.arrays import AnyIntegers, Floats, Integers
 from footing.checks import require_integer, require_number
+from footing.messages import Message
 from synth.baselines.networks.network import (
     Family,
     NetworkTable,
@@ -118,7 +119,7 @@ class NetworkModel(JointModel):
         _check_tables(tables, sizes)
         shares = tuple(np.array(one, np.float64) for one in found["shares"])
         if [one.shape for one in shares] != [one.shape for one in bins]:
-            raise SynthError("The shares of codes do not fit the bins.")
+            raise SynthError(Message("The shares of codes do not fit the bins."))
         spends = tuple(Spend.from_record(spend) for spend in found["spends"])
         return cls(bins=bins, shares=shares, tables=tables, spends=spends)
 
@@ -148,7 +149,7 @@ def fit_priv_bayes(
     Zhang, Cormode, Procopiuc, Srivastava, Xiao 2017, sections 4.3 (score R) and 4.5.
     """
     refuse_others(others)
-    refuse_add_remove(neighbours, "The choice of a network")
+    refuse_add_remove(neighbours, Message("The choice of a network"))
     chosen = settings or NetworkSettings()
     varying = [column for column, size in enumerate(sizes) if size > 1] or [0]
     columns = len(varying)
@@ -250,11 +251,11 @@ def _check_tables(tables: Sequence[NetworkTable], sizes: Sequence[int]) -> None:
         rows, is_new = int(np.prod(table.sizes)), table.child not in known
         inside = 0 <= table.child < len(sizes) and {*table.parents} <= known
         if not (inside and is_new and table.cumulative.shape == (rows, sizes[table.child])):
-            raise SynthError("The tables of the network do not fit each other.")
+            raise SynthError(Message("The tables of the network do not fit each other."))
         heights = table.cumulative
         rises = np.isfinite(heights).all() and (np.diff(heights, axis=1) >= 0).all()
         if not (rises and (heights >= 0).all() and np.allclose(heights[:, -1], 1)):
-            raise SynthError("A law of the network does not rise to 1.")
+            raise SynthError(Message("A law of the network does not rise to 1."))
         known.add(table.child)
     if known != set(range(len(sizes))):
-        raise SynthError("A column has no law in the network.")
+        raise SynthError(Message("A column has no law in the network."))

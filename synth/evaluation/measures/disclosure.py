@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from footing.arrays import Floats, Integers
+from footing.messages import Message
 from synth.errors import EvaluationError
 from synth.evaluation.measures.bins import Bins
 from synth.evaluation.measures.nearest import Space, nearest_two
@@ -83,8 +84,10 @@ def attribute_inference(
     """
     if not keys or target in keys or not 0 < least <= 1:
         raise EvaluationError(
-            "An intruder knows at least one key and not the target; least is in (0, 1].",
-            hint="give keys without the target",
+            Message(
+                "An intruder knows at least one key and not the target; least is in (0, 1]."
+            ),
+            hint=Message("give keys without the target"),
         )
     bins = Bins(real)
     one, other = bins.of(real), bins.of(synthetic)

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from footing.arrays import Floats, Integers
+from footing.messages import Argument, Message, Name
 from synth.errors import EvaluationError
 from synth.evaluation.measures.scores import auc, mcc, rmse
 from synth.evaluation.records import Records
@@ -52,8 +53,11 @@ def regression(train: Records, test: Records, *, target: str) -> float | None:
     place = train.place(target)
     if train.is_category[place]:
         raise EvaluationError(
-            f"Column {target!r} holds categories: least squares need numbers.",
-            hint="take another column, or predict it by classification",
+            Message(
+                "Column {target!r} holds categories: least squares need numbers.",
+                target=Name(target),
+            ),
+            hint=Message("take another column, or predict it by classification"),
         )
     sides = []
     for records in (train, test):
@@ -105,20 +109,21 @@ def classifier(learner: Learner, *, seed: int) -> Any:
             from sklearn.ensemble import HistGradientBoostingClassifier
         except ImportError as error:
             raise EvaluationError(
-                "Trained measures need scikit-learn, which is not installed.",
-                hint="in the project's folder: pip install '.[synth]'",
+                Message("Trained measures need scikit-learn, which is not installed."),
+                hint=Message("in the project's folder: pip install '.[synth]'"),
             ) from error
         return HistGradientBoostingClassifier(random_state=seed)
     if learner != "xgboost":
         raise EvaluationError(
-            f"There is no learner {learner!r}.", hint="take 'histogram' or 'xgboost'"
+            Message("There is no learner {learner!r}.", learner=Argument(learner)),
+            hint=Message("take 'histogram' or 'xgboost'"),
         )
     try:
         from xgboost import XGBClassifier
     except ImportError as error:
         raise EvaluationError(
-            "The learner 'xgboost' needs the package xgboost, which is not installed.",
-            hint="pip install xgboost, or take 'histogram'",
+            Message("The learner 'xgboost' needs the package xgboost, which is not installed."),
+            hint=Message("pip install xgboost, or take 'histogram'"),
         ) from error
     return XGBClassifier(n_estimators=_TREES, max_depth=_DEPTH, random_state=seed)
 
@@ -179,9 +184,13 @@ def detection(
     size = min(len(real), len(synthetic), _MOST)
     if size < _FOLDS:
         raise EvaluationError(
-            f"Detection in {_FOLDS} folds needs as many records on each side; one side has "
-            f"{size}.",
-            hint="give more records, or leave detection out",
+            Message(
+                "Detection in {folds} folds needs as many records on each side; one side "
+                "has {size}.",
+                folds=_FOLDS,
+                size=size,
+            ),
+            hint=Message("give more records, or leave detection out"),
         )
     rng = np.random.default_rng(seed)
     sides = [

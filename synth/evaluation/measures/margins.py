@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from footing.arrays import Floats, Integers
+from footing.messages import Argument, Message
 from synth.errors import EvaluationError
 from synth.evaluation.measures.bins import Binned, Bins
 from synth.evaluation.records import Records
@@ -78,7 +79,11 @@ def table_distances(
     """
     if not 1 <= ways <= len(real.names):
         raise EvaluationError(
-            f"A table has from 1 to {len(real.names)} columns here, not {ways}."
+            Message(
+                "A table has from 1 to {number} columns here, not {ways}.",
+                number=len(real.names),
+                ways=Argument(ways),
+            )
         )
     bins = Bins(real)
     one, other = bins.of(real), bins.of(synthetic)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from footing.arrays import Floats
+from footing.messages import Message
 from synth.errors import EvaluationError
 from synth.evaluation.measures.nearest import Metric, Space
 from synth.evaluation.measures.scores import auc
@@ -66,7 +67,9 @@ def monte_carlo(
     """
     if n < 1 or repetitions < 1 or (most is not None and most < 1):
         raise EvaluationError(
-            "The attack needs at least one synthetic record, one repetition and one member."
+            Message(
+                "The attack needs at least one synthetic record, one repetition and one member."
+            )
         )
     rng = np.random.default_rng(seed)
     m = min(len(members), len(controls), most or len(members))

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.arrays import Floats
+from footing.messages import Message, Name
 from synth.errors import EvaluationError
 from synth.evaluation.records import Records
 
@@ -33,8 +34,8 @@ class Space:
     def __init__(self, real: Records, *, metric: Metric) -> None:
         if metric not in ("hamming", "euclidean", "gower"):
             raise EvaluationError(
-                f"There is no distance {metric!r}.",
-                hint="take 'hamming', 'euclidean' or 'gower'",
+                Message("There is no distance {metric!r}.", metric=Name(metric)),
+                hint=Message("take 'hamming', 'euclidean' or 'gower'"),
             )
         self.metric = metric
         self.is_category = real.is_category

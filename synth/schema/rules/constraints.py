@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.arrays import AnyIntegers, Flags, Integers
+from footing.messages import Message, Name
 from synth.errors import RuleError
 from synth.schema.columns import Column, Numeric
 from synth.schema.public import Rule
@@ -86,7 +87,9 @@ def _constraint(
     if {*names} & {*derived}:
         told = [one.identity for one in derived.values() if one.rule is rule and one.identity]
         if not all(map(_is_within, told)):
-            raise RuleError(f"No record can satisfy the rule {rule.name!r}.")
+            raise RuleError(
+                Message("No record can satisfy the rule {rule!r}.", rule=Name(rule.name))
+            )
         return Constraint(rule=rule, how="construction" if told else "redrawing")
     columns = [schema.column(name) for name in names]
     if not names or math.prod(column.size for column in columns) > _MAX_CELLS:
@@ -95,7 +98,9 @@ def _constraint(
     forbidden = false & ~true & ~neither
     is_mixed = bool((false & (true | neither)).any())
     if forbidden.all():
-        raise RuleError(f"No record can satisfy the rule {rule.name!r}.")
+        raise RuleError(
+            Message("No record can satisfy the rule {rule!r}.", rule=Name(rule.name))
+        )
     if not forbidden.any() or not _is_small(forbidden):
         return Constraint(
             rule=rule, how="redrawing" if is_mixed or forbidden.any() else "construction"

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from footing.arrays import AnyIntegers, Flags, Floats
+from footing.messages import Message
 from synth.errors import RuleError
 
 
@@ -128,7 +129,7 @@ def known_missing(name: str, codes: set[int]) -> Test:
     def test(operands: Operands) -> Verdict:
         found = operands[name].codes
         if found is None:
-            raise RuleError("A rule needs codes.")
+            raise RuleError(Message("A rule needs codes."))
         true = np.isin(found, list(codes))
         return Verdict(true, ~true, np.zeros_like(true))
 
@@ -163,7 +164,7 @@ def compare(
     def test(operands: Operands) -> Verdict:
         one = operands[name].codes
         if one is None:
-            raise RuleError("A rule needs codes.")
+            raise RuleError(Message("A rule needs codes."))
         missing = one >= size
         if isinstance(other, Codes):
             two = np.asarray(other.codes)

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from footing.messages import Argument, Message, Name, said
 from synth.errors import RuleError, SchemaError
 from synth.schema.columns import Category, Column, Date, Numeric, is_text, key_of
 from synth.schema.rules.logic import (
@@ -70,7 +71,7 @@ class EditRule:
 
     def __post_init__(self) -> None:
         if not (is_text(self.text) and is_text(self.name)):
-            raise RuleError("A rule, and its name, are text.")
+            raise RuleError(Message("A rule, and its name, are text."))
         object.__setattr__(self, "name", self.name or self.text)
         _tree(self.text)
 
@@ -114,7 +115,15 @@ def code_hierarchy(child: str, parent: str, *, parents: Mapping[Any, Any]) -> li
         for at in range(0, len(codes), _PER_RULE)
     )
     return [
-        EditRule(text=f"if `{child}` in {codes} then `{parent}` == {above!r}")
+        EditRule(
+            text=Message(
+                "if `{child}` in {codes} then `{parent}` == {above!r}",
+                child=Name(child),
+                codes=Argument(codes),
+                parent=Name(parent),
+                above=Argument(above),
+            )
+        )
         for above, codes in parts
     ]
 
@@ -170,7 +179,7 @@ def parse_rule(rule: EditRule, columns: Mapping[str, Column]) -> ParsedRule:
 def _tree(text: str) -> tuple[ast.expr, dict[str, str]]:
     """Return the syntax tree, and the quoted names behind their stand-ins."""
     if len(text) > _LONGEST:
-        raise RuleError(f"A rule has {_LONGEST} characters at most.")
+        raise RuleError(Message("A rule has {longest} characters at most.", longest=_LONGEST))
     quoted: dict[str, str] = {}
     words, pieces = [], []
     for match in _PIECES.finditer(text):
@@ -184,25 +193,29 @@ def _tree(text: str) -> tuple[ast.expr, dict[str, str]]:
         pieces.append(piece)
     if words not in ([], ["if", "then"]) or "\0" in text:
         raise RuleError(
-            f"The rule {_short(text)} cannot be read.",
-            hint="write: if condition then condition",
+            Message("The rule {short} cannot be read.", short=Name(_short(text))),
+            hint=Message("write: if condition then condition"),
         )
     python = "".join(pieces).replace("\n", " ").strip()
     if words:
         before, condition, consequence = python.split("\0")
         if before.strip():
-            raise RuleError(f"The rule {_short(text)} cannot be read.")
+            raise RuleError(
+                Message("The rule {short} cannot be read.", short=Name(_short(text)))
+            )
         python = f"(not ({condition})) or ({consequence})"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
             tree = ast.parse(python, mode="eval").body
         if _depth(tree) > _DEEPEST:
-            raise RuleError(f"The rule {_short(text)} is nested too deeply.")
+            raise RuleError(
+                Message("The rule {short} is nested too deeply.", short=Name(_short(text)))
+            )
     except (SyntaxError, RecursionError, MemoryError):
         raise RuleError(
-            f"The rule {_short(text)} cannot be read.",
-            hint="for example: if age < 16 then status == 'single'",
+            Message("The rule {short} cannot be read.", short=Name(_short(text))),
+            hint=Message("for example: if age < 16 then status == 'single'"),
         ) from None
     return tree, quoted
 
@@ -240,7 +253,7 @@ class _Reader:
                 return every(parts)
             case ast.Call(func=ast.Name(id="missing"), args=args, keywords=[]):
                 return self._missing(args)
-        raise self._wrong("It is not a comparison, nor made of comparisons.")
+        raise self._wrong(Message("It is not a comparison, nor made of comparisons."))
 
     def identity(self, node: ast.expr) -> Identity | None:
         """Return what `column == sum of others` says of the column."""
@@ -260,13 +273,19 @@ class _Reader:
     def _missing(self, args: list[ast.expr]) -> Test:
         column = self._column(args[0]) if args else None
         if column is None or len(args) > 2:
-            raise self._wrong("missing needs a column, and perhaps a kind.")
+            raise self._wrong(Message("missing needs a column, and perhaps a kind."))
         kinds = list(column.missing)
         wanted = range(len(kinds))
         if len(args) == 2:
             kind = args[1].value if isinstance(args[1], ast.Constant) else None
             if kind not in kinds:
-                raise self._wrong(f"Kinds of missing of column {column.name!r}: {kinds}.")
+                raise self._wrong(
+                    Message(
+                        "Kinds of missing of column {column!r}: {kinds}.",
+                        column=Name(column.name),
+                        kinds=Argument(kinds),
+                    )
+                )
             wanted = range(kinds.index(kind), kinds.index(kind) + 1)
         first = column.domain_size
         return known_missing(column.name, {first + place for place in wanted})
@@ -274,11 +293,13 @@ class _Reader:
     def _compare(self, left: ast.expr, sign: ast.cmpop, right: ast.expr) -> Test:
         if isinstance(sign, (ast.In, ast.NotIn)):
             if not isinstance(right, (ast.Tuple, ast.List)) or not right.elts:
-                raise self._wrong("in needs a list: in ('a', 'b').")
+                raise self._wrong(Message("in needs a list: in ('a', 'b')."))
             found = either([self._compare(left, ast.Eq(), one) for one in right.elts])
             return opposite(found) if isinstance(sign, ast.NotIn) else found
         if type(sign) not in _SIGNS:
-            raise self._wrong("It compares by something other than == != < <= > >= in.")
+            raise self._wrong(
+                Message("It compares by something other than == != < <= > >= in.")
+            )
         mark = _SIGNS[type(sign)]
         one, other = self._column(left), self._column(right)
         if isinstance(other, Category) and one is None:
@@ -286,25 +307,44 @@ class _Reader:
         if isinstance(one, Category):
             return self._categories(one, mark, other, right)
         if isinstance(other, Category):
-            raise self._wrong(f"Column {other.name!r} holds categories, not numbers.")
+            raise self._wrong(
+                Message(
+                    "Column {other!r} holds categories, not numbers.", other=Name(other.name)
+                )
+            )
         return self._numbers(left, mark, right)
 
     def _categories(
         self, column: Category, mark: str, other: Column | None, right: ast.expr
     ) -> Test:
         if mark not in ("==", "!=") and not column.is_ordered:
-            raise self._wrong(f"The categories of {column.name!r} come in no order.")
+            raise self._wrong(
+                Message(
+                    "The categories of {column!r} come in no order.", column=Name(column.name)
+                )
+            )
         keys = [key_of(value) for value in column.known]
         if other is None:
             wanted = key_of(self._literal(right))
             if wanted not in keys:
-                raise self._wrong(f"A value is none of the declared ones of {column.name!r}.")
+                raise self._wrong(
+                    Message(
+                        "A value is none of the declared ones of {column!r}.",
+                        column=Name(column.name),
+                    )
+                )
             place: Codes | str = Codes.fixed(keys.index(wanted))
             return compare(column.name, mark, place, size=len(keys))
         if not isinstance(other, Category) or (
             mark not in ("==", "!=") and other.values != column.values
         ):
-            raise self._wrong(f"{column.name!r} and {other.name!r} cannot be compared.")
+            raise self._wrong(
+                Message(
+                    "{column!r} and {other!r} cannot be compared.",
+                    column=Name(column.name),
+                    other=Name(other.name),
+                )
+            )
         aligned = {key: place for place, key in enumerate(keys)}
         table = [aligned.setdefault(key_of(value), len(aligned)) for value in other.known]
         return compare(column.name, mark, other.name, size=len(keys), table=table)
@@ -346,7 +386,7 @@ class _Reader:
             case ast.Name():
                 column = self._column(node)
                 if not isinstance(column, Numeric):
-                    raise self._wrong("It reckons with what is no column of numbers.")
+                    raise self._wrong(Message("It reckons with what is no column of numbers."))
                 name = column.name
                 return lambda operands: operands[name]  # type: ignore[return-value]
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right):
@@ -356,7 +396,9 @@ class _Reader:
         try:
             value = self._constant(node, day)
         except _NotConstantError:
-            raise self._wrong("It may hold numbers, columns and + - * alone.") from None
+            raise self._wrong(
+                Message("It may hold numbers, columns and + - * alone.")
+            ) from None
         return lambda _operands: Amount.fixed(value)
 
     def _constant(self, node: ast.expr, day: Date | None) -> float:
@@ -369,7 +411,9 @@ class _Reader:
                 try:
                     return day.number(text)
                 except SchemaError:
-                    raise self._wrong("A date is compared with what is no day.") from None
+                    raise self._wrong(
+                        Message("A date is compared with what is no day.")
+                    ) from None
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return -self._constant(operand, day)
         raise _NotConstantError
@@ -379,18 +423,24 @@ class _Reader:
             return -self._constant(node.operand, None)
         if isinstance(node, ast.Constant):
             return node.value
-        raise self._wrong("Categories are compared with values.")
+        raise self._wrong(Message("Categories are compared with values."))
 
     def _column(self, node: ast.expr) -> Column | None:
         if not isinstance(node, ast.Name):
             return None
         name = self._quoted.get(node.id, node.id)
         if name not in self._columns:
-            raise self._wrong(f"Column {name!r} is not declared.")
+            raise self._wrong(Message("Column {name!r} is not declared.", name=Name(name)))
         return self._columns[name]
 
     def _wrong(self, reason: str) -> RuleError:
-        return RuleError(f"The rule {_short(self._rule.text)} cannot be used. {reason}")
+        return RuleError(
+            Message(
+                "The rule {short} cannot be used. {reason}",
+                short=Name(_short(self._rule.text)),
+                reason=said(reason),
+            )
+        )
 
 
 class _NotConstantError(Exception):
