@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ckm.config.lines import Lines
+from ckm.config.lines import Lines, Place
 from ckm.config.problems import JobError, Problem, did_you_mean
 from footing.errors import ExplainedError
 from footing.places import list_files, masked
@@ -36,9 +36,9 @@ class Reading:
         self.infeasible: ExplainedError | None = None
         self._written: dict[Path, str] = {}
 
-    def add(self, where: str, text: str, hint: str | None = None) -> None:
-        """Note a problem."""
-        self.problems.append(Problem(where=where, text=text, hint=hint))
+    def add(self, where: str, text: str, hint: str | None = None, *, at: Place = ()) -> None:
+        """Note a problem, and its place in the file where that is known."""
+        self.problems.append(Problem(where=where, text=text, hint=hint, at=at))
 
     def add_error(self, where: str, error: ExplainedError, hint: str | None = None) -> None:
         """Note what a domain object says is wrong."""
@@ -46,7 +46,7 @@ class Reading:
 
         if isinstance(error, InfeasibleError):
             self.infeasible = error
-        self.add(where, error.problem, hint or error.hint)
+        self.add(where, error.problem, hint or error.hint, at=error.at)
 
     def all_problems(self) -> list[Problem]:
         """Return the problems, each once and with its line; last what no p-table can do."""

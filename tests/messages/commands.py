@@ -147,11 +147,13 @@ _OF_COMMANDS = frozenset({"add_task", "say", "tell"})
 _KEYWORDS = frozenset({"hint", "problem", "message", "title", "caption", "inside", "text"})
 #: What makes messages from data → the first argument that may be a text.
 _OF_MESSAGES = {
-    **dict.fromkeys(("Message", "Series", "joined"), 1),
+    **dict.fromkeys(("Message", "Enumeration", "joined"), 1),
     **dict.fromkeys(("Text", "said", "named"), 0),
-    **dict.fromkeys(("Name", "each", "Argument", "Shape"), 9),
+    **dict.fromkeys(("Name", "each", "Argument", "Shape", "mark"), 9),
 }
 _NAMED = re.compile(r"%[sdrfg]|%\.\df|\{[a-z_]\w*(?:![rs])?(?::[^{}]*)?\}")
+#: What other languages write otherwise.
+_SAID = re.compile(r"[A-Za-z]|[:;?!%]")
 _WORD = re.compile(r"[A-Za-z]{2,}")
 #: Where the texts are in an expression.
 _PARTS: dict[type, tuple[str, ...]] = {
@@ -461,13 +463,13 @@ def made_from_data(packages: Sequence[str]) -> dict[str, str]:
     """Collect the templates of messages: template → where it is written."""
     from babel.messages.extract import extract_from_file
 
-    keywords: dict[str, Any] = {"Message": None, "Series": None, "joined": None}
+    keywords: dict[str, Any] = dict.fromkeys(("Message", "Enumeration", "joined", "mark"))
     return {
         text: path.relative_to(_ROOT).as_posix()
         for package in packages
         for path in sorted((_ROOT / package).rglob("*.py"))
         for _, text, _, _ in extract_from_file("python", path, keywords=keywords)
-        if isinstance(text, str) and text.strip()
+        if isinstance(text, str) and _SAID.search(HOLE.sub("", text))
     }
 
 

@@ -19,7 +19,8 @@ from tests.reports import facts as made
 OTHERS = [language for language in LANGUAGES if language != "en"]
 FOLDERS = [LOCALE / language / "LC_MESSAGES" for language in OTHERS]
 PO_FILES = sorted(file for folder in FOLDERS for file in folder.glob("*.po"))
-PLACES = re.compile(r"(?:%\(|\{(?=\d+\}))(\w+)[)}]")
+#: Numbered, of `%`, and of templates of messages, with what is done to the value.
+PLACES = re.compile(r"%\((\w+)\)|(?<!\{)\{(\w+(?:![rs])?(?::[^{}]*)?)\}")
 
 
 def catalog(file):
@@ -60,9 +61,9 @@ def test_every_message_is_translated(file):
 @pytest.mark.parametrize("file", PO_FILES, ids=lambda file: file.name)
 def test_a_translation_has_the_places_of_its_message(file):
     for message in messages(file):
-        wanted = sorted(set(PLACES.findall(singles(message.id)[-1])))
+        wanted = sorted({max(place) for place in PLACES.findall(singles(message.id)[-1])})
         for translation in filter(None, singles(message.string)):
-            found = sorted(set(PLACES.findall(translation)))
+            found = sorted({max(place) for place in PLACES.findall(translation)})
             assert found == wanted or set(wanted) - set(found) == {"n"}, message.id
             for original in singles(message.id):
                 assert (original[:1] == " ") == (translation[:1] == " "), message.id

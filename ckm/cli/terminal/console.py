@@ -159,7 +159,7 @@ class Terminal:
                 _print_json(level="error", event="error", **failure.fields())
                 return
             styled = click.style(f"{self.say('error:')} ", fg="red", bold=True)
-            message = self.say(_visible(failure.message))
+            message = _visible(self.say(failure.message))
             click.echo(styled + message, err=True, color=_wants_color())
             notes = {"hint:": failure.hint}
             if _is_terminal(sys.stderr):  # a file may go anywhere
@@ -168,7 +168,7 @@ class Terminal:
                 if note:
                     styled = click.style(f"  {self.say(name)} ", dim=True)
                     click.echo(
-                        styled + self.say(_visible(note)), err=True, color=_wants_color()
+                        styled + _visible(self.say(note)), err=True, color=_wants_color()
                     )
 
     @contextlib.contextmanager
@@ -237,7 +237,7 @@ class Terminal:
         """Print a line for people on stderr."""
         from rich.text import Text
 
-        text = Text.assemble((mark, style), " ", self.say(_visible(message)))
+        text = Text.assemble((mark, style), " ", _visible(self.say(message)))
         self.console.print(text, soft_wrap=True, highlight=False)
 
     def _json_progress(self) -> Callable[[str, int, int], None]:
@@ -263,7 +263,9 @@ class Terminal:
         # Warnings of other libraries speak to programmers, and may quote data.
         if not is_own(category.__module__):
             return
-        self._logger.warning("%s", message, extra={"event": category.__name__})
+        self._logger.warning(
+            str(message), extra={"event": category.__name__}
+        )  # all it was made from
         inside = getattr(message, "inside", "")
         if inside and not self.is_json and self.events is None and _is_terminal(sys.stderr):
             with _unheard():

@@ -10,6 +10,7 @@ import click
 from ckm._packages import place_of
 from footing.addresses import Address, without_passwords
 from footing.errors import ExplainedError
+from footing.messages import Message, joined
 
 CHECK_FAILED = 1
 WRONG_REQUEST = 2
@@ -112,7 +113,7 @@ def _our(error: ExplainedError) -> Failure:
     code = next((_EXITS[name] for name in names if name in _EXITS), INTERNAL)
     hint: str | None = error.hint
     if code == INTERNAL:
-        hint = f"{hint}; {_REPORT}" if hint else _REPORT
+        hint = joined("; ", [hint, _REPORT]) if hint else _REPORT
     problems = tuple(
         {
             "code": str(error.code),
@@ -136,7 +137,7 @@ def _our(error: ExplainedError) -> Failure:
     )
 
 
-_REPORT = "this is a bug of ckm: report this message with the output of ckm --version"
+_REPORT = Message("this is a bug of ckm: report this message with the output of ckm --version")
 
 
 def _bug(error: BaseException) -> Failure:

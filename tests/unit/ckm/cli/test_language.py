@@ -11,8 +11,11 @@ from click.testing import CliRunner
 from ckm.cli.app import app
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import Failure
+from footing.checks import require_number
+from footing.errors import ExplainedError
 from reports.i18n.languages import LOCALE
-from reports.i18n.messages import DOMAINS, HOLE, _Form, translated
+from reports.i18n.messages import DOMAINS, HOLE, _Form, _texts, translated
+from tests.messages import commands
 
 FOLDER = LOCALE / "fr" / "LC_MESSAGES"
 SAMPLES = ("'alpha'", "3", "'bêta'", "0.25", "'x', 'y'", "7", "'z'", "12", "'k'", "5")
@@ -29,15 +32,17 @@ def entries():
             yield from (one for one in read_po(stream) if one.id and one.string)
 
 
-def filled(text):
-    return HOLE.sub(lambda hole: SAMPLES[int(hole[1]) % len(SAMPLES)], text)
+def filled(text, like=None):
+    """Put samples into the holes, in the order that they have in the English."""
+    names = list(dict.fromkeys(HOLE.findall(like or text)))
+    return HOLE.sub(lambda hole: SAMPLES[names.index(hole[1]) % len(SAMPLES)], text)
 
 
 def test_a_message_has_its_own_translation_and_not_that_of_another():
     wrong = {
         one.id: translated(filled(one.id), "fr")
         for one in entries()
-        if translated(filled(one.id), "fr") != filled(one.string)
+        if translated(filled(one.id), "fr") != filled(one.string, one.id)
     }
     assert not wrong
 
@@ -76,6 +81,42 @@ def test_what_messages_nested_in_messages_cost_is_bounded(monkeypatch):
 def test_of_several_forms_the_one_that_leaves_the_least_english_is_taken(message, said):
     plain = re.sub("[\xa0\u202f]", " ", translated(message, "fr"))
     assert said in plain.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+
+
+def test_a_message_is_said_by_its_template_and_nothing_is_looked_for(monkeypatch):
+    from reports.i18n import messages
+
+    def read_back(*_):
+        raise AssertionError("a message was read back from its words")
+
+    looked_up = []
+    texts = messages._texts("fr")
+
+    class Counted(dict):
+        def get(self, template):
+            looked_up.append(template)
+            return texts.get(template)
+
+    monkeypatch.setattr(messages, "_by_form", read_back)
+    monkeypatch.setattr(messages, "_texts", lambda _: Counted())
+    with pytest.raises(ExplainedError) as caught:
+        require_number(1.5, "base", minimum=0, maximum=1)
+    said = translated(caught.value.problem, "fr")
+    assert said == "base doit être un nombre de 0 à 1, et non 1,5."
+    # Once for the sentence and for each message in it, however many messages there are.
+    assert len(looked_up) <= 6
+
+
+@pytest.mark.slow
+def test_every_template_of_the_program_has_its_french_with_the_same_holes():
+    texts = _texts("fr")
+    packages = [one for group in commands.DOMAINS.values() for one in group]
+    templates = commands.made_from_data(packages)
+    assert len(templates) > 1500
+    for template, file in templates.items():
+        assert template in texts, (file, template)
+        holes = {hole[0] for hole in HOLE.finditer(template)}
+        assert {hole[0] for hole in HOLE.finditer(texts[template])} == holes, template
 
 
 @pytest.mark.parametrize(
