@@ -15,9 +15,9 @@ from footing.addresses import Address
 from footing.errors import ExplainedError
 from footing.messages import (
     Argument,
+    Enumeration,
     Message,
     Name,
-    Series,
     Shape,
     Text,
     joined,
@@ -71,7 +71,7 @@ def test_a_list_is_written_in_a_line():
     names = Name.each(["a", "b"])
     assert Message("{names!r} or nothing", names=names) == "'a', 'b' or nothing"
     assert french(Message("{names!r} or nothing", names=names)) == "'a', 'b' ou rien"
-    assert french(Message("{names}", names=Series(" or ", names))) == "a ou b"
+    assert french(Message("{names}", names=Enumeration(" or ", names))) == "a ou b"
 
 
 @pytest.mark.parametrize(

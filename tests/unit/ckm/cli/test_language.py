@@ -102,7 +102,7 @@ def test_a_message_is_said_by_its_template_and_nothing_is_looked_for(monkeypatch
     with pytest.raises(ExplainedError) as caught:
         require_number(1.5, "base", minimum=0, maximum=1)
     said = translated(caught.value.problem, "fr")
-    assert said == "base doit être un nombre de 0 à 1, et non 1,5."
+    assert said == "base doit être un nombre compris entre 0 et 1, et non 1,5."
     # Once for the sentence and for each message in it, however many messages there are.
     assert len(looked_up) <= 6
 
