@@ -237,7 +237,7 @@ def _from_json(text: str, name: str, parameters: Parameters | None) -> tuple[Any
                 "The counts of {name!r} were made with the parameters {fingerprint}, not "
                 "{parameters_fingerprint}.",
                 name=Name(name),
-                fingerprint=said.fingerprint,
+                fingerprint=Name(said.fingerprint),
                 parameters_fingerprint=Name(parameters.fingerprint),
             ),
             hint=Message("give the parameters of the collection, or none"),

@@ -100,10 +100,10 @@ class Noise:
         if stated is not None and values.size != stated:
             raise DPError(
                 Message(
-                    "The sensitivity is that of {number:,} number{value}; the answer has "
+                    "The sensitivity is that of {number:,} number{plural}; the answer has "
                     "{size:,}.",
                     number=stated,
-                    value="s" * (stated != 1),
+                    plural=Message() if stated == 1 else Message("s"),
                     size=values.size,
                 ),
                 hint=Message(

@@ -231,7 +231,7 @@ def _check(reports: tuple[Reports, Reports], candidates: tuple[Candidates, Candi
                     "Reports made with the parameters {fingerprint} have candidates hashed "
                     "with {parameters_fingerprint}.",
                     fingerprint=Name(one.parameters.fingerprint),
-                    parameters_fingerprint=named.parameters.fingerprint,
+                    parameters_fingerprint=Name(named.parameters.fingerprint),
                 ),
                 hint=Message("hash the candidates with the parameters of their reports"),
             )

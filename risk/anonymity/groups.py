@@ -91,7 +91,7 @@ def columns_of(frame: Any, names: Sequence[str]) -> list[Column]:
             Message(
                 "Columns {absent} are not in the data; it has {columns}.",
                 absent=Argument(absent),
-                columns=list(table.columns),
+                columns=Argument(list(table.columns)),
             ),
         )
     twice = sorted({str(name) for name in names if list(table.columns).count(name) > 1})
