@@ -36,7 +36,8 @@ _CARD = 80
 _SEARCHED = 1 << 26
 # The header of SPSS: what stands where, and the numbers that its records begin with.
 _SPSS_HEADER, _LAYOUT, _COMPRESSION, _RECORDS, _BIAS = 176, 64, 72, 80, 84
-_VARIABLE, _LABELS, _LABELLED, _DOCUMENT, _EXTENSION, _END = 2, 3, 4, 6, 7, 999
+_VARIABLE, _LABELS, _EXTENSION, _END = 2, 3, 7, 999
+_LISTS = {4: 4, 6: 80}  # of labelled columns and of lines of text: bytes of an entry
 _FLOATS = 4  # the extension that tells the number which stands for a missing one
 # Codes of compressed numbers: end, a word as it is, blanks, missing; others are small numbers.
 _CODE_END, _CODE_WORD, _CODE_BLANKS, _CODE_MISSING = 252, 253, 254, 255
@@ -221,10 +222,8 @@ class _SpssRecords:
             elif kind == _LABELS:
                 for _ in range(self._next(handle)):
                     handle.seek(handle.read(_WORD + 1)[-1] // _WORD * _WORD + 7, io.SEEK_CUR)
-            elif kind == _LABELLED:
-                handle.seek(4 * self._next(handle), io.SEEK_CUR)
-            elif kind == _DOCUMENT:
-                handle.seek(80 * self._next(handle), io.SEEK_CUR)
+            elif kind in _LISTS:
+                handle.seek(_LISTS[kind] * self._next(handle), io.SEEK_CUR)
             elif kind == _EXTENSION:
                 which, size, count = (self._next(handle) for _ in range(3))
                 if which == _FLOATS:
