@@ -17,6 +17,7 @@ from footing.files import new_file
 from tables.errors import DataError, KeyQualityError, RequestError, SourceError
 from tables.filtering.filters import quote
 from tables.refusals import colliding_names, declaration
+from tables.source.file_digest import add_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -254,6 +255,7 @@ def attach_keys(
             metadata=VERSION_METADATA,
             progress=progress,
         )
+        add_digest(draft)
 
 
 def draw_keys(
@@ -322,6 +324,7 @@ def draw_keys(
         if writer is None:
             raise DataError("The source has no record to draw a key for.")
         writer.close()
+        add_digest(draft)
 
 
 def _require_new(source: Source, column: str) -> None:

@@ -36,6 +36,7 @@ from tables.refusals import Refusal, colliding_names, refusal_of, refused_names
 from tables.source.copies import LocalCopy
 from tables.source.csv_files import CsvColumns
 from tables.source.explaining import explained
+from tables.source.file_digest import require_undamaged
 from tables.source.files import (
     attach,
     file_format,
@@ -872,7 +873,7 @@ def _open_files(
 ) -> Source:
     files = find_files(paths)
     label = Path(paths[0]).name if len(paths) == 1 else f"{len(files)} files"
-    kinds = set() if _is_duckdb(files[0]) else {file_format(file) for file in files}
+    kinds = set() if _is_duckdb(files[0]) else _formats(files)
     is_office = bool(kinds) and kinds <= OFFICE
     if not kinds or (table is not None and not is_office):
         options.require_csv(label)
@@ -915,16 +916,35 @@ def _open_files(
         source = Source(connection, files=files, label=label, refusals=refusals)
         source.parquet = parquet
         source.paths = dict(zip(read, files, strict=True))
-        if copies is not None:
-            source.labels.update(copies.labels)
-            source.missing_codes.update(copies.missing)
-        if kinds == {"parquet"}:
-            source.take_mark(read[0], is_lenient=options.is_lenient)
-            source.take_labels(read)
+        _note_marks(source, read, copies, options if kinds == {"parquet"} else None)
     else:
         source = Source(connection, files=files, label=label, csv=csv, view=view, keys=keys)
     source.is_prepared = csv is not None  # counting its records would take a scan
     return source
+
+
+def _formats(files: Sequence[str]) -> set[str]:
+    """Return the formats of files; raise where one is damaged and can tell."""
+    formats = {file: file_format(file) for file in files}
+    for file, kind in formats.items():
+        if kind == "parquet":
+            require_undamaged(file)
+    return {*formats.values()}
+
+
+def _note_marks(
+    source: Source,
+    files: Sequence[str],
+    copies: OfficeCopies | None,
+    options: ReadOptions | None,
+) -> None:
+    """Note what office files say of their codes, and what files of Parquet say they were."""
+    if copies is not None:
+        source.labels.update(copies.labels)
+        source.missing_codes.update(copies.missing)
+    elif options is not None:
+        source.take_mark(files[0], is_lenient=options.is_lenient)
+        source.take_labels(files)
 
 
 def _is_duckdb(file: str) -> bool:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from footing.files import new_file
 from tables.errors import SourceError
 from tables.filtering.filters import quote
+from tables.source.file_digest import add_digest
 from tables.swapping.homes import read_homes
 from tables.swapping.match import match
 from tables.swapping.plan import SwapPlan, draw_secret, read_columns, read_profiles
@@ -180,6 +181,7 @@ def swap_records(
                 os.fspath(draft),
                 progress=_part(report_progress, 0.7, 1.0),
             )
+            add_digest(draft)
         finally:
             for name in (moves, names, areas):
                 source.fetch(f"DROP TABLE IF EXISTS {name}")
