@@ -15,9 +15,9 @@ import numpy as np
 from footing.checks import require_integer
 from footing.files import new_file
 from tables.errors import DataError, KeyQualityError, RequestError, SourceError
+from tables.file_digest import add_digest
 from tables.filtering.filters import quote
 from tables.refusals import colliding_names, declaration
-from tables.source.file_digest import add_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

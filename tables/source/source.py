@@ -30,13 +30,13 @@ from tables.errors import (
     missing_column,
     unknown_name,
 )
+from tables.file_digest import require_undamaged
 from tables.filtering.filters import quote
 from tables.filtering.values import NOUNS, FileType, kind_of
 from tables.refusals import Refusal, colliding_names, refusal_of, refused_names
 from tables.source.copies import LocalCopy
 from tables.source.csv_files import CsvColumns
 from tables.source.explaining import explained
-from tables.source.file_digest import require_undamaged
 from tables.source.files import (
     attach,
     file_format,

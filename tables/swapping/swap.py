@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from footing.files import new_file
 from tables.errors import SourceError
+from tables.file_digest import add_digest
 from tables.filtering.filters import quote
-from tables.source.file_digest import add_digest
 from tables.swapping.homes import read_homes
 from tables.swapping.match import match
 from tables.swapping.plan import SwapPlan, draw_secret, read_columns, read_profiles

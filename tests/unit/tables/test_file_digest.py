@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tables import Secret, SourceError, attach_keys, draw_keys, open_source
-from tables.source.file_digest import add_digest, require_undamaged
+from tables.file_digest import add_digest, require_undamaged
 
 COLUMNS = {"id": [1, 2, 3], "sex": ["F", "M", "é"]}
 
