@@ -9,7 +9,6 @@ import pytest
 
 from ptable import NoiseSpec, PTable, PTableError, solve
 from ptable.design.mechanisms import Mechanism
-from ptable.proof.divergence import hockey_stick, smallest_epsilon
 from ptable.proof.guarantees import guarantee
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 44.0, 50.0, 1e6, math.inf)
@@ -102,29 +101,6 @@ def test_epsilon_is_the_smallest_for_its_delta(table, delta):
         return
     assert proof.delta_at(epsilon) <= delta
     assert epsilon == 0 or proof.delta_at(epsilon * (1 - 1e-9)) > delta
-
-
-def test_epsilon_of_two_known_laws_is_a_logarithm():
-    pairs = [(6, 3), (2, 5)]
-    assert smallest_epsilon(pairs, delta=0.0) == pytest.approx(math.log(2), rel=1e-15)
-    # (6 - 3t) / 8 = 1/4 at t = 4/3, and nothing else exceeds t there.
-    assert smallest_epsilon(pairs, delta=0.25) == pytest.approx(math.log(4 / 3), rel=1e-15)
-    assert smallest_epsilon(pairs, delta=0.375) == 0
-    assert smallest_epsilon([(3, 0), (5, 8)], delta=0.375) == 0
-    assert smallest_epsilon([(3, 0), (5, 8)], delta=0.3749) == math.inf
-    assert hockey_stick([(3, 0), (5, 8)], epsilon=math.inf) == 0.375
-
-
-def test_epsilon_of_the_longest_ratio_is_exact():
-    total = 2**64
-    pairs = [(total - 1, 1), (1, total - 1)]
-    assert smallest_epsilon(pairs, delta=0.0) == pytest.approx(64 * math.log(2), rel=1e-15)
-
-
-def test_figures_are_rounded_upwards():
-    exact = Fraction(1, 3)
-    assert Fraction(hockey_stick([(3, 2), (0, 1)], epsilon=0.0)) >= exact
-    assert hockey_stick([(3, 2), (0, 1)], epsilon=0.0) == math.nextafter(1 / 3, 1)
 
 
 # --- closed forms ---------------------------------------------------------------------------
@@ -262,26 +238,6 @@ def test_simulated_frequencies_agree_with_the_table():
 
 
 # --- words, frames, refusals ----------------------------------------------------------------
-
-
-def test_words_say_what_the_figures_say():
-    text = str(guarantee(Mechanism.discrete_laplace(1.0, max_noise=20).build(), delta=1e-5))
-    assert text.splitlines()[1:] == [
-        "Always published as they are: none.",
-        "Never published: none.",
-        (
-            "One record more or less in a cell: delta is 2.306e-09 at epsilon 1, worst for "
-            "counts 0 and 1."
-        ),
-        "Delta 1e-05 takes epsilon 1.",
-        "No epsilon gives delta 0.",
-    ]
-    words = guarantee(Mechanism.small_count_rounding(3).build()).summary()
-    assert "Always published as they are: 0, 3 and all larger." in words
-    assert "Never published: 1, 2." in words
-    assert "Always published as they are: 0, 10, …" in str(
-        guarantee(Mechanism.ons_10_5().build())
-    )
 
 
 def test_a_table_that_hides_nothing_and_one_that_hides_all_are_told():
