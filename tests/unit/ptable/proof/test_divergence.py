@@ -122,9 +122,7 @@ def test_every_count_stands_beside_the_next_one_both_ways(large_counts, follower
     assert len(both) == 3
     followers = [laws[1], laws[2], laws[follower]]
     for count, (there, back) in enumerate(both):
-        published = {count + v for v in laws[count]} | {
-            count + 1 + v for v in followers[count]
-        }
+        published = {count + v for v in laws[count]} | {count + 1 + v for v in followers[count]}
         assert there == [
             (laws[count].get(j - count, 0), followers[count].get(j - count - 1, 0))
             for j in sorted(published)

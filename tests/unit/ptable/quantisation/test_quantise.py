@@ -11,7 +11,6 @@ import pytest
 from ptable import NoiseSpec, PTable, PTableError, PTableWarning, solve
 from ptable.quantisation.key_matrix import table_from_key_matrix
 from ptable.quantisation.quantise import Quantisation, quantise
-from ptable.quantisation.row_keys import goal_of_row, keys_of_row
 
 
 def _moments(table, count):
@@ -108,14 +107,6 @@ def test_a_bound_that_does_not_bind_is_left_alone():
     assert answer.table.units(2) == dict.fromkeys(range(-2, 3), 50)
 
 
-def _with(fields, count, units, key_range=1000):
-    spec = NoiseSpec(**fields)
-    rows = [{0: key_range}] * (spec.last_count + 1)
-    rows[count] = units
-    table = PTable.from_units(rows, key_range=key_range).with_proof(spec, None)
-    return goal_of_row(table, count, total=256)
-
-
 def test_a_probability_of_staying_that_keys_cannot_hold_is_reported():
     spec = NoiseSpec(max_noise=2, variance=1.0, p_stay=0.3)
     law = {-2: 100, -1: 200, 0: 400, 1: 200, 2: 100}
@@ -127,38 +118,6 @@ def test_a_probability_of_staying_that_keys_cannot_hold_is_reported():
     )
     assert answer.rows[2] in answer.drifting
     assert quantise(table, 250).table.units(2)[0] == 75
-
-
-def test_every_constraint_of_the_row_is_kept():
-    start = dict.fromkeys(range(-4, 6), 90) | {0: 190}
-    for asked in (
-        {"monotone": "both"},
-        {"monotone": "left"},
-        {"monotone": "unimodal"},
-        {"monotone": "both", "p_stay": 0.25},
-        {"min_probability": 0.01},
-        {"symmetric": True},
-    ):
-        fields = {"max_noise": 5, "variance": 2.5, **asked}
-        support = NoiseSpec(**fields).row(4).noise
-        units = {v: start[v] for v in support}
-        units[0] += 1000 - sum(units.values())
-        goal = _with(fields, 4, units)
-        found = keys_of_row(goal, keep_symmetry=True, most_nodes=10_000)
-        ours = dict(zip(goal.problem.noise, found.units, strict=True))
-        assert found.drift == (0, 0), fields
-        left = [ours[v] for v in sorted(ours) if v <= 0]
-        right = [ours[v] for v in sorted(ours) if v >= 0]
-        if fields.get("monotone") in {"left", "both"}:
-            assert left == sorted(left)
-        if fields.get("monotone") == "both":
-            assert right == sorted(right, reverse=True)
-        if "p_stay" in fields:
-            assert ours[0] == 64
-        if "min_probability" in fields:
-            assert min(ours.values()) >= 3
-        if "symmetric" in fields:
-            assert ours == {-v: n for v, n in ours.items()}
 
 
 @pytest.mark.slow
@@ -252,39 +211,12 @@ def test_a_number_of_keys_that_is_none_is_refused(census, wrong):
         census.quantise(wrong)
 
 
-def test_too_few_keys_for_the_constraints_are_refused():
-    spec = NoiseSpec(max_noise=5, variance=3.0, min_probability=0.09)
-    rows = [{0: 11}] + [dict.fromkeys(spec.row(n).noise, 1) for n in range(1, 6)]
-    for row in rows[1:]:
-        row[0] += 11 - sum(row.values())
-    table = PTable.from_units(rows, key_range=11).with_proof(spec, None)
-    with pytest.raises(PTableError, match="12 keys are too few for the constraints of count 1"):
-        quantise(table, 12)
-
-
-def test_noise_beyond_the_specification_is_refused():
-    spec = NoiseSpec(max_noise=1, variance=0.5)
-    table = PTable.from_units([{0: 8}, {-1: 4, 2: 4}], key_range=8).with_proof(spec, None)
-    with pytest.raises(PTableError, match="beyond the table's specification"):
-        quantise(table, 16)
-
-
 @pytest.mark.slow
 def test_very_few_and_very_many_keys_work(census):
     few = quantise(census, 2)
     assert all(row.is_least for row in few.rows)
     assert all(sum(few.table.units(count).values()) == 2 for count in range(census.n_rows))
     assert quantise(census, 2**24).is_exact
-
-
-def test_a_search_that_is_cut_short_says_so():
-    table = solve(NoiseSpec(max_noise=20, variance=6.0))
-    goal = goal_of_row(table, 19, total=256)
-    full = keys_of_row(goal, keep_symmetry=False, most_nodes=10_000)
-    assert full.gap == 0
-    with pytest.raises(PTableError, match="were found") as refusal:
-        keys_of_row(goal, keep_symmetry=False, most_nodes=0)
-    assert "more nodes" in str(refusal.value)
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from scipy.optimize import linprog
 from ptable import Mechanism, NoiseSpec, PTableError, feasible, solve
 from ptable.advice.figures import few_outcomes
 from ptable.solver.reach import variance_bounds
-from ptable.solver.simplex import minimise_exactly
 
 
 @pytest.mark.parametrize("small", range(6))
@@ -122,14 +121,3 @@ def test_only_specifications_are_solved(spec):
     for verb in (feasible, solve):
         with pytest.raises(PTableError, match="spec must be a NoiseSpec"):
             verb(spec)
-
-
-def test_exact_programs_give_their_answer_and_the_prices_that_prove_it():
-    columns, costs = np.array([[1, 1, 1], [-1, 0, 2]]), [-1, 0, -4]
-    goal = [Fraction(1), Fraction(0)]
-    amounts, prices = minimise_exactly(columns, costs, goal)
-    assert amounts == {0: Fraction(2, 3), 2: Fraction(1, 3)}
-    paid = [sum(p * int(n) for p, n in zip(prices, c, strict=True)) for c in columns.T]
-    assert all(p <= c for p, c in zip(paid, costs, strict=True))
-    assert sum(p * g for p, g in zip(prices, goal, strict=True)) == -2
-    assert minimise_exactly(columns, costs, [Fraction(1), Fraction(3)]) is None

@@ -177,6 +177,22 @@ def test_variance_may_differ_by_row():
     assert [round(row.variance, 9) for row in proof.rows] == [0.5, 1.0, 2.0]
 
 
+@pytest.mark.parametrize("rule", ["exact", "at-least", "at-most"])
+def test_positives_with_a_bias_may_be_asked_to_stay(rule):
+    spec = NoiseSpec(max_noise=3, variance=0.5, positive_bias=0.3, p_stay=0.8, p_stay_rule=rule)
+    table = solve(spec)
+    row = table.certificate.rows[0]
+    assert row.bias == pytest.approx(0.3, abs=1e-9)
+    assert row.variance == pytest.approx(0.5, abs=1e-8)
+    stays = table.units(1)[0] / 2**32 - 0.8
+    assert abs(stays) < 1e-9 or (stays > 0) == (rule == "at-least") != (rule == "exact")
+    (reach, *_) = feasible(spec).rows
+    # others than 0 have a mean of 3/2 among 1, 2, 3: their squares lie between 5/2 and 3
+    if rule == "exact":
+        assert reach.variance_min == pytest.approx(0.2 * 2.5 - 0.09)
+        assert reach.variance_max == pytest.approx(0.2 * 3 - 0.09)
+
+
 def test_at_most_keeps_the_variance_of_rows_where_it_does_not_bind():
     spec = NoiseSpec(max_noise=5, variance=2.0, monotone="left", variance_rule="at-most")
     variances = [row.variance for row in solve(spec).certificate.rows]

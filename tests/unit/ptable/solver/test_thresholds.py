@@ -1,13 +1,9 @@
-import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from ptable import NoiseSpec, solve
-from ptable.solver.integer.exchange import exchange
-from ptable.solver.least_cost import Answer, _first, cheapest
 from ptable.solver.thresholds import UnitRow, apportion
 
 
@@ -32,22 +28,6 @@ def test_units_keep_sum_mean_and_variance(total):
         drift = sum(n * v * v for n, v in zip(units, noise, strict=True)) - variance * total
         assert abs(drift) <= 1
         assert max(abs(n - p * total) for n, p in zip(units, law, strict=True)) <= 4
-
-
-def test_a_symmetric_row_with_a_prescribed_centre_keeps_its_variance():
-    rng = np.random.default_rng(20270303)
-    noise = tuple(range(-6, 7))
-    for _ in range(20):
-        *half, centre = rng.integers(1, 100, 7).tolist()
-        weights = (*half, centre, *reversed(half))
-        law = tuple(Fraction(weight, sum(weights)) for weight in weights)
-        variance = sum(p * v * v for p, v in zip(law, noise, strict=True))
-        row = UnitRow(noise=noise, law=law, variance=variance, symmetric=True, held=(6, 0))
-        units = apportion(row, total=2**32)
-        assert sum(units) == 2**32
-        assert units == units[::-1]
-        drift = sum(n * v * v for n, v in zip(units, noise, strict=True)) - variance * 2**32
-        assert abs(drift) <= 1
 
 
 def test_an_upper_bound_on_the_variance_is_never_exceeded():
@@ -88,22 +68,3 @@ def test_one_heavy_value_before_a_long_pool_leaves_the_shape(most, floor):
     assert max(abs(n - p * 2**32) for n, p in zip(units, law, strict=True)) <= 4
     drift = sum(n * v * v for n, v in zip(units, noise, strict=True)) - variance * 2**32
     assert abs(drift) <= 1
-
-
-@pytest.mark.parametrize(("least", "first"), [(-1, 0), (0, 0), (7, 7), (10, 10), (11, 10)])
-def test_the_first_number_that_reaches_a_limit_is_found(least, first):
-    assert _first(0, 10, lambda number: number >= least) == first
-
-
-def test_an_exchange_that_cannot_be_is_declined():
-    assert exchange((-1, 0, 1), [5_000_000] * 3, [5, 5, 5], [0, 1, 2], (15, 0, 10_000)) is None
-
-
-def test_the_cheapest_of_answers_is_as_sure_as_all_of_them():
-    done = Answer(numbers=(1,), is_finished=True, cost=2.0)
-    cheap = replace(done, numbers=(2,), cost=1.0)
-    assert cheapest([done, cheap]) == cheap
-    open_ = Answer(numbers=(5,), is_finished=False, cost=2.5, gap=1.0)
-    assert cheapest([done, open_]) == replace(done, is_finished=False, gap=0.5)
-    lost = replace(open_, gap=math.inf)
-    assert cheapest([done, lost]).gap == math.inf
