@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ptable.solver.dual import dual_bound, maximise, residual_at
+from ptable.solver.dual import _Dual, _root, dual_bound, maximise, residual_at
 from ptable.solver.row import RowProblem
 
 
@@ -271,3 +271,69 @@ def test_without_decimals_the_law_is_that_of_floats():
     assert all(p.denominator & (p.denominator - 1) == 0 for p in rough.law)
     square = sum(p * v * v for p, v in zip(fine.law, problem.noise, strict=True))
     assert abs(square - 1) < Fraction(1, 10**40)
+
+
+# --- both ways to the multipliers ------------------------------------------------------------
+
+WAYS = [
+    ((0.0, -0.3), range(-5, 6)),
+    ((0.2, -0.05), range(-1, 7)),
+    ((-0.3, 0.04), (-4, -3, 0, 1, 2, 3)),
+    ((1.5, -0.4), range(-2, 9)),
+    ((0.1, -0.1, 0.7), range(-4, 6)),
+    ((0.0, -0.2, -1.2), range(-3, 4)),
+    ((0.0, -2.5), range(-3, 4)),
+]
+
+
+def dual_of(prices, noise):
+    a, b, *stay = prices
+    law = exponential(noise, a, b, stay=stay[0] if stay else 0.0)
+    zero = float(law[list(noise).index(0)])
+    problem = row_of(noise, law, p_stay=Fraction(zero) if stay else None)
+    return _Dual(problem), (True,) * len(prices)
+
+
+@pytest.mark.parametrize(("prices", "noise"), WAYS)
+def test_newtons_method_alone_finds_the_multipliers(prices, noise):
+    dual, active = dual_of(prices, noise)
+    point = dual.minimise(dual.start_at(active), active)
+    assert dual.size_at(point, active) < 1e-14
+    assert point == pytest.approx(prices, abs=1e-8)
+
+
+@pytest.mark.parametrize(("prices", "noise"), WAYS)
+def test_bisection_alone_finds_the_multipliers(prices, noise):
+    dual, active = dual_of(prices, noise)
+    point = dual.bisect(active)
+    assert dual.size_at(point, active) < 1e-12
+    assert point == pytest.approx(prices, abs=1e-6)
+
+
+def test_both_ways_leave_what_does_not_bind_at_0():
+    dual, _ = dual_of((0.0, -0.2, -1.2), range(-3, 4))
+    for active in ((False, True, True), (False, True, False), (True, True, False)):
+        newton = dual.minimise(dual.start_at(active), active)
+        slow = dual.bisect(active)
+        for point in (newton, slow):
+            assert all(x == 0 for x, here in zip(point, active, strict=True) if not here)
+        assert newton == pytest.approx(slow, abs=1e-6)
+
+
+@pytest.mark.parametrize("root", [-70_000.0, -3.3, -1e-9, 0.0, 0.4, 12.0, 5000.25])
+@pytest.mark.parametrize("start", [0.0, -2.0, 3.0])
+@pytest.mark.parametrize(
+    "shape", [math.atan, lambda x: x, lambda x: x**3 + x, lambda x: math.expm1(min(x, 600.0))]
+)
+def test_a_rising_function_crosses_0_where_it_does(root, start, shape):
+    assert _root(lambda x: shape(x - root), start) == pytest.approx(root, rel=1e-9, abs=1e-9)
+
+
+def test_a_function_that_never_crosses_0_ends_far_out():
+    assert _root(lambda x: -1.0 - 1 / (2 + x * x), 0.0) > 1e5
+    assert _root(lambda x: 1.0 + 1 / (2 + x * x), 0.0) < -1e5
+
+
+def test_a_step_is_found_between_two_neighbours():
+    place = _root(lambda x: 1.0 if x > 1 / 3 else -1.0, 0.0)
+    assert abs(place - 1 / 3) < 1e-9

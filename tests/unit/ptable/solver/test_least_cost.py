@@ -62,6 +62,17 @@ def test_no_other_numbers_cost_less(seed):
     assert any(found)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_no_other_numbers_of_sums_that_few_have_cost_less(seed):
+    rng = np.random.default_rng(seed + 100)
+    for _ in range(8):
+        costs = [bowl(float(rng.uniform(0, 13)), float(rng.uniform(0.1, 3))) for _ in range(3)]
+        row = rng.integers(5, 14, 3)
+        goal = int(rng.integers(0, 14, 3) @ row)
+        near = tuple(rng.integers(0, 14, 3).tolist())
+        hold(program(costs, [tuple(row.tolist())], [goal], most=13, near=near))
+
+
 def test_the_search_leaves_its_windows_where_numbers_elsewhere_cost_less():
     # the sums force numbers far from where each would cost least by itself
     far = program([bowl(0), bowl(0, 0.01)], [(1, 1)], [40], most=40)

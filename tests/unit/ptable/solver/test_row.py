@@ -11,6 +11,7 @@ def test_nothing_but_noise_and_variance_is_asked_of_a_plain_row():
     assert row.stays_at is None
     assert row.rising_pairs == ()
     assert (row.floor, row.mean, row.step, row.p_stay_rule) == (0, 0, 1, "exact")
+    assert (row.n_left, row.n_right) == (0, 0)
     assert not any((row.at_most, row.nearest, row.unimodal, row.symmetric))
 
 
