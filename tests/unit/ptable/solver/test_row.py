@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 
+import pytest
+
 from ptable.solver.row import RowProblem
 
 
@@ -42,3 +44,12 @@ def test_a_peak_at_one_place_rises_to_it_and_falls_from_it():
     assert not peaked.unimodal
     assert set(peaked.rising_pairs) == {(0, 1), (2, 1), (3, 2)}
     assert peaked.variance == row.variance
+
+
+def test_constraints_cannot_be_changed_and_are_equal_when_they_say_the_same():
+    problem, again = (RowProblem(count=1, noise=(-1, 0, 1), variance=Fraction(1)) for _ in "ab")
+    assert (problem, hash(problem)) == (again, hash(again))
+    with pytest.raises(AttributeError):
+        problem.variance = Fraction(2)
+    with pytest.raises(TypeError):
+        RowProblem(1, (-1, 0, 1), Fraction(1))

@@ -132,3 +132,9 @@ def test_every_row_of_a_specification_is_placed():
 def test_a_row_without_any_law_is_a_fault_of_ours():
     with pytest.raises(AssertionError, match="count 3 has no law"):
         resolve_row(row((1, 2), 1))
+
+
+def test_a_placed_row_cannot_be_changed():
+    resolved = resolve_row(row(range(-1, 3), 1))
+    with pytest.raises(AttributeError):
+        resolved.note = "x"
