@@ -72,7 +72,7 @@ def _table(spec, count, units):
     ),
     2,
 )
-def test_no_other_keys_drift_less_or_have_moreentropy(row, total):
+def test_no_other_keys_drift_less_or_have_more_entropy(row, total):
     spec, count, units = row
     assume(sum(units.values()) > 1)
     problem = spec.row(count)
