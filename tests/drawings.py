@@ -28,14 +28,14 @@ def cells(table):
 
 def spans(svg):
     """Give each text with its left and right end, its base line and its size."""
-    found = []
+    places = []
     for element in root_of(svg).iter(SVG + "text"):
         size = float(element.get("font-size"))
         length = text_width(element.text, size, bold=element.get("font-weight") == "bold")
         shift = {"middle": length / 2, "end": length}.get(element.get("text-anchor"), 0.0)
         start = float(element.get("x")) - shift
-        found.append((start, start + length, element.text, float(element.get("y")), size))
-    return found
+        places.append((start, start + length, element.text, float(element.get("y")), size))
+    return places
 
 
 def hold_in_card(svg):

@@ -143,6 +143,7 @@ def test_far_noise_is_summed_in_columns_that_keep_no_noise_central():
 
 
 GOLDEN = {
+    "blocked": lambda: PTable.from_units([{0: 8}, {-1: 4, 1: 4}, *[{0: 8}] * 66], key_range=8),
     "small": lambda: solved(max_noise=5, variance=3.0, small=2),
     "magnitudes": magnitude,
     "foreign": lambda: PTable.from_units(

@@ -91,6 +91,10 @@ def test_the_reference_tables_of_magnitudes_show_their_true_variance(shared):
 
 
 GOLDEN = {
+    "anchors": lambda: PTable.from_units(
+        [{0: 8}, *[{-1: 4, 1: 4}] * 4], key_range=8, anchors=[0, 1, 10**6, 10**9, 10**12]
+    ),
+    "blocked": lambda: PTable.from_units([{0: 8}, {-1: 4, 1: 4}, *[{0: 8}] * 66], key_range=8),
     "small": lambda: solved(max_noise=5, variance=3.0, small=2),
     "magnitudes": magnitude,
     "foreign": lambda: PTable.from_units(

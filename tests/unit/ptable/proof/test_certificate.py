@@ -110,6 +110,7 @@ def test_a_bound_that_does_not_bind_is_no_drift():
     spec = NoiseSpec(max_noise=5, variance=20.0, variance_rule="at-most")
     table = solve(spec)
     assert table.certificate.rows[0].variance < 5
+    assert {row.variance_drift for row in table.certificate.rows} == {0.0}
     table.certificate.check(table)
 
 
@@ -173,8 +174,8 @@ def test_a_probability_of_staying_is_held_to_its_rule(rule, change, is_off):
     stays = Fraction(rows[3][0], 2**32) - Fraction(str(p_stay))
     excess = {"exact": abs(stays), "at-least": max(0, -stays), "at-most": max(0, stays)}[rule]
     assert row.stay_excess == float(excess)
-    found = breaches(bare.with_proof(spec, None))
-    assert ("the probability of staying of count 3 is off" in found) == is_off
+    named = breaches(bare.with_proof(spec, None))
+    assert ("the probability of staying of count 3 is off" in named) == is_off
 
 
 def test_rows_without_a_probability_of_staying_have_no_excess(table):

@@ -47,7 +47,7 @@ def hold(question):
 @pytest.mark.parametrize("seed", range(4))
 def test_no_other_numbers_cost_less(seed):
     rng = np.random.default_rng(seed)
-    found = []
+    answers = []
     for _ in range(6):
         n = int(rng.integers(2, 5))
         costs = [bowl(float(rng.uniform(-2, 8)), float(rng.uniform(0.1, 2))) for _ in range(n)]
@@ -58,8 +58,8 @@ def test_no_other_numbers_cost_less(seed):
         goals = [int(some @ row) + int(rng.integers(0, 3) == 0) for row in np.array(rows)]
         orders = ((0, 1),) if rng.integers(0, 2) else ()
         near = tuple(rng.integers(0, 7, n).tolist())
-        found.append(hold(program(costs, map(tuple, rows), goals, near=near, orders=orders)))
-    assert any(found)
+        answers.append(hold(program(costs, map(tuple, rows), goals, near=near, orders=orders)))
+    assert any(answers)
 
 
 @pytest.mark.parametrize("seed", range(3))

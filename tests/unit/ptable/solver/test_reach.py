@@ -47,7 +47,7 @@ def extremes(problem, objective, *, keep_variance=False):
         for place in range(size // 2):
             equal.append(np.eye(size)[place] - np.eye(size)[size - 1 - place])
             goal.append(0.0)
-    found = []
+    values = []
     for sign in (1, -1):
         answer = linprog(
             sign * np.array(objective, float),
@@ -59,8 +59,8 @@ def extremes(problem, objective, *, keep_variance=False):
         )
         if answer.status != 0:
             return None
-        found.append(sign * answer.fun)
-    return found
+        values.append(sign * answer.fun)
+    return values
 
 
 def outer(problem, objective, **other):

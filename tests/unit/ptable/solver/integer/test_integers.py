@@ -56,15 +56,15 @@ def test_slack_counts_in_the_last_row_alone_and_has_its_price():
 def costs_along(model, place):
     """Give the cost by number at one place, as the columns in order add it up."""
     start = model.start[place]
-    found = {start: model.program.costs[place](start)}
+    costs = {start: model.program.costs[place](start)}
     for sign in (1, -1):
-        n, cost = start, found[start]
+        n, cost = start, costs[start]
         for where, way, often, price in model.columns:
             if where == place and way == sign:
                 for _ in range(often):
                     n, cost = n + sign, cost + price
-                    found[n] = cost
-    return found
+                    costs[n] = cost
+    return costs
 
 
 @pytest.mark.parametrize("window", [(0, 9), (3, 5), (0, 2), (7, 9), (4, 4)])
@@ -191,6 +191,13 @@ def test_a_search_finds_the_least_cost_inside_its_windows(seed, with_outside):
 
     assert lined(numbers) <= min(map(lined, inside)) + 1e-6
     assert bound == pytest.approx(lined(numbers), abs=1e-4)
+
+
+@pytest.mark.parametrize(("lower", "numbers"), [((0, 3), (3, 3)), ((3, 0), (3, 3))])
+def test_an_order_holds_for_numbers_wherever_they_start(lower, numbers):
+    question = program([-1.0, 2.0], [(0, 0)], [0], lower=lower, orders=((0, 1),))
+    model = Model.of(question, [None, None], with_outside=False)
+    assert model.search(100)[0] == numbers
 
 
 def test_ties_are_settled_the_same_way_each_time():

@@ -76,3 +76,14 @@ def test_an_end_at_0_has_thousandths_inside():
 def test_a_single_point_that_no_digits_hold_is_given_as_a_float():
     third = Fraction(1, 3)
     assert inward(Fraction(0), third, third) == float(third)
+
+
+def test_a_wish_at_an_end_is_inside_and_kept_as_it_is():
+    third = Fraction(1, 3)
+    assert inward(third, Fraction(0), third) == 1 / 3
+    assert inward(third, third, None) == 1 / 3
+
+
+def test_fifteen_digits_are_tried():
+    third = Fraction(1, 3)
+    assert inward(Fraction(0), third, third + Fraction(7, 10**16)) == 0.333333333333334
