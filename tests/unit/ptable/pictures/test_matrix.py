@@ -142,6 +142,28 @@ def test_far_noise_is_summed_in_columns_that_keep_no_noise_central():
     assert line[header.index("+201")] == "25.00"
 
 
+@pytest.mark.parametrize(
+    ("per_mille", "shade"),
+    [
+        (1, 1),
+        (9, 1),
+        (10, 2),
+        (50, 3),
+        (99, 3),
+        (100, 4),
+        (200, 5),
+        (399, 5),
+        (400, 6),
+        (700, 7),
+    ],
+)
+def test_a_probability_at_a_bound_has_the_darker_shade(per_mille, shade):
+    law = {0: 1000 - per_mille, 1: per_mille}
+    svg = heatmap(PTable.from_units([{0: 1000}, law], key_range=1000)).svg
+    fills = {path.get("fill") for path in root_of(svg).iter(SVG + "path")}
+    assert SHADES[shade] in fills
+
+
 GOLDEN = {
     "blocked": lambda: PTable.from_units([{0: 8}, {-1: 4, 1: 4}, *[{0: 8}] * 66], key_range=8),
     "small": lambda: solved(max_noise=5, variance=3.0, small=2),

@@ -258,6 +258,12 @@ def test_a_declared_bias_is_what_integers_can_have():
     table.certificate.check(table)
 
 
+def test_a_declared_bias_is_told_in_units_whatever_the_step():
+    spec = NoiseSpec(max_noise=2, variance=0.75, zero_bias=0.1, step=2, anchors=(1, 3))
+    zero = solve(spec).certificate.rows[0]
+    assert zero.requested_bias == zero.bias == pytest.approx(0.1, abs=1e-9)
+
+
 def test_probabilities_and_entropy_are_those_of_the_integers(table):
     for row in table.certificate.rows:
         units = table.units(row.count)

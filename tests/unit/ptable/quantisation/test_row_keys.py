@@ -248,3 +248,13 @@ def test_a_search_that_is_cut_short_says_so():
     with pytest.raises(PTableError, match="were found") as refusal:
         keys_of_row(goal, keep_symmetry=False, most_nodes=0)
     assert "more nodes" in str(refusal.value)
+
+
+@pytest.mark.parametrize("total", range(5, 12))
+def test_without_symmetry_the_nearest_keys_of_all_are_taken(total):
+    goal = goal_for(None, 3, {-2: 1, -1: 2, 0: 4, 1: 2, 2: 1}, total=total)
+    least, best = least_drift(goal, every_way(5, total))
+    keys = keys_of_row(goal, keep_symmetry=False, most_nodes=NODES)
+    assert keys.drift == least
+    nearest = min(divergence(way, goal.law) for way in best.tolist())
+    assert divergence(keys.units, goal.law) <= nearest + 1e-7

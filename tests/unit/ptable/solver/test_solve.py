@@ -338,3 +338,9 @@ def test_integers_too_far_from_the_optimum_are_a_fault_of_ours(monkeypatch):
         solve(NoiseSpec(max_noise=2, variance=1.0))
     assert "the entropy gap of count 1" in str(caught.value)
     assert "was changed" not in str(caught.value)
+
+
+def test_a_row_with_one_peak_keeps_its_shape_in_keys():
+    table = solve(NoiseSpec(max_noise=3, variance=2.0, monotone="unimodal"))
+    for row in table.certificate.rows:
+        assert row.shape_excess <= 8 / 2**32
