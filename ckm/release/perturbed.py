@@ -29,7 +29,6 @@ from ckm.release.files.manifest import (
 )
 from ckm.release.files.output_folder import resolve_target
 from ckm.release.job_inputs import load_secret, opened_job, zero_sums_caution
-from ckm.release.nesting import nesting_cautions
 from ckm.release.pages.report_pages import LeakCheck, hidden_texts, write_report
 from ckm.release.rounded import RoundingRun
 from ckm.release.run import ReleaseRun
@@ -369,10 +368,6 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 self.restorer.observe(*seen)
             for columns in filter(_is_reversed, seen[2].axes):
                 self._warn_of_order(columns.columns)
-            for axis in seen[2].axes:
-                label = self.job.output.missing_label
-                for text in nesting_cautions(axis, missing_label=label):
-                    self._warn_once(text, event="nesting of a hierarchy")
 
         return observe
 

@@ -35,7 +35,7 @@ class RoundingRun(OriginalsRun):
     def fill(self, public: Path, internal: Path, opened: Originals) -> list[TableRecord]:
         """Round all tables together; write them and what lies behind every number."""
         inputs, rules = self.inputs.record(self.progress), dict(self.job.rounding or ())
-        found = self.tabulated(opened)
+        found = opened.cells(progress=self.progress)
         self.progress("rounding", 0, 1)
         sums, leaf = _sums_of_groups(list(found.values()), opened.groups(of_one=True))
         counts = np.concatenate([cells.count for cells in found.values()])

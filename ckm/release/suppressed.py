@@ -7,7 +7,6 @@ p-table has a part in it, and the report pages of noise do not belong to it.
 from __future__ import annotations
 
 import csv
-import logging
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,6 @@ from ckm.release.files.manifest import (
     record_file,
     write_manifest,
 )
-from ckm.release.nesting import nesting_cautions
 from ckm.release.run import Release, ReleaseRun
 from ckm.suppression.cell_selection import Choice, choose_hidden
 from ckm.suppression.original_cells import open_originals
@@ -39,11 +37,8 @@ if TYPE_CHECKING:
     from ckm.suppression.cell_selection import System
     from ckm.suppression.original_cells import Originals
     from reports.facts.release import FileFact
-    from tables import Cells
 
     Tell = Callable[[str, int, int], None]
-
-logger = logging.getLogger(__name__)
 
 
 def release_true_numbers(
@@ -114,16 +109,6 @@ class OriginalsRun(ReleaseRun["Originals"]):
                 step("variable derived", words_of(variable))
             yield originals
 
-    def tabulated(self, opened: Originals) -> dict[str, Cells]:
-        """Tabulate, and warn of hierarchies whose columns do not nest."""
-        cells = opened.cells(progress=self.progress)
-        label = self.job.output.missing_label
-        axes = [axis for table in cells.values() for axis in table.axes]
-        texts = [t for axis in axes for t in nesting_cautions(axis, missing_label=label)]
-        for text in dict.fromkeys(texts):
-            logger.warning("%s", text, extra={"event": "nesting of a hierarchy"})
-        return cells
-
     def tell_keys(self, step: Step) -> None:
         """Tell that the records were looked at, unless the job checks none."""
         if self.job.checks != "skip":
@@ -148,7 +133,7 @@ class SuppressionRun(OriginalsRun):
     def fill(self, public: Path, internal: Path, opened: Originals) -> list[TableRecord]:
         """Write the tables, the manifests and what readers can work out of hidden cells."""
         inputs = self.inputs.record(self.progress)
-        cells, finest = self.tabulated(opened), opened.finest()
+        cells, finest = opened.cells(progress=self.progress), opened.finest()
         choice = choose_hidden(
             cells,
             self.job.tables,

@@ -30,6 +30,7 @@ from tables.errors import (
     missing_column,
     unknown_name,
 )
+from tables.file_digest import require_undamaged
 from tables.filtering.filters import quote
 from tables.filtering.values import NOUNS, FileType, kind_of
 from tables.refusals import Refusal, colliding_names, refusal_of, refused_names
@@ -46,7 +47,14 @@ from tables.source.files import (
     with_partitions,
 )
 from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
-from tables.source.office import OFFICE, convert
+from tables.source.labels import (
+    LABELS_KEY,
+    MissingCodes,
+    labels_mark,
+    marked_labels,
+    warn_of_missing,
+)
+from tables.source.office import OFFICE, OfficeCopies, convert
 from tables.source.parquet import ParquetFiles, find_columns
 from tables.source.paths import as_readable, literal_path
 from tables.source.spill import SpillFolder
@@ -143,6 +151,7 @@ class Source:
         self.files = files
         self.label = label
         self.labels: dict[str, dict[str, str]] = {}  # of categories, as the files have them
+        self.missing_codes: dict[str, MissingCodes] = {}  # as the files have them
         self.orders: dict[str, pa.Array] = {}  # categories that came in an order, in that order
         self.sound: dict[Any, Any] = {}  # what was found sound already, see tables.keys
         self._hashes: dict[tuple[str, bytes], str] = {}
@@ -201,8 +210,12 @@ class Source:
 
     @property
     def mark(self) -> dict[str, str]:
-        """Metadata by which a copy of the records says what of them are texts of CSV."""
-        return mark_of(self._csv, self.columns)
+        """Metadata by which a copy of the records says what its columns were.
+
+        Texts of CSV, and codes that files of other programs have labels for.
+        """
+        told = labels_mark(self.labels, self.missing_codes, self.columns)
+        return mark_of(self._csv, self.columns) | told
 
     def add_columns(self, columns: Mapping[str, str]) -> None:
         """Give the records further columns, by the SQL that makes them."""
@@ -269,6 +282,17 @@ class Source:
             is_lenient=is_lenient,
         )
         self._note(self.columns)
+
+    def take_labels(self, files: Sequence[str]) -> None:
+        """Take what files say, as copies do, of the codes of their columns."""
+        listed = ", ".join(sql_text(literal_path(file)) for file in files)
+        texts = self.fetch(
+            f"SELECT DISTINCT decode(value) AS text FROM parquet_kv_metadata([{listed}]) "
+            f"WHERE decode(key) = {sql_text(LABELS_KEY)} ORDER BY text"
+        )
+        labels, self.missing_codes = marked_labels((text for (text,) in texts), self.columns)
+        self.labels.update(labels)
+        warn_of_missing(self.missing_codes, self.label)
 
     def narrow(self, sql: str) -> None:
         """Let the rows of a query stand for the records from now on."""
@@ -849,7 +873,7 @@ def _open_files(
 ) -> Source:
     files = find_files(paths)
     label = Path(paths[0]).name if len(paths) == 1 else f"{len(files)} files"
-    kinds = set() if _is_duckdb(files[0]) else {file_format(file) for file in files}
+    kinds = set() if _is_duckdb(files[0]) else _formats(files)
     is_office = bool(kinds) and kinds <= OFFICE
     if not kinds or (table is not None and not is_office):
         options.require_csv(label)
@@ -862,7 +886,8 @@ def _open_files(
         )
     keys = find_partitions(paths, files)
     csv: CsvColumns | None = None
-    labels: dict[str, dict[str, str]] = {}
+    copies: OfficeCopies | None = None
+    copies: OfficeCopies | None = None
     parquet: ParquetFiles | None = None
     refusals: dict[str, Refusal] = {}
     with explained(label):
@@ -871,7 +896,7 @@ def _open_files(
             read = tuple(_as_parquet(file, folder, label) for file in files)
         elif is_office:
             copies = convert(files, min(kinds), folder, table=table, options=options)
-            read, labels, refusals = copies.files, copies.labels, copies.refusals
+            read, refusals = copies.files, copies.refusals
         read = tuple(as_readable(file, folder) for file in read)
         if kinds == {"csv"}:
             csv = CsvColumns(
@@ -891,13 +916,35 @@ def _open_files(
         source = Source(connection, files=files, label=label, refusals=refusals)
         source.parquet = parquet
         source.paths = dict(zip(read, files, strict=True))
-        source.labels.update(labels)
-        if kinds == {"parquet"}:
-            source.take_mark(read[0], is_lenient=options.is_lenient)
+        _note_marks(source, read, copies, options if kinds == {"parquet"} else None)
     else:
         source = Source(connection, files=files, label=label, csv=csv, view=view, keys=keys)
     source.is_prepared = csv is not None  # counting its records would take a scan
     return source
+
+
+def _formats(files: Sequence[str]) -> set[str]:
+    """Return the formats of files; raise where one is damaged and can tell."""
+    formats = {file: file_format(file) for file in files}
+    for file, kind in formats.items():
+        if kind == "parquet":
+            require_undamaged(file)
+    return {*formats.values()}
+
+
+def _note_marks(
+    source: Source,
+    files: Sequence[str],
+    copies: OfficeCopies | None,
+    options: ReadOptions | None,
+) -> None:
+    """Note what office files say of their codes, and what files of Parquet say they were."""
+    if copies is not None:
+        source.labels.update(copies.labels)
+        source.missing_codes.update(copies.missing)
+    elif options is not None:
+        source.take_mark(files[0], is_lenient=options.is_lenient)
+        source.take_labels(files)
 
 
 def _is_duckdb(file: str) -> bool:
