@@ -112,7 +112,12 @@ def random_table(seed, **settings):
     return PTable(noise=noise, upper=upper, key_range=keys, **settings)
 
 
-SETTINGS = [{}, {"large_counts": "cycle:2"}, {"large_counts": "cycle:3"}, {"anchors": (0, 2, 9)}]
+SETTINGS = [
+    {},
+    {"large_counts": "cycle:2"},
+    {"large_counts": "cycle:3"},
+    {"anchors": (0, 2, 9)},
+]
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
@@ -262,6 +267,7 @@ def test_counts_that_are_not_rounded_have_base_1(table):
 
 
 # --- thresholds of solved tables ----------------------------------------------------------
+
 
 # Rows of 2**32 keys share one list of thresholds; those of 2**63 are too long for it, and are
 # searched one by one. The exact share of each noise is `PTable.units`.

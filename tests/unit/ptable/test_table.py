@@ -218,7 +218,9 @@ def test_repr_and_html_show_no_threshold_and_no_id(small_table):
 
 def test_what_a_table_is_shown_as_says_what_it_is():
     def table(key_range, **settings):
-        return PTable(noise=[[0], [1]], upper=[[key_range]] * 2, key_range=key_range, **settings)
+        return PTable(
+            noise=[[0], [1]], upper=[[key_range]] * 2, key_range=key_range, **settings
+        )
 
     assert repr(table(1024)) == "PTable(n_rows=2, max_noise=1, key_range=1024)"
     assert repr(table(2048)) == "PTable(n_rows=2, max_noise=1, key_range=2**11)"
@@ -266,7 +268,9 @@ def test_pieces_are_put_in_random_order_and_hold_as_many_keys(small_table):
 def test_a_file_warns_whoever_writes_it_of_what_it_does_not_hold(tmp_path):
     table = PTable(noise=[[0], [-1, 1]], upper=[[3], [1, 3]], key_range=3)
     path = tmp_path / "pt.txt"
-    with pytest.warns(PTableWarning, match=r"'pt\.txt' does not hold the whole p-table: p") as w:
+    with pytest.warns(
+        PTableWarning, match=r"'pt\.txt' does not hold the whole p-table: p"
+    ) as w:
         table.write(path, dialect="tau-argus")
     assert w[0].filename == __file__
     with pytest.raises(PTableError, match="exists already"):
@@ -288,7 +292,9 @@ def test_a_file_of_another_tool_is_read_as_its_reader_is_told(tmp_path):
     assert PTable.read(path, large_counts="cycle:2").large_counts == "cycle:2"
     assert PTable.read(path).large_counts == "last"
     path.write_text("i,v,p_int_ub,type\n1,0,1,even\n1,-1,.5,odd\n1,1,1,odd\n")
-    with pytest.raises(PTableError, match=r"'pt\.csv' holds several p-tables, of types even, odd"):
+    with pytest.raises(
+        PTableError, match=r"'pt\.csv' holds several p-tables, of types even, odd"
+    ):
         PTable.read(path)
 
 
@@ -350,12 +356,6 @@ def test_decimals_are_taken_as_printed_whatever_the_order_of_lines():
     assert table.units(0) == {0: 10**8}
     rounded = PTable.from_frame(_frame(p_int_ub=[1 / 3, 1]), digits=4)
     assert rounded.upper[1] == (3333, 10000)
-
-
-
-
-
-
 
 
 @pytest.mark.parametrize(

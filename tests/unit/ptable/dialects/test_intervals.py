@@ -214,13 +214,19 @@ def changed(line, text):
     ("content", "words"),
     [
         (changed(3, "1,0,.5,-1,0,,all"), "line 3, count 1: column 'p_int_ub' .*an empty cell"),
-        (changed(3, "1,0,.5,-1,x,.5,all"), "line 3, count 1: column 'p_int_lb' must hold decimals"),
+        (
+            changed(3, "1,0,.5,-1,x,.5,all"),
+            "line 3, count 1: column 'p_int_lb' must hold decimals",
+        ),
         (changed(3, "1,0,.5,-1,0,NA,all"), "line 3, count 1: .*'NA'"),
         (changed(3, "1,0,.5,-1,0,nan,all"), "line 3, count 1: .*'nan'"),
         (changed(3, "1,0,.5,-1,0,Infinity,all"), "line 3, count 1: .*'Infinity'"),
         (changed(3, "1,0,.5,-1,0,-.5,all"), "count 1: .* decimals from 0 to 1, not '-.5'"),
         (changed(3, "1,0,.5,-1,0,1.5,all"), "line 3, count 1: .*'1.5'"),
-        (changed(3, "1,0,1e900,-1,0,.5,all"), "line 3, count 1: column 'p' must hold .*'1e900'"),
+        (
+            changed(3, "1,0,1e900,-1,0,.5,all"),
+            "line 3, count 1: column 'p' must hold .*'1e900'",
+        ),
         (changed(3, "1,0,5e20,-1,0,.5,all"), "line 3, count 1: p must lie between 0 and 1"),
         (changed(3, "1,0,-.5,-1,0,.5,all"), "line 3, count 1: p must lie between 0 and 1"),
         (changed(3, "1,0,.5,-1,0,1e-999999,all"), "line 3, count 1"),
@@ -244,7 +250,10 @@ def changed(line, text):
         (changed(4, "1,2,.6,1,.4,1,all"), "line 4, count 1: the intervals overlap"),
         (changed(4, "1,2,.4,1,.5,.9,all"), "line 4, count 1: the last threshold is 0.9, not 1"),
         (changed(4, "1,2,0,1,.5,.5,all"), "line 4, count 1: the last threshold is 0.5, not 1"),
-        (changed(3, "1,0,.5,-1,.5,0,all"), "line 3, count 1: the threshold falls from 0.5 to 0"),
+        (
+            changed(3, "1,0,.5,-1,.5,0,all"),
+            "line 3, count 1: the threshold falls from 0.5 to 0",
+        ),
         ([*LINES, LINES[-1]], "line 8, count 2: the intervals overlap"),
         ([*LINES[:2], *LINES[4:]], "count 1 has no lines, though count 2 has"),
         (changed(3, "1,0,.5,-1e7,0,.5,all"), "the noise -1E\\+7 must lie within 1000000"),
@@ -312,11 +321,19 @@ def test_whole_thresholds_are_out_of_the_largest_or_of_what_the_reader_is_told(s
     [
         (["1,0,0,4", "1,1,5,8"], {}, "line 3, count 1: the intervals leave a gap"),
         (["1,0,0,4.5", "1,1,4.5,8"], {}, "line 2, .*must hold integers from 0 on, not '4.5'"),
-        (["1,0,0,-4", "1,1,4,8"], {}, "line 2, count 1: column 'upper' must hold integers from 0"),
+        (
+            ["1,0,0,-4", "1,1,4,8"],
+            {},
+            "line 2, count 1: column 'upper' must hold integers from 0",
+        ),
         (["1,0,0,8", "2,0,0,4"], {}, "line 3, count 2: the last threshold is 0.5, not 1"),
         (["1,0,0,4", "1,1,4,9"], {"key_range": 8}, "line 3: the threshold lies above 8"),
         (["1,0,0,1"], {}, "the largest threshold must lie between 2 and 2"),
-        ([f"1,0,0,{2**64 + 1}"], {}, "line 2, count 1: column 'upper' must hold integers from 0"),
+        (
+            [f"1,0,0,{2**64 + 1}"],
+            {},
+            "line 2, count 1: column 'upper' must hold integers from 0",
+        ),
     ],
 )
 def test_whole_thresholds_that_are_no_table_are_refused(lines, options, words):

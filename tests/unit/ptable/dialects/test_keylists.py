@@ -45,10 +45,14 @@ def test_the_keys_are_as_many_as_the_largest_says_or_as_the_reader_is_told():
     assert read("1,0,0", "1,1,1").key_range == 2
     assert read("1,0-65535,0").key_range == 2**16
     assert read("1,0-3,1", key_range=4).key_range == 4
-    with pytest.raises(PTableError, match="count 1: key 4 is missing; it must have every key fr"):
+    with pytest.raises(
+        PTableError, match="count 1: key 4 is missing; it must have every key fr"
+    ):
         read("1,0-3,1", key_range=5)
     for lines in (["1,0,0"], ["1,0-65536,0"]):
-        with pytest.raises(PTableError, match="number of keys must lie between 2 and 65536, not"):
+        with pytest.raises(
+            PTableError, match="number of keys must lie between 2 and 65536, not"
+        ):
             read(*lines)
 
 
@@ -89,7 +93,10 @@ def test_frames_are_read_like_files():
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        (["1,0,0", "1,2,0"], "line 3, count 1: key 1 is missing; it must have every key from 0 to"),
+        (
+            ["1,0,0", "1,2,0"],
+            "line 3, count 1: key 1 is missing; it must have every key from 0 to",
+        ),
         (["1,0,0", "1,5,0"], "line 3, count 1: keys 1 to 4 are missing; "),
         (["1,1,0", "1,2,0"], "line 2, count 1: key 0 is missing"),
         (["1,0,0", "1,0,1", "1,1,1"], "line 3, count 1: key 0 is there more than once"),
@@ -107,6 +114,7 @@ def test_frames_are_read_like_files():
         (["1,0,-2", "1,1,0"], "line 2, count 1: count 1 would be published as -1"),
         (["2,0-1,0"], "the counts must start from 0 or 1, not from 2"),
         (["1,0-1,0", "3,0-1,0"], "count 2 has no lines, though count 3 has"),
+        (["x,0,0"], "line 2: column 'pcv' must hold integers only, not 'x'"),
         ([], "no lines below the names"),
     ],
 )
@@ -127,7 +135,8 @@ def test_several_problems_are_told_at_once():
 
 
 @pytest.mark.parametrize(
-    "header", ["cell_value,cell_key,noise", "pcv,pcv,ckey,pvalue", "pcv,ckey,perturbation,pvalue"]
+    "header",
+    ["cell_value,cell_key,noise", "pcv,pcv,ckey,pvalue", "pcv,ckey,perturbation,pvalue"],
 )
 def test_the_columns_must_be_there_once(header):
     with pytest.raises(PTableError, match=r"has no column '(pvalue|pcv)', or has it twice; it"):
@@ -177,9 +186,7 @@ def test_the_row_of_0_is_written_where_it_has_several_values():
     assert write_cantabular(known, Writing()).splitlines()[1] == "0,0-127,0"
 
 
-@pytest.mark.parametrize(
-    ("key_range", "n_keys"), [(2, 2), (10, 10), (8192, 256), (2**32, 256)]
-)
+@pytest.mark.parametrize(("key_range", "n_keys"), [(2, 2), (10, 10), (8192, 256), (2**32, 256)])
 def test_the_ons_gets_a_line_for_every_key_of_750_counts(key_range, n_keys):
     small = table([[0], [-1, 1], [0, 2]], [[key_range], *[[key_range // 2, key_range]] * 2])
     lines = write_ons(small, Writing()).splitlines()
@@ -210,5 +217,7 @@ def test_the_ons_has_no_counts_beyond_750():
         return table([[0]] * n, [[2]] * n)
 
     assert write_ons(rows(751), Writing())
-    with pytest.raises(PTableError, match="holds counts to 750, and this p-table has rows to 751"):
+    with pytest.raises(
+        PTableError, match="holds counts to 750, and this p-table has rows to 751"
+    ):
         write_ons(rows(752), Writing())

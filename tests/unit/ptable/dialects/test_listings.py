@@ -90,7 +90,14 @@ def test_magnitudes_and_several_types_are_exported_with_their_type(small, halves
 
 @pytest.mark.parametrize(
     ("step", "noise"),
-    [(1, "-1"), (2, "-0.5"), (4, "-0.25"), (8, "-0.125"), (3, "-0.33333333"), (128, "-0.0078125")],
+    [
+        (1, "-1"),
+        (2, "-0.5"),
+        (4, "-0.25"),
+        (8, "-0.125"),
+        (3, "-0.33333333"),
+        (128, "-0.0078125"),
+    ],
 )
 def test_noise_is_exported_with_the_digits_it_needs(step, noise):
     fraction = table([[0], [-1, 1]], [[8], [4, 8]], step=step)
@@ -101,7 +108,9 @@ def test_noise_is_exported_with_the_digits_it_needs(step, noise):
 def test_small_cells_are_exported_to_a_file_of_their_own(small):
     for write in (write_sas, write_tau_argus):
         assert write({"small_cells": small}, Writing())
-        with pytest.raises(PTableError, match="type 'small_cells' is exported to a file of its"):
+        with pytest.raises(
+            PTableError, match="type 'small_cells' is exported to a file of its"
+        ):
             write({"small_cells": small, "odd": small}, Writing())
 
 

@@ -42,7 +42,9 @@ def test_superstar_takes_the_columns_that_its_documentation_names():
     columns = [1, 30, 22, 30, 21, 22, 30, 21, 22]
     assert (found.lookup(counts, [7] * 9, key_range=256) + 1).tolist() == columns
     assert found.label == "pt"
-    five = read(read_superstar, text, small_n=5).lookup([30, 31, 34, 35], [7] * 4, key_range=256)
+    five = read(read_superstar, text, small_n=5).lookup(
+        [30, 31, 34, 35], [7] * 4, key_range=256
+    )
     assert (five + 1).tolist() == [30, 27, 30, 26]
     one = read(read_superstar, text, small_n=1)
     assert (one.n_rows, one.large_counts) == (31, "last")
@@ -132,7 +134,9 @@ def test_every_count_finds_its_row_in_the_columns_that_are_written(rule, small_n
     rows = table([[0], *([n, 0] for n in range(1, 7))], [[4], *[[2, 4]] * 6], large_counts=rule)
     length = 1 if rule == "last" else int(rule[-1])
     if small_n % length:
-        with pytest.raises(PTableError, match=f"SmallN {small_n} cannot hold the rule") as error:
+        with pytest.raises(
+            PTableError, match=f"SmallN {small_n} cannot hold the rule"
+        ) as error:
             write_superstar(rows, Writing(small_n=small_n))
         assert error.value.hint == f"pass small_n={length}"
         return
@@ -231,15 +235,14 @@ def test_an_overlay_is_read_as_its_reader_is_told():
     ],
 )
 def test_an_overlay_with_wrong_shares_is_refused_by_line_and_count(content, words):
-    with pytest.raises(PTableError, match=words):
+    with pytest.raises(PTableError, match=words) as caught:
         read(read_destatis, content)
+    assert caught.value.hint is None
 
 
 def test_an_overlay_is_written_with_a_column_for_every_noise():
     small = table([[0], [-1, 2], [0]], [[8], [5, 8], [8]])
-    assert write_destatis(small, Writing()) == (
-        "i,-1,0,2\n0,0,1,1\n1,0.625,0.625,1\n2,0,1,1\n"
-    )
+    assert write_destatis(small, Writing()) == ("i,-1,0,2\n0,0,1,1\n1,0.625,0.625,1\n2,0,1,1\n")
     assert write_destatis(small, Writing(digits=2)).splitlines()[2] == "1,0.62,0.62,1.00"
     thirds = table([[0], [-1, 2]], [[3], [1, 3]])
     assert write_destatis(thirds, Writing()).splitlines()[2].startswith("1,0.333333333333,0.3")
@@ -252,4 +255,6 @@ def test_noise_in_another_order_is_no_overlay(noise):
     with pytest.raises(PTableError, match="count 1 of this p-table has another order"):
         write_destatis(mixed, Writing())
     with pytest.raises(PTableError, match="count 0 of this p-table has another order"):
-        write_destatis(replace(mixed, noise=[[2, 1], noise], upper=[[4, 8], [*ends, 8]]), Writing())
+        write_destatis(
+            replace(mixed, noise=[[2, 1], noise], upper=[[4, 8], [*ends, 8]]), Writing()
+        )

@@ -84,7 +84,13 @@ def test_more_than_fifteen_digits_are_the_print_of_a_double():
 
 
 def test_places_are_counted_without_trailing_zeros():
-    assert [places(Decimal(x)) for x in ("0.1200", "100", "1.0", "1e-7", "0")] == [2, 0, 0, 7, 0]
+    assert [places(Decimal(x)) for x in ("0.1200", "100", "1.0", "1e-7", "0")] == [
+        2,
+        0,
+        0,
+        7,
+        0,
+    ]
 
 
 @given(st.integers(1, 1000), st.integers(-3000, 3000), st.integers(7, 12))
@@ -128,7 +134,9 @@ def test_the_ends_of_what_may_be_asked_for_belong_to_it():
     assert (Reading(key_range=2).key_range, Reading(key_range=2**64).key_range) == (2, 2**64)
     assert (Reading().boundary, Reading().anchors, Reading().small_n) == ("[)", False, 10)
     for key_range in (1, 2**64 + 1):
-        with pytest.raises(PTableError, match=r"key_range must be an integer from 2 to 2\*\*64"):
+        with pytest.raises(
+            PTableError, match=r"key_range must be an integer from 2 to 2\*\*64"
+        ):
             Reading(key_range=key_range)
     with pytest.raises(PTableError, match="boundary must be"):
         Reading(boundary="[]")
@@ -202,6 +210,7 @@ def test_key_ranges_of_ten_and_two_are_written_in_full():
         (Fraction(100), None, "100"),
         (Fraction(0), None, "0"),
         (Fraction(1, 10**12), None, "0.000000000001"),
+        (123456 + Fraction(1, 10**12), None, "123456.000000000001"),
         (Fraction(1, 2**32), None, "0.00000000023283064365386963"),
         (Fraction(1, 3), None, "0.3333333333333333"),
         (Fraction(1, 3), 4, "0.3333"),

@@ -60,7 +60,10 @@ def test_five_problems_are_told_and_the_others_counted():
     [
         ([2], ["count 1 has no lines, though count 2 has"]),
         ([5, 1], ["counts 2 to 4 have no lines, though count 5 has"]),
-        ([1, 3, 6], ["count 2 has no lines, though c", "counts 4 to 5 have no lines, though c"]),
+        (
+            [1, 3, 6],
+            ["count 2 has no lines, though c", "counts 4 to 5 have no lines, though c"],
+        ),
     ],
 )
 def test_counts_without_lines_are_named(counts, gaps):
@@ -179,10 +182,10 @@ def test_a_comma_and_a_point_are_named_where_each_comes_first():
 
 def test_a_file_is_called_by_its_name_and_its_tables_by_its_stem(tmp_path):
     path = tmp_path / "office.csv"
-    path.write_bytes(b"a,b\n1,2\n")
+    path.write_bytes(b"a,b\n" + b"1,2\n" * 100)
     found = sheet_of_path(path)
     assert (found.source, found.stem) == ("The file 'office.csv'", "office")
-    assert found.cells == [["a", "b"], ["1", "2"]]
+    assert found.cells == [["a", "b"], *[["1", "2"]] * 100]
 
 
 def test_files_beyond_any_table_are_refused_unread(tmp_path):
