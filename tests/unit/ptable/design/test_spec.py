@@ -51,8 +51,8 @@ from ptable import InfeasibleError, NoiseSpec, PTableError
         ({"step": 2.5}, "step must be an integer of at least 1"),
         ({"step": 2, "small": 1}, "small must be 0 where step is above 1"),
         ({"step": 2, "positive_bias": 0.5}, "positive_bias too: magnitudes are not counts"),
-        ({"positive_bias": 2.0}, r"positive_bias must lie in \\[0, 2\\), not 2.0"),
-        ({"positive_bias": 1.0, "small": 1}, r"positive_bias must lie in \\[0, 1\\), not 1.0"),
+        ({"positive_bias": 2.0}, r"positive_bias must lie in \[0, 2\), not 2.0"),
+        ({"positive_bias": 1.0, "small": 1}, r"positive_bias must lie in \[0, 1\), not 1.0"),
         ({"positive_bias": -0.5}, "positive_bias must lie in"),
         (
             {"anchors": (2, 3), "positive_bias": 0.5},
@@ -65,7 +65,7 @@ from ptable import InfeasibleError, NoiseSpec, PTableError
         ({"anchors": (2, 1)}, "anchors must be rising counts"),
         ({"anchors": (2, 2)}, "anchors must be rising counts"),
         ({"anchors": (1, 2.5)}, "anchors must be rising counts"),
-        ({"zero_bias": 2.0}, r"zero_bias must lie in \\[0, 2\\)"),
+        ({"zero_bias": 2.0}, r"zero_bias must lie in \[0, 2\)"),
         ({"zero_bias": -0.1}, "zero_bias must lie in"),
         ({"zero_bias": math.nan}, "zero_bias must lie in"),
         ({"zero_bias": 1e-10}, "zero_bias must be 0 or be at least 2\\*\\*-32"),
@@ -122,6 +122,7 @@ def test_plain_values_are_kept():
     assert (spec.max_noise, spec.variance) == ((2, 3, 3), (1.0, 0.5, 0.25))
     assert spec.p_stay == (None, 0.0, 0.5)
     assert hash(spec) == hash(NoiseSpec.from_dict(spec.to_dict()))
+    assert type(NoiseSpec(max_noise=2, variance=1, zero_bias=1).zero_bias) is float
     values = (*spec.max_noise, *spec.variance, spec.small, *spec.p_stay[1:], spec.step)
     assert {type(value) for value in values} == {int, float}
     assert NoiseSpec(max_noise=2, variance=1, zero_bias=1, zero_variance=2).to_dict() == {
@@ -152,6 +153,9 @@ def test_too_little_noise_to_cross_the_blocked_counts_is_explained():
 
 
 def test_a_variance_beyond_every_row_is_refused_with_the_reach():
+    assert NoiseSpec(max_noise=3, variance=9.0).variance == 9
+    with pytest.raises(InfeasibleError, match="at most 9, and all rows together at most 3"):
+        NoiseSpec(max_noise=3, variance=9.01)
     for variance in (4.01, (1.0, 10.0)):
         with pytest.raises(InfeasibleError, match="at most 4, and all rows together at most 2"):
             NoiseSpec(max_noise=2, variance=variance)
@@ -259,6 +263,16 @@ def test_zeros_have_a_row_only_with_a_declared_bias():
     own = replace(plain, zero_bias=0.1, zero_variance=0.5, variance_rule="nearest").row(0)
     assert (own.variance, own.at_most, own.nearest) == (Fraction(1, 2), False, True)
     assert not replace(plain, zero_bias=0.1, zero_variance=0.5).row(0).nearest
+    first = replace(
+        replace(plain, zero_bias=0.1, zero_variance=0.5),
+        variance_rule=("nearest", "exact", "exact"),
+    )
+    assert first.row(0).nearest
+    others = replace(
+        replace(plain, zero_bias=0.1, zero_variance=0.5),
+        variance_rule=("exact", "nearest", "nearest"),
+    )
+    assert not others.row(0).nearest
     assert not replace(plain, zero_bias=0.1, variance_rule="nearest").row(0).nearest
     steps = NoiseSpec(
         max_noise=1, variance=0.4, step=2, anchors=(1,), zero_bias=0.25, zero_variance=0.5

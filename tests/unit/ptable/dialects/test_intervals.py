@@ -121,6 +121,14 @@ def test_noise_without_a_common_step_of_a_thousandth_is_refused():
     assert read(fine).step == 1000
     with pytest.raises(PTableError, match="no common step of at least 1/1000"):
         read([*fine, "3,0.3333333333,1"])
+    with pytest.raises(PTableError, match="no common step"):  # 7 * 11 * 13 is 1001
+        read([lines[0], "1,.1428571429,.2", "1,.0909090909,.3", "1,.0769230769,1"])
+
+
+def test_intervals_without_a_key_are_left_out_wherever_they_stand():
+    lines = ["i,v,p_int_lb,p_int_ub", "1,1,.5,1", "1,0,.5,.5", "1,-1,0,.5"]
+    assert read(lines).units(1) == {-1: 5, 1: 5}
+    assert read(["i,v,p,p_int_ub", "1,0,1,1", "1,1,0,1"]).units(1) == {0: 10}
 
 
 def test_anchors_of_whole_noise_must_be_declared():
@@ -327,7 +335,11 @@ def test_whole_thresholds_are_out_of_the_largest_or_of_what_the_reader_is_told(s
             "line 2, count 1: column 'upper' must hold integers from 0",
         ),
         (["1,0,0,8", "2,0,0,4"], {}, "line 3, count 2: the last threshold is 0.5, not 1"),
-        (["1,0,0,4", "1,1,4,9"], {"key_range": 8}, "line 3: the threshold lies above 8"),
+        (
+            ["1,0,0,4", "1,1,4,9"],
+            {"key_range": 8},
+            r"table: line 3: the threshold lies above 8\.$",
+        ),
         (["1,0,0,1"], {}, "the largest threshold must lie between 2 and 2"),
         (
             [f"1,0,0,{2**64 + 1}"],

@@ -73,6 +73,12 @@ def test_a_layout_is_recognised_by_its_content(file, content, dialect):
         detect(path)
 
 
+@pytest.mark.parametrize("header", ["pcv,ckey", "cell_value,cell_key"])
+def test_a_list_of_keys_without_noise_is_told_what_it_lacks(file, header):
+    with pytest.raises(PTableError, match="has no column 'pvalue'"):
+        read_tables(file(f"{header}\n1,0\n"))
+
+
 def test_our_own_files_are_recognised_by_their_names(file, small, tmp_path):
     for name in ("pt.parquet", "pt.json", "pt.JSON"):
         write_tables(small, tmp_path / name)
