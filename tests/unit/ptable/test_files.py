@@ -77,32 +77,34 @@ TEXT = """{
 """
 
 
-@pytest.mark.parametrize(
-    ("settings", "lines", "count", "table_id", "checksum"),
-    [
-        (
-            {},
-            "",
-            1,
-            "d2c546c3003d4d1a60532b0e67e73ce9d4fcc18d31e5d9ca57fb2b3464f3e75b",
-            "e816c615555449bb99baa80e28bc171ec07ffda4fb6720128a2f74f4d6add48a",
-        ),
+SEALS = [
+    (
+        "d2c546c3003d4d1a60532b0e67e73ce9d4fcc18d31e5d9ca57fb2b3464f3e75b",
+        "e816c615555449bb99baa80e28bc171ec07ffda4fb6720128a2f74f4d6add48a",
+    ),
+    (
+        "938616aa366286ffd2cc831f66ce1090eb7bf763ec1f6c11ecd44d6b14afc13a",
+        "4d9269daf71620e617ec743a994bffb58b624a49718ecbd735cfe0fc181ac8b7",
+    ),
+]
+
+
+def test_the_text_of_a_file_never_changes(tmp_path):
+    rows = {"noise": [[0], [-1, 1]], "upper": [[8], [4, 8]], "key_range": 8, "label": "é"}
+    path = tmp_path / "pt.json"
+    for settings, lines, count, (table_id, checksum) in (
+        ({}, "", 1, SEALS[0]),
         (
             {"step": 2, "anchors": (0, 5)},
             '\n "step": 2,\n "anchors": [\n  0,\n  5\n ],',
             5,
-            "938616aa366286ffd2cc831f66ce1090eb7bf763ec1f6c11ecd44d6b14afc13a",
-            "4d9269daf71620e617ec743a994bffb58b624a49718ecbd735cfe0fc181ac8b7",
+            SEALS[1],
         ),
-    ],
-)
-def test_the_text_of_a_file_never_changes(tmp_path, settings, lines, count, table_id, checksum):
-    rows = {"noise": [[0], [-1, 1]], "upper": [[8], [4, 8]], "key_range": 8}
-    table = PTable(**rows, label="é", **settings)
-    write_table(table, tmp_path / "pt.json", overwrite=False)
-    text = (tmp_path / "pt.json").read_text(encoding="utf-8")
-    assert text == (TEXT % (table_id, lines, checksum, count)).replace("é", "\\u00e9")
-    assert read_table(tmp_path / "pt.json").label == "é"
+    ):
+        write_table(PTable(**rows, **settings), path, overwrite=True)
+        text = path.read_text(encoding="utf-8")
+        assert text == (TEXT % (table_id, lines, checksum, count)).replace("é", "\\u00e9")
+        assert read_table(path).label == "é"
 
 
 def test_the_columns_of_a_parquet_file_are_intervals_of_whole_keys(tmp_path):

@@ -274,7 +274,7 @@ def test_rows_short_of_variance_are_named_with_what_they_have():
 def test_a_declared_bias_is_told_with_its_means():
     spec = NoiseSpec(max_noise=5, variance=3.0, small=1, positive_bias=0.8)
     assert cautions(spec)[-1] == (
-        "No positive count is published as 0. The mean noise is +1.8 for count 1, +0.8 for count "
-        "2, and a published 0 is a true one: empty cells are not protected."
+        "No positive count is published as 0. The mean noise is +1.8 for count 1, +0.8 for "
+        "count 2, and a published 0 is a true one: empty cells are not protected."
     )
     assert cautions(StackedSpec(parts=((0, NoiseSpec(max_noise=3, variance=1.0)),))) == ()

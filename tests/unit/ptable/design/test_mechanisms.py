@@ -276,7 +276,7 @@ def test_the_ends_of_what_a_mechanism_takes_belong_to_it():
         {"base": 5, "threshold": 10_001},
     ):
         with pytest.raises(
-            PTableError, match="must be an integer from [02] to 10000, not 10001"
+            PTableError, match=r"must be an integer from [02] to 10000, not 10001"
         ):
             Mechanism(name="rounding", **parameters)
 

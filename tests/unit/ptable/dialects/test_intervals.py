@@ -182,7 +182,9 @@ def test_a_probability_still_fits_thresholds_that_are_rounded_as_asked():
 
 
 def test_intervals_with_their_upper_end_move_by_one_key():
-    with pytest.raises(PTableError, match="The file 'pt.csv': Intervals .* need the key_range"):
+    with pytest.raises(
+        PTableError, match=r"The file 'pt\.csv': Intervals .* need the key_range"
+    ):
         read(LINES, boundary="(]")
     closed, opened = read(LINES, boundary="(]", key_range=8), read(LINES)
     keys, ones = np.arange(8), np.ones(8, int)

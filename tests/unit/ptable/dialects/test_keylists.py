@@ -130,7 +130,7 @@ def test_keys_beyond_what_the_reader_is_told_are_refused():
 
 
 def test_several_problems_are_told_at_once():
-    with pytest.raises(PTableError, match="line 2: .*; line 3: .*; line 4: "):
+    with pytest.raises(PTableError, match=r"line 2: .*; line 3: .*; line 4: "):
         read("1,x,0", "x,0,0", "1,1,x", "1,0-2,0")
 
 

@@ -26,9 +26,11 @@ def test_thresholds_that_move_are_measured_by_keys_mean_and_mean_square():
     after = table([[0], [-1, 1], [-2, 0, 1]], [[100], [51, 100], [10, 54, 100]])
     # count 1: 1 % of the keys get -1 for 1; count 2: 4 % of the keys get 0 for 1
     assert losses_between(before, after) == (
-        "probabilities are rounded: thresholds move by at most 0.04, at most 0.04 of a row's "
-        "keys get other noise, a row's mean noise moves by at most 0.04 and its mean square by "
-        "at most 0.04",
+        (
+            "probabilities are rounded: thresholds move by at most 0.04, at most 0.04 of a "
+            "row's keys get other noise, a row's mean noise moves by at most 0.04 and its "
+            "mean square by at most 0.04"
+        ),
     )
 
 
@@ -58,8 +60,10 @@ def test_the_rows_of_a_shorter_file_are_those_that_serve_the_counts():
 def test_another_key_range_with_the_same_noise_is_told_as_that():
     fine = table(SMALL["noise"], [[200], [100, 200]])
     assert losses_between(table(**SMALL), fine) == (
-        "the key range, 100, is not kept: it reads back as 200, with the same noise for every "
-        "key",
+        (
+            "the key range, 100, is not kept: it reads back as 200, with the same noise for "
+            "every key"
+        ),
     )
     moved = losses_between(table(**SMALL), table(SMALL["noise"], [[200], [101, 200]]))
     assert moved[0].startswith("probabilities are rounded")
@@ -119,8 +123,10 @@ def test_another_rule_for_large_counts_is_told_with_the_first_count_it_changes(
 ):
     losses = losses_between(cycle(*before), cycle(*after))
     expected = (
-        f"the rule for large counts, {before[1]!r}, is not kept: from count {count} on "
-        "the noise is that of other rows",
+        (
+            f"the rule for large counts, {before[1]!r}, is not kept: from count {count} on "
+            "the noise is that of other rows"
+        ),
     )
     assert losses == (() if count is None else expected)
 
