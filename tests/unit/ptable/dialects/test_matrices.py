@@ -73,16 +73,17 @@ def test_a_matrix_has_as_many_lines_as_the_reader_is_told_and_its_rule():
 
 
 @pytest.mark.parametrize(
-    "head", ['"","V1","V2"\n', '"",1,2\n', '"key","V1","V2"\n', '"V1","V2"\n']
+    ("head", "line", "noise"),
+    [
+        ('"","V1","V2"', "7,1,0", [0, 1, 0]),  # a first cell without a name: lines have names
+        ('"",1,2', "7,1,0", [0, 1, 0]),
+        ('"V1","V2"', "1,0", [0, 1, 0]),
+        ('"key","V1","V2"', "7,1,0", [0, 7, 1, 0]),
+    ],
 )
-def test_names_of_lines_and_columns_are_no_noise(head):
-    is_named = head.startswith('"",')
-    lines = "".join(f"{key + 1 if is_named else 1},1,0\n" for key in range(256))
-    if head.startswith('"V1'):
-        lines = "1,0\n" * 256
-    found = read(read_superstar, head + lines, small_n=1)
-    values = [row[0] for row in found.noise]
-    assert values == ([0, 1, 1, 0] if head.startswith('"key') else [0, 1, 0])
+def test_names_of_lines_and_columns_are_no_noise(head, line, noise):
+    found = read(read_superstar, [head, *[line] * 256], small_n=1)
+    assert [row[0] for row in found.noise] == noise
 
 
 @pytest.mark.parametrize(
@@ -192,19 +193,19 @@ SMALL = {"noise": [[0], [-1, 0, 1], [-1, 0, 1]], "upper": [[100], [25, 50, 100],
         [OVERLAY[0], *OVERLAY[:0:-1]],
         ["-1,0,1", *(line[2:] for line in OVERLAY[1:])],
         ["i;-1;0;1", "0;0;1;1", "1;0,25;0,5;1", "2;0,1;0,9;1"],
-        ["i,1,0,-1", "1,0.5,.75,1"],
-        ["i,-1,0,1", "1,.25,.5,1"],
+        [OVERLAY[0], *OVERLAY[2:]],
     ],
 )
 def test_an_overlay_is_read_in_every_form(content):
-    expected = table(**SMALL)
-    if len(content) == 2:
-        order = [-1, 0, 1] if content[0] == OVERLAY[0] else [1, 0, -1]
-        ends = [25, 50, 100] if content[0] == OVERLAY[0] else [50, 75, 100]
-        expected = table([[0], order], [[100], ends])
     found = read(read_destatis, content)
-    assert found == expected
+    assert found == table(**SMALL)
     assert found.label == "pt"
+
+
+def test_noise_of_an_overlay_may_stand_in_any_order():
+    assert read(read_destatis, ["i,1,0,-1", "1,.5,.75,1"]) == table(
+        [[0], [1, 0, -1]], [[100], [50, 75, 100]]
+    )
 
 
 def test_an_overlay_is_read_as_its_reader_is_told():

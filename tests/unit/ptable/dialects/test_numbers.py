@@ -41,6 +41,9 @@ from ptable.dialects.numbers import (
         ("1,0", None),
         ("\u0667", None),
         ("e", None),
+        ("1" * 64, int("1" * 64)),
+        ("1" * 65, None),
+        ("1" * 5000, None),  # Python itself refuses to read more than 4300 digits
         ("", None),
     ],
 )

@@ -45,6 +45,16 @@ def test_a_problem_is_told_with_its_line_and_count_where_it_has_them():
     )
 
 
+def test_a_cell_of_a_frame_that_is_too_long_to_be_told_is_cut():
+    problems = Problems("The source")
+    problems.add_cell("1" * 64, "it must be short")
+    problems.add_cell("1" * 5000, "it must be short")
+    assert told(problems) == (
+        f"The source is no p-table: it must be short, not '{'1' * 64}'; it must be short, not "
+        f"'{'1' * 64}…'."
+    )
+
+
 def test_five_problems_are_told_and_the_others_counted():
     problems = Problems("The source")
     for number in range(5):
