@@ -177,10 +177,22 @@ def test_a_variance_wished_for_is_kept_where_it_can_be():
         assert values[0] < 2
 
 
+def test_up_to_two_shapes_with_fewer_blocked_counts_are_tried():
+    found = [changes for _, changes, _ in proposals(max_noise=3, small=2, variance=2.5)]
+    assert {} in found
+    assert {"small": 1} in found
+    assert {"small": 0} in found
+    fewer = [changes for _, changes, _ in proposals(max_noise=4, small=3, variance=4.0)]
+    assert {changes["small"] for changes in fewer if "small" in changes} == {2, 1}
+
+
 def test_the_wishes_that_are_missed_are_told_with_what_is_had_instead():
     wishes = {"max_noise": 1, "p_stay": 0.01, "symmetric": True}
     found = advise(Goal(**wishes))
     assert found[0].missed == ()
+    assert [one.idea for one in found[:2]] == [
+        *("one variance", "p_stay 0.01 in all rows that may stay"),
+    ]
     told = {text for one in found for text in one.missed}
     assert "max_noise is 2, not 1" in told
     assert "large counts stay with 38.5%, not 1.0%" in told
@@ -296,6 +308,7 @@ def test_rows_without_any_law_are_named():
         {"max_noise": 5, "variance": (0.5, 6.0), "p_stay": 0.4},
         {"max_noise": 5, "small": 2, "variance": (1.0, 2.0)},
         {"max_noise": 3, "variance": (3.0, 9.0)},
+        {"max_noise": 4, "small": 3},  # 4 is the one variance that all rows can have
     ],
 )
 def test_wishes_that_go_together_do_not_conflict(wishes):

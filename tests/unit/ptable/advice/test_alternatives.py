@@ -255,3 +255,91 @@ def test_parts_that_are_changed_together_share_their_notes():
         assert one.spec.parts[0][1] != low
         assert one.spec.parts[1][1] != asked
         assert not one.note.startswith("; ")
+
+
+#: Requests of which no single option can be blamed; the last ones need every rule given up.
+TANGLED = [
+    {"max_noise": 2, "variance": 1.0, "small": 1, "p_stay": 0.95, "min_probability": 0.13},
+    {"max_noise": 2, "variance": 1.0, "p_stay": 0.9, "symmetric": True, "min_probability": 0.1},
+    {
+        "max_noise": 3,
+        "variance": 1.0,
+        "small": 2,
+        "p_stay": 0.95,
+        "symmetric": True,
+        "min_probability": 0.1,
+    },
+    {
+        "max_noise": 3,
+        "variance": 3.0,
+        "small": 2,
+        "p_stay": 0.3,
+        "monotone": "both",
+        "symmetric": True,
+        "min_probability": 0.05,
+    },
+]
+
+
+@pytest.mark.parametrize("fields", TANGLED, ids=str)
+def test_as_few_options_change_together_as_help(fields):
+    found = alternatives(fields)
+    assert found
+    n_changes = 2 if fields in TANGLED[:2] else 3
+    for one in found:
+        assert feasible(one.spec).ok or one.spec.variance_rule == "nearest"
+        assert len(one.changes) >= n_changes
+        assert len(one.changes) == 2 or n_changes == 3
+        kept = {name: value for name, value in fields.items() if name not in one.changes}
+        assert {name: getattr(one.spec, name) for name in kept} == kept
+    if n_changes == 3:
+        assert all(one.spec.small == 2 for one in found)
+
+
+@pytest.mark.parametrize("fields", TANGLED, ids=str)
+def test_what_stays_as_it_was_is_not_told_as_a_change(fields):
+    for one in alternatives(fields):
+        assert all(before != after for before, after in one.changes.values())
+        assert "row  changed" not in str(one)
+
+
+@pytest.mark.parametrize("small", [2, 4])
+def test_fewer_counts_are_blocked_than_noise_is_large_where_that_and_another_change_help(small):
+    found = alternatives(
+        {
+            "max_noise": 2,
+            "variance": 3.0,
+            "small": small,
+            "monotone": "both",
+            "min_probability": 0.05,
+        }
+    )
+    assert found
+    assert {one.changes["small"] for one in found} == {(small, 1)}
+
+
+def test_each_part_of_a_stack_changes_while_the_others_take_their_nearest():
+    bad = NoiseSpec(max_noise=2, variance=3.0)
+    worse = NoiseSpec(max_noise=3, variance=5.0, monotone="both")
+    good = NoiseSpec(max_noise=2, variance=1.0)
+    first = alternatives(StackedSpec(parts=((0, bad), (2, good))))
+    later = alternatives(StackedSpec(parts=((0, good), (2, worse))))
+    found = alternatives(StackedSpec(parts=((0, bad), (2, worse))))
+    assert [str(one) for one in first[:2]] == [
+        "variance from count 0 on 2 instead of 3 (count 1 has only one law there)",
+        "max_noise from count 0 on 3 instead of 2",
+    ]
+    nearest = first[0].spec.parts[0], later[0].spec.parts[1]
+    pairs = [one.spec.parts for one in found]
+    assert set(pairs) == {
+        *((one.spec.parts[0], nearest[1]) for one in first),
+        *((nearest[0], one.spec.parts[1]) for one in later),
+    }
+    for one in found:
+        alone = [
+            *(each for each in first if each.spec.parts[0] == one.spec.parts[0]),
+            *(each for each in later if each.spec.parts[1] == one.spec.parts[1]),
+        ]
+        assert one.distance == max(each.distance for each in alone)
+        assert one.note == "; ".join(each.note for each in alone if each.note)
+    assert [one.distance for one in found] == sorted(one.distance for one in found)

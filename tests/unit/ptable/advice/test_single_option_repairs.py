@@ -167,9 +167,11 @@ def test_fewer_blocked_counts_are_offered_as_few_less_as_can_be():
 
 
 def test_more_blocked_counts_are_offered_where_these_are_free_of_staying():
-    fields = {"max_noise": 8, "variance": 5.0, "p_stay": 0.88}
-    above = [s for s in range(1, 8) if is_met(**{**fields, "small": s})]
-    assert values(fields, "small") == above[:1]
+    fields = {"max_noise": 3, "variance": 2.0, "p_stay": 0.5}
+    assert is_met(**{**fields, "small": 1})
+    assert values(fields, "small") == [1]
+    # of 1 and 2 blocked counts, which is as far as noise of 3 goes, none helps
+    assert values({**fields, "p_stay": 0.9}, "small") == []
 
 
 # --- staying ---------------------------------------------------------------------------------
