@@ -43,6 +43,13 @@ def test_the_largest_move_of_each_figure_is_told_wherever_it_is():
     assert "mean noise moves by at most 0.12 and its mean square by at most 0.48" in loss
 
 
+def test_keys_with_other_noise_are_counted_wherever_they_lie():
+    before = table([[0], [-1, 0, 1]], [[100], [20, 70, 100]])
+    for noise, share in (([0, 0, 1], "0.2"), ([-1, 1, 1], "0.5"), ([1, 2, 3], "1")):
+        (loss,) = losses_between(before, table([[0], noise], [[100], [20, 70, 100]]))
+        assert f"at most {share} of a row's keys" in loss
+
+
 def test_intervals_that_a_file_adds_do_not_make_up_for_those_it_loses():
     ends = [[8], [2, 6, 8], [8]]
     before = table([[0], [-1, 0, 1], [0]], ends)
@@ -84,6 +91,7 @@ def test_anchors_are_compared_row_by_row():
     other = table([[0], [-1, 2]], SMALL["upper"], anchors=(0, 5))
     (loss,) = losses_between(anchored, other)
     assert "mean noise moves by at most 0.5 and its mean square by at most 1.5" in loss
+    assert "at most 0.5 of a row's keys" in loss
     assert losses_between(table(**SMALL), other) == (loss,)
 
 

@@ -153,6 +153,13 @@ def test_every_count_finds_its_row_in_the_columns_that_are_written(rule, small_n
     assert n_columns == 30 or small_n == 40 or rule != "last"
 
 
+def test_one_column_may_serve_all_larger_counts():
+    small = table([[0], [-1, 1]], [[4], [2, 4]])
+    found = read(read_superstar, write_superstar(small, Writing(small_n=1)), small_n=1)
+    assert found.large_counts == "last"
+    assert found.lookup([1, 99], [0, 255], key_range=256).tolist() == [-1, 1]
+
+
 def test_a_rule_of_rows_that_are_alike_is_no_rule():
     alike = table([[0], [1, 0], [1, 0], [1, 0]], [[2], *[[1, 2]] * 3], large_counts="cycle:3")
     lines = write_superstar(alike, Writing(small_n=10)).splitlines()
