@@ -437,7 +437,7 @@ class Source:
         try:
             with (
                 deadline.interrupting(cursor.interrupt, within_s=timeout_s),
-                explained(self.label),
+                explained(self.label, far_column=self._far_column),
             ):
                 if beside is not None:
                     cursor.register(self.beside, beside)
@@ -530,7 +530,7 @@ class Source:
 
     def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
         """Stream the answer of a query in batches of at most `rows` rows."""
-        with self._lock, explained(self.label):
+        with self._lock, explained(self.label, far_column=self._far_column):
             yield from self._connection.sql(sql).to_arrow_reader(rows)
 
     def copy(
@@ -626,7 +626,7 @@ class Source:
         self, work: Callable[[], _T], progress: Callable[[float], None] | None = None
     ) -> _T:
         """Work, and refuse files that changed since words of theirs were computed."""
-        with self._lock, explained(self.label):
+        with self._lock, explained(self.label, far_column=self._far_column):
             found = self._wait(work, progress).result()
             if self._hashes and self._stamp != _stamp(self.files):
                 raise SourceError(
@@ -634,6 +634,18 @@ class Source:
                     hint="open it again: its record keys are those of what it was",
                 )
             return found
+
+    def _far_column(self) -> str | None:
+        """Find a column of points in time too far away, which only a look at them can tell."""
+        for name, kind in self.columns.items():
+            if not kind.startswith("TIMESTAMP") or name in self.derived:
+                continue
+            try:
+                with contextlib.closing(self._opened.cursor()) as cursor:
+                    cursor.execute(f"SELECT max({quote(name)}) FROM {self._records}").fetchone()
+            except duckdb.Error:
+                return name
+        return None
 
     def _clean(self) -> str:
         """Give floats one form for each number; which source they came from must not show."""
