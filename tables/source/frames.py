@@ -181,9 +181,11 @@ def _is_known_to_duckdb(kind: pa.DataType) -> bool:
 
 def require_names(names: Sequence[str]) -> None:
     """Refuse names of columns that are none."""
-    if not names or any(not name or "\0" in name for name in names):
+    if not names:
+        raise SourceError("The data have no columns.", hint="are they those that were meant?")
+    if any(not name or "\0" in name for name in names):
         raise SourceError(
-            "The data have no columns." if not names else "Every column needs a name.",
+            "Every column needs a name.",
             hint="a name has one character or more, and no null character",
         )
 

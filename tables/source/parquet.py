@@ -219,6 +219,8 @@ def _told_field(field: pa.Field, original: pa.Field) -> pa.Field:
 def _group(
     connection: duckdb.DuckDBPyConnection, schema: pa.Schema | None, files: list[str]
 ) -> FileGroup:
+    if schema is not None and not len(schema):  # DuckDB takes such a file for damaged
+        raise SourceError("The data have no columns.", hint="are they those that were meant?")
     first = file_list((files[0],))
     rows = connection.execute(
         f"DESCRIBE SELECT * FROM read_parquet({first}, hive_partitioning=false)"

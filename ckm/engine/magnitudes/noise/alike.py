@@ -53,6 +53,11 @@ class CountNoise:
         units = self.ptable.units(int(self.ptable.counts[-1]))
         return float(moments(units, self.ptable.key_range)[1])
 
+    def law(self, count: int) -> dict[int, float]:
+        """Return the probabilities of the noise of a count."""
+        units = self.ptable.units(min(count, int(self.ptable.counts[-1])))
+        return {noise: keys / self.ptable.key_range for noise, keys in units.items()}
+
     def published(self, magnitudes: Magnitudes) -> Integers:
         """Return the published numbers of contributors, as a table of them would have."""
         return perturb_counts(
@@ -121,13 +126,17 @@ def as_published(
     depends on C and not on n: so does whether it is sensitive, which it is where there may be
     as few contributors as the conditions guard. It then has one noise, keyed by all of them.
     """
-    sensitive = sensitive_cells(magnitudes, noise.sensitive)
-    if counts is None or not counts.variance:
-        return magnitudes, sensitive
-    alike = alike_cells(magnitudes)
-    if not alike.any():
-        return magnitudes, sensitive
-    n, published = magnitudes.contributors, counts.published(magnitudes)
+    if counts is None or not counts.variance or not alike_cells(magnitudes).any():
+        return magnitudes, sensitive_cells(magnitudes, noise.sensitive)
+    return as_counted(magnitudes, noise, counts, published=counts.published(magnitudes))
+
+
+def as_counted(
+    magnitudes: Magnitudes, noise: MagnitudeNoise, counts: CountNoise, *, published: Integers
+) -> tuple[Magnitudes, Flags]:
+    """Return the same as `as_published`, of published numbers of contributors."""
+    sensitive, alike = sensitive_cells(magnitudes, noise.sensitive), alike_cells(magnitudes)
+    n = magnitudes.contributors
     factor = np.divide(published, n, out=np.ones(len(n)), where=alike)
     few = _most_sensitive(noise) + counts.ptable.max_noise if noise.sensitive else 0
     strong = alike & (sensitive | (published <= few))
