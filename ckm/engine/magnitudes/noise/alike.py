@@ -17,6 +17,8 @@ from ckm.engine.perturbation import perturb_counts
 from ptable.lookup import moments
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags, Floats, Integers
     from ptable import PTable
@@ -99,16 +101,20 @@ def alike_cells(magnitudes: Magnitudes) -> Flags:
     return np.asarray((magnitudes.contributors > 0) & is_little)
 
 
-def alike_caution(table: str, magnitudes: Magnitudes) -> str | None:
+def alike_numbers(magnitudes: Magnitudes) -> NDArray[np.int64]:
+    """Count the cells of amounts that are alike, and all with a contributor; for inside use."""
+    return np.array([alike_cells(magnitudes).sum(), (magnitudes.contributors > 0).sum()])
+
+
+def alike_caution(table: str, variable: str, numbers: NDArray[np.int64]) -> str | None:
     """Say of which cells of a table the sums have the noise of counts; None for none."""
-    alike = alike_cells(magnitudes)
-    number, all_of_them = int(alike.sum()), int((magnitudes.contributors > 0).sum())
+    number, all_of_them = numbers.tolist()
     if not number:
         return None
     which = "some cells" if 2 * number < all_of_them else "most cells"
     which = "all cells" if number == all_of_them else which
     return (
-        f"Table {table!r}: in {which}, amounts of {magnitudes.variable!r} vary so little that "
+        f"Table {table!r}: in {which}, amounts of {variable!r} vary so little that "
         "a sum would tell how many contribute: there it has the noise of a count, too."
     )
 
