@@ -30,6 +30,10 @@ MOST_VALUES = 100
 #: Of more values of a number, a date or a time, half have this many records or more.
 LEAST_MEDIAN = 5
 _ORDERED = frozenset({"integer", "number", "date", "time"})
+_WIDER = (
+    "make its bands wider: a larger width, or bands that you list; or declare its categories "
+    "([categories]; categories= in Python), or put it into a hierarchy"
+)
 _HINT = (
     "publish groups instead: bands ([[variable]] with of and bands) or a broader code; or say "
     "that these are its categories: declare them ([categories]; categories= in Python), or put "
@@ -106,7 +110,7 @@ def require_discrete(
     DataError
         With the number of values and how many records they have.
     """
-    problems = []
+    problems: dict[str, str] = {}
     for column in dict.fromkeys(c for r in requests for c in _open_columns(r)):
         mark = ("values", column)
         if mark not in source.sound:
@@ -115,12 +119,14 @@ def require_discrete(
         if found is None or not found.forbids(is_ordered=True):
             continue
         if found.forbids(is_ordered=False) or _is_ordered(source, column):
-            problems.append(_refusal(column, found))
+            problems[column] = _refusal(source, column, found)
+    has_bands = [_has_width(source, column) for column in problems]
+    hint = _WIDER if all(has_bands) else _HINT
     if len(problems) > 1:
-        lines = "\n  - ".join(problems)
-        raise DataError(f"{len(problems)} problems:\n  - {lines}", hint=_HINT)
-    if problems:
-        raise DataError(problems[0], hint=_HINT)
+        lines = "\n  - ".join(problems.values())
+        raise DataError(f"{len(problems)} problems:\n  - {lines}", hint=hint)
+    for problem in problems.values():
+        raise DataError(problem, hint=hint)
 
 
 def records_by_value(rows: pa.Table, column: str, number: str) -> Integers:
@@ -145,16 +151,23 @@ def _open_columns(request: Request) -> Iterator[str]:
 
 def _is_ordered(source: Source, column: str) -> bool:
     """Tell whether a column holds numbers, dates or times; texts of CSV with leading zeros are
-    codes.
+    codes. Bands of one width may be as fine as numbers, and codes that a recode keeps are those
+    of its column; bands and codes that somebody listed are categories.
     """  # noqa: D205
-    if column in source.banded:
-        return False
+    variable = source.derived.get(column)
+    if variable is not None:
+        return variable.width is not None or (variable.keep and _is_ordered(source, variable.of))
     if source.kinds[column] in _ORDERED:
         return True
     if not (source.is_text_of_csv(column) and source.is_number(column)):
         return False
     is_code = f"regexp_matches({quote(column)}, '^[ +-]*0[0-9]')"
     return not source.fetch(f"SELECT 1 FROM {source.relation} WHERE {is_code} LIMIT 1")
+
+
+def _has_width(source: Source, column: str) -> bool:
+    variable = source.derived.get(column)
+    return variable is not None and variable.width is not None
 
 
 def _value_figures(source: Source, column: str, counts: Counts | None) -> ValueFigures | None:
@@ -177,9 +190,12 @@ def _value_figures(source: Source, column: str, counts: Counts | None) -> ValueF
     return ValueFigures.of(by_records[:, 0], by_records[:, 1])
 
 
-def _refusal(column: str, found: ValueFigures) -> str:
-    return (
-        f"Column {column!r} cannot be a dimension: it has {found.values:,} values; one record "
-        f"alone has {100 * found.alone:.0f} %, and the median number of records of a value is "
-        f"{found.median:g}. A table by it would publish what single records hold."
+def _refusal(source: Source, column: str, found: ValueFigures) -> str:
+    figures = (
+        f"it has {found.values:,} values; one record alone has {100 * found.alone:.0f} %, and "
+        f"the median number of records of a value is {found.median:g}. A table by it would "
+        "publish what single records hold."
     )
+    if _has_width(source, column):
+        return f"The bands of {column!r} are too fine for a dimension: {figures}"
+    return f"Column {column!r} cannot be a dimension: {figures}"

@@ -112,8 +112,6 @@ class Source:
     parquet: ParquetFiles | None = None
     #: Of its files, the path that is read → the path that was named.
     paths: Mapping[str, str] = MappingProxyType({})
-    #: Columns that were cut into bands: as categories they are what somebody chose.
-    banded: frozenset[str] = frozenset()
     _csv: TextColumns | None = None
     #: Whether it groups by several columns of whole numbers faster as one.
     packs = True
@@ -248,7 +246,6 @@ class Source:
         import pyarrow as pa
 
         self.derived[variable.name] = variable
-        self.banded |= {variable.name} if variable.is_banded else set()
         if order is not None:
             self.derived_labels[variable.name] = tuple(order)
             self.orders[variable.name] = pa.array(order, pa.string())
