@@ -116,9 +116,7 @@ def require_discrete(
         if mark not in source.sound:
             source.sound[mark] = _value_figures(source, column, counts)
         found: ValueFigures | None = source.sound[mark]
-        if found is None or not found.forbids(is_ordered=True):
-            continue
-        if found.forbids(is_ordered=False) or _is_ordered(source, column):
+        if found is not None and _is_forbidden(source, column, found):
             problems[column] = _refusal(source, column, found)
     has_bands = [_has_width(source, column) for column in problems]
     hint = _WIDER if all(has_bands) else _HINT
@@ -127,6 +125,12 @@ def require_discrete(
         raise DataError(f"{len(problems)} problems:\n  - {lines}", hint=hint)
     for problem in problems.values():
         raise DataError(problem, hint=hint)
+
+
+def forbidden_figures(source: Source, column: str) -> ValueFigures | None:
+    """Return the figures of a column that the rule forbids as a dimension; None of others."""
+    found = _value_figures(source, column, None)
+    return found if found is not None and _is_forbidden(source, column, found) else None
 
 
 def records_by_value(rows: pa.Table, column: str, number: str) -> Integers:
@@ -147,6 +151,12 @@ def _open_columns(request: Request) -> Iterator[str]:
         is_nested = nested is not None and (nested.tree is not None or len(nested.columns) > 1)
         if not is_nested and dimension not in request.categories:
             yield from (c for c in request.columns_of(dimension) if c not in request.discrete)
+
+
+def _is_forbidden(source: Source, column: str, found: ValueFigures) -> bool:
+    if not found.forbids(is_ordered=True):
+        return False
+    return found.forbids(is_ordered=False) or _is_ordered(source, column)
 
 
 def _is_ordered(source: Source, column: str) -> bool:
