@@ -68,7 +68,9 @@ def amount_fact(
     if not len(exposed.places):
         return fact
     found = float((np.abs(exposed.estimates - 1) <= NEAR).mean())
-    return replace(fact, expected=_expected(magnitudes, exposed, noise, count_noise), found=found)
+    return replace(
+        fact, expected=_expected(magnitudes, exposed, noise, count_noise), found=found
+    )
 
 
 def deviation_fact(table: str, variable: str, original: Any, published: Any) -> AmountFact:

@@ -139,7 +139,7 @@ class Draft:
     limits
         Key of ``[report.limits]`` → the strictest that the drafted noise keeps.
     refused
-        Column → sentences that say why it is refused, as a dimension or altogether.
+        Column → why it is refused, as a dimension or altogether, to be translated.
     """
 
     records: int
@@ -152,7 +152,7 @@ class Draft:
     bands: dict[str, DraftBands] = field(default_factory=dict)
     tables: dict[str, list[str]] = field(default_factory=dict)
     limits: dict[str, float] = field(default_factory=dict)
-    refused: dict[str, list[str]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
     text: str = ""
 
     def requests(self) -> dict[str, Request]:
@@ -327,17 +327,18 @@ def _find_refused(found: Draft, source: Source) -> None:
     nested = {name for chain in found.hierarchies.values() for name in chain}
     for name in [*source.columns, *source.refusals]:
         if (problem := source.category_problem_of(name)) is not None:
-            found.refused[name] = list(filter(None, problem))
+            found.refused[name] = " ".join(map(_note, filter(None, problem)))
         elif name in found.unique:
-            found.refused[name] = ["tells records apart: no dimension, no filter, no variable"]
+            text = "tells records apart: no dimension, no filter, no variable"
+            found.refused[name] = _note(text)
         elif name in nested or found.columns[name].distinct <= MOST_VALUES / _SLACK:
             continue
         elif (figures := forbidden_figures(source, name)) is not None:
-            found.refused[name] = [
-                f"no dimension as it is: it has {figures.values:,} values; one record alone has "
-                f"{100 * figures.alone:.0f} %, and the median number of records of a value is "
-                f"{figures.median:g}"
-            ]
+            found.refused[name] = _note(
+                f"no dimension as it is: it has {figures.values:,} values; one record alone "
+                f"has {100 * figures.alone:.0f} %, and the median number of records of a "
+                f"value is {figures.median:g}"
+            )
 
 
 def _round_width(width: Decimal) -> Decimal:
@@ -437,10 +438,7 @@ def _text(
     if found.refused:
         refused = "Columns that are refused, and why (bands and declared categories can help):"
         lines += ["", f"# {_note(refused)}"]
-        lines += [
-            f"# {_quoted(name)}: {' '.join(map(_note, why))}"
-            for name, why in found.refused.items()
-        ]
+        lines += [f"# {_quoted(name)}: {why}" for name, why in found.refused.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -110,21 +110,21 @@ def require_discrete(
     DataError
         With the number of values and how many records they have.
     """
-    problems: dict[str, str] = {}
+    problems, has_bands = [], []
     for column in dict.fromkeys(c for r in requests for c in _open_columns(r)):
         mark = ("values", column)
         if mark not in source.sound:
             source.sound[mark] = _value_figures(source, column, counts)
         found: ValueFigures | None = source.sound[mark]
         if found is not None and _is_forbidden(source, column, found):
-            problems[column] = _refusal(source, column, found)
-    has_bands = [_has_width(source, column) for column in problems]
+            problems.append(_refusal(source, column, found))
+            has_bands.append(_has_width(source, column))
     hint = _WIDER if all(has_bands) else _HINT
     if len(problems) > 1:
-        lines = "\n  - ".join(problems.values())
+        lines = "\n  - ".join(problems)
         raise DataError(f"{len(problems)} problems:\n  - {lines}", hint=hint)
-    for problem in problems.values():
-        raise DataError(problem, hint=hint)
+    if problems:
+        raise DataError(problems[0], hint=hint)
 
 
 def forbidden_figures(source: Source, column: str) -> ValueFigures | None:
@@ -166,7 +166,9 @@ def _is_ordered(source: Source, column: str) -> bool:
     """  # noqa: D205
     variable = source.derived.get(column)
     if variable is not None:
-        return variable.width is not None or (variable.keep and _is_ordered(source, variable.of))
+        return variable.width is not None or (
+            variable.keep and _is_ordered(source, variable.of)
+        )
     if source.kinds[column] in _ORDERED:
         return True
     if not (source.is_text_of_csv(column) and source.is_number(column)):

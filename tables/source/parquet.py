@@ -166,9 +166,7 @@ def find_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) 
     return ParquetFiles(groups=groups, types=types, refusals=refusals)
 
 
-def _grouped(
-    files: tuple[str, ...], far: set[str]
-) -> list[tuple[pa.Schema | None, list[str]]]:
+def _grouped(files: tuple[str, ...], far: set[str]) -> list[tuple[pa.Schema | None, list[str]]]:
     """Put files with the same schema of Arrow together; None where Arrow cannot tell it.
 
     Columns that hold points in time too far away are added to a set on the way.

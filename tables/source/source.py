@@ -149,7 +149,6 @@ class Source:
         self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
         self.derived: dict[str, DerivedVariable] = {}  # columns that are made of others
-        self.derived_labels: dict[str, tuple[str, ...]] = {}  # all that one of these can hold
         self._records = _VIEW
         if csv is None:
             self._describe(_VIEW)
@@ -247,8 +246,13 @@ class Source:
 
         self.derived[variable.name] = variable
         if order is not None:
-            self.derived_labels[variable.name] = tuple(order)
             self.orders[variable.name] = pa.array(order, pa.string())
+
+    @property
+    def derived_labels(self) -> dict[str, tuple[str, ...]]:
+        """All categories that derived variables can hold, where the data do not tell them."""
+        named = (name for name in self.derived if name in self.orders)
+        return {name: tuple(self.orders[name].to_pylist()) for name in named}
 
     def enumerated(self, texts: Sequence[str]) -> str | None:
         """Return the SQL type that numbers some texts; None where there is none."""

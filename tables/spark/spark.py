@@ -96,7 +96,7 @@ class SparkSource(Source):
         self.spans = {}
         self.spreads = {}
         self.derived = {}
-        self.labels, self.derived_labels = {}, {}
+        self.labels = {}
         self._relation = described.relation
         self.parquet = described.parquet
         self.refusals, self._groups = self._readable(described)

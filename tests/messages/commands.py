@@ -94,7 +94,7 @@ _FOREIGN = (
         "Table {0}: in {1}, amounts of {2} vary so little that a sum would tell how many "
         "contribute: there it has the noise of a count, too."
     ),
-    *("some cells", "most cells", "all cells"),
+    *("some cells", "most cells", "all cells", "values"),
     *("the title", "the title of {0}", "the unit of {0}", "the label of {0}", "nothing"),
     *("1 category of {0}", "{0} categories of {1}", "unchanged", "written", "would be written"),
     *("{0} for {1}", "at line {0}, column {1}", " in {0}", "but not {0}", "the residual"),
@@ -198,12 +198,8 @@ class Module:
             self._walk(child, inner)
 
     def _bind(self, node: ast.AST, scope: Any) -> None:
-        if isinstance(node, ast.ImportFrom):
-            for one in node.names:
-                self.imports[one.asname or one.name] = f"{node.module}:{one.name}"
-        elif isinstance(node, ast.Import):
-            for one in node.names:
-                self.imports[one.asname or one.name] = f"{one.name}:"
+        if isinstance(node, ast.ImportFrom | ast.Import):
+            self._import(node)
         elif isinstance(node, ast.ClassDef):
             self.methods |= {id(one) for one in node.body if isinstance(one, _Function)}
         elif isinstance(node, _Function):
@@ -217,6 +213,13 @@ class Module:
             self._bind_to(node.func.value, node.args[0], scope)
         elif isinstance(node, ast.For | ast.comprehension):
             self._bind_to(node.target, node.iter, scope)
+
+    def _import(self, node: ast.ImportFrom | ast.Import) -> None:
+        for one in node.names:
+            home = f"{one.name}:"
+            if isinstance(node, ast.ImportFrom):
+                home = f"{node.module}:{one.name}"
+            self.imports[one.asname or one.name] = home
 
     def _bind_to(self, target: ast.AST, value: ast.expr, scope: Any) -> None:
         if isinstance(target, ast.Name):
@@ -315,9 +318,7 @@ class Collector:
                 given.append(call.args[place])
             self._each(there, given)
 
-    def _is_call_of(
-        self, home: Module, function: str, there: Module, called: ast.AST
-    ) -> bool:
+    def _is_call_of(self, home: Module, function: str, there: Module, called: ast.AST) -> bool:
         """Tell whether a call elsewhere may be one of a function of a module."""
         if there is home:
             return True

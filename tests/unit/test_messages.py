@@ -110,17 +110,19 @@ def test_every_warning_that_a_command_can_show_is_in_french():
         assert translated(text, "fr") != text, text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The p-table has noise for counts of 0, but empty cells are published as 0: their keys "
-        "would be those of no records at all. What the p-table guarantees for zeros does not "
-        "hold here.",
-        "Some rows cannot have the requested variance and took the nearest one: count 1: 2.5.",
-        "All values of 'income' are nearer to zero than 1e-300, too small to be added up: their "
-        "sums are published as 0. Give them in a smaller unit.",
-    ],
+NO_NOISE = (
+    "The p-table has noise for counts of 0, but empty cells are published as 0: their keys "
+    "would be those of no records at all. What the p-table guarantees for zeros does not hold "
+    "here."
 )
+NEAREST = "Some rows cannot have the requested variance and took the nearest one: count 1: 2.5."
+TINY = (
+    "All values of 'income' are nearer to zero than 1e-300, too small to be added up: their "
+    "sums are published as 0. Give them in a smaller unit."
+)
+
+
+@pytest.mark.parametrize("text", [NO_NOISE, NEAREST, TINY])
 def test_warnings_with_their_values_in_them_are_said_in_french(text):
     said = translated(text, "fr")
     assert not re.search(r"\b(the|are|cannot|values|rows)\b", said), said

@@ -17,7 +17,6 @@ from ptable import NoiseSpec, solve
 from tables import Secret
 from tests.amounts import amounts
 
-
 SECRET = Secret(bytes(range(16)))
 
 

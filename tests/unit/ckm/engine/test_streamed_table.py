@@ -76,10 +76,14 @@ def test_a_streamed_table_warns_of_alike_amounts_as_one_in_memory(
     expected = [one.message for one in caplog.records if "vary so little" in one.message]
     caplog.clear()
     engine.stream(request, tmp_path, name="work", most=most)
-    assert [one.message for one in caplog.records if "vary so little" in one.message] == expected
+    assert [
+        one.message for one in caplog.records if "vary so little" in one.message
+    ] == expected
     which = {None: "some|most", "region <> 'S'": "all", "region = 'S'": "none"}[where]
     assert bool(expected) is (which != "none")
-    assert all(re.search(f"'work': in ({which}) cells, amounts of 'hours'", t) for t in expected)
+    assert all(
+        re.search(f"'work': in ({which}) cells, amounts of 'hours'", t) for t in expected
+    )
 
 
 @pytest.mark.parametrize("most", [1, 40, 10**6])

@@ -237,7 +237,7 @@ def test_a_blank_line_before_the_header_is_not_taken_for_an_empty_file(tmp_path)
 def test_a_compressed_file_that_ends_too_early_says_so(size, tmp_path):
     data = gzip.compress(b"a,b\n1,2\n" * 9)
     (tmp_path / "a.csv.gz").write_bytes(data[:size])
-    with pytest.raises(SourceError, match="'a.csv.gz' is no whole file of gzip"):
+    with pytest.raises(SourceError, match=r"'a\.csv\.gz' is no whole file of gzip"):
         open_source(tmp_path / "a.csv.gz")
 
 
