@@ -101,7 +101,7 @@ class Magnitudes:
     def take(self, places: Integers) -> Magnitudes:
         """Return the amounts of some cells, in this order."""
         lists = {each.name: getattr(self, each.name) for each in fields(self)}
-        kept = {
+        kept: dict[str, Any] = {
             name: values[places]
             for name, values in lists.items()
             if isinstance(values, np.ndarray) and len(values) == len(self)

@@ -37,8 +37,9 @@ def far_columns(opened: pq.ParquetFile) -> set[str]:
     if not units or not metadata.num_row_groups:
         return set()
     first = metadata.row_group(0)
-    paths = [first.column(place).path_in_schema for place in range(metadata.num_columns)]
-    places = {name: paths.index(name) for name in units if name in paths}
+    numbered = range(metadata.num_columns)
+    paths = {first.column(place).path_in_schema: place for place in numbered}
+    places = {name: paths[name] for name in units if name in paths}
     return {
         name
         for name, place in places.items()
