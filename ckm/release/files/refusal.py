@@ -50,7 +50,7 @@ def _is_written(places: Places, file: Path) -> bool:
 
 def _remove(file: Path) -> None:
     """Remove the file of an earlier refusal, and no other file of its name."""
-    from ckm.ledger.errors import PAIR_COLUMNS
+    from ckm.ledger import PAIR_COLUMNS
 
     heads = [csv_text((columns,)).encode() for columns in (PAIR_COLUMNS, CELL_COLUMNS)]
     with contextlib.suppress(OSError):
