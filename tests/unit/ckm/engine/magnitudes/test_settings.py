@@ -2,26 +2,22 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from ckm.engine.magnitudes import (
-    Dominance,
-    FewContributors,
     Flex,
     MagnitudeNoise,
     PPercent,
-    PriorPosterior,
     Proportional,
     magnitude_ptable,
     plan_noise,
-    published_ratio,
 )
-from ckm.errors import ConfigError, MagnitudeError
+from ckm.errors import ConfigError
 from ptable import PTable
 from tests.amounts import amounts
 
 TABLE = magnitude_ptable()
+
 SCALE = Proportional(share=0.1)
 
 
@@ -107,50 +103,3 @@ def test_start_makes_the_spread_with_whatever_ptable_there_is():
 def test_equal_noise_is_equal():
     assert MagnitudeNoise.start() == MagnitudeNoise.start()
     assert MagnitudeNoise.start() != MagnitudeNoise.start(spread=0.1)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Proportional(share=0),
-        lambda: Proportional(share=1.01),
-        lambda: Proportional(share=math.nan),
-        lambda: Proportional(share="0.1"),
-        lambda: Flex(point=0, small=0.1, large=0.1),
-        lambda: Flex(point=math.inf, small=0.1, large=0.1),
-        lambda: Flex(point=10, small=0.1, large=0.2),
-        lambda: Flex(point=10, small=0.2, large=0.1, power=0),
-        lambda: Flex(point=10, small=0.2, large=0.1, power=2.0),
-        lambda: Flex(point=10**400, small=0.2, large=0.1),
-        lambda: FewContributors(least=1),
-        lambda: FewContributors(least=2.5),
-        lambda: Dominance(n=0, percent=80),
-        lambda: Dominance(n=1, percent=100),
-        lambda: Dominance(n=1, percent=math.nan),
-        lambda: PPercent(percent=0),
-        lambda: PPercent(percent="10"),
-        lambda: PriorPosterior(posterior=50, prior=10),
-        lambda: PriorPosterior(posterior=10, prior=101),
-    ],
-)
-def test_scales_and_conditions_are_checked(make):
-    with pytest.raises(ConfigError):
-        make()
-
-
-@pytest.mark.parametrize("power", range(2, 8))
-def test_shares_stay_between_large_and_what_small_says(power):
-    flex = Flex(point=1000.0, small=0.25, large=0.05, power=power)
-    sizes = np.geomspace(0.001, 1e15, 400)
-    shares = flex.shares(sizes)
-    assert (shares > 0).all()
-    assert (shares[sizes < 1000] == 0.25).all()
-    assert shares[-1] == pytest.approx(0.05, rel=1e-6)
-    assert flex.shares([1000.0 - 1e-9])[0] == pytest.approx(flex.shares([1000.0])[0])
-
-
-def test_a_ratio_needs_both_parts_alike_and_leaves_out_what_has_no_divisor():
-    with pytest.raises(MagnitudeError, match="same shape"):
-        published_ratio([1.0, 2.0], [1.0])
-    assert np.isnan(published_ratio([0.0], [0]))[0]
-    assert published_ratio([-3.0], [2]).tolist() == [-1.5]

@@ -6,19 +6,14 @@ import pytest
 from ckm.engine.magnitudes import (
     FewContributors,
     Flex,
-    MagnitudeError,
     MagnitudeNoise,
     Proportional,
-    perturb_magnitudes,
 )
 from ckm.engine.magnitudes.other_tools.cellkey import trace_cellkey
 from ckm.engine.magnitudes.other_tools.rotation import (
-    decimal_keys,
-    printed_rotations,
     rotations,
 )
 from ckm.engine.magnitudes.other_tools.tauargus import trace_tauargus
-from ckm.errors import ConfigError
 from ptable import PTable
 from tests.amounts import amounts
 
@@ -26,7 +21,9 @@ from tests.amounts import amounts
 TABLE = PTable(
     noise=[[0], [-1, 1], [-2, 2]], upper=[[8], [4, 8], [4, 8]], key_range=8, anchors=(0, 1, 2)
 )
+
 STAY = PTable(noise=[[0], [-1, 0, 1]], upper=[[8], [1, 7, 8]], key_range=8)
+
 LOW, HIGH = 2 * 10**17, 9 * 10**17  # 0.2 becomes 0.00000002, 0.9 becomes 0.00000009
 
 
@@ -134,68 +131,3 @@ def test_signs_and_components_beyond_the_records():
     found = argus(amounts([[-60.0, -40.0]]), 2 * 10**17 + 10**16, factors=(1.0, 0.5, 0.5))
     assert found.totals.tolist() == [-84.0]
     assert found.steps[0, 2] == 0.0
-
-
-@pytest.mark.parametrize("rules", ["cellkey", "tauargus"])
-def test_between_two_anchors_noise_is_mixed_at_one_key(rules):
-    noise = MagnitudeNoise(ptable=TABLE, scale=Proportional(share=2 / 3), rules=rules)
-    # The ratio is 1.5, half way between -1 and -2: 10 - 1.5 * 6.67 = 0.
-    total = perturb_magnitudes(_with_key(amounts([[10.0]]), LOW), noise)
-    assert total.tolist() == pytest.approx([0.0], abs=1e-12)
-
-
-def _with_key(cells, key):
-    fields = {name: getattr(cells, name) for name in cells.__dataclass_fields__}
-    return type(cells)(**(fields | {"key": keys(key), "key_range": 10**18}))
-
-
-def test_no_noise_counts_as_upwards_in_other_tools():
-    fields = {"ptable": STAY, "sensitive": (FewContributors(least=3),), "least_noise": 1.0}
-    assert cellkey(amounts([[50.0]]), 0.5, **fields).noise.tolist() == [[5.0]]
-
-
-def test_in_other_tools_two_amounts_of_one_person_have_one_relative_noise():
-    """Their ratio is published exactly; ours is not, see the tests of our own noise."""
-    income, tax = (amounts([[value]]) for value in (1234.0, 567.0))
-    for key in (0.1, 0.34, 0.9):
-        ours, theirs = cellkey(income, key).totals[0], cellkey(tax, key).totals[0]
-        assert ours / theirs == pytest.approx(1234 / 567, rel=1e-14)
-        assert ours != 1234
-
-
-def test_rotated_keys_are_not_independent():
-    draws = np.random.default_rng(1).integers(0, 10**8, 200_000).astype(np.uint64)
-    found = rotations(draws, key_range=10**8, decimals=8, components=2).astype(float)
-    assert np.corrcoef(found[:, 0], found[:, 1])[0, 1] == pytest.approx(0.1, abs=0.01)
-
-
-def test_zero_keys_take_the_keys_of_all_records():
-    noise = MagnitudeNoise(
-        ptable=TABLE, scale=Proportional(share=0.1), rules="cellkey", zero_keys=True
-    )
-    cells = _with_key(amounts([[50.0, 0.0]]), LOW)
-    with pytest.raises(ConfigError, match="zero_keys"):
-        perturb_magnitudes(cells, noise)
-    assert perturb_magnitudes(cells, noise, cell_keys=keys(HIGH)).tolist() == [60.0]
-    assert perturb_magnitudes(cells, noise, cell_keys=keys(LOW)).tolist() == [40.0]
-
-
-@pytest.mark.parametrize("rules", ["cellkey", "tauargus"])
-def test_amounts_that_are_no_numbers_are_refused(rules):
-    cells = amounts([[5.0]])
-    cells.total[0] = np.nan
-    noise = MagnitudeNoise(ptable=TABLE, scale=Proportional(share=0.1), rules=rules)
-    with pytest.raises(MagnitudeError, match="infinite or undefined"):
-        perturb_magnitudes(cells, noise)
-
-
-def test_keys_that_rotate_into_no_number_are_refused_as_cellkey_stops_at_them():
-    assert np.isnan(printed_rotations(np.array([1e-8]), components=2, same_key=True)[0, 1])
-    with pytest.raises(MagnitudeError, match="leaves no number"):
-        cellkey(amounts([[60.0, 40.0]]), 1e-8, factors=(1.0, 0.5))
-
-
-def test_integer_keys_become_the_nearest_decimals():
-    found = decimal_keys(keys(4 * 10**17, 2**63), key_range=10**18)
-    assert found.tolist() == [0.4, 2**63 / 10**18]
-    assert decimal_keys(keys(2**63), key_range=2**64).tolist() == [0.5]
