@@ -1,169 +1,23 @@
-"""Cells that an office names are sensitive in every table, and other cells keep their noise."""
+"""Named cells: how they are written, looked up once, and found again by their contributors."""
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-import ckm
-from ckm.engine.magnitudes import (
-    Dominance,
-    FewContributors,
-    MagnitudeError,
-    MagnitudeNoise,
-    perturb_magnitudes,
-    plan_noise,
-    sensitive_cells,
-)
-from ckm.engine.magnitudes.sensitive.named import as_named_cells
+from ckm.engine.magnitudes import MagnitudeError, MagnitudeNoise
+from ckm.engine.magnitudes.sensitive.named import NamedKeys, as_named_cells, named_requests
+from ckm.engine.magnitudes.settings import VariableNoises
+from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError
-from tables import RequestError
-from tests.amounts import amounts
-from tests.strategies import worked_ptable
+from tables import Hierarchy, Request, StoredKeys, cube, open_source
 
-SECRET = ckm.Secret(bytes(32))
-N = 1200
-PEOPLE = pa.table(
-    {
-        "id": range(N),
-        "region": [("North", "South", "West")[n % 3] for n in range(N)],
-        "branch": [("steel", "wood", "glass", "law")[n // 7 % 4] for n in range(N)],
-        "size": [n % 5 for n in range(N)],
-        "income": [1000.0 + 7 * (n % 91) for n in range(N)],
-        "hours": [0.0 if n % 3 else 30.0 + n % 11 for n in range(N)],
-        "w": [1.0 + n % 4 for n in range(N)],
-    }
-)
 CELL = {"region": "North", "branch": "steel"}
-
-
-def engine(named=(), **options):
-    settings = {"decimals": None, "named_cells": named} | options.pop("settings", {})
-    noise = MagnitudeNoise.start(**settings)
-    given = {"data": PEOPLE, "id": "id", "secret": SECRET, "ptable": worked_ptable()}
-    return ckm.Engine(**{**given, "magnitudes": {"income": noise}, **options})
-
-
-def sums(engine, dimensions, *, where=None, margins="all"):
-    table = engine.tabulate(dimensions, where=where, measures=["sum:income"], margins=margins)
-    frame = table.to_pandas()
-    return frame.set_index(list(dimensions))["sum_income"] if dimensions else frame
-
-
-def true_sum(**cell):
-    frame = PEOPLE.to_pandas()
-    for name, category in cell.items():
-        frame = frame[frame[name] == category]
-    return frame["income"].sum(), frame["income"].max()
-
-
-def test_the_named_cell_alone_changes_and_moves_by_the_least_noise():
-    with engine() as before, engine([CELL]) as after:
-        old, new = (sums(e, ["region", "branch"]) for e in (before, after))
-    changed = old.index[old != new].tolist()
-    assert changed == [("North", "steel")]
-    total, largest = true_sum(**CELL)
-    assert abs(new["North", "steel"] - total) >= 0.132 * largest
-
-
-def test_the_same_people_are_named_in_every_table():
-    with engine([CELL]) as named:
-        one = sums(named, ["region", "branch"])["North", "steel"]
-        two = sums(named, ["branch"], where="region = 'North'")["steel"]
-        three = sums(named, [], where="region = 'North' and branch = 'steel'")
-    assert one == two == three["sum_income"].item()
-
-
-def test_a_margin_can_be_named_and_other_margins_are_not():
-    with engine() as before, engine([{"branch": "wood"}]) as after:
-        old, new = (sums(e, ["region", "branch"]) for e in (before, after))
-    assert old.index[old != new].tolist() == [("Total", "wood")]
-
-
-def test_the_noise_of_a_named_cell_is_drawn_anew_unless_rules_find_it_too():
-    cells = amounts([[50.0, 40.0, 30.0, 20.0]] * 400 + [[50.0, 40.0]] * 400)
-    noise = MagnitudeNoise.start(decimals=None)
-    named = replace(cells, named=np.ones(800, np.bool_))
-    plain, other = (perturb_magnitudes(c, noise, secret=SECRET) for c in (cells, named))
-    moves = np.stack([plain, other])[:, :400] - 140.0
-    assert abs(np.corrcoef(moves)[0, 1]) < 0.2  # 0.9 and more from the same random numbers
-    np.testing.assert_array_equal(plain[400:], other[400:])
-    assert abs(moves[1].mean()) < 3 * 0.257 * 71 / 20
-
-
-@pytest.mark.parametrize("rules", ["ckm", "cellkey", "tauargus"])
-def test_named_cells_are_sensitive_under_all_rules(rules):
-    cells = amounts([[50.0, 40.0, 30.0, 20.0]] * 200)
-    noise = MagnitudeNoise.start(
-        decimals=None, rules=rules, sensitive=(), least_noise=40.0, jitter=rules == "ckm"
-    )
-    assert not sensitive_cells(cells, noise.sensitive).any()
-    named = replace(cells, named=np.arange(200) < 100)
-    moved = np.abs(perturb_magnitudes(named, noise, secret=SECRET) - 140.0)
-    plain = np.abs(perturb_magnitudes(cells, noise, secret=SECRET) - 140.0)
-    assert np.mean(moved[:100] > plain[:100]) > 0.9
-    np.testing.assert_array_equal(moved[100:], plain[100:])
-
-
-def test_a_named_cell_without_contributors_stays_zero():
-    cells = replace(amounts([[], [0.0], [5.0]]), named=np.ones(3, np.bool_))
-    noise = MagnitudeNoise.start()
-    assert plan_noise(cells, noise).sensitive.tolist() == [False, False, True]
-    assert perturb_magnitudes(cells, noise, secret=SECRET)[:2].tolist() == [0.0, 0.0]
-
-
-def test_an_empty_cell_of_known_categories_may_be_named():
-    with engine([{"region": "North", "size": "0"}]) as named:
-        assert len(sums(named, ["region"])) == 4
-
-
-@pytest.mark.slow
-def test_weighted_sums_variables_and_several_shapes_go_together():
-    names = [CELL, {"region": "West"}, {"size": "3"}]
-    with engine() as before, engine(names) as after:
-        for dimensions in (["region", "branch"], ["size", "region"]):
-            old, new = (sums(e, dimensions) for e in (before, after))
-            assert 1 <= (old != new).sum() <= 3
-    with engine(weight="w") as before, engine(names, weight="w") as after:
-        old, new = (sums(e, ["region", "branch"]) for e in (before, after))
-        assert set(old.index[old != new]) == {("North", "steel"), ("West", "Total")}
-
-
-def test_naming_cells_does_not_change_what_the_noise_is_called():
-    one, two = MagnitudeNoise.start(), MagnitudeNoise.start(named_cells=(CELL,))
-    assert one.fingerprint == two.fingerprint
-    assert hash(two) != hash(one) or one != two
-
-
-@pytest.mark.parametrize(
-    ("named", "error", "words"),
-    [
-        ([{"region": "Nort", "branch": "steel"}], MagnitudeError, "'Nort'"),
-        ([{"regio": "North"}], RequestError, "regio"),
-        ([{"id": "3"}], RequestError, "tells persons apart"),
-        ([{"income": "1000.0"}], RequestError, "is a dimension"),
-    ],
-)
-def test_a_cell_that_does_not_exist_is_refused(named, error, words):
-    with engine(named) as wrong, pytest.raises(error, match=words) as caught:
-        wrong.tabulate(["region"], measures=["sum:income"])
-    assert "named cell" in str(caught.value)
-
-
-def test_a_cell_of_a_hierarchy_of_columns_is_named_by_its_columns():
-    places = {"place": ["region", "branch"]}
-    wrong = engine([{"place": "North"}], hierarchies=places)
-    with wrong, pytest.raises(MagnitudeError, match="has the columns region, branch"):
-        wrong.tabulate(["place"], measures=["sum:income"])
-    with engine([CELL], hierarchies=places) as right, engine(hierarchies=places) as before:
-        old, new = (
-            e.tabulate(["place"], measures=["sum:income"]).to_pandas()["sum_income"]
-            for e in (before, right)
-        )
-        assert (old != new).sum() == 1
+OTHER = {"region": "South"}
 
 
 @pytest.mark.parametrize(
@@ -180,7 +34,156 @@ def test_a_cell_named_twice_counts_once():
     assert as_named_cells([CELL, dict(reversed(CELL.items())), pairs]) == (pairs,)
 
 
-def test_rules_for_largest_contributors_do_not_hide_named_cells():
-    cells = replace(amounts([[50.0, 40.0, 30.0]]), named=np.array([True]))
-    rules = [FewContributors(least=2), Dominance(n=1, percent=99)]
-    assert sensitive_cells(cells, rules).tolist() == [True]
+@pytest.mark.parametrize(
+    "pairs", [(("region", "North", "x"),), (("region",),), ("region", "North"), ((),)]
+)
+def test_pairs_are_two_texts_each(pairs):
+    with pytest.raises(ConfigError, match="named_cells must be a list"):
+        as_named_cells([pairs])
+
+
+def test_cells_keep_their_order_and_their_dimensions_are_sorted():
+    assert as_named_cells([OTHER, CELL]) == (
+        (("region", "South"),),
+        (("branch", "steel"), ("region", "North")),
+    )
+    assert as_named_cells((CELL,)) == as_named_cells([CELL])
+    assert as_named_cells([]) == ()
+    with pytest.raises(ConfigError, match="named_cells must be a list"):
+        as_named_cells([CELL, {}])
+
+
+# --- the tables in which they are looked up -----------------------------------------------
+
+
+def noises(**named):
+    return VariableNoises({v: MagnitudeNoise.start(named_cells=c) for v, c in named.items()})
+
+
+def test_each_shape_of_named_cells_of_a_variable_is_looked_up_in_one_table():
+    asked = [
+        TableRequest(dimensions=["x"], measures=["sum:income", "mean:income", "sum:tax"]),
+        TableRequest(dimensions=["y"], measures=["mean:income"]),
+    ]
+    cells = [CELL, OTHER, {"branch": "wood", "region": "South"}]
+    found = named_requests(asked, noises(income=cells, tax=[OTHER], other=[CELL]))
+    told = {(r.dimensions, tuple(r.measures)): name for name, r in found.items()}
+    assert set(told) == {
+        (("branch", "region"), ("sum:income",)),
+        (("region",), ("sum:income",)),
+        (("region",), ("sum:tax",)),
+    }
+    assert told[("region",), ("sum:tax",)] == "named cells of 'tax' by region"
+    assert {r.missing_values for r in found.values()} == {"skip"}
+    assert {r.where for r in found.values()} == {None}
+    assert named_requests(asked, noises()) == {}
+    assert named_requests([TableRequest(dimensions=["x"])], noises(income=[CELL])) == {}
+
+
+# --- their contributors -------------------------------------------------------------------
+
+FIRMS = pa.table(
+    {
+        "region": ["North", "North", "North", "South", "South", None],
+        "branch": ["steel", "steel", "wood", "steel", "wood", "wood"],
+        "income": [10.0, 20.0, 30.0, 40.0, 0.0, 5.0],
+        "key": pa.array([1, 2, 4, 8, 16, 32], pa.uint8()),
+    }
+)
+
+
+@functools.cache
+def tabulated(*dimensions, where=None, nested=False):
+    place = {"place": Hierarchy(columns=("region", "branch"))} if nested else {}
+    wish = Request(
+        dimensions=list(dimensions), sums=["income"], top=2, where=where, hierarchies=place
+    )
+    with open_source(FIRMS) as source:
+        (cells,) = cube(source, StoredKeys(column="key"), [wish])
+    return cells
+
+
+def looked_up(*named, by):
+    wish = TableRequest(dimensions=by, measures=["sum:income"], missing_values="skip")
+    return NamedKeys.of([(wish, tabulated(*by))], noises(income=list(named)))
+
+
+def test_the_contributors_of_a_named_cell_are_their_summed_key_and_number():
+    assert looked_up(CELL, by=["branch", "region"]).keys == {"income": {(1 + 2, 2)}}
+    two = looked_up(OTHER, {"region": "North"}, by=["region"])
+    assert two.keys == {"income": {(8, 1), (1 + 2 + 4, 3)}}, "zeros are no contributors"
+    nobody = {"region": "South", "branch": "glass"}
+    with pytest.raises(MagnitudeError, match="'glass', which 'branch' does not have"):
+        looked_up(nobody, by=["branch", "region"])
+
+
+def test_only_cells_of_the_shape_of_a_table_are_looked_up_in_it():
+    assert looked_up(CELL, OTHER, by=["region"]).keys == {"income": {(8, 1)}}
+    assert looked_up(CELL, by=["region"]).keys == {}
+    both = [
+        (TableRequest(dimensions=by, measures=["sum:income"]), tabulated(*by))
+        for by in (["region"], ["branch", "region"])
+    ]
+    found = NamedKeys.of(both, noises(income=[CELL, OTHER]))
+    assert found.keys == {"income": {(8, 1), (3, 2)}}
+
+
+def test_a_named_cell_of_known_categories_may_be_empty():
+    cell = {"region": "(missing)", "branch": "steel"}
+    assert looked_up(cell, by=["branch", "region"]).keys == {"income": frozenset()}
+
+
+def test_a_cell_of_nested_columns_is_named_by_these():
+
+    wish = TableRequest(dimensions=["place"], measures=["sum:income"])
+    cells = tabulated("place", nested=True)
+    with pytest.raises(MagnitudeError, match="'place', which has the columns region, branch"):
+        NamedKeys.of([(wish, cells)], noises(income=[{"place": "North"}]))
+
+
+def test_cells_of_the_same_contributors_are_marked_in_every_table():
+    keys = looked_up(CELL, by=["branch", "region"])
+    for cells in (
+        tabulated("region", "branch"),
+        tabulated("branch", where="region = 'North'"),
+        tabulated("region", where="branch = 'steel'"),
+    ):
+        magnitudes = keys.flag(cells).magnitudes["income"]
+        at = np.flatnonzero(magnitudes.named)
+        assert magnitudes.total[at].tolist() == [30.0]
+        assert not cells.magnitudes["income"].named.any(), "what was given stays as it is"
+
+
+def test_a_key_alone_or_a_number_alone_marks_no_cell():
+    """Keys are summed modulo their range: others may have the same."""
+    cells = tabulated("region", "branch")
+    magnitudes = cells.magnitudes["income"]
+    pairs = set(zip(magnitudes.key.tolist(), magnitudes.contributors.tolist(), strict=True))
+    assert (3, 2) in pairs
+    for pair in ((3, 1), (3, 3), (5, 2), (0, 0)):
+        keys = NamedKeys({"income": frozenset({pair})})
+        assert not keys.flag(cells).magnitudes["income"].named.any()
+    crossed = NamedKeys({"income": frozenset({(3, 1), (8, 2)})})  # each half of another
+    assert not crossed.flag(cells).magnitudes["income"].named.any()
+    two = NamedKeys({"income": frozenset({(3, 2), (8, 1)})})
+    assert two.flag(cells).magnitudes["income"].total[
+        two.flag(cells).magnitudes["income"].named
+    ].tolist() == [30.0, 40.0, 40.0], "South, and its steel alone"
+
+
+def test_cells_nobody_contributes_to_are_never_marked():
+    cells = tabulated("region", "branch")
+    empty = cells.magnitudes["income"]
+    assert (empty.contributors == 0).any(), "the wood of the South earns nothing"
+    keys = NamedKeys({"income": frozenset({(0, 0)})})
+    assert not keys.flag(cells).magnitudes["income"].named.any()
+
+
+def test_without_named_cells_or_amounts_nothing_is_copied():
+    cells = tabulated("region")
+    assert NamedKeys({}).flag(cells) is cells
+    keys = NamedKeys({"income": frozenset({(8, 1)})})
+    plain = replace(cells, magnitudes=None)
+    assert keys.flag(plain) is plain
+    other = NamedKeys({"tax": frozenset({(8, 1)})}).flag(cells)
+    assert other.magnitudes["income"] is cells.magnitudes["income"]
