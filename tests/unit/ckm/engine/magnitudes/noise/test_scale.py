@@ -1,6 +1,7 @@
 """The amounts that noise must hide, and the share of them that one step is."""
 
 import math
+from dataclasses import FrozenInstanceError
 from fractions import Fraction
 
 import numpy as np
@@ -210,3 +211,22 @@ def test_the_very_largest_comes_first_where_the_others_lack_it():
     assert bases(lacking, base="top", components=2).tolist() == [[999.0, 180.0]]
     equal = amounts([[5.0, 5.0, 5.0]], n_top=3)
     assert bases(equal, base="top", components=2).tolist() == [[5.0, 5.0]]
+
+
+def test_scales_hold_plain_numbers_by_name_and_do_not_change():
+    flex = Flex(point=np.float32(0.5), small=1, large=1, power=np.int64(3))
+    assert [type(v) for v in (flex.point, flex.small, flex.large, flex.power)] == [
+        float,
+        float,
+        float,
+        int,
+    ]
+    assert flex == Flex(point=0.5, small=1.0, large=1.0)
+    with pytest.raises(TypeError):
+        Flex(10.0, 0.2, 0.1)
+    with pytest.raises(TypeError):
+        Proportional(0.2)
+    for scale, name in ((flex, "point"), (Proportional(share=0.2), "share")):
+        assert not hasattr(scale, "__dict__")
+        with pytest.raises(FrozenInstanceError):
+            setattr(scale, name, 0.3)

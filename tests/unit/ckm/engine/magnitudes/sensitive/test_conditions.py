@@ -1,7 +1,7 @@
 """Sensitivity rules against their definitions, written out for every cell."""
 
 import math
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -175,3 +175,24 @@ def test_any_of_several_conditions_is_enough_and_cells_without_contributors_neve
     named = replace(cells, named=np.array([True, True, False, False, True]))
     assert sensitive_cells(named, []).tolist() == [False, False, False, False, True]
     assert sensitive_cells(named, rules).tolist() == [False, False, True, True, True]
+
+
+def test_rules_of_two_contributors_ask_for_no_third():
+    cells = amounts([[90.0, 5.0, 4.0], [5.0, 5.0, 5.0]], n_top=2)
+    for rule in (PPercent(percent=10), PriorPosterior(posterior=10, prior=90)):
+        assert rule.holds(cells).tolist() == [True, False]
+
+
+def test_rules_hold_plain_numbers_by_name_and_do_not_change():
+    rule = PriorPosterior(posterior=1, prior=2)
+    assert [type(rule.posterior), type(rule.prior)] == [float, float]
+    assert type(FewContributors(least=np.int64(3)).least) is int
+    assert type(PPercent(percent=10).percent) is float
+    for kind in (FewContributors, Dominance, PPercent, PriorPosterior):
+        with pytest.raises(TypeError):
+            kind(3, 10)
+    rules = (FewContributors(least=3), Dominance(n=1, percent=80), PPercent(percent=10), rule)
+    for one in rules:
+        assert not hasattr(one, "__dict__")
+        with pytest.raises(FrozenInstanceError):
+            setattr(one, "least" if hasattr(one, "least") else "weighted", True)
