@@ -1,6 +1,6 @@
 """Which amounts are alike, and what becomes of their cells before noise is added."""
 
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 
 import numpy as np
@@ -52,9 +52,9 @@ def test_amounts_that_add_up_to_nothing_are_not_alike():
     cells = cells_of([[5.0, -5.0, 5.0, -5.0], [], [0.0, 0.0]], variation=0.0)
     assert variations(cells)[0] == np.inf
     assert alike_cells(cells).tolist() == [False, False, False]
-    assert variations(cells_of([[-5.0, -5.0, -4.0]]))[0] == pytest.approx(
-        np.std([5, 5, 4]) / np.mean([5, 5, 4])
-    )
+    for values in ([-5.0, -5.0, -4.0], [0.25, 0.25, 0.5]):
+        found = variations(cells_of([values]))[0]
+        assert found == pytest.approx(np.std(values) / abs(np.mean(values)))
 
 
 def test_amounts_are_alike_below_a_variation_of_one_half():
@@ -81,6 +81,15 @@ def test_a_caution_says_which_cells_have_the_noise_of_counts(n_alike, n_others, 
         assert said is None
     else:
         assert said.startswith(f"Table 'ages': in {which} cells, amounts of 'income' vary")
+
+
+def test_the_noise_of_counts_is_given_by_name_and_does_not_change():
+    assert CountNoise(ptable=PTABLE, secret=SECRET) == COUNTS
+    assert not hasattr(COUNTS, "__dict__")
+    with pytest.raises(TypeError):
+        CountNoise(PTABLE, SECRET)
+    with pytest.raises(FrozenInstanceError):
+        COUNTS.secret = None
 
 
 # --- what becomes of them -----------------------------------------------------------------
@@ -205,7 +214,7 @@ def test_one_variable_tells_the_count_where_its_noise_is_less_than_that_of_a_cou
         assert told([mean], [[0.0]], [0.97], [0.6])
         assert not told([mean], [[0.0]], [0.98], [0.6])  # 1 / 0.98**2 < 1.05
         assert told([mean], [[0.0009 * mean**2]], [0.0], [0.6])
-        assert not told([mean], [[0.001 * mean**2]], [0.0], [0.6])
+        assert not told([mean], [[0.000953 * mean**2]], [0.0], [0.6])  # 1 / 0.953 < 1.05
     assert told([1.0], [[0.0]], [1.9], [0.6], variance=4.0)
     assert not told([1.0], [[0.0]], [1.97], [0.6], variance=4.0)
 

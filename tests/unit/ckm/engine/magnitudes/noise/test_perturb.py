@@ -631,3 +631,9 @@ def test_p_tables_by_parity_are_each_read_at_the_keys_of_their_own_cells():
         moves = ((found - cells.total) / 2.0)[place::2]
         (row,) = set(rows[place::2].tolist())
         assert set(moves.tolist()) == {v / table.step for v in table.units(row)}
+
+
+def test_a_variable_with_negative_values_is_told_how_they_are_let_in():
+    """Before the rules for sensitive cells, which would refuse them with less to do."""
+    with pytest.raises(MagnitudeError, match="its noise is for amounts that are not negative"):
+        perturb_magnitudes(amounts([[5.0, -3.0, 4.0]]), MagnitudeNoise.start(), secret=SECRET)

@@ -1,6 +1,6 @@
 """What the noise of a cell may be: rows, units and p-tables, before any key is looked at."""
 
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 
 import numpy as np
@@ -269,6 +269,13 @@ SETTINGS = {
         "jitter": True,
     },
     "signed": {"signed": True, "sensitive": RULE, "scale": Proportional(share=0.9)},
+    "small, signed": {
+        "small_cells": SMALL,
+        "factors": (1.0, 0.5),
+        "signed": True,
+        "sensitive": RULE,
+        "scale": Proportional(share=0.1),
+    },
 }
 
 
@@ -276,8 +283,8 @@ def draws(*, signed):
     """Draw cells of 0 to 6 contributors, some of them named, with weights."""
     rng = np.random.default_rng(5)
     cells, weights = [], []
-    for n in list(range(7)) * 12:
-        values = np.round(rng.lognormal(3, 1.5, n), 2)
+    for place, n in enumerate(list(range(7)) * 12):
+        values = np.round(rng.lognormal(3 if place % 2 else 0, 1.5, n), 2)
         if signed:
             values *= rng.choice([-1, 1], n)
         cells.append([*values.tolist(), *[0.0] * int(rng.integers(2))])
@@ -400,3 +407,18 @@ def test_a_negative_total_is_refused_even_without_a_negative_value():
         plan_noise(
             changed(cells, top_weight=-cells.top_weight), MagnitudeNoise.start(signed=True)
         )
+
+
+def test_plans_and_regimes_are_given_by_name_and_show_no_number():
+    regime = Regime(table=SPREAD, least_noise=0.5, width=0.5)
+    assert regime == Regime(table=SPREAD, least_noise=0.5, width=0.5)
+    assert not hasattr(regime, "__dict__")
+    with pytest.raises(TypeError):
+        Regime(SPREAD, 0.5, 0.5)
+    with pytest.raises(FrozenInstanceError):
+        regime.width = 0.0
+    plan, again = (plan_noise(amounts([[7.0]]), MagnitudeNoise.start()) for _ in range(2))
+    assert plan != again, "plans are no values, whose numbers would be compared"
+    assert not hasattr(plan, "__dict__")
+    with pytest.raises(FrozenInstanceError):
+        plan.row = plan.row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pyarrow as pa
@@ -187,3 +187,12 @@ def test_without_named_cells_or_amounts_nothing_is_copied():
     assert keys.flag(plain) is plain
     other = NamedKeys({"tax": frozenset({(8, 1)})}).flag(cells)
     assert other.magnitudes["income"] is cells.magnitudes["income"]
+
+
+def test_keys_of_contributors_show_nothing_and_do_not_change():
+    keys = NamedKeys({"income": frozenset({(123457, 1)})})
+    assert "123457" not in repr(keys)
+    assert keys != NamedKeys({"income": frozenset({(123457, 1)})})
+    assert not hasattr(keys, "__dict__")
+    with pytest.raises(FrozenInstanceError):
+        keys.keys = {}
