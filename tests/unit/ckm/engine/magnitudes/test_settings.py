@@ -201,7 +201,7 @@ def test_a_fingerprint_is_the_hash_of_a_list_that_stays_as_it_is():
 
 def test_start_has_what_its_page_says_unless_told_otherwise():
     noise = MagnitudeNoise.start()
-    assert noise.ptable is TABLE
+    assert noise.ptable == TABLE
     assert noise.sensitive == (FewContributors(least=3), PPercent(percent=10))
     assert (noise.least_noise, noise.decimals, noise.jitter) == (1.0, 0, True)
     assert (noise.base, noise.factors, noise.rules) == ("top", (1.0,), "ckm")
