@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pyarrow as pa
@@ -380,4 +380,19 @@ def test_a_caution_names_the_table_and_each_variable_whose_sums_have_the_noise_o
     other = {"hours": MagnitudeNoise.start(rules="cellkey", sensitive=rule)}
     assert protection(other).cautions("people", cells) == []
     assert protection(ptable=EXACT).cautions("people", cells) == []
+    little = solve(NoiseSpec(max_noise=2, variance=0.5))
+    assert len(protection(ptable=little).cautions("people", cells)) == 1
     assert protection().cautions("people", cells_of()) == []
+
+
+def test_protection_and_what_it_makes_are_fixed_and_show_no_number():
+    protect = protection()
+    made = protect.protect(cells_of("income"), wish("sum:income"), secret=SECRET)
+    assert made != replace(made)
+    assert not hasattr(made, "__dict__")
+    for one, name in ((protect, "mixes"), (made, "counts")):
+        with pytest.raises(FrozenInstanceError):
+            setattr(one, name, None)
+    with pytest.raises(TypeError):
+        Protection(PTABLE, SECRET)
+    assert "ptable" not in repr(protect)
