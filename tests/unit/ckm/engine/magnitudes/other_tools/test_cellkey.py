@@ -184,3 +184,10 @@ def test_every_step_is_that_of_a_cell_by_cell_repetition(changes):
         moved += total not in (0.0, cells.total[place])
     assert moved > 20
     assert trace.keys.tolist() == turned.tolist()
+
+
+def test_from_the_flex_point_on_factors_count():
+    flex = Flex(point=50.0, small=0.1, large=0.05)
+    for base, step in ((50.0, 2.5), (49.0, 4.9)):
+        found = cellkey(amounts([[90.0, base]]), 0.25, scale=flex, factors=(1.0, 0.5))
+        assert found.steps[0, 1] == pytest.approx(step)

@@ -108,3 +108,9 @@ def test_keys_without_a_number_are_refused():
     require_numbers(np.array([[0.5, 0.0]]))
     with pytest.raises(MagnitudeError, match="leaves no number"):
         require_numbers(np.array([[0.5, math.nan]]))
+
+
+def test_a_key_that_prints_as_one_is_one():
+    """R prints fifteen digits."""
+    found = printed_rotations(np.array([1 - 2**-53]), components=1, same_key=True)
+    assert found.tolist() == [[1.0]]

@@ -281,3 +281,9 @@ def test_every_step_is_that_of_a_cell_by_cell_repetition(changes):
         assert trace.keys[place].tolist() == used
         moved += total not in (0.0, cells.total[place])
     assert moved > 20
+
+
+def test_a_ratio_within_1e_8_of_an_anchor_mixes_the_next_row_as_none():
+    scale = Proportional(share=1 / (1 + 1e-9))
+    (move,) = argus(amounts([[1000.0]]), LOW, scale=scale).noise.ravel()
+    assert move == pytest.approx(-1000.0 * (1 - 2e-9), rel=1e-10)
