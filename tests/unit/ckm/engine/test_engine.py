@@ -509,8 +509,8 @@ def test_cells_of_one_office_are_protected_by_another_as_its_records_would_be(sm
         )
         with pytest.raises(ckm.ConfigError, match="need records, and the data are cells"):
             other.prepare(["sex"])
-        with pytest.raises(ckm.ConfigError, match="is made from records"):
-            other.validate({"t": ckm.TableRequest(dimensions=["sex"], measures=["sum:count"])})
+        with pytest.raises(ckm.ConfigError, match="compares the records of cells"):
+            other.validate(wish, sketch=3)
 
 
 def test_cells_without_keys_are_rounded_without_a_secret(monkeypatch):
