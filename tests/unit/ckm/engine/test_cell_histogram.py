@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -313,3 +314,44 @@ def test_nothing_counted_is_no_cell():
     assert found.tables == found.variables == {}
     assert found != CountHistogramBuilder().result()
     assert not hasattr(found, "__dict__")
+
+
+def test_a_level_of_nested_columns_is_the_column_itself():
+    found = counted(CROWD, {"t": wish("geo"), "u": wish("region")})
+    # All, two regions and three towns; then all and two regions again.
+    assert (found.listed, found.distinct) == (9, 6)
+
+
+def test_cells_may_come_in_any_order():
+    data = pa.table({"x": list("aabbbc"), "y": list("uvuuvv")})
+    data = data.append_column("key", pa.array(range(6), pa.uint64()))
+    asked = Request(dimensions=["x", "y"])
+    with open_source(data) as source:
+        (cells,) = cube(source, StoredKeys(column="key"), [asked])
+    order = np.random.default_rng(3).permutation(len(cells))
+    mixed = replace(
+        cells,
+        ranks=tuple(rank[order] for rank in cells.ranks),
+        count=cells.count[order],
+        cell_key=cells.cell_key[order],
+    )
+    one, other = (
+        count_histogram({"t": asked}, {"t": some}, empty_cells={"t": "drop"})
+        for some in (cells, mixed)
+    )
+    for variable, categories in one.variables.items():
+        again = other.variables[variable]
+        assert {c: numbers(h) for c, h in categories.items()} == {
+            c: numbers(h) for c, h in again.items()
+        }
+    assert numbers(one.together) == numbers(other.together)
+
+
+@pytest.mark.parametrize(("key_range", "told"), [(2**60 - 1, None), (2**60, 3)])
+def test_keys_below_sixty_bits_meet_by_chance(key_range, told):
+    data = pa.table({"x": ["a", "b"], "key": pa.array([5, 7], pa.int64())})
+    asked = Request(dimensions=["x"])
+    with open_source(data) as source:
+        (cells,) = cube(source, StoredKeys(column="key", key_range=key_range), [asked])
+    found = count_histogram({"t": asked}, {"t": cells}, empty_cells={"t": "drop"})
+    assert found.record_sets == told
