@@ -315,3 +315,9 @@ def test_no_more_than_six_contributors_are_looked_at():
     for given in (noise(7), {"x": noise(7)}):
         with pytest.raises(ConfigError, match=r"the 7 largest contributors .*at most 6"):
             VariableNoises(given)
+
+
+def test_named_cells_are_kept_in_one_form_however_they_are_written():
+    noise = MagnitudeNoise.start(named_cells=[{"b": "x", "a": "y"}])
+    assert noise.named_cells == ((("a", "y"), ("b", "x")),)
+    assert isinstance(hash(noise.named_cells), int)
