@@ -27,7 +27,7 @@ def worst(originals, published=tuple(ALL)):
 
 
 @pytest.mark.parametrize("suspects", [[1], [1, 2], [1, 2, 3, 4], [0, 8], [3, 5], [2, 6, 7]])
-@pytest.mark.parametrize("published", [None, [0, 1, 3], [4, 2, 7, 9, 11, 0]])
+@pytest.mark.parametrize("published", [None, [0, 1, 3], [4, 2, 5, 9, 11, 0]])
 def test_the_worst_is_that_of_exact_fractions(suspects, published):
     seen = [j for j in ALL if published is None or j in published]
     allowed = [i for i in suspects if WEIGHTS[i]]
