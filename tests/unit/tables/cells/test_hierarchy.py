@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tables import CodeTree, DataError, Hierarchy, Request, RequestError, StoredKeys, cube
+from tables import CodeTree, Hierarchy, Request, RequestError, StoredKeys, cube
 from tables.source.source import open_source
 from tests.strategies import MISSING, TOTAL, coded, decode, nested, plain, tabulate_directly
 
@@ -66,22 +66,6 @@ def test_a_tree_of_one_level_is_a_plain_dimension():
     rows = records(sex=["F", "M", "F", None])
     found = cells(rows, ["sex"], {"sex": Hierarchy(columns=("sex",), tree=tree)})
     assert found == directly(rows, plain("sex"))
-
-
-@pytest.mark.parametrize("code", ["A", "A1", "all", "elsewhere"])
-def test_codes_of_the_data_that_are_no_leaves_are_refused(code):
-    rows = records(zone=["A1x", code])
-    with pytest.raises(
-        DataError, match="'zone' holds 1 category that is not among the leaves of the code tree"
-    ):
-        cells(rows, ["zone"], {"zone": Hierarchy(columns=("zone",), tree=RAGGED)})
-    kept = cells(
-        rows,
-        ["zone"],
-        {"zone": Hierarchy(columns=("zone",), tree=RAGGED)},
-        where="zone = 'A1x'",
-    )
-    assert kept["all",][0] == 1
 
 
 def test_numbers_find_their_codes_in_a_tree():
@@ -168,59 +152,10 @@ def test_a_tree_file_that_cannot_be_read_says_so(tmp_path):
 GEO = {"geo": Hierarchy(columns=("region", "area", "town"))}
 
 
-def test_codes_may_repeat_under_different_parents():
-    rows = records(
-        region=["1", "1", "2", "2"], area=["x", "x", "x", "y"], town=["a", "b", "a", "a"]
-    )
-    found = cells(rows, ["geo"], GEO)
-    assert found == directly(rows, nested("region", "area", "town"))
-    assert found["1", "x", "a"] != found["2", "x", "a"]
-
-
-def test_every_level_may_be_missing():
-    rows = records(
-        region=["1", None, "1", None, "2"],
-        area=["x", "x", None, None, "x"],
-        town=["a", "a", "a", None, None],
-        sex=["F", None, "F", "M", "F"],
-    )
-    found = cells(rows, ["geo", "sex"], GEO)
-    assert found == directly(rows, nested("region", "area", "town"), plain("sex"))
-    assert (MISSING, MISSING, MISSING, "M") in found
-    assert (MISSING, TOTAL, TOTAL, TOTAL) in found
-
-
 def test_a_region_with_a_single_area_has_the_cell_of_its_area():
     rows = records(region=["1", "1"], area=["x", "x"], town=["a", "b"])
     found = cells(rows, ["geo"], GEO)
     assert found["1", TOTAL, TOTAL] == found["1", "x", TOTAL] == found[TOTAL, TOTAL, TOTAL]
-
-
-def test_declared_paths_are_the_categories_and_others_are_refused():
-    rows = records(region=["1", "2"], area=["x", "x"], town=["a", "a"])
-    paths = [["2", "x", "a"], ["1", "x", "a"], ["1", "z", "c"]]
-    table = {n: [r[n] for r in rows] for n in ("region", "area", "town")}
-    table["key"] = pa.array([r["key"] for r in rows], pa.uint8())
-    wish = Request(dimensions=["geo"], hierarchies=GEO, categories={"geo": paths})
-    with open_source(pa.table(table)) as source:
-        (found,) = cube(source, KEYS, [wish])
-    (axis,) = found.axes
-    assert axis.is_declared
-    shown = list(zip(*(column.tolist() for column in axis.labels), strict=True))
-    assert shown[0] == (TOTAL, TOTAL, TOTAL)
-    assert [s for s in shown if TOTAL not in s] == [
-        ("2", "x", "a"),
-        ("1", "x", "a"),
-        ("1", "z", "c"),
-    ]
-    for paths, problem in (
-        ([["1", "x", "a"]], "not declared"),
-        ([["1", "x", "a"], ["2", "y", "a"]], "not declared"),
-        ([["1", "x"]], "lists of 3 codes"),
-        (["1xa"], "lists of 3 codes"),
-    ):
-        with pytest.raises((DataError, RequestError), match=problem):
-            cells(rows, ["geo"], GEO, categories={"geo": paths})
 
 
 def test_hierarchies_that_make_no_sense_are_refused():
