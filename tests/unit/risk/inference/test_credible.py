@@ -11,6 +11,7 @@ from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.inference.credible import CredibleSet, credible_intervals, credible_set
 from risk.inference.inverse import Inverse
+from tests.results import require_fixed
 from tests.unit.risk.inference.support import TABLE, WEIGHTS, posterior
 
 INVERSE = Inverse(table=TABLE, prior=Prior.supplied(WEIGHTS))
@@ -128,6 +129,13 @@ def test_sets_are_equal_when_what_they_say_is():
     )
     assert one != other
     assert credible_set(INVERSE, 2) == credible_set(INVERSE, 2)
+
+
+def test_sets_and_intervals_cannot_be_changed():
+    require_fixed(credible_set(INVERSE, 2))
+    found = credible_intervals(INVERSE, [2])
+    require_fixed(found)
+    assert found != credible_intervals(INVERSE, [2]), "arrays are not compared"
 
 
 def test_what_is_never_published_tells_nothing():

@@ -8,6 +8,7 @@ from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.inference.inverse import Inverse
 from risk.inference.inverse_matrix import inverse_matrix
+from tests.results import require_fixed
 from tests.unit.risk.inference.support import TABLE, WEIGHTS, posterior
 
 INVERSE = Inverse(table=TABLE, prior=Prior.supplied(WEIGHTS))
@@ -49,6 +50,12 @@ def test_a_frame_names_rows_and_columns_by_their_counts():
     frame = inverse_matrix(INVERSE, up_to=3).to_frame()
     assert (frame.index.name, frame.columns.name) == ("original", "published")
     assert frame.loc[1, 2] == pytest.approx(float(posterior(2)[1]))
+
+
+def test_a_matrix_cannot_be_changed():
+    matrix = inverse_matrix(INVERSE)
+    require_fixed(matrix)
+    assert matrix != inverse_matrix(INVERSE), "arrays are not compared"
 
 
 def test_a_largest_count_below_0_is_refused():

@@ -19,6 +19,7 @@ from risk.inference.ratios import (
     error_given_published,
     percentage,
 )
+from tests.results import require_fixed
 from tests.unit.risk.inference.support import TABLE, WEIGHTS, posterior, transition
 
 
@@ -53,7 +54,7 @@ def check(error, wanted):
         assert error.smallest_beta(float(level)) == pytest.approx(float(limit), abs=1e-9)
 
 
-@pytest.mark.parametrize("pair", [(3, 4), (1, 1), (0, 7), (6, 2), (8, 3), (12, 16)])
+@pytest.mark.parametrize("pair", [(3, 4), (1, 1), (0, 7), (0, 1), (6, 2), (8, 3), (12, 16)])
 def test_errors_of_ratios_are_those_of_exact_fractions(pair):
     wanted = errors_of(published(pair[0]), published(pair[1]), Fraction(100 * pair[0], pair[1]))
     error = error_given_originals(TABLE, pair)
@@ -200,6 +201,12 @@ def test_bad_questions_are_typed_errors(ask, problem):
 def test_a_statistic_gives_one_figure_for_each_pair(shape):
     with pytest.raises(RiskError, match=r"one figure per pair of counts, \(1, 1\), not"):
         error_given_originals(TABLE, (5, 3), statistic=lambda _a, _b: np.zeros(shape))
+
+
+def test_errors_cannot_be_changed():
+    error = error_given_originals(TABLE, (2, 4))
+    require_fixed(error)
+    assert error != error_given_originals(TABLE, (2, 4)), "arrays are not compared"
 
 
 def test_texts_show_no_count():

@@ -10,6 +10,7 @@ from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.inference.inverse import Inverse
 from risk.inference.worst import worst_posterior
+from tests.results import require_fixed
 from tests.unit.risk.inference.support import TABLE, WEIGHTS, posterior
 
 INVERSE = Inverse(table=TABLE, prior=Prior.supplied(WEIGHTS))
@@ -74,6 +75,7 @@ def test_a_range_an_array_and_repeated_counts_say_the_same():
         found = worst_posterior(INVERSE, originals)
         assert found.originals.tolist() == [1, 2, 3]
         assert found.probabilities.tolist() == wanted.probabilities.tolist()
+    assert worst_posterior(INVERSE, 2).probabilities[0] == wanted.probabilities[1]
 
 
 def test_traces_count_only_where_they_were_published():
@@ -97,6 +99,12 @@ def test_frames_have_a_line_for_each_original():
     assert frame.columns.tolist() == ["original", "published", "probability"]
     assert frame["original"].tolist() == [1, 2]
     assert frame["probability"].tolist() == found.probabilities.tolist()
+
+
+def test_the_worst_cannot_be_changed():
+    found = worst_posterior(INVERSE, [1, 2])
+    require_fixed(found)
+    assert found != worst_posterior(INVERSE, [1, 2]), "arrays are not compared"
 
 
 def test_what_cannot_be_is_refused_with_a_way_out():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tables import CodeTree, DataError, Hierarchy, Request, RequestError
 from tables.cells.axes import build_axis, encode
+from tests.results import require_fixed
 from tests.strategies import MISSING, TOTAL, TREE, coded, nested, plain
 
 NESTED = {"geo": Hierarchy(columns=("region", "area", "town"))}
@@ -321,6 +322,16 @@ def test_axes_and_levels_show_no_category():
     axis, _ = axis_of("town", {"town": ["MARKER", "b"]})
     assert repr(axis) == "Axis(town; 2 levels)"
     assert {repr(level) for level in axis.levels} == {"Level(…)"}
+
+
+def test_axes_and_levels_cannot_be_changed():
+    values = {"town": ["b", "c"]}
+    axis, _ = axis_of("town", values)
+    require_fixed(axis)
+    require_fixed(axis.levels[0])
+    other, _ = axis_of("town", values)
+    assert axis != other, "arrays are not compared"
+    assert axis.levels[0] != other.levels[0]
 
 
 # --- coding values ------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from tables.cells.axes import build_axis
 from tables.cells.blocks import Block, Cells, group, lay_out, roll_up, shown_cells
 from tables.cells.sketch import PRIME, Sketch
 from tables.magnitudes.amounts import Amounts, ExactSum, Holders, Ranking
+from tests.results import require_fixed
 from tests.strategies import TOTAL
 
 SIZE = 60
@@ -335,6 +336,14 @@ def test_what_nobody_asked_for_is_none():
     assert cells.weighted_count is None
     assert cells.sketch is None
     assert cells.magnitudes is None
+
+
+def test_cells_and_blocks_cannot_be_changed():
+    cells, blocks = laid_out()
+    require_fixed(cells)
+    assert cells != laid_out()[0], "arrays are not compared"
+    require_fixed(blocks[0, 0, 0], is_positional=True)
+    assert blocks[0, 0, 0] != laid_out()[1][0, 0, 0]
 
 
 def test_cells_show_their_shape_alone():

@@ -44,7 +44,7 @@ def found_and_wanted(records, request, column, ranks, kept=None):
     """Return the values of cells, and those of sorted lists of their records."""
     with open_source(records) as source:
         (cells,) = cube(source, KEYS, [request])
-        asked = np.array([ranks] * len(cells), np.int64).reshape(len(cells), -1)
+        asked = np.array([ranks] * len(cells), np.int64).reshape(len(cells), len(ranks))
         found = values_at(source, request, cells, column, asked)
     records = records if kept is None else records[kept]
     tree = ZONES.tree.parents

@@ -37,7 +37,7 @@ def people(size=200, **more):
             "region": pa.array(rng.choice(["1", "2", "3", None], size).tolist()),
             "town": rng.choice(["x", "y", "z"], size),
             "sex": pa.array(rng.choice(["F", "M", None], size).tolist()),
-            "age": rng.integers(0, 12, size),
+            "age": rng.integers(0, 5, size),
             "w": rng.integers(0, 3, size),
             "pay": rng.integers(0, 90, size),
             "key": rng.integers(0, 256, size),
@@ -64,12 +64,12 @@ REQUESTS = {
     ),
     "weights": Request(dimensions=["age", "sex"], weight="w"),
     "declared": Request(
-        dimensions=["age", "sex"], categories={"age": range(15), "sex": ["M", "X", "F"]}
+        dimensions=["age", "sex"], categories={"age": range(7), "sex": ["M", "X", "F"]}
     ),
 }
 
 
-@pytest.mark.parametrize("most", [1, 12, 40, 10**9])
+@pytest.mark.parametrize("most", [1, 12])
 @pytest.mark.parametrize("name", REQUESTS)
 def test_parts_together_are_the_cube(name, most):
     request = REQUESTS[name]
@@ -87,11 +87,9 @@ def test_parts_together_are_the_cube(name, most):
                 labels.tolist() for labels in other.labels
             ]
     assert together == decode(whole)
-    shares = [share for share, _ in parts]
-    assert shares == pytest.approx(np.arange(1, len(parts) + 1) / len(parts)) or (
-        name == "no margins"
-    )
-    assert shares[-1] == 1
+    first = 2 if name == "no margins" else 1  # that of the total has no cells
+    shares = np.arange(first, len(parts) + first) / (len(parts) + first - 1)
+    assert [share for share, _ in parts] == pytest.approx(shares)
 
 
 @pytest.mark.parametrize("name", ["plain", "nested", "tree", "second nested"])
@@ -109,7 +107,7 @@ def test_parts_follow_each_other_in_the_order_of_published_rows(name):
         assert len(labels) == 1, "a part for each broadest category"
         broadest.append(min(cells.ranks[0]))
     assert broadest == sorted(broadest)
-    assert len(broadest) == {"plain": 12, "nested": 4, "tree": 3, "second nested": 3}[name]
+    assert len(broadest) == {"plain": 5, "nested": 4, "tree": 3, "second nested": 3}[name]
 
 
 def categories(cells):
@@ -117,36 +115,33 @@ def categories(cells):
 
 
 def test_a_part_holds_as_many_categories_as_fit():
-    """Of 12 ages, an age holds 3 sexes and their total."""
-    ages = {"age": [n % 12 for n in range(120)], "sex": ["F", "M", "X", "X"] * 30}
-    data = pa.table({**ages, "key": [0] * 120})
-    request = Request(dimensions=["age", "sex"])
+    """Of 5 ages, an age holds 3 sexes and their total."""
+    ages = {"age": [n % 5 for n in range(60)], "sex": ["F", "M", "X"] * 20}
+    data = pa.table({**ages, "key": [0] * 60})
+    request = Request(dimensions=["age", "sex"], margins="none")
     for most, sizes in (
-        (1, [1] * 12),
-        (7, [1] * 12),
-        (8, [2] * 6),
-        (11, [2] * 6),
-        (12, [3] * 4),
-        (20, [5, 5, 2]),
-        (47, [11, 1]),
-        (48, [12]),
+        (1, [1, 1, 1, 1, 1]),
+        (7, [1, 1, 1, 1, 1]),
+        (8, [2, 2, 1]),
+        (11, [2, 2, 1]),
+        (12, [3, 2]),
+        (19, [4, 1]),
+        (20, [5]),
     ):
         parts = in_parts(request, data=data, most=most, lists_empty=True)
-        assert [categories(cells) for _, cells in parts[1:]] == sizes, most
+        assert [categories(cells) for _, cells in parts] == sizes, most
 
 
 def test_cells_that_are_not_listed_take_no_room():
-    """A record stands in two cells: that of its sex, and that of its age."""
-    data = pa.table(
-        {"age": [*range(10), 9, 9, 9], "sex": list("FM") * 6 + ["X"], "key": [0] * 13}
-    )
+    """A cell of the finest level has a record or more, and as many margins as there are."""
+    data = pa.table({"age": [0, 1, 2, 3, 3, 3], "sex": list("FMFMFX"), "key": [0] * 6})
     request = Request(dimensions=["age", "sex"])
 
     def sizes(**options):
         return [categories(c) for _, c in in_parts(request, data=data, **options)[1:]]
 
-    # each age but the last has one record, in 4 cells of as many margins; of 4 in the grid
-    assert sizes(most=8) == sizes(most=8, lists_empty=False) == [2, 2, 2, 2, 2]
+    # 4 cells of the grid of each age, and as many of the only record of the first three
+    assert sizes(most=8) == sizes(most=8, lists_empty=False) == [2, 2]
     wide = pa.table({"age": [1, 2, 3, 3], "place": list("abcd"), "key": [0] * 4})
     request = Request(dimensions=["age", "place"])
     # 5 places of the grid of each age; listed are at most 4 cells for a record
@@ -157,12 +152,12 @@ def test_cells_that_are_not_listed_take_no_room():
 
 
 def test_empty_cells_are_counted_where_all_categories_are_declared():
-    ages = {"age": list(range(10)), "sex": list("FM") * 5, "key": [0] * 10}
-    every = {"age": list(range(10)), "sex": ["F", "M", "X", "Y"]}
+    ages = {"age": list(range(4)), "sex": list("FM") * 2, "key": [0] * 4}
+    every = {"age": list(range(4)), "sex": ["F", "M", "X", "Y"]}
     for categories_, sizes in (
-        (every, [1] * 10),
-        ({"age": every["age"]}, [3, 3, 3, 1]),
-        ({"sex": every["sex"]}, [2] * 5),
+        (every, [1] * 4),
+        ({"age": every["age"]}, [3, 1]),
+        ({"sex": every["sex"]}, [2, 2]),
     ):
         request = Request(dimensions=["age", "sex"], categories=categories_)
         parts = in_parts(request, data=pa.table(ages), most=9)
