@@ -18,12 +18,17 @@ TABLE = PTable.from_units([dict(row) for row in ROWS], key_range=12, large_count
 WEIGHTS = (40, 12, 12, 6, 3, 0, 2, 2, 1)
 
 
-def transition(original, published, table=TABLE):
-    """Give P(published | original); rows of larger counts take turns or are the last."""
+def row_of(original, table=TABLE):
+    """Give P(noise | original); rows of larger counts take turns or are the last."""
     n_rows = table.n_rows
     cycle = 2 if table.large_counts == "cycle:2" else 1
     row = original if original < n_rows else n_rows - cycle + (original - n_rows) % cycle
-    return Fraction(table.units(row).get(published - original, 0), table.key_range)
+    return {v: Fraction(n, table.key_range) for v, n in table.units(row).items() if n}
+
+
+def transition(original, published, table=TABLE):
+    """Give P(published | original)."""
+    return row_of(original, table).get(published - original, Fraction(0))
 
 
 def posterior(published, weights=WEIGHTS, table=TABLE):
