@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -160,3 +161,13 @@ def test_a_thousand_counts_take_milliseconds():
     for _ in range(10):
         inverse.windows(seen)
     assert (time.process_time() - start) / 10 < 0.05
+
+
+def test_what_an_intruder_knows_cannot_be_changed(table, inverse):
+    with pytest.raises(FrozenInstanceError):
+        inverse.prior = Prior.flat()
+    with pytest.raises(TypeError, match="positional"):
+        Inverse(table, Prior.flat())
+    assert not hasattr(inverse, "__dict__")
+    assert inverse != Inverse(table=table, prior=inverse.prior), "p-tables are not compared"
+    assert "Band" not in repr(inverse)

@@ -11,6 +11,7 @@ from risk.distributions.histogram import Histogram
 from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.inference.nested import certain_with_one_more, differing_answers
+from tests.results import require_fixed
 
 
 @st.composite
@@ -116,6 +117,10 @@ def test_random_rounding_shows_a_count_between_its_multiples():
     assert found.set_probability == pytest.approx(sum(chances) / 4)
     wide = solve(NoiseSpec(max_noise=8, variance=6.5, small=4))
     assert certain_with_one_more(wide, Prior.flat(), range(1, 5)).set_probability == 0
+
+
+def test_what_is_given_away_cannot_be_changed():
+    require_fixed(certain_with_one_more(Mechanism.rounding(5).build(), Prior.flat(), [1]))
 
 
 def test_no_chance_means_the_same_answer():
