@@ -7,6 +7,7 @@ import pytest
 
 from tables import CodeTree, Hierarchy, Request, RequestError, StoredKeys, cube
 from tables.source.source import open_source
+from tests.results import require_fixed
 from tests.strategies import MISSING, TOTAL, coded, decode, nested, plain, tabulate_directly
 
 KEYS = StoredKeys(column="key", key_range=256)
@@ -41,6 +42,53 @@ def tree_of(**parents):
 # --- code trees ---------------------------------------------------------------------------
 
 RAGGED = tree_of(all="", A="all", A1="A", A1x="A1", A1y="A1", B="all", C="all", C1="C")
+
+
+def test_codes_are_walked_depth_first_below_a_root_that_is_the_total():
+    assert RAGGED.root == "all"
+    assert RAGGED.walk() == [
+        ("A", 1), ("A1", 2), ("A1x", 3), ("A1y", 3), ("B", 1), ("C", 1), ("C1", 2),
+    ]  # fmt: skip
+    assert RAGGED.leaves == ("A1x", "A1y", "B", "C1")
+    assert RAGGED.children == {
+        None: ["all"], "all": ["A", "B", "C"], "A": ["A1"], "A1": ["A1x", "A1y"], "C": ["C1"],
+    }  # fmt: skip
+
+
+def test_a_top_is_the_total_only_if_it_is_the_single_one_and_has_children():
+    two = tree_of(a="", a1="a", b="")
+    assert two.root is None
+    assert two.walk() == [("a", 1), ("a1", 2), ("b", 1)]
+    assert two.leaves == ("a1", "b")
+    alone = tree_of(a="")
+    assert alone.root is None
+    assert alone.walk() == [("a", 1)]
+
+
+def test_lines_may_come_in_any_order_and_siblings_keep_theirs():
+    tree = tree_of(a1="a", b="all", a="all", all="", a0="a")
+    assert tree.walk() == [("b", 1), ("a", 1), ("a1", 2), ("a0", 2)]
+
+
+def test_a_tree_may_have_tens_of_thousands_of_codes_and_be_as_deep():
+    """As many codes as there are communes; an hour, if each asked for all others."""
+    parents = {"0": None} | {str(n): str(n - 1) for n in range(1, 30_000)}
+    assert CodeTree(parents).walk()[-1] == ("29999", 29_999)
+    assert CodeTree(dict(reversed(parents.items()))).leaves == ("29999",)
+
+
+def test_trees_are_equal_by_what_they_hold_and_cannot_be_changed():
+    parents = {"a": None, "b": "a"}
+    tree = CodeTree(parents)
+    assert tree == CodeTree({"a": None, "b": "a"})
+    assert hash(tree) == hash(CodeTree({"a": None, "b": "a"}))
+    assert tree != CodeTree({"a": None, "c": "a"})
+    assert hash(tree) != hash(CodeTree({"a": None, "c": "a"}))
+    parents["c"] = "b"
+    assert "c" not in tree.parents
+    require_fixed(tree, is_positional=True)
+    require_fixed(Hierarchy(columns=("a",), tree=tree))
+    assert Hierarchy(columns=["a", "b"]).columns == ("a", "b")
 
 
 def test_ragged_trees_publish_every_code_once():
@@ -92,6 +140,10 @@ def test_several_dimensions_may_group_one_column():
     [
         ({}, "at least one code"),
         ({"a": "b"}, "1 parents are not codes: 'b'"),
+        (
+            dict(zip("abcdefg", "tuvwxyz", strict=True)),
+            "7 parents .*: 't', 'u', 'v', 'w', 'x'\\.",
+        ),
         ({"a": "b", "b": "a"}, "is its own ancestor"),
         ({"a": "a"}, "'a' is its own ancestor"),
         ({"r": None, "a": "b", "b": "c", "c": "a"}, "is its own ancestor"),
