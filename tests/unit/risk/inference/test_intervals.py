@@ -67,7 +67,7 @@ def span_of_each(pair, level, *, figure, part=False):
     return (float(min(kept)), float(max(kept))) if kept else (np.nan, np.nan)
 
 
-SEEN = [(0, 3), (1, 2), (2, 1), (3, 3), (4, 0), (0, 0), (5, 9), (9, 5), (11, 13)]
+SEEN = [(0, 3), (1, 2), (2, 1), (3, 3), (4, 0), (0, 0), (5, 9), (9, 5), (11, 13), (11, 1)]
 #: Tails are multiples of 1/144 and of 1/12: some of these levels are met exactly.
 LEVELS = [Fraction(95, 100), Fraction(3, 4), Fraction(5, 6), Fraction(1, 2), Fraction(1, 20)]
 
@@ -111,9 +111,10 @@ def test_ends_are_those_of_exact_fractions(figure, part, level):
 def test_each_count_has_the_p_table_of_its_side(figure):
     pairs = [(1, 3), (3, 1), (3, 5), (5, 3)]
     first, second = np.array(pairs).T
-    for both in ((TABLE, OTHER), (OTHER, TABLE)):
-        found = count_intervals(both, first, second, figure=figure, level=0.75)
-        wanted = [span(pair, Fraction(3, 4), figure=figure, both=both) for pair in pairs]
+    every = product(((TABLE, OTHER), (OTHER, TABLE), (OTHER, OTHER)), LEVELS[:3])
+    for both, level in every:
+        found = count_intervals(both, first, second, figure=figure, level=float(level))
+        wanted = [span(pair, level, figure=figure, both=both) for pair in pairs]
         assert found.lower == pytest.approx([low for low, _ in wanted])
         assert found.upper == pytest.approx([high for _, high in wanted])
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import FrozenInstanceError
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from ptable import NoiseSpec, PTable, solve
+from ptable import Mechanism, NoiseSpec, PTable, solve
 from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.inference.inverse import Inverse
 from risk.inference.sets import deviation_set
+from tests.unit.risk.inference.support import TABLE, WEIGHTS, transition
 
 
 @pytest.fixture(scope="module")
@@ -161,6 +163,55 @@ def test_a_thousand_counts_take_milliseconds():
     for _ in range(10):
         inverse.windows(seen)
     assert (time.process_time() - start) / 10 < 0.05
+
+
+EXACT = Inverse(table=TABLE, prior=Prior.supplied(WEIGHTS))
+
+
+def test_chances_forwards_and_backwards_are_those_of_exact_fractions():
+    """Of single counts and of sets, with a prior that has a gap and a table with turns."""
+    joint = {
+        (i, j): Fraction(weight, sum(WEIGHTS)) * transition(i, j)
+        for i, weight in enumerate(WEIGHTS)
+        for j in range(13)
+    }
+    seen = [j for j in range(13) if sum(joint[i, j] for i in range(len(WEIGHTS)))]
+    assert EXACT.possible(12).tolist() == seen
+    for last in (0, 1, 3, seen[-1], seen[-1] - 1):
+        assert EXACT.possible(last).tolist() == [j for j in seen if j <= last]
+    weights = [float(sum(joint[i, j] for i in range(len(WEIGHTS)))) for j in range(13)]
+    assert EXACT.weight(np.arange(13)) == pytest.approx(weights, abs=1e-15)
+    for originals, published in (([1], [2]), ([1, 2, 5], [0, 3]), ([3, 8], [1, 2, 3, 9])):
+        both = sum(joint[i, j] for i in originals for j in published)
+        prior = sum(Fraction(WEIGHTS[i], sum(WEIGHTS)) for i in originals)
+        assert EXACT.forward(originals, published) == pytest.approx(float(both / prior))
+        total = sum(joint[i, j] for i in range(len(WEIGHTS)) for j in published)
+        assert EXACT.of_sets(originals, published) == pytest.approx(float(both / total))
+
+
+@pytest.mark.parametrize("floor", [0.0, 2 / 12, 3 / 12, 1.0])
+@pytest.mark.parametrize("originals", [[1], [2, 3], [5], [0, 8]])
+def test_reachable_is_what_an_allowed_original_becomes_often_enough(originals, floor):
+    """The floor belongs to what is often enough; the prior rules 5 out."""
+    lopsided = PTable.from_units(
+        [{0: 12}, {-1: 2, 0: 7, 2: 3}, {-2: 3, -1: 3, 0: 3, 3: 3}], key_range=12
+    )
+    inverse = Inverse(table=lopsided, prior=Prior.supplied(WEIGHTS))
+    wanted = {
+        j
+        for i in originals
+        for j in range(13)
+        if WEIGHTS[i] and (chance := float(transition(i, j, lopsided))) and chance >= floor
+    }
+    assert inverse.reachable(originals, floor=floor).tolist() == sorted(wanted)
+
+
+def test_at_most_five_counts_that_are_never_published_are_named():
+    inverse = Inverse(table=Mechanism.rounding(10).build(), prior=Prior.flat())
+    with pytest.raises(RiskError, match=r"never publish 1, 2, 3, 4, 5\."):
+        inverse.windows([5, 4, 3, 2, 1, 0, 1])
+    with pytest.raises(RiskError, match=r"never publish 1, 2, 3, 4, 5, \.\.\.\."):
+        inverse.windows([6, 5, 4, 3, 2, 1])
 
 
 def test_what_an_intruder_knows_cannot_be_changed(table, inverse):

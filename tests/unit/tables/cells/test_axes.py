@@ -259,6 +259,7 @@ def test_a_cell_is_shown_once_under_every_code_above_it(zones):
             if level.is_shown[place]:
                 names.append((axis.labels[0][level.ranks[place]],))
         assert names == path({"zone": zone})
+    assert not axis.raised(codes, 0, len(axis.levels) - 1).any(), "all lie in the total"
     assert axis.is_declared
     assert axis.is_found.tolist() == [False] * (1 + len(TREE.walk())) + [True] * len(missing)
 

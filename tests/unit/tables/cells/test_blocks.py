@@ -330,6 +330,14 @@ def test_cells_of_several_levels_are_one_list():
     assert cells.sketch.partitions[-1, 1] == np.bitwise_xor.reduce(last)
 
 
+def test_the_finest_cells_alone_are_a_list_as_well():
+    axes, codes = with_columns()
+    finest = shown_cells(axes, (0, 0, 0), finest_of(axes, codes))
+    cells = lay_out(axes, iter([finest]), [(0, 0, 0)], key_range=KEY_RANGE)
+    assert cells.count.tolist() == finest.count.tolist()
+    assert cells.level_sets == ((0, 0, 0),)
+
+
 def test_what_nobody_asked_for_is_none():
     cells, _ = laid_out(is_full=False)
     assert cells.weight is None

@@ -102,6 +102,14 @@ def test_cells_are_found_at_their_places_and_others_are_not(cells):
     assert places.at(asked.reshape(6, 3)).shape == (6, 3)
 
 
+def test_places_of_a_grid_number_its_cells_row_by_row():
+    tree = np.append(-1, np.zeros(39, int))
+    cells = [(7, 39), (39, 0), (0, 12), (7, 3)]
+    places = CellPlaces([tree, tree], columns_of(cells))
+    asked = np.array([7 * 40 + 39, 39 * 40, 12, 7 * 40 + 3, 7 * 40 + 4], np.uint64)
+    assert places.at(asked).tolist() == [0, 1, 2, 3, -1]
+
+
 def test_combinations_beyond_a_word_are_found_too():
     """Nine axes of 300 categories: products wrap around, and differ all the same."""
     rng = np.random.default_rng(4)
