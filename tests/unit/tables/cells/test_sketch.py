@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -21,6 +22,8 @@ from tables.cells.sketch import (
     PRIME,
     Sketch,
     join_sketches,
+    merged_columns,
+    read_sketch,
     require_sketchable,
     smallest_members,
 )
@@ -247,6 +250,23 @@ def test_lists_of_sketches_are_joined_one_behind_the_other():
     parts = [sketch_of_sets(sets[:3]), sketch_of_sets(sets[3:4]), sketch_of_sets(sets[4:])]
     assert same(join_sketches(parts), sketch_of_sets(sets))
     assert same(join_sketches(parts[:1]), parts[0])
+
+
+def test_sketches_merge_in_sql_as_they_do_here():
+    """Columns hold what is at or behind the start of a partition, so that they add up."""
+    sketch = sketch_of_sets(sets_of_keys(SIZES))
+    place = np.array([7, 2, 2, 9, 7, 4, 9, 4])
+    behind = np.bitwise_xor.accumulate(sketch.partitions[:, ::-1], axis=1)[:, ::-1]
+    columns = {f"x{n}": behind[:, n] for n in range(3)}
+    columns |= {f"p{n + 1}": sketch.power_sums[:, n] for n in range(3)}
+    with duckdb.connect() as connection:
+        connection.register("cells", pa.table({**columns, "place": place}))
+        listed = ", ".join(merged_columns(2))
+        sql = f"SELECT {listed} FROM cells GROUP BY place ORDER BY place"
+        found = read_sketch(connection.sql(sql).to_arrow_table(), 2)
+    merged = sketch.merge(place)
+    assert found.partitions.tolist() == merged.partitions.tolist()
+    assert found.power_sums.tolist() == merged.power_sums.tolist()
 
 
 def test_no_cells_merge_into_none():
