@@ -409,7 +409,8 @@ class Model:
                 raise DomainError(
                     Message("The condition on {name!r} is not one value.", name=Argument(name)),
                     hint=Message(
-                        'say it as a rule: where="{written} in (…)"', written=_written(name)
+                        'say it as a rule: where="{written} in (…)"',
+                        written=Name(_written(name)),
                     ),
                 )
             one = pd.Series([value], dtype=object)

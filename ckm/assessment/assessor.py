@@ -13,6 +13,7 @@ from ckm.assessment.observed import ObservedCells, ObservedTable, drawn_places
 from ckm.assessment.utility import all_measures, table_measures
 from ckm.engine.cell_histogram import CountHistogram, CountHistogramBuilder
 from ckm.engine.magnitudes import MagnitudeNoise
+from ckm.engine.magnitudes.noise.alike import CountNoise
 from ckm.engine.published_table import PublishedTable, grid_size, published_numbers, shows_grid
 from ckm.engine.request import TableRequest
 from ptable import PTable
@@ -122,7 +123,14 @@ class Assessor:
             noise = self.noises[variable]
             counts = self.tables[name].cells
             both = counts.count, counts.published
-            fact = amount_fact(name, magnitudes, published, noise=noise, counts=both)
+            fact = amount_fact(
+                name,
+                magnitudes,
+                published,
+                noise=noise,
+                counts=both,
+                count_noise=CountNoise(ptable=self.ptable, secret=None),
+            )
             self.amounts.append(fact)
             self._note_exposed(variable, magnitudes, published)
 

@@ -412,8 +412,7 @@ class Engine:
             protected = protection.protect(cells, request, secret=secret, values=values)
             if observe is not None:
                 observe(name, request, cells, protected.counts, protected.table)
-            for text in protection.cautions(name, cells):
-                logger.warning("%s", text, extra={"event": "sums with the noise of counts"})
+            self._warn_of_sums(protection.cautions(name, protection.alike(cells)))
             if observe_sums is not None and protected.sums:
                 observe_sums(name, cells, protected.sums)
             answers[name] = protected.table
@@ -432,6 +431,7 @@ class Engine:
         request: TableRequest,
         folder: Path,
         *,
+        name: str = "",
         most: int = 2_000_000,
         progress: Progress | None = None,
         observe: Callable[[Cells, ProtectedCells], None] | None = None,
@@ -446,6 +446,8 @@ class Engine:
             The table. Its parts are categories of its first dimension.
         folder
             A private folder, for this table alone; the table lives as long as it.
+        name
+            What warnings call the table.
         most
             How many cells a part may hold at most, see `tables.cells.parts`.
         progress
@@ -479,6 +481,7 @@ class Engine:
             lists_empty={"grid": True, "drop": False}.get(request.empty_cells),
             tolerate_missing_keys=self._checks == "warn",
         )
+        alike: dict[str, NDArray[np.int64]] = {}
         for number, (share, cells) in enumerate(parts):
             if not number:
                 protection.require_amounts({"": request}, {"": built}, self._source)
@@ -486,8 +489,10 @@ class Engine:
                 observe(cells, protection.protect(cells, request, secret=secret))
                 observe = None
             spool.add(cells, *protection.columns(cells, request, secret=secret))
+            alike = {v: n + alike.get(v, 0) for v, n in protection.alike(cells).items()}
             if progress is not None:
                 progress("scan", int(100 * share), 100)
+        self._warn_of_sums(protection.cautions(name, alike))
         return spool.table()
 
     def write_distributed(
@@ -589,7 +594,9 @@ class Engine:
         self._protection.require_amounts(requests, built, self._source)
         pairs = zip(built, found, strict=True)
         return [
-            text for name, cells in pairs for text in self._protection.cautions(name, cells)
+            text
+            for name, cells in pairs
+            for text in self._protection.cautions(name, self._protection.alike(cells))
         ]
 
     def cells(self, requests: Mapping[str, TableRequest]) -> pa.Table:
@@ -736,6 +743,10 @@ class Engine:
             "p-table": repr(protection.ptable),
         }
         return html_table("Engine", (), facts.items())
+
+    def _warn_of_sums(self, cautions: Sequence[str]) -> None:
+        for text in cautions:
+            logger.warning("%s", text, extra={"event": "sums with the noise of counts"})
 
     def _named_requests(
         self, requests: Mapping[str, TableRequest]

@@ -340,7 +340,9 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             try:
                 folder = place.path / "rows"
                 folder.mkdir()
-                table = engine.stream(request, folder, progress=self.progress, observe=observe)
+                table = engine.stream(
+                    request, folder, name=name, progress=self.progress, observe=observe
+                )
                 seconds = time.monotonic() - begun
                 records.append(self.write_table(public, name, table, seconds=seconds))
                 self._look_at(name, table)

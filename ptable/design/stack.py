@@ -78,13 +78,7 @@ class StackedSpec:
                 Message("zero_bias belongs to the first part, which holds count 0.")
             )
         small = self.parts[0][1].small
-        lowest = min(first + spec.row(min(max(first, 1), spec.last_count)).noise[0], small)
-        if (
-            first
-            and spec.small != small
-            and lowest <= small
-            and first <= small + max(spec.max_noises)
-        ):
+        if first and spec.small != small and first <= small + max(spec.max_noises):
             raise PTableError(
                 Message(
                     "The part from count {first} on blocks 1..{small} and the first part "

@@ -46,7 +46,9 @@ class Problems:
         self, cell: str, must: str, *, line: int | None = None, count: int | None = None
     ) -> None:
         """Note a cell that is not what it must be."""
-        what = Message("'{cell}'", cell=Argument(cell)) if cell else Message("an empty cell")
+        end = "…" if len(cell) > _LONGEST_CELL else ""  # a frame may hold any text
+        shown = Argument(f"{cell[:_LONGEST_CELL]}{end}")
+        what = Message("'{cell}'", cell=shown) if cell else Message("an empty cell")
         self.add(
             Message("{must}, not {what}", must=said(must), what=what), line=line, count=count
         )

@@ -356,6 +356,13 @@ class Reading:
             yield values, said
 
 
+def _has_no_variables(file: str) -> bool:
+    """Tell whether the header of a file of SPSS counts none."""
+    with open(file, "rb") as opened:  # noqa: PTH123
+        start = opened.read(72)
+    return start.startswith(b"$FL") and start[68:] == bytes(4)
+
+
 def main(kind: str, file: str, cells: int) -> dict[str, Any]:
     """Write a file's records to standard output; return how it went."""
     try:
@@ -372,6 +379,8 @@ def main(kind: str, file: str, cells: int) -> dict[str, Any]:
             for batch in reading.batches(schema, max(cells // len(names), 1)):
                 writer.write_batch(batch)
     except Exception as error:  # noqa: BLE001  (its text may quote records: it goes nowhere)
+        if kind == "sav" and _has_no_variables(file):  # which the library takes for damage
+            return {"problem": "names"}
         is_encoding = isinstance(error, UnicodeError) or _ENCODING.search(str(error))
         return {"problem": "encoding" if is_encoding else "damaged"}
     return {"tags": {name: sorted(tags) for name, tags in reading.tags.items()}}

@@ -120,8 +120,6 @@ class Source:
     parquet: ParquetFiles | None = None
     #: Of its files, the path that is read → the path that was named.
     paths: Mapping[str, str] = MappingProxyType({})
-    #: Columns that were cut into bands: as categories they are what somebody chose.
-    banded: frozenset[str] = frozenset()
     _csv: TextColumns | None = None
     #: Whether it groups by several columns of whole numbers faster as one.
     packs = True
@@ -160,7 +158,6 @@ class Source:
         self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
         self.derived: dict[str, DerivedVariable] = {}  # columns that are made of others
-        self.derived_labels: dict[str, tuple[str, ...]] = {}  # all that one of these can hold
         self._records = _VIEW
         if csv is None:
             self._describe(_VIEW)
@@ -261,10 +258,14 @@ class Source:
         import pyarrow as pa
 
         self.derived[variable.name] = variable
-        self.banded |= {variable.name} if variable.is_banded else set()
         if order is not None:
-            self.derived_labels[variable.name] = tuple(order)
             self.orders[variable.name] = pa.array(order, pa.string())
+
+    @property
+    def derived_labels(self) -> dict[str, tuple[str, ...]]:
+        """All categories that derived variables can hold, where the data do not tell them."""
+        named = (name for name in self.derived if name in self.orders)
+        return {name: tuple(self.orders[name].to_pylist()) for name in named}
 
     def enumerated(self, texts: Sequence[str]) -> str | None:
         """Return the SQL type that numbers some texts; None where there is none."""
@@ -461,7 +462,7 @@ class Source:
         try:
             with (
                 deadline.interrupting(cursor.interrupt, within_s=timeout_s),
-                explained(self.label),
+                explained(self.label, far_column=self._far_column),
             ):
                 if beside is not None:
                     cursor.register(self.beside, beside)
@@ -554,7 +555,7 @@ class Source:
 
     def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
         """Stream the answer of a query in batches of at most `rows` rows."""
-        with self._lock, explained(self.label):
+        with self._lock, explained(self.label, far_column=self._far_column):
             yield from self._connection.sql(sql).to_arrow_reader(rows)
 
     def copy(
@@ -650,7 +651,7 @@ class Source:
         self, work: Callable[[], _T], progress: Callable[[float], None] | None = None
     ) -> _T:
         """Work, and refuse files that changed since words of theirs were computed."""
-        with self._lock, explained(self.label):
+        with self._lock, explained(self.label, far_column=self._far_column):
             found = self._wait(work, progress).result()
             if self._hashes and self._stamp != _stamp(self.files):
                 raise SourceError(
@@ -658,6 +659,18 @@ class Source:
                     hint="open it again: its record keys are those of what it was",
                 )
             return found
+
+    def _far_column(self) -> str | None:
+        """Find a column of points in time too far away, which only a look at them can tell."""
+        for name, kind in self.columns.items():
+            if not kind.startswith("TIMESTAMP") or name in self.derived:
+                continue
+            try:
+                with contextlib.closing(self._opened.cursor()) as cursor:
+                    cursor.execute(f"SELECT max({quote(name)}) FROM {self._records}").fetchone()
+            except duckdb.Error:
+                return name
+        return None
 
     def _clean(self) -> str:
         """Give floats one form for each number; which source they came from must not show."""

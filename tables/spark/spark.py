@@ -101,7 +101,6 @@ class SparkSource(Source):
         self.spreads = {}
         self.derived = {}
         self.labels, self.missing_codes = described.labels, described.missing_codes
-        self.derived_labels = {}
         self._relation = described.relation
         self.parquet = described.parquet
         self.refusals, self._groups = self._readable(described)

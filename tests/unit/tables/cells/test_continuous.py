@@ -10,18 +10,21 @@ import pytest
 from tables import (
     CodeTree,
     DataError,
+    DerivedVariable,
     HashedKeys,
     Hierarchy,
     Request,
     Secret,
     cell_table,
     cube,
+    derive_variables,
     open_source,
     prepare,
 )
 from tables.cells.continuous import ValueFigures, records_by_value, require_discrete
 from tables.cells.cube import all_cells
 from tables.cells.parts import cube_parts
+from tests.results import require_fixed
 
 KEYS = HashedKeys(column="id", secret=Secret(bytes(16)))
 N = 606
@@ -138,15 +141,54 @@ def test_a_hierarchy_of_one_column_is_none():
         tabulate(CODES, Request(dimensions=["geo"], hierarchies=nested))
 
 
-def test_bands_are_judged_as_the_texts_that_they_are():
-    table = records(column=PLACES)
+def derived(table, **settings):
+    """Tabulate by a variable that is made of a column."""
     with open_source(table) as source:
-        source.banded = frozenset({"column"})
-        assert len(cube(source, KEYS, [Request(dimensions=["column"])])[0]) == 203
-    with open_source(records(column=np.arange(150))) as source:
-        source.banded = frozenset({"column"})
-        with pytest.raises(DataError, match="150 values; one record alone has 100 %"):
-            cube(source, KEYS, [Request(dimensions=["column"])])
+        made = DerivedVariable(name="made", of="column", **settings)
+        derive_variables(source, [made])
+        return cube(source, KEYS, [Request(dimensions=["made"])])[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "values", "median"),
+    [({"width": 1}, 202, "3"), ({"width": 2}, 101, "6"), ({"width": 100}, 3, "300")],
+)
+def test_bands_of_one_width_are_judged_by_their_own_figures(settings, values, median):
+    table = records(column=PLACES)
+    if median != "3":
+        assert len(derived(table, **settings)) == values + 1
+        return
+    with pytest.raises(DataError) as caught:
+        derived(table, **settings)
+    problem = "bands of 'made' are too fine for a dimension: it has 202 values; one record"
+    assert problem in caught.value.problem
+    assert "records of a value is 3" in caught.value.problem
+    assert "larger width" in caught.value.hint
+
+
+def test_months_of_few_records_are_no_dimension_and_years_of_them_are():
+    days = pa.array([DAY + dt.timedelta(30 * int(n)) for n in PLACES])
+    with pytest.raises(DataError, match="bands of 'made' are too fine"):
+        derived(records(column=days), width="month")
+    assert len(derived(records(column=days), width="year")) > 10
+
+
+def test_bands_and_codes_that_somebody_listed_are_categories():
+    table = records(column=PLACES)
+    assert len(derived(table, bands=list(range(202)))) == 203
+    assert len(derived(table, recode={str(n): f"c{n}" for n in range(202)})) == 203
+
+
+def test_codes_that_a_recode_keeps_are_those_of_its_column():
+    with pytest.raises(DataError, match="'made' cannot be a dimension: it has 202 values"):
+        derived(records(column=PLACES), recode={"0": "none"}, keep=True)
+    texts = pa.array([f"c{n}" for n in PLACES])
+    assert len(derived(records(column=texts), recode={"c0": "none"}, keep=True)) == 203
+
+
+def test_bands_of_which_one_record_has_most_are_no_dimension_however_they_were_made():
+    with pytest.raises(DataError, match="150 values; one record alone has 100 %"):
+        derived(records(column=np.arange(150)), bands=list(range(150)))
 
 
 @pytest.mark.parametrize("where", ["column < 50", "sex = 'F'", "column >= 0"])
@@ -226,6 +268,43 @@ def test_figures_are_those_of_numpy():
         assert found.median == np.median(records_of)
         assert found.alone == np.mean(records_of == 1)
     assert ValueFigures.of(np.zeros(0, np.int64)).values == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "median", "alone", "is_refused"),
+    [
+        (100, 1.0, 1.0, (False, False)),
+        (101, 5.0, 0.0, (False, False)),
+        (101, 4.5, 0.0, (True, False)),
+        (102, 5.0, 0.5, (False, False)),
+        (102, 1.5, 0.5, (True, False)),
+        (101, 5.0, 51 / 101, (True, True)),
+    ],
+)
+def test_the_limits_belong_to_what_is_allowed(values, median, alone, is_refused):
+    figures = ValueFigures(values=values, median=median, alone=alone)
+    assert (figures.forbids(is_ordered=True), figures.forbids(is_ordered=False)) == is_refused
+    require_fixed(figures)
+
+
+def test_figures_need_no_order():
+    assert ValueFigures.of(np.array([4, 1, 9, 1, 3])) == ValueFigures(
+        values=5, median=3.0, alone=0.4
+    )
+    assert ValueFigures.of(np.array([7, 1, 2]), np.array([1, 2, 3])) == ValueFigures(
+        values=6, median=2.0, alone=1 / 3
+    )
+    assert ValueFigures.of(np.array([2, 3])) == ValueFigures(values=2, median=2.5, alone=0.0)
+
+
+@pytest.mark.parametrize("is_coded", [False, True])
+def test_records_are_added_up_by_value_and_missing_is_none(is_coded):
+    values = pa.chunked_array([pa.array(["b", None, "a"]), pa.array(["b", "c", None])])
+    values = values.dictionary_encode() if is_coded else values
+    rows = pa.table({"v": values, "n": pa.array([1, 20, 3, 4, 5, 6], pa.int32())})
+    found = records_by_value(rows, "v", "n")
+    assert found.dtype == np.int64
+    assert sorted(found.tolist()) == [3, 5, 5]
 
 
 def test_cells_that_were_given_count_by_their_records():

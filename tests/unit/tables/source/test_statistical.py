@@ -224,6 +224,14 @@ def test_a_file_without_records_has_its_columns(tmp_path, kind):
     assert list(columns) == list(FRAME.columns)
 
 
+@pytest.mark.parametrize("kind", ["sav", "dta"])
+def test_a_file_without_columns_is_not_called_damaged(tmp_path, kind):
+    file = tmp_path / f"none.{kind}"
+    getattr(pyreadstat, f"write_{kind}")(pd.DataFrame(), str(file))
+    with pytest.raises(SourceError, match=f"'none.{kind}' has no columns, or two of one name"):
+        open_source(file)
+
+
 def test_texts_in_another_encoding_than_the_declared_one_are_refused(tmp_path):
     path = write(tmp_path / "e.sav", pd.DataFrame({"town": ["cafe", "xyz"]}))
     path.write_bytes(path.read_bytes().replace(b"cafe", b"caf\xe9"))
