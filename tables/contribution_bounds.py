@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from footing.messages import Enumeration, Message, Name, said
 from tables.errors import RequestError
 from tables.filtering.filters import Filter, parse_filter, quote
 
@@ -206,12 +207,19 @@ def _declared(source: Source, name: str, keys: Sequence[str] | None) -> tuple[st
     found = tuple(text for (text,) in rows)
     if None in found:
         raise RequestError(
-            f"Column {name!r} is {source.kinds[name]}, and cannot hold the declared key "
-            f"{keys[found.index(None)]!r}.",
-            hint="declare keys as the column writes them",
+            Message(
+                "Column {name!r} is {kinds}, and cannot hold the declared key {keys!r}.",
+                name=Name(name),
+                kinds=said(source.kinds[name]),
+                keys=Name(keys[found.index(None)]),
+            ),
+            hint=Message("declare keys as the column writes them"),
         )
     if len(set(found)) < len(found):
-        raise RequestError(f"A declared key of {name!r} stands twice.", hint="remove one")
+        raise RequestError(
+            Message("A declared key of {name!r} stands twice.", name=Name(name)),
+            hint=Message("remove one"),
+        )
     return found
 
 
@@ -248,12 +256,13 @@ class _Bounding:
 
     def require_columns(self) -> None:
         wanted = [
-            (name, _KEYS, "tells units or groups apart") for name in (self.unit, *self.by)
+            (name, _KEYS, Message("tells units or groups apart"))
+            for name in (self.unit, *self.by)
         ]
         wanted += [
-            (r.column, _KEYS, "has categories")
+            (r.column, _KEYS, Message("has categories"))
             if r.categories
-            else (r.column, _NUMBERS, "holds numbers")
+            else (r.column, _NUMBERS, Message("holds numbers"))
             for r in self.readings
         ]
         for name, kinds, role in wanted:
@@ -262,9 +271,14 @@ class _Bounding:
                 continue
             if self.source.kinds[name] not in kinds:
                 raise RequestError(
-                    f"A column that {role} is {' or '.join(sorted(kinds))}; {name!r} is "
-                    f"{self.source.kinds[name]}.",
-                    hint="make a column of another kind, or choose another",
+                    Message(
+                        "A column that {role} is {kinds}; {name!r} is {kinds_2}.",
+                        role=role,
+                        kinds=Enumeration(" or ", Name.each(sorted(kinds))),
+                        name=Name(name),
+                        kinds_2=said(self.source.kinds[name]),
+                    ),
+                    hint=Message("make a column of another kind, or choose another"),
                 )
         for error in (
             self.where.errors(self.source.types, self.source.refusals) if self.where else ()

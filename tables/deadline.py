@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from footing.messages import Message
 from tables.errors import StoppedError
 
 _AGAIN_S = 0.05
@@ -107,6 +108,6 @@ class Deadline:
 def stopped() -> StoppedError:
     """Return the error for a table that takes too long."""
     return StoppedError(
-        "The table took too long to find.",
-        hint="ask for fewer variables, or for a larger kind of area",
+        Message("The table took too long to find."),
+        hint=Message("ask for fewer variables, or for a larger kind of area"),
     )

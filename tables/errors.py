@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Iterable
 
 from footing.errors import ExplainedError, unshown
+from footing.messages import Argument, Message, Name, said
 from tables import lookalikes
 
 
@@ -91,13 +92,23 @@ class KeyQualityWarning(DataWarning):
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> tuple[str, str]:
     """Word the problem and the hint for a name that does not exist."""
     shown, hint = _likely(name, list(known))
-    return f"{kind} {name!r} is not in the data; it has {shown or 'none'}.", hint
+    return Message(
+        "{kind} {name!r} is not in the data; it has {words}.",
+        kind=said(kind),
+        name=Argument(name),
+        words=said(shown or Message("none")),
+    ), hint
 
 
 def missing_column(file: str, name: object, known: Iterable[str]) -> tuple[str, str]:
     """Word the problem and the hint for a column that a file beside the data lacks."""
     shown, hint = _likely(name, list(known))
-    return f"The file {file!r} has no column {name!r}; it has {shown or 'none'}.", hint
+    return Message(
+        "The file {file!r} has no column {name!r}; it has {words}.",
+        file=Name(file),
+        name=Argument(name),
+        words=said(shown or Message("none")),
+    ), hint
 
 
 def _likely(name: object, names: list[str]) -> tuple[str, str]:
@@ -106,8 +117,16 @@ def _likely(name: object, names: list[str]) -> tuple[str, str]:
     looks = lookalikes.appearance(str(name))
     alike = [known for known in names if lookalikes.appearance(known) == looks]
     close = alike or difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
-    hint = f"did you mean {close[0]!r}?" if close else "names are case-sensitive"
+    hint = (
+        Message("did you mean {close!r}?", close=Name(close[0]))
+        if close
+        else Message("names are case-sensitive")
+    )
     if alike:
         points = lookalikes.code_points(str(name), close[0])
-        hint = f"did you mean {close[0]!r}? It looks alike, and is written otherwise: {points}"
+        hint = Message(
+            "did you mean {close!r}? It looks alike, and is written otherwise: {points}",
+            close=Name(close[0]),
+            points=said(points),
+        )
     return shown, hint

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import IO
 
+from footing.messages import Argument, Message
 from tables.errors import SourceError
 
 _MAGIC = b"\nckm sha256 of this file without this line: "
@@ -57,8 +58,13 @@ def require_undamaged(path: str | os.PathLike[str]) -> None:
     if digest.digest() != told:
         name = Path(path).name
         raise SourceError(
-            f"The file {name!r} is damaged: it does not hold what was written.",
-            hint="put back a copy of it, or make it again from the same records and secret",
+            Message(
+                "The file {name!r} is damaged: it does not hold what was written.",
+                name=Argument(name),
+            ),
+            hint=Message(
+                "put back a copy of it, or make it again from the same records and secret"
+            ),
         )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from footing.checks import require_integer
 from footing.files import new_file
+from footing.messages import Message, Name, said
 from tables.errors import DataError, KeyQualityError, RequestError, SourceError
 from tables.file_digest import add_digest
 from tables.filtering.filters import quote
@@ -74,8 +75,10 @@ class HashedKeys:
     def problems(self, source: Source) -> list[tuple[str, str]]:
         """Tell what is wrong with the column, as (problem, hint) pairs."""
         kind = source.kinds[self.column]
-        problem = f"The identifier {self.column!r} must hold integers or texts."
-        hint = "a rounded or reformatted number is no stable identifier"
+        problem = Message(
+            "The identifier {column!r} must hold integers or texts.", column=Name(self.column)
+        )
+        hint = Message("a rounded or reformatted number is no stable identifier")
         return [] if kind in {"integer", "text"} else [(problem, hint)]
 
     def sql(self, source: Source, parameters: dict[str, object]) -> str:
@@ -131,23 +134,41 @@ class StoredKeys:
     def problems(self, source: Source) -> list[tuple[str, str]]:
         """Tell what is wrong with the column's type, as (problem, hint) pairs."""
         kind = source.kinds[self.column]
-        name = f"The record keys {self.column!r}"
+        name = Message("The record keys {column!r}", column=Name(self.column))
         if source.is_text_of_csv(self.column) and (wrong := source.number_problem(self.column)):
             return [wrong]
         if kind not in {"integer", "number"} and not self.has_decimals(source):
-            problem = f"{name} must be integers, or decimals in [0, 1), not {kind}s."
-            return [(problem, "to hash an identifier, name it as id instead of record_key")]
+            problem = Message(
+                "{name} must be integers, or decimals in [0, 1), not {kind}s.",
+                name=name,
+                kind=said(kind),
+            )
+            return [
+                (problem, Message("to hash an identifier, name it as id instead of record_key"))
+            ]
         if self.has_decimals(source) and self.key_range not in {None, 10**_DECIMALS}:
             if source.is_text_of_csv(self.column):
-                problem = f"{name} are read as decimals, for which key_range has no meaning."
+                problem = Message(
+                    "{name} are read as decimals, for which key_range has no meaning.",
+                    name=name,
+                )
                 return [(problem, self._as_integers(source))]
-            problem = f"{name} are of a decimal type, for which key_range has no meaning."
-            hint = "cast keys that are whole numbers to an integer type, or drop key_range"
+            problem = Message(
+                "{name} are of a decimal type, for which key_range has no meaning.", name=name
+            )
+            hint = Message(
+                "cast keys that are whole numbers to an integer type, or drop key_range"
+            )
             return [(problem, hint)]
         if self.resolve(source) < 2:
-            problem = f"{name} are signed integers, so their range is unknown."
+            problem = Message(
+                "{name} are signed integers, so their range is unknown.", name=name
+            )
             return [
-                (problem, "give key_range: 256 for keys 0..255, 4096 for 0..4095, 2**32, …")
+                (
+                    problem,
+                    Message("give key_range: 256 for keys 0..255, 4096 for 0..4095, 2**32, …"),
+                )
             ]
         return []
 
@@ -155,14 +176,21 @@ class StoredKeys:
         """Return how keys that are whole numbers are read as such."""
         if source.is_text_of_csv(self.column):
             declared = declaration(self.column, "integer")
-            return f"if they are whole numbers, declare {declared} and give key_range"
-        return "cast keys that are whole numbers to an integer type and give key_range"
+            return Message(
+                "if they are whole numbers, declare {declared} and give key_range",
+                declared=said(declared),
+            )
+        return Message("cast keys that are whole numbers to an integer type and give key_range")
 
     def outside(self, source: Source, top: int) -> KeyQualityError:
         """Return the error for keys that do not lie in [0, top)."""
-        hint = "set key_range to one more than the largest key that can occur"
+        hint = Message("set key_range to one more than the largest key that can occur")
         return KeyQualityError(
-            f"Some record keys in {self.column!r} lie outside [0, {top}).",
+            Message(
+                "Some record keys in {column!r} lie outside [0, {top}).",
+                column=Name(self.column),
+                top=top,
+            ),
             hint=hint if top != 1 else self._as_integers(source),
         )
 
@@ -239,8 +267,8 @@ def attach_keys(
     missing = source.fetch(f"SELECT bool_or({quote(id)} IS NULL) FROM {source.relation}")
     if missing[0][0]:
         raise DataError(
-            f"Some records have no identifier {id!r}.",
-            hint="give every record one; all that lack it would share one key",
+            Message("Some records have no identifier {id!r}.", id=Name(id)),
+            hint=Message("give every record one; all that lack it would share one key"),
         )
     parameters: dict[str, object] = {}
     source.warn_of_copy()
@@ -322,7 +350,7 @@ def draw_keys(
             if progress is not None:
                 progress(done / total)
         if writer is None:
-            raise DataError("The source has no record to draw a key for.")
+            raise DataError(Message("The source has no record to draw a key for."))
         writer.close()
         add_digest(draft)
 
@@ -330,8 +358,8 @@ def draw_keys(
 def _require_new(source: Source, column: str) -> None:
     if column in colliding_names([*source.columns, column]):
         raise SourceError(
-            f"The data already have a column {column!r}.",
-            hint="choose another name for the key's column",
+            Message("The data already have a column {column!r}.", column=Name(column)),
+            hint=Message("choose another name for the key's column"),
         )
 
 
@@ -364,8 +392,10 @@ def require_sound(
         raise keys.outside(source, top)
     if missing and not tolerate_missing:
         raise KeyQualityError(
-            f"Some records have no {keys.column!r}.",
-            hint='give every record one, or accept key 0 for those with checks = "warn"',
+            Message("Some records have no {column!r}.", column=Name(keys.column)),
+            hint=Message(
+                'give every record one, or accept key 0 for those with checks = "warn"'
+            ),
             inside=f"{missing:,} of {total:,} records",
         )
     source.sound[mark] = total, missing

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from footing.data_files import read_data
+from footing.messages import Message, Name, said
 from tables.errors import DataError, RequestError
 from tables.filtering.filters import quote
 from tables.source.files import sql_text
@@ -55,15 +56,16 @@ class TripColumns:
         given = [self.x is not None, self.y is not None, self.place is None]
         if len(set(given)) > 1:
             raise RequestError(
-                "Trips need two coordinates, or a place.",
-                hint="name both columns of coordinates, or the one of places alone",
+                Message("Trips need two coordinates, or a place."),
+                hint=Message("name both columns of coordinates, or the one of places alone"),
             )
         if self.zone is not None:
             try:
                 zoneinfo.ZoneInfo(self.zone)
             except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
                 raise RequestError(
-                    f"There is no time zone {self.zone!r}.", hint="write it as Europe/Paris"
+                    Message("There is no time zone {zone!r}.", zone=Name(self.zone)),
+                    hint=Message("write it as Europe/Paris"),
                 ) from None
 
 
@@ -105,7 +107,8 @@ def count_trips(
         counts = _read_points(source, columns)
         if not counts["points"]:
             raise DataError(
-                "No row has a person, a time and a place.", hint="look at the columns named"
+                Message("No row has a person, a time and a place."),
+                hint=Message("look at the columns named"),
             )
         _keep(source, _SAMPLE, "sample", seed=seed, most_persons=int(most_persons))
         counts["sampled"] = source.fetch(f"SELECT count(*) FROM {_SAMPLE}")[0][0]
@@ -168,7 +171,12 @@ def _number(source: Source, name: str) -> str:
     source.require(name)
     if (wrong := source.number_problem(name)) is not None:
         raise RequestError(
-            f"The coordinates in {name!r} are no numbers. {wrong[0]}", hint=wrong[1] or None
+            Message(
+                "The coordinates in {name!r} are no numbers. {wrong}",
+                name=Name(name),
+                wrong=said(wrong[0]),
+            ),
+            hint=wrong[1] or None,
         )
     return f"{source.number_sql(name)}::DOUBLE"
 
@@ -179,17 +187,27 @@ def _local(source: Source, columns: TripColumns) -> str:
     has_offset = kind == "TIMESTAMP WITH TIME ZONE"
     if not kind.startswith("TIMESTAMP"):
         raise RequestError(
-            f"The times in {columns.time!r} are {kind}, no times of a day.",
-            hint="convert the column to timestamps",
+            Message(
+                "The times in {time!r} are {kind}, no times of a day.",
+                time=Name(columns.time),
+                kind=said(kind),
+            ),
+            hint=Message("convert the column to timestamps"),
         )
     if has_offset != (columns.zone is not None):
         raise RequestError(
-            f"The times in {columns.time!r} have an offset, and no zone is named."
+            Message(
+                "The times in {time!r} have an offset, and no zone is named.",
+                time=Name(columns.time),
+            )
             if has_offset
-            else f"The times in {columns.time!r} have no offset: they are taken as local.",
-            hint="name the zone whose clocks people live by, such as Europe/Paris"
+            else Message(
+                "The times in {time!r} have no offset: they are taken as local.",
+                time=Name(columns.time),
+            ),
+            hint=Message("name the zone whose clocks people live by, such as Europe/Paris")
             if has_offset
-            else "leave the zone out, or give times with an offset",
+            else Message("leave the zone out, or give times with an offset"),
         )
     moment = f"{name}::TIMESTAMP"
     if columns.zone is not None:

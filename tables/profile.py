@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from footing.messages import Message, Name
 from tables.errors import SourceError
 from tables.filtering.filters import quote
 from tables.source.source import Source
@@ -67,7 +68,9 @@ def profile_columns(source: Source) -> tuple[int, list[ColumnProfile]]:
         wanted.append(f"bool_and({number} = floor({number}))" if is_amount else "false")
     records, *found = source.fetch(f"SELECT {', '.join(wanted)} FROM {source.relation}")[0]
     if not records:
-        raise SourceError(f"The source {source.label!r} has no records.")
+        raise SourceError(
+            Message("The source {label!r} has no records.", label=Name(source.label))
+        )
     estimated = dict(zip(source.kinds, found[1::4], strict=True))
     few = [name for name, distinct in estimated.items() if 0 < distinct <= _SLACK * COUNTED]
     if few:

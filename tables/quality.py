@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Literal
 
+from footing.messages import Message, Name, joined, said
 from tables.errors import KeyQualityError, KeyQualityWarning, RequestError
 from tables.keys import HashedKeys, RecordKeys, require_sound
 from tables.source.source import Source
@@ -53,9 +54,15 @@ class KeyQuality:
     def summary(self) -> str:
         """Say in one line what was found."""
         if self.problems:
-            return " ".join(self.problems)
-        part = "" if self.slice == 1 else f" (repetition judged on 1 in {self.slice} keys)"
-        return f"record keys: none missing, none repeated beyond chance, uniform{part}"
+            return joined(" ", self.problems)
+        part = (
+            Message()
+            if self.slice == 1
+            else Message(" (repetition judged on 1 in {slice} keys)", slice=self.slice)
+        )
+        return Message(
+            "record keys: none missing, none repeated beyond chance, uniform{part}", part=part
+        )
 
 
 def check_keys(source: Source, keys: RecordKeys, *, action: Action = "stop") -> KeyQuality:
@@ -101,7 +108,11 @@ def check_keys(source: Source, keys: RecordKeys, *, action: Action = "stop") -> 
     True
     """
     if action not in {"stop", "warn", "skip"}:
-        raise RequestError(f"checks must be 'stop', 'warn' or 'skip', not {action!r}.")
+        raise RequestError(
+            Message(
+                "checks must be 'stop', 'warn' or 'skip', not {action!r}.", action=Name(action)
+            )
+        )
     if action == "skip":
         require_sound(source, keys)
         return KeyQuality(
@@ -111,8 +122,10 @@ def check_keys(source: Source, keys: RecordKeys, *, action: Action = "stop") -> 
     if quality.problems and action == "stop":
         raise KeyQualityError(
             quality.summary(),
-            hint="is the column one that tells records apart? repair the keys, or accept them"
-            ' knowingly with checks = "warn"',
+            hint=Message(
+                "is the column one that tells records apart? repair the keys, or accept "
+                'them knowingly with checks = "warn"'
+            ),
             inside=quality.inside,
         )
     for problem in quality.problems:
@@ -133,8 +146,8 @@ def _measure(source: Source, keys: RecordKeys, *, tolerate_missing: bool) -> Key
     inside = [
         f"{n:,} of {of:,} {what}"
         for n, of, what in (
-            (missing, total, "records without a key"),
-            (excess, looked, "keys that repeat another"),
+            (missing, total, Message("records without a key")),
+            (excess, looked, Message("keys that repeat another")),
         )
         if n
     ]
@@ -144,16 +157,22 @@ def _measure(source: Source, keys: RecordKeys, *, tolerate_missing: bool) -> Key
     is_even &= abs(looked - expected) <= _deviation(expected)
     problems = []
     if missing:
-        problems.append(f"{_share(missing, total)} of the records have no key.")
-    if excess:
-        what = "identifiers" if is_hashed else "record keys"
         problems.append(
-            f"{_share(excess, looked)} of the {what} repeat another, more than chance explains."
+            Message("{share} of the records have no key.", share=said(_share(missing, total)))
+        )
+    if excess:
+        what = Message("identifiers") if is_hashed else Message("record keys")
+        problems.append(
+            Message(
+                "{share} of the {what} repeat another, more than chance explains.",
+                share=said(_share(excess, looked)),
+                what=what,
+            )
         )
     if not is_even and is_hashed and not excess:  # hashed keys are uneven for no other reason
-        problems.append("Many of the identifiers repeat another.")
+        problems.append(Message("Many of the identifiers repeat another."))
     if not is_even and not is_hashed:
-        problems.append("The record keys are not uniform over their range.")
+        problems.append(Message("The record keys are not uniform over their range."))
     return KeyQuality(
         problems=tuple(problems),
         missing_share=missing / total if total else 0.0,

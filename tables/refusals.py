@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from footing.messages import Argument, Message, Name, said
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -14,7 +16,7 @@ _NESTED = (
     *("struct", "map", "union", "list", "large_list", "fixed_size_list"),
     *("dense_union", "sparse_union", "array"),
 )
-_RENAME = "rename one of them"
+_RENAME = Message("rename one of them")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,22 +28,26 @@ class Refusal:
 
 
 _CURES = {
-    "half floats": "cast it to float32 or float64, or write it as text",
-    "durations": "write it as a number of one unit, such as hours or days",
-    "intervals": "cut it into bands in the job, or write it as text: .astype(str)",
-    "periods": "write it as text: .astype(str)",
-    "nested values": "take out of it what is needed, as columns of their own",
-    "binary values": "write it as text",
-    "years beyond 290,000": "leave those values missing, or write it as text",
+    "half floats": Message("cast it to float32 or float64, or write it as text"),
+    "durations": Message("write it as a number of one unit, such as hours or days"),
+    "intervals": Message("cut it into bands in the job, or write it as text: .astype(str)"),
+    "periods": Message("write it as text: .astype(str)"),
+    "nested values": Message("take out of it what is needed, as columns of their own"),
+    "binary values": Message("write it as text"),
+    "years beyond 290,000": Message("leave those values missing, or write it as text"),
 }
-_CURE = "write it as text, or as a number of at most 38 digits"
+_CURE = Message("write it as text, or as a number of at most 38 digits")
 
 
 def refusal_of(name: str, kind: str) -> Refusal:
     """Refuse a column of values that are told in words, or by a type of DuckDB or Arrow."""
     words = kind if kind in _CURES or kind.startswith("values of") else words_of(kind)
     return Refusal(
-        problem=f"Column {name!r} holds {words}, which are not read.",
+        problem=Message(
+            "Column {name!r} holds {words}, which are not read.",
+            name=Name(name),
+            words=said(words),
+        ),
         hint=_CURES.get(words, _CURE),
     )
 
@@ -50,11 +56,15 @@ def words_of(kind: str) -> str:
     """Say what a type of DuckDB's or Arrow's is, where it is none that is read."""
     low = kind.lower()
     if low.startswith(_NESTED) or low.endswith("]"):
-        return "nested values"
+        return Message("nested values")
     if low.startswith(("blob", "bit", "binary", "large_binary", "fixed_size_binary")):
-        return "binary values"
+        return Message("binary values")
     is_duration = low.startswith(("interval", "duration", "month_day_nano_interval"))
-    return "durations" if is_duration else f"values of the type {kind}"
+    return (
+        Message("durations")
+        if is_duration
+        else Message("values of the type {kind}", kind=Argument(kind))
+    )
 
 
 def colliding_names(names: Sequence[str]) -> dict[str, Refusal]:
@@ -70,10 +80,14 @@ def colliding_names(names: Sequence[str]) -> dict[str, Refusal]:
         if len(group) < 2:
             continue
         distinct = list(dict.fromkeys(group))
-        problem = f"The data have two columns called {distinct[0]!r}."
+        problem = Message(
+            "The data have two columns called {distinct!r}.", distinct=Name(distinct[0])
+        )
         if len(distinct) > 1:
             listed = f"{', '.join(map(repr, distinct[:-1]))} and {distinct[-1]!r}"
-            problem = f"Columns {listed} differ in upper and lower case alone."
+            problem = Message(
+                "Columns {listed} differ in upper and lower case alone.", listed=said(listed)
+            )
         refusals |= dict.fromkeys(distinct, Refusal(problem=problem, hint=_RENAME))
     return refusals
 
@@ -88,7 +102,7 @@ def declaration(name: str, kind: str) -> str:
     key = (
         name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
     )
-    return f'types = {{ {key} = "{kind}" }}'
+    return Message('types = {{ {key} = "{kind}" }}', key=Name(key), kind=said(kind))
 
 
 def refused_names(refusals: Mapping[str, Refusal]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
+from footing.messages import Argument, Message, Name, joined, said
 from tables.errors import RequestError, unknown_name
 from tables.filtering.filters import Filter, parse_filter
 from tables.filtering.values import NOUNS
@@ -89,10 +90,14 @@ class Request:
     def __post_init__(self) -> None:
         if isinstance(self.dimensions, str):
             raise RequestError(
-                "dimensions is a list of names.", hint=f"write [{self.dimensions!r}]"
+                Message("dimensions is a list of names."),
+                hint=Message("write [{dimensions!r}]", dimensions=Name(self.dimensions)),
             )
         if isinstance(self.sums, str):
-            raise RequestError("sums is a list of names.", hint=f"write [{self.sums!r}]")
+            raise RequestError(
+                Message("sums is a list of names."),
+                hint=Message("write [{sums!r}]", sums=Name(self.sums)),
+            )
         put = object.__setattr__
         put(self, "dimensions", tuple(self.dimensions))
         put(self, "sums", tuple(self.sums))
@@ -185,26 +190,47 @@ class Request:
             elif source.is_text_of_csv(column):
                 yield from filter(None, [source.number_problem(column)])
             elif column == self.weight and kinds[column] not in {"integer", "number"}:
-                yield f"The weight {column!r} must hold numbers.", ""
+                yield (
+                    Message("The weight {column!r} must hold numbers.", column=Name(column)),
+                    "",
+                )
             elif kinds[column] not in {"integer", "number", "boolean"}:
                 noun = NOUNS[kinds[column]]
                 yield (
-                    f"Column {column!r} holds {noun}, which have neither sum nor quantiles.",
-                    "a variable to add up or to order holds numbers, or true and false",
+                    Message(
+                        "Column {column!r} holds {noun}, which have neither sum nor quantiles.",
+                        column=Name(column),
+                        noun=said(noun),
+                    ),
+                    Message(
+                        "a variable to add up or to order holds numbers, or true and false"
+                    ),
                 )
 
     def _contradictions(self) -> Iterator[Problem]:
         shown = [c for d in self.dimensions for c in self.output_columns_of(d)]
         for column in sorted({c for c in shown if shown.count(c) > 1}):
-            yield f"Column {column!r} is asked for twice.", "name each dimension once"
+            yield (
+                Message("Column {column!r} is asked for twice.", column=Name(column)),
+                Message("name each dimension once"),
+            )
         depths = [len(self.output_columns_of(d)) + 1 for d in self.dimensions]
         if self.margins == "all" and math.prod(depths) > _MAX_MARGINS:
             yield (
-                f"All margins of these dimensions are more than {_MAX_MARGINS:,} tables.",
-                'ask for fewer dimensions, for margins = "none", or list the margins',
+                Message(
+                    "All margins of these dimensions are more than {max_margins:,} tables.",
+                    max_margins=_MAX_MARGINS,
+                ),
+                Message('ask for fewer dimensions, for margins = "none", or list the margins'),
             )
         if len(self.dimensions) > _MAX_DIMENSIONS:
-            yield f"A table has at most {_MAX_DIMENSIONS} dimensions.", "ask for fewer"
+            yield (
+                Message(
+                    "A table has at most {max_dimensions} dimensions.",
+                    max_dimensions=_MAX_DIMENSIONS,
+                ),
+                Message("ask for fewer"),
+            )
         if not isinstance(self.margins, str):
             known = {*self.dimensions, *shown}
             for name in sorted({n for margin in self.margins for n in margin} - known):
@@ -212,19 +238,38 @@ class Request:
                 yield problem.replace("in the data; it", "a dimension of the table; it"), hint
         elif self.margins not in {"all", "none"}:
             yield (
-                f"margins are 'all', 'none' or a list, not {self.margins!r}.",
-                'for example [["sex"], ["sex", "age"], []]',
+                Message(
+                    "margins are 'all', 'none' or a list, not {margins!r}.",
+                    margins=Name(self.margins),
+                ),
+                Message('for example [["sex"], ["sex", "age"], []]'),
             )
 
     def _contradictions_of_sums(self) -> Iterator[Problem]:
         for column in sorted({c for c in self.sums if self.sums.count(c) > 1}):
-            yield f"The variable {column!r} is asked for twice.", "name each variable once"
+            yield (
+                Message("The variable {column!r} is asked for twice.", column=Name(column)),
+                Message("name each variable once"),
+            )
         if type(self.top) is not int or not 0 <= self.top <= MAX_TOP:
-            yield f"top must be a whole number from 0 to {MAX_TOP}, not {self.top!r}.", ""
+            yield (
+                Message(
+                    "top must be a whole number from 0 to {max_top}, not {top!r}.",
+                    max_top=MAX_TOP,
+                    top=Argument(self.top),
+                ),
+                "",
+            )
         if self.missing_values not in get_args(MissingValues):
-            yield f"missing_values are 'stop' or 'skip', not {self.missing_values!r}.", ""
+            yield (
+                Message(
+                    "missing_values are 'stop' or 'skip', not {missing_values!r}.",
+                    missing_values=Name(self.missing_values),
+                ),
+                "",
+            )
         if self.total_label == self.missing_label or not self.total_label:
-            yield "total_label and missing_label must be two different texts.", ""
+            yield Message("total_label and missing_label must be two different texts."), ""
 
 
 def _joined(problems: Sequence[tuple[str, str]]) -> RequestError:
@@ -232,14 +277,18 @@ def _joined(problems: Sequence[tuple[str, str]]) -> RequestError:
     unique = list(dict.fromkeys(problems))
     if len(unique) == 1:
         return RequestError(unique[0][0], hint=unique[0][1] or None)
-    lines = [f"{p}\n    hint: {h}" if h else p for p, h in unique]
-    return RequestError(f"{len(unique)} problems:\n  - " + "\n  - ".join(lines))
+    lines = [Message("{p}\n    hint: {h}", p=said(p), h=said(h)) if h else p for p, h in unique]
+    return RequestError(
+        Message(
+            "{number} problems:\n  - {lines}", number=len(unique), lines=joined("\n  - ", lines)
+        )
+    )
 
 
 def require_fit(requests: Mapping[str, Request] | Sequence[Request], source: Source) -> None:
     """Raise one error with the problems of all requests against the source's columns."""
     items = (
-        [(f"table {n!r}: ", r) for n, r in requests.items()]
+        [(Message("table {number!r}: ", number=Name(n)), r) for n, r in requests.items()]
         if isinstance(requests, Mapping)
         else [("", r) for r in requests]
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from footing.messages import Message
 from tables.errors import DataError, RequestError
 from tables.filtering.filters import quote
 from tables.keys import RecordKeys, require_sound
@@ -98,7 +99,7 @@ def read_sample(
 ) -> RecordSample:
     """Read records as codes: all of them, or where there are more a sample."""
     if most_records < 1 or most_areas < 1:
-        raise RequestError("A sample needs a record and an area at least.")
+        raise RequestError(Message("A sample needs a record and an area at least."))
     require_fit(requests, source)
     if keys is not None:
         require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
@@ -149,7 +150,9 @@ class _Reader:
     ) -> RecordSample:
         (n_records,) = self._source.fetch(f"SELECT count(*) FROM {self._source.relation}")[0]
         if not n_records:
-            raise DataError("There are no records.", hint="look at the path of the data")
+            raise DataError(
+                Message("There are no records."), hint=Message("look at the path of the data")
+            )
         sizes = np.zeros(0, np.int64) if area is None else self._area_sizes(area)
         drawn, where, limit = "all", "", None
         if n_records > most_records or np.count_nonzero(sizes) > most_areas:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn, Self
 
 from footing.files import require_private
+from footing.messages import Message, Name, said
 from tables.errors import SourceError
 
 SECRET_VARIABLE = "CKM_SECRET"  # noqa: S105  (the name of a variable)
@@ -48,8 +49,11 @@ class Secret:
     def __init__(self, value: bytes, *, label: str = "given in memory") -> None:
         if len(value) < _MIN_BYTES:
             raise SourceError(
-                f"A secret needs at least {_MIN_BYTES} bytes; this one is shorter.",
-                hint="make one with: ckm keys secret secret.key",
+                Message(
+                    "A secret needs at least {min_bytes} bytes; this one is shorter.",
+                    min_bytes=_MIN_BYTES,
+                ),
+                hint=Message("make one with: ckm keys secret secret.key"),
             )
         self._value = bytes(value)
         self.label = label
@@ -109,7 +113,7 @@ class Secret:
         >>> Secret.from_file(file) == secret
         True
         """
-        require_private(path, "secret file", error=SourceError)
+        require_private(path, Message("secret file"), error=SourceError)
         try:
             text = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8).strip()
         except (OSError, ValueError) as error:
@@ -140,8 +144,8 @@ class Secret:
         text = os.environ.get(name)
         if not text:
             raise SourceError(
-                f"The environment variable {name} holds no secret.",
-                hint="set it, or name a secret file",
+                Message("The environment variable {name} holds no secret.", name=Name(name)),
+                hint=Message("set it, or name a secret file"),
             )
         return cls(_decode(text.strip().encode()), label=f"environment variable {name}")
 
@@ -178,14 +182,21 @@ class Secret:
                 raise
         except FileExistsError:
             raise SourceError(
-                f"The secret file {os.fspath(path)!r} exists and is never overwritten.",
-                hint="a lost secret cannot be made again: move the file away yourself",
+                Message(
+                    "The secret file {fspath!r} exists and is never overwritten.",
+                    fspath=Name(os.fspath(path)),
+                ),
+                hint=Message("a lost secret cannot be made again: move the file away yourself"),
             ) from None
         except OSError as error:
             is_file = Path(path).parent.is_dir()  # else it may be a secret, which has "/" in it
             named = f" {os.fspath(path)!r}" if is_file else ""
             raise SourceError(
-                f"The secret file{named} cannot be written: {error.strerror}."
+                Message(
+                    "The secret file{named} cannot be written: {strerror}.",
+                    named=named,
+                    strerror=said(error.strerror),
+                )
             ) from None
 
     def derive(self, purpose: str) -> bytes:
@@ -220,17 +231,19 @@ class Secret:
         return "Secret(…)"
 
     def __reduce__(self) -> NoReturn:
-        msg = "A secret cannot be pickled."
+        msg = Message("A secret cannot be pickled.")
         raise TypeError(msg)
 
 
 def _unreadable(path: str | os.PathLike[str], error: OSError | ValueError) -> SourceError:
     """Say that a file cannot be read; what is no file may be the secret itself, not a name."""
     named = f" {os.fspath(path)!r}" if os.path.lexists(path) or _is_short_name(path) else ""
-    reason = getattr(error, "strerror", None) or "it is no name of a file"
+    reason = getattr(error, "strerror", None) or Message("it is no name of a file")
     return SourceError(
-        f"The secret file{named} cannot be read: {reason}.",
-        hint="make one with: ckm keys secret secret.key; never give the secret itself",
+        Message(
+            "The secret file{named} cannot be read: {reason}.", named=named, reason=said(reason)
+        ),
+        hint=Message("make one with: ckm keys secret secret.key; never give the secret itself"),
     )
 
 
@@ -257,8 +270,10 @@ def _decode(text: bytes) -> bytes:
         value = _decode(text[: check.start()])
         if not hmac.compare_digest(_check(value), check[1].decode().lower()):
             raise SourceError(
-                "A secret is not the one that its check was made of: its file is damaged.",
-                hint="put back a copy of the file; a lost secret cannot be made again",
+                Message(
+                    "A secret is not the one that its check was made of: its file is damaged."
+                ),
+                hint=Message("put back a copy of the file; a lost secret cannot be made again"),
             )
         return value
     if text[:4].lower() == b"hex:":
@@ -266,7 +281,7 @@ def _decode(text: bytes) -> bytes:
             return bytes.fromhex(text[4:].decode("ascii"))
         except (UnicodeDecodeError, ValueError):
             raise SourceError(
-                "A secret that starts with 'hex:' must go on in hexadecimal digits.",
-                hint="make one with: ckm keys secret secret.key",
+                Message("A secret that starts with 'hex:' must go on in hexadecimal digits."),
+                hint=Message("make one with: ckm keys secret secret.key"),
             ) from None
     return text

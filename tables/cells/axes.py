@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from footing.arrays import Codes, Flags
+from footing.messages import Message, Name, said
 from tables import lookalikes
 from tables.cells.hierarchy import CodeTree
 from tables.errors import DataError, RequestError
@@ -137,15 +138,27 @@ def _match(
     """Find each label among the declared categories; the extra last entry serves missing."""
     places = {label: place for place, label in enumerate(declared)}
     if len(places) < len(declared):
-        raise RequestError(f"The declared categories of {dimension!r} repeat.")
+        raise RequestError(
+            Message(
+                "The declared categories of {dimension!r} repeat.", dimension=Name(dimension)
+            )
+        )
     found = np.array([places.get(label, -1) for label in labels] + [-1], np.int32)
     strangers = [label for label, place in zip(labels, found[:-1], strict=True) if place < 0]
     if strangers:
         several = len(strangers) > 1
-        unknown = "categories that are not" if several else "category that is not"
+        unknown = (
+            Message("categories that are not") if several else Message("category that is not")
+        )
         raise DataError(
-            f"Column {dimension!r} holds {len(strangers)} {unknown} {what}.",
-            hint="add what is missing, or filter its records out with where",
+            Message(
+                "Column {dimension!r} holds {number} {names} {what}.",
+                dimension=Name(dimension),
+                number=len(strangers),
+                names=unknown,
+                what=said(what),
+            ),
+            hint=Message("add what is missing, or filter its records out with where"),
             inside="; ".join([_first(strangers), *_written_otherwise(strangers, declared)]),
         )
     return found
@@ -156,7 +169,10 @@ def _written_otherwise(strangers: Sequence[str], declared: Sequence[str]) -> lis
     alike = {lookalikes.appearance(label): label for label in declared}
     pairs = [(alike.get(lookalikes.appearance(name), name), name) for name in strangers]
     differing = [lookalikes.code_points(one, other) for one, other in pairs if one != other]
-    return [f"written otherwise than declared: {points}" for points in differing[:1]]
+    return [
+        Message("written otherwise than declared: {points}", points=said(points))
+        for points in differing[:1]
+    ]
 
 
 def _first(names: Sequence[str], most: int = 5) -> str:
@@ -175,9 +191,14 @@ def _refuse_reserved(labels: Sequence[str], request: Request, column: str) -> No
     for word, option in ((request.total_label, "total"), (request.missing_label, "missing")):
         if word in labels:
             raise RequestError(
-                f"Column {column!r} has a category called {word!r}, the name kept for"
-                f" the {option} category.",
-                hint=f"choose another name with {option}_label",
+                Message(
+                    "Column {column!r} has a category called {word!r}, the name kept for the "
+                    "{option} category.",
+                    column=Name(column),
+                    word=Name(word),
+                    option=Name(option),
+                ),
+                hint=Message("choose another name with {option}_label", option=Name(option)),
             )
 
 
@@ -268,8 +289,12 @@ def _path_axis(
             ]
             unknown = "paths of {} that are not" if len(paths) > 1 else "path of {} that is not"
             raise DataError(
-                f"The data hold {len(paths)} {unknown.format(repr(dimension))} declared.",
-                hint="add what is missing, or filter its records out with where",
+                Message(
+                    "The data hold {number} {names} declared.",
+                    number=len(paths),
+                    names=said(unknown.format(repr(dimension))),
+                ),
+                hint=Message("add what is missing, or filter its records out with where"),
                 inside=_first(paths),
             )
         leaf = place[len(wanted) :][leaf]
@@ -285,8 +310,12 @@ def _as_path(path: object, columns: tuple[str, ...], dimension: str) -> tuple[ob
         or len(path) != len(columns)
     ):
         raise RequestError(
-            f"The declared categories of the hierarchy {dimension!r} are lists of"
-            f" {len(columns)} codes, one for each of its columns.",
+            Message(
+                "The declared categories of the hierarchy {dimension!r} are lists of "
+                "{number} codes, one for each of its columns.",
+                dimension=Name(dimension),
+                number=len(columns),
+            ),
         )
     return tuple(path)
 
@@ -348,7 +377,9 @@ def _tree_axis(
     names = [name for name, _ in nodes]
     leaf_names = list(tree.leaves)
     column = request.columns_of(dimension)[0]
-    codes = _match(labels, leaf_names, column, what="among the leaves of the code tree")[codes]
+    codes = _match(
+        labels, leaf_names, column, what=Message("among the leaves of the code tree")
+    )[codes]
     _refuse_reserved(names, request, dimension)
     leaf_labels, codes = _with_missing(leaf_names, codes, request)
     depth_of = dict(nodes)

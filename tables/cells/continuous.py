@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from footing.messages import Argument, Message, joined, said
 from tables.errors import DataError
 from tables.filtering.filters import quote
 
@@ -30,14 +31,15 @@ MOST_VALUES = 100
 #: Of more values of a number, a date or a time, half have this many records or more.
 LEAST_MEDIAN = 5
 _ORDERED = frozenset({"integer", "number", "date", "time"})
-_WIDER = (
-    "make its bands wider: a larger width, or bands that you list; or declare its categories "
-    "([categories]; categories= in Python), or put it into a hierarchy"
+_WIDER = Message(
+    "make its bands wider: a larger width, or bands that you list; or declare "
+    "its categories ([categories]; categories= in Python), or put it into a "
+    "hierarchy"
 )
-_HINT = (
-    "publish groups instead: bands ([[variable]] with of and bands) or a broader code; or say "
-    "that these are its categories: declare them ([categories]; categories= in Python), or put "
-    "the column into a hierarchy"
+_HINT = Message(
+    "publish groups instead: bands ([[variable]] with of and bands) or a "
+    "broader code; or say that these are its categories: declare them "
+    "([categories]; categories= in Python), or put the column into a hierarchy"
 )
 
 
@@ -121,8 +123,11 @@ def require_discrete(
             has_bands.append(_has_width(source, column))
     hint = _WIDER if all(has_bands) else _HINT
     if len(problems) > 1:
-        lines = "\n  - ".join(problems)
-        raise DataError(f"{len(problems)} problems:\n  - {lines}", hint=hint)
+        lines = joined("\n  - ", problems)
+        raise DataError(
+            Message("{number} problems:\n  - {lines}", number=len(problems), lines=said(lines)),
+            hint=hint,
+        )
     if problems:
         raise DataError(problems[0], hint=hint)
 
@@ -203,11 +208,22 @@ def _value_figures(source: Source, column: str, counts: Counts | None) -> ValueF
 
 
 def _refusal(source: Source, column: str, found: ValueFigures) -> str:
-    figures = (
-        f"it has {found.values:,} values; one record alone has {100 * found.alone:.0f} %, and "
-        f"the median number of records of a value is {found.median:g}. A table by it would "
-        "publish what single records hold."
+    figures = Message(
+        "it has {values:,} values; one record alone has {alone:.0f} %, and the "
+        "median number of records of a value is {median:g}. A table by it would "
+        "publish what single records hold.",
+        values=found.values,
+        alone=100 * found.alone,
+        median=found.median,
     )
     if _has_width(source, column):
-        return f"The bands of {column!r} are too fine for a dimension: {figures}"
-    return f"Column {column!r} cannot be a dimension: {figures}"
+        return Message(
+            "The bands of {column!r} are too fine for a dimension: {figures}",
+            column=Argument(column),
+            figures=figures,
+        )
+    return Message(
+        "Column {column!r} cannot be a dimension: {figures}",
+        column=Argument(column),
+        figures=figures,
+    )

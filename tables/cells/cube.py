@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from footing.arrays import Codes, Flags, Integers
+from footing.messages import Message, Name
 from tables import lookalikes
 from tables.cells.axes import Axis, build_axis
 from tables.cells.blocks import Block, Cells, group, lay_out, roll_up, shown_cells
@@ -179,7 +180,9 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
         top=max(r.top for r in requests),
     )
     if request.sums and request.weight is not None:
-        raise RequestError("Sums of cells are not weighted.", hint="leave the weight out")
+        raise RequestError(
+            Message("Sums of cells are not weighted."), hint=Message("leave the weight out")
+        )
     require_records(source, keys, [request])
     plan = _Plan(source, keys, [request])
     answer = source.arrow(plan.sql, plan.parameters)
@@ -187,9 +190,11 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
     found = plan.named(request, answer)
     if len(dict(found)) < len(found):
         raise RequestError(
-            "A dimension is called like a column that stands beside the cells: count, cell_key "
-            "or that of a sum.",
-            hint="rename it in the data",
+            Message(
+                "A dimension is called like a column that stands beside the cells: count, "
+                "cell_key or that of a sum."
+            ),
+            hint=Message("rename it in the data"),
         )
     table = pa.table(dict(found)).sort_by([(column, "ascending") for column in columns])
     version = VERSION_METADATA if isinstance(keys, HashedKeys) else {}
@@ -286,14 +291,18 @@ def _require_as_written(column: str, wanted: set[str], categories: set[str]) -> 
         points = "; ".join(differing)
         if text not in categories:
             raise DataError(
-                f"A filter compares {column!r} with a text that no category is; one looks "
-                "alike, and is written otherwise.",
-                hint="copy the text from the data, or write the data in one form",
+                Message(
+                    "A filter compares {column!r} with a text that no category is; one looks "
+                    "alike, and is written otherwise.",
+                    column=Name(column),
+                ),
+                hint=Message("copy the text from the data, or write the data in one form"),
                 inside=points,
             )
-        problem = (
-            f"A filter compares {column!r} with a text that other categories look like: "
-            "they are not meant by it."
+        problem = Message(
+            "A filter compares {column!r} with a text that other categories look like: "
+            "they are not meant by it.",
+            column=Name(column),
         )
         warnings.warn(DataWarning(problem, inside=points), stacklevel=2)
 
@@ -595,9 +604,10 @@ class _Plan:
             variable = self._variables[column, request.weight]
             if request.missing_values == "stop" and variable.is_missing_in(rows):
                 raise DataError(
-                    f"Some records have no value in {column!r}.",
-                    hint="filter them out with where, or pass over them: "
-                    'missing_values = "skip"',
+                    Message("Some records have no value in {column!r}.", column=Name(column)),
+                    hint=Message(
+                        'filter them out with where, or pass over them: missing_values = "skip"'
+                    ),
                 )
             yield variable.read(rows, top=request.top)
 
@@ -701,10 +711,16 @@ def warn_of_look_alikes(source: Source, columns: Sequence[str], axis: Axis) -> N
             pairs = [(one, other) for one, *others in groups for other in others]
             first = [lookalikes.code_points(*pair) for pair in pairs[:_MOST_SHOWN]]
             shown = "; ".join(first) + ("; …" if len(pairs) > _MOST_SHOWN else "")
-            counted = "1 category looks" if len(pairs) == 1 else f"{len(pairs)} categories look"
-            text = (
-                f"In column {column!r}, {counted} like another, written otherwise: "
-                "they are counted apart."
+            counted = (
+                Message("1 category looks")
+                if len(pairs) == 1
+                else Message("{number} categories look", number=len(pairs))
+            )
+            text = Message(
+                "In column {column!r}, {counted} like another, written otherwise: they are "
+                "counted apart.",
+                column=Name(column),
+                counted=counted,
             )
             warnings.warn(DataWarning(text, inside=shown), stacklevel=2)
 
@@ -745,21 +761,24 @@ def _require_weights(source: Source, weight: str) -> None:
     )[0]
     if missing or bad:
         what = (
-            "Some records have no weight"
+            Message("Some records have no weight")
             if missing
-            else "Some weights are not finite and non-negative"
+            else Message("Some weights are not finite and non-negative")
         )
         raise DataError(
-            f"{what} in {weight!r}.",
-            hint="repair them, or filter the records out beforehand",
+            Message("{what} in {weight!r}.", what=what, weight=Name(weight)),
+            hint=Message("repair them, or filter the records out beforehand"),
             inside=f"{missing or bad:,} of {total:,} records",
         )
     if largest * total >= LARGEST_SUM:
         raise DataError(
-            f"The weights in {weight!r} are too large to be added up exactly: the largest, "
-            "times the number of records, must be less than 10**22.",
-            hint="give them in a larger unit, such as thousands",
+            Message(
+                "The weights in {weight!r} are too large to be added up exactly: the "
+                "largest, times the number of records, must be less than 10**22.",
+                weight=Name(weight),
+            ),
+            hint=Message("give them in a larger unit, such as thousands"),
         )
     if 0 < largest < LEAST:
-        warn_of_zeros("weights", weight)
+        warn_of_zeros(Message("weights"), weight)
     source.sound[mark] = True

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from footing.messages import Argument, Message, Name, said
 from tables.cells.axes import encode
 from tables.cells.hierarchy import CodeTree, Hierarchy
 from tables.errors import DataError, DataWarning, RequestError
@@ -85,7 +86,7 @@ class GivenCells:
 
     def __post_init__(self) -> None:
         if not self.dimensions:
-            raise RequestError("A table of cells has one dimension or more.")
+            raise RequestError(Message("A table of cells has one dimension or more."))
 
     @property
     def keys(self) -> StoredKeys:
@@ -98,9 +99,13 @@ class GivenCells:
             source.require(column)
         if (wrong := source.number_problem(self.count)) is not None:
             raise RequestError(
-                f"The counts {self.count!r} must be numbers, not {source.kinds[self.count]}s. "
-                f"{wrong[0]}",
-                hint=wrong[1] or "count names the column of numbers of records",
+                Message(
+                    "The counts {count!r} must be numbers, not {kinds}s. {wrong}",
+                    count=Name(self.count),
+                    kinds=said(source.kinds[self.count]),
+                    wrong=said(wrong[0]),
+                ),
+                hint=wrong[1] or Message("count names the column of numbers of records"),
             )
         no_key = "" if self.cell_key else f", 0::UTINYINT AS {quote(_NO_KEY)}"
         source.narrow(
@@ -124,17 +129,31 @@ class GivenCells:
         filtered = request.where.columns if isinstance(request.where, Filter) else ()
         for column in dict.fromkeys((*request.columns, *filtered)):
             if column in source.columns and column not in self.dimensions:
-                hint = "add it to the columns of cells, if it tells cells apart"
-                yield f"Column {column!r} is no dimension of the table of cells.", hint
+                hint = Message("add it to the columns of cells, if it tells cells apart")
+                yield (
+                    Message(
+                        "Column {column!r} is no dimension of the table of cells.",
+                        column=Argument(column),
+                    ),
+                    hint,
+                )
         for column in [*request.sums, *filter(None, [request.weight])]:
             if column in source.columns and f"{column}_n" not in source.columns:
-                hint = "of each cell: how many of its records have another value than 0"
-                yield f"The table of cells needs a column '{column}_n' for {column!r}.", hint
+                hint = Message(
+                    "of each cell: how many of its records have another value than 0"
+                )
+                yield (
+                    Message(
+                        "The table of cells needs a column '{column}_n' for {column!r}.",
+                        column=Name(column),
+                    ),
+                    hint,
+                )
         if request.ordered:
-            yield "Quantiles need records, and the data are cells.", ""
+            yield Message("Quantiles need records, and the data are cells."), ""
         if request.sums and request.weight is not None:
-            hint = "give sums that are weighted already, and no weight"
-            yield "Sums of cells cannot be weighted any more.", hint
+            hint = Message("give sums that are weighted already, and no weight")
+            yield Message("Sums of cells cannot be weighted any more."), hint
 
     def require(
         self,
@@ -184,20 +203,29 @@ class GivenCells:
         rows = source.fetch(f"SELECT count(*), {filters} FROM {source.records}")
         total, *numbers = rows[0]
         if not total:
-            raise DataError(f"The table of cells {source.label!r} has no row.")
+            raise DataError(
+                Message("The table of cells {label!r} has no row.", label=Name(source.label))
+            )
         for number, problem in zip(numbers, asked.values(), strict=True):
             if number:
                 raise DataError(
-                    f"In the table of cells {source.label!r}, some rows {problem}.",
-                    hint="repair them, or have the table made again",
+                    Message(
+                        "In the table of cells {label!r}, some rows {problem}.",
+                        label=Name(source.label),
+                        problem=said(problem),
+                    ),
+                    hint=Message("repair them, or have the table made again"),
                     inside=f"{number:,} of {total:,} rows",
                 )
         listed = ", ".join(map(quote, self.dimensions))
         grouped = f"SELECT 1 FROM {source.records} GROUP BY {listed} HAVING count(*) > 1"
         if part is None and source.fetch(f"SELECT count(*) FROM ({grouped})")[0][0]:
             raise DataError(
-                f"In the table of cells {source.label!r}, some cells are there more than once.",
-                hint="cells has to name every column that tells them apart",
+                Message(
+                    "In the table of cells {label!r}, some cells are there more than once.",
+                    label=Name(source.label),
+                ),
+                hint=Message("cells has to name every column that tells them apart"),
             )
 
     def _wrong_counts(self, source: Source) -> dict[str, str]:
@@ -205,8 +233,10 @@ class GivenCells:
         count = f"{source.number_sql(self.count)}::DOUBLE"
         bad = f"{count} < 0 OR {count} <> trunc({count}) OR {count} > {_LARGEST}"
         asked = {
-            f"{count} IS NULL": f"have no {self.count!r}",
-            bad: f"have a {self.count!r} that is no whole number of 0 or more",
+            f"{count} IS NULL": Message("have no {count!r}", count=Name(self.count)),
+            bad: Message(
+                "have a {count!r} that is no whole number of 0 or more", count=Name(self.count)
+            ),
         }
         if self.cell_key is None:
             return asked
@@ -216,9 +246,15 @@ class GivenCells:
         top = 1 if self.keys.has_decimals(source) else self.keys.resolve(source)
         is_cell = f"{count} > 0 AND NOT {self._is_margin()}"
         return asked | {
-            f"{key} IS NULL AND {is_cell}": f"have records and no {name!r}",
-            f"{key} < 0 OR {key} >= {top}": f"have a {name!r} outside [0, {top})",
-            f"{count} = 0 AND {key} <> 0": f"have no records and a {name!r}",
+            f"{key} IS NULL AND {is_cell}": Message(
+                "have records and no {name!r}", name=Name(name)
+            ),
+            f"{key} < 0 OR {key} >= {top}": Message(
+                "have a {name!r} outside [0, {top})", name=Name(name), top=top
+            ),
+            f"{count} = 0 AND {key} <> 0": Message(
+                "have no records and a {name!r}", name=Name(name)
+            ),
         }
 
     def _wrong_part(self, source: Source, kind: str, column: str) -> dict[str, str]:
@@ -228,7 +264,12 @@ class GivenCells:
         wrong += (
             f" OR {number} > {source.number_sql(self.count)} OR ({number} = 0 AND {value} <> 0)"
         )
-        asked = {wrong: f"have a '{column}_n' that is no number of records of theirs"}
+        asked = {
+            wrong: Message(
+                "have a '{column}_n' that is no number of records of theirs",
+                column=Name(column),
+            )
+        }
         if kind == "sums" and (columns := largest_columns(source, column)):
             n, top = (
                 len(columns),
@@ -284,11 +325,21 @@ class GivenCells:
                 over = is_total[both["at"].to_numpy()[is_off]].any(axis=0)
                 totals = np.array(self.dimensions)[over].tolist() or [*self.trees]
                 raise DataError(
-                    f"Margins of the table of cells {source.label!r} are not the sums of their "
-                    f"cells in {name!r}: {is_off.sum():,} of {len(is_off):,}, totals of "
-                    f"{', '.join(map(repr, totals))}.",
-                    hint="is a cell missing, or were margins rounded? repair them, or leave "
-                    "them out: cells are added up in any case",
+                    Message(
+                        "Margins of the table of cells {label!r} are not the sums of their "
+                        "cells "
+                        "in {name!r}: {sum:,} of {number:,}, totals of {totals!r}.",
+                        label=Name(source.label),
+                        name=Name(name),
+                        sum=is_off.sum(),
+                        number=len(is_off),
+                        totals=Name.each(totals),
+                    ),
+                    hint=Message(
+                        "is a cell missing, or were margins rounded? repair them, or leave "
+                        "them "
+                        "out: cells are added up in any case"
+                    ),
                 )
 
     def _require_no_total(self, source: Source) -> None:
@@ -303,9 +354,11 @@ class GivenCells:
             found = f"({parts} GROUP BY {quote(column)}) c, {whole}"
             sql = f"SELECT count(*) FROM {found} WHERE c.size > 2 AND {is_same}"
             if source.fetch(sql)[0][0]:
-                text = (
-                    f"A category of {column!r} is all others together: is it a total? "
-                    f"Totals are called {self._total(column)!r}, see total_label."
+                text = Message(
+                    "A category of {column!r} is all others together: is it a total? Totals "
+                    "are called {total!r}, see total_label.",
+                    column=Name(column),
+                    total=Name(self._total(column)),
                 )
                 if key_range >= _WIDE:
                     raise DataError(text)

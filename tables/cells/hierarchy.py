@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from footing.messages import Message, Name, said
 from tables.errors import RequestError
 
 _MAX_NODES = 5_000_000
@@ -43,16 +44,22 @@ class CodeTree:
         parents = dict(self.parents)
         object.__setattr__(self, "parents", parents)
         if not parents:
-            raise RequestError("A code tree needs at least one code.")
+            raise RequestError(Message("A code tree needs at least one code."))
         strangers = {p for p in parents.values() if p is not None and p not in parents}
         if strangers:
             shown = ", ".join(repr(s) for s in sorted(strangers)[:5])
             is_blank = any(parent.strip() in parents for parent in strangers)
             raise RequestError(
-                f"In the code tree, {len(strangers)} parents are not codes: {shown}.",
-                hint="blanks are part of codes: write a parent as the line of its code has it"
+                Message(
+                    "In the code tree, {number} parents are not codes: {words}.",
+                    number=len(strangers),
+                    words=said(shown),
+                ),
+                hint=Message(
+                    "blanks are part of codes: write a parent as the line of its code has it"
+                )
                 if is_blank
-                else "give every parent a line of its own",
+                else Message("give every parent a line of its own"),
             )
         seen: set[str] = set()
         for code in parents:
@@ -60,7 +67,11 @@ class CodeTree:
             node: str | None = code
             while node is not None and node not in seen:
                 if node in path:
-                    raise RequestError(f"In the code tree, {node!r} is its own ancestor.")
+                    raise RequestError(
+                        Message(
+                            "In the code tree, {node!r} is its own ancestor.", node=Name(node)
+                        )
+                    )
                 path.add(node)
                 node = parents[node]
             seen |= path
@@ -109,26 +120,44 @@ class CodeTree:
                 reader.fieldnames = header
                 rows = [(reader.line_num, row) for row in reader]
         except (OSError, UnicodeDecodeError, csv.Error) as error:
-            reason = getattr(error, "strerror", None) or "it is not a CSV text in UTF-8"
-            raise RequestError(f"The code tree {name!r} cannot be read: {reason}.") from None
+            reason = getattr(error, "strerror", None) or Message(
+                "it is not a CSV text in UTF-8"
+            )
+            raise RequestError(
+                Message(
+                    "The code tree {name!r} cannot be read: {reason}.",
+                    name=Name(name),
+                    reason=said(reason),
+                )
+            ) from None
         if len(rows) > _MAX_NODES:
-            raise RequestError(f"A code tree has at most {_MAX_NODES:,} codes.")
+            raise RequestError(
+                Message("A code tree has at most {max_nodes:,} codes.", max_nodes=_MAX_NODES)
+            )
         if {"code", "parent"} <= set(header):
             pairs = [(n, _text(row, "code"), _text(row, "parent") or None) for n, row in rows]
         elif {"level", "name"} <= set(header):
             pairs = _from_levels(name, rows)
         else:
             raise RequestError(
-                f"The code tree {name!r} needs the columns code,parent or level,name.",
-                hint="for example: code,parent / 75,11 / 11,",
+                Message(
+                    "The code tree {name!r} needs the columns code,parent or level,name.",
+                    name=Name(name),
+                ),
+                hint=Message("for example: code,parent / 75,11 / 11,"),
             )
         parents: dict[str, str | None] = {}
         for line, code, parent in pairs:
             is_empty = not (code + (parent or "")).strip()
             if not code or is_empty or code in parents:
-                what = "is empty" if not code or is_empty else "appears twice"
+                what = Message("is empty") if not code or is_empty else Message("appears twice")
                 raise RequestError(
-                    f"In the code tree {name!r}, the code of line {line} {what}."
+                    Message(
+                        "In the code tree {name!r}, the code of line {line} {what}.",
+                        name=Name(name),
+                        line=line,
+                        what=what,
+                    )
                 )
             parents[code] = parent
         return cls(parents)
@@ -186,8 +215,12 @@ def _from_levels(
         depth = len(mark)
         if not depth or set(mark) != {"@"} or depth > len(path) + 1:
             raise RequestError(
-                f"In the code tree {name!r}, the level of line {line} must be @, @@, …,"
-                " at most one deeper than the line before."
+                Message(
+                    "In the code tree {name!r}, the level of line {line} must be @, @@, …, at "
+                    "most one deeper than the line before.",
+                    name=Name(name),
+                    line=line,
+                )
             )
         path = [*path[: depth - 1], code]
         pairs.append((line, code, path[-2] if depth > 1 else None))
@@ -223,11 +256,11 @@ class Hierarchy:
     def __post_init__(self) -> None:
         if not self.columns or isinstance(self.columns, str):
             raise RequestError(
-                "A hierarchy lists its columns from broad to fine.",
-                hint='for example ["region", "department", "commune"]',
+                Message("A hierarchy lists its columns from broad to fine."),
+                hint=Message('for example ["region", "department", "commune"]'),
             )
         object.__setattr__(self, "columns", tuple(self.columns))
         if len(set(self.columns)) < len(self.columns):
-            raise RequestError("A hierarchy names each column once.")
+            raise RequestError(Message("A hierarchy names each column once."))
         if self.tree is not None and len(self.columns) != 1:
-            raise RequestError("A code tree belongs to a single column.")
+            raise RequestError(Message("A code tree belongs to a single column."))

@@ -6,6 +6,7 @@ import warnings
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from footing.messages import Argument, Message
 from tables.errors import DataWarning
 
 if TYPE_CHECKING:
@@ -52,11 +53,21 @@ def _cautions(axis: Axis, *, missing_label: str) -> Iterator[str]:
                 apart.add(code)
         if several := sum(len(paths) > 1 for paths in parents.values()):
             yield (
-                f"Categories of {column!r} that lie in more than one of {above!r}: "
-                f"{several:,}. Each is published once in each of them."
+                Message(
+                    "Categories of {column!r} that lie in more than one of {above!r}: "
+                    "{several:,}. Each is published once in each of them.",
+                    column=Argument(column),
+                    above=Argument(above),
+                    several=several,
+                )
             )
         if apart:
             yield (
-                f"Categories of {column!r} with records that have no value of {above!r}: "
-                f"{len(apart):,}. These records are published apart from the others."
+                Message(
+                    "Categories of {column!r} with records that have no value of {above!r}: "
+                    "{number:,}. These records are published apart from the others.",
+                    column=Argument(column),
+                    above=Argument(above),
+                    number=len(apart),
+                )
             )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from footing.arrays import Codes, Floats, Integers
+from footing.messages import Message, Name
 from tables.cells.blocks import Cells
 from tables.cells.cube import axes_of
 from tables.errors import DataError
@@ -61,8 +62,13 @@ def values_at(
     ascending = np.argsort(values, kind="stable")
     if not np.isfinite(values).all():  # missing ones are not numbers here
         raise DataError(
-            f"Some records have no value in {column!r}, or an infinite one.",
-            hint=f"leave them out: where = '{column} is not missing'",
+            Message(
+                "Some records have no value in {column!r}, or an infinite one.",
+                column=Name(column),
+            ),
+            hint=Message(
+                "leave them out: where = '{column} is not missing'", column=Name(column)
+            ),
         )
     pairs = axes_of(source, request, rows, names)
     sizes = [axis.size for axis, _ in pairs]
@@ -93,7 +99,7 @@ def _places(ranks: Sequence[Codes], sizes: Sequence[int], length: int) -> Intege
         place = place * size + rank
     if total >= 2**62:
         raise DataError(
-            "The table has too many combinations of categories for quantiles.",
-            hint="ask for fewer dimensions",
+            Message("The table has too many combinations of categories for quantiles."),
+            hint=Message("ask for fewer dimensions"),
         )
     return place

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from footing.arrays import Codes, Flags, Integers
+from footing.messages import Message
 from tables.cells.axes import Axis
 from tables.cells.blocks import Block, Cells, lay_out, roll_up, shown_cells
 from tables.cells.continuous import records_by_value, require_discrete
@@ -55,7 +56,7 @@ def cube_parts(
         If the table has no dimension; otherwise as `tables.cube`.
     """
     if not request.dimensions:
-        raise RequestError("A table without dimensions has no parts.")
+        raise RequestError(Message("A table without dimensions has no parts."))
     require_records(source, keys, [request], tolerate_missing_keys=tolerate_missing_keys)
     known = {d: _distinct(source, request, d) for d in request.dimensions}
     of_all = {

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.messages import Argument, Message
 from tables.errors import RequestError
 
 if TYPE_CHECKING:
@@ -118,12 +119,21 @@ def join_sketches(parts: Sequence[Sketch]) -> Sketch:
 def require_sketchable(width: int, key_range: int) -> None:
     """Raise unless record keys of this range can be sketched."""
     if not 1 <= width <= MAX_WIDTH:
-        raise RequestError(f"A sketch has a width from 1 to {MAX_WIDTH}, not {width!r}.")
+        raise RequestError(
+            Message(
+                "A sketch has a width from 1 to {max_width}, not {width!r}.",
+                max_width=MAX_WIDTH,
+                width=Argument(width),
+            )
+        )
     if key_range < _LEAST_RANGE:
         raise RequestError(
-            "Sketches need record keys that tell records apart: their range must be 2**32 or "
-            f"more, not {key_range}.",
-            hint="name an identifier with id, or draw 64-bit keys",
+            Message(
+                "Sketches need record keys that tell records apart: their range must be "
+                "2**32 or more, not {key_range}.",
+                key_range=Argument(key_range),
+            ),
+            hint=Message("name an identifier with id, or draw 64-bit keys"),
         )
 
 

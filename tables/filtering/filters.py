@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import NoReturn
 
+from footing.messages import Message, Name, said
 from tables.errors import FilterError, TablesError, unknown_name
 from tables.filtering.values import (
     Bounds,
@@ -52,19 +53,19 @@ _MAX_LENGTH = 20_000
 _MAX_DEPTH = 50
 _MAX_DIGITS = 37
 _EXPECTED = {
-    "end": "'and', 'or' or the end",
+    "end": Message("'and', 'or' or the end"),
     "closing": "')'",
     "opening": "'('",
     "comma": "',' or ')'",
     "missing": "'missing'",
     "and": "'and'",
-    "comparison": "a comparison such as '>='",
-    "column": "a column name",
-    "value": "a number or a quoted text",
+    "comparison": Message("a comparison such as '>='"),
+    "column": Message("a column name"),
+    "value": Message("a number or a quoted text"),
 }
-_EXAMPLE = (
-    "write for example: age >= 15 and sex in ('F', 'M'); a name with blanks or signs stands in "
-    "quotes: \"age group\" = '0–4'"
+_EXAMPLE = Message(
+    "write for example: age >= 15 and sex in ('F', 'M'); a name with blanks or "
+    "signs stands in quotes: \"age group\" = '0–4'"
 )
 
 
@@ -246,7 +247,7 @@ def parse_filter(text: str) -> Filter:
     """
     if len(text) > _MAX_LENGTH:
         raise FilterError(
-            f"A filter has at most {_MAX_LENGTH:,} characters.",
+            Message("A filter has at most {max_length:,} characters.", max_length=_MAX_LENGTH),
             reason="length",
             limit=_MAX_LENGTH,
         )
@@ -274,7 +275,7 @@ class _Parser:
             if match is None:
                 start = position + len(text[position:]) - len(text[position:].lstrip())
                 raise FilterError(
-                    f"The filter cannot be read at character {start + 1}.",
+                    Message("The filter cannot be read at character {start}.", start=start + 1),
                     hint=_EXAMPLE,
                     reason="sign",
                     position=start + 1,
@@ -287,7 +288,7 @@ class _Parser:
 
     def parse(self) -> Node:
         if not self.tokens:
-            raise FilterError("The filter is empty.", hint=_EXAMPLE, reason="empty")
+            raise FilterError(Message("The filter is empty."), hint=_EXAMPLE, reason="empty")
         node = self._join("or")
         if self.at < len(self.tokens):
             self._fail("end")
@@ -304,7 +305,9 @@ class _Parser:
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             raise FilterError(
-                f"A filter nests at most {_MAX_DEPTH} levels deep.",
+                Message(
+                    "A filter nests at most {max_depth} levels deep.", max_depth=_MAX_DEPTH
+                ),
                 reason="depth",
                 limit=_MAX_DEPTH,
             )
@@ -395,7 +398,11 @@ class _Parser:
     def _fail(self, expected: str) -> NoReturn:
         position = self._peek()[2] + 1
         raise FilterError(
-            f"The filter needs {_EXPECTED[expected]} at character {position}.",
+            Message(
+                "The filter needs {expected} at character {position}.",
+                expected=said(_EXPECTED[expected]),
+                position=position,
+            ),
             hint=_EXAMPLE,
             reason="expected",
             expected=expected,
@@ -436,20 +443,20 @@ def _literals(node: Comparison) -> tuple[Literal, ...]:
 
 
 _KIND_WORDS = {
-    "integer": "an integer column",
-    "number": "a number column",
-    "text": "a text column",
-    "boolean": "a true/false column",
-    "date": "a date column",
-    "time": "a column of times of day",
+    "integer": Message("an integer column"),
+    "number": Message("a number column"),
+    "text": Message("a text column"),
+    "boolean": Message("a true/false column"),
+    "date": Message("a date column"),
+    "time": Message("a column of times of day"),
 }
 
 
 _TYPE_HINTS = {
-    "text": "write the code in quotes",
-    "date": "write the date as '2027-03-31'",
-    "time": "write the time as '09:30:00'",
-    "boolean": "write true or false",
+    "text": Message("write the code in quotes"),
+    "date": Message("write the date as '2027-03-31'"),
+    "time": Message("write the time as '09:30:00'"),
+    "boolean": Message("write true or false"),
 }
 
 
@@ -469,8 +476,13 @@ def _error(
         return FilterError(refusal.problem, hint=refusal.hint, reason="type", **facts)
     for value in _literals(node):
         given = _literal_kind(value)
-        problem = f"The filter compares {node.column!r}, {_KIND_WORDS[kind]}, with a {given}."
-        hint = _TYPE_HINTS.get(kind, "write a number without quotes")
+        problem = Message(
+            "The filter compares {column!r}, {kind_words}, with a {value}.",
+            column=Name(node.column),
+            kind_words=_KIND_WORDS[kind],
+            value=said(given),
+        )
+        hint = _TYPE_HINTS.get(kind, Message("write a number without quotes"))
         try:
             if _comparand(node, types[node.column]).bounds(value) is not None:
                 continue
@@ -539,7 +551,10 @@ def _compared(own: _Comparand, node: Compare, parameters: dict[str, object]) -> 
     found, operator = own.bounds(node.value), node.operator
     if found is None:
         raise FilterError(
-            f"The filter does not fit the type of {node.column!r}.", reason="type"
+            Message(
+                "The filter does not fit the type of {column!r}.", column=Name(node.column)
+            ),
+            reason="type",
         )
     near = found.low if operator[0] == "<" else found.high
     if found.is_exact:

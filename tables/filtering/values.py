@@ -18,17 +18,18 @@ from typing import Protocol, Self, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from footing.messages import Message, Name, said
 from tables.errors import DataError
 
 #: What columns of each kind hold.
 NOUNS = {
-    "integer": "whole numbers",
+    "integer": Message("whole numbers"),
     "number": "numbers",
     "text": "texts",
-    "boolean": "true and false",
+    "boolean": Message("true and false"),
     "date": "dates",
-    "time": "times of day",
-    "other": "nested or binary values",
+    "time": Message("times of day"),
+    "other": Message("nested or binary values"),
 }
 _SIGNED = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
 _UNSIGNED = {"UTINYINT": 8, "USMALLINT": 16, "UINTEGER": 32, "UBIGINT": 64, "UHUGEINT": 128}
@@ -176,24 +177,31 @@ def texts_of(categories: pa.Array, column: str) -> list[str]:
         if pa.types.is_decimal(kind) and any(
             len(number.as_tuple().digits) > _MAX_DIGITS for number in numbers
         ):
-            raise _textless(column, f"numbers of more than {_MAX_DIGITS} digits")
+            raise _textless(
+                column,
+                Message("numbers of more than {max_digits} digits", max_digits=_MAX_DIGITS),
+            )
         return [_number(number) for number in numbers]
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return [str(text) for text in categories.to_pylist()]
     texts = [str(text) for text in categories.cast(pa.string()).to_pylist()]
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         if not all(map(_DATED.match, texts)):
-            raise _textless(column, "dates beyond the years 1 to 9999")
+            raise _textless(column, Message("dates beyond the years 1 to 9999"))
     elif pa.types.is_time(kind) and not all(map(_CLOCK.match, texts)):
-        raise _textless(column, "times of day from 24:00 on")
+        raise _textless(column, Message("times of day from 24:00 on"))
     has_clock = pa.types.is_timestamp(kind) or pa.types.is_time(kind)
     return [_moment(text) for text in texts] if has_clock else texts
 
 
 def _textless(column: str, what: str) -> DataError:
     return DataError(
-        f"Column {column!r} holds {what}, which no filter could name.",
-        hint="recode them, or filter their records out beforehand",
+        Message(
+            "Column {column!r} holds {what}, which no filter could name.",
+            column=Name(column),
+            what=said(what),
+        ),
+        hint=Message("recode them, or filter their records out beforehand"),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from footing.messages import Message, Name
 from tables.filtering.filters import quote
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 def asked_column(variable: str) -> str:
     """Name the column of what those contribute to a variable who asked for protection."""
-    return f"{variable} (asked)"
+    return Message("{variable} (asked)", variable=Name(variable))
 
 
 def asked_columns(source: Source, variable: str, asked: str) -> dict[str, str]:

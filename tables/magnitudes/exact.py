@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from footing.messages import Message, Name, named
 from tables.errors import DataError, DataWarning
 from tables.filtering.filters import quote
 
@@ -111,18 +112,26 @@ def require_addable(source: Source, columns: Sequence[str], *, weight: str | Non
         found = source.spreads[column]
         if not found.is_finite:
             raise DataError(
-                f"Some values of {column!r} are infinite.",
-                hint="repair them, or filter the records out beforehand",
+                Message("Some values of {column!r} are infinite.", column=Name(column)),
+                hint=Message("repair them, or filter the records out beforehand"),
             )
         if max(found.total, heavy, found.largest * heavy) > LARGEST_SUM:
-            weighted = "" if found.total > LARGEST_SUM else f", weighted by {weight!r},"
+            weighted = (
+                Message()
+                if found.total > LARGEST_SUM
+                else Message(", weighted by {weight!r},", weight=Name(weight))
+            )
             raise DataError(
-                f"The values of {column!r}{weighted} are too large to be added up exactly: "
-                "absolute values must sum to less than 10**22.",
-                hint="give them in a larger unit, such as thousands",
+                Message(
+                    "The values of {column!r}{weighted} are too large to be added up exactly: "
+                    "absolute values must sum to less than 10**22.",
+                    column=Name(column),
+                    weighted=weighted,
+                ),
+                hint=Message("give them in a larger unit, such as thousands"),
             )
         if found.decimals is None and 0 < found.largest < LEAST:
-            warn_of_zeros("values", column)
+            warn_of_zeros(Message("values"), column)
 
 
 def has_few_values(source: Source, column: str, where: Filter | None) -> bool:
@@ -178,8 +187,13 @@ def joint_moments(
 def warn_of_zeros(what: str, column: str) -> None:
     """Warn that all numbers of a column are so small that their sums are published as 0."""
     warnings.warn(
-        f"All {what} of {column!r} are nearer to zero than {LEAST:g}, too small to be added "
-        "up: their sums are published as 0. Give them in a smaller unit.",
+        Message(
+            "All {what} of {column!r} are nearer to zero than {least:g}, too small to "
+            "be added up: their sums are published as 0. Give them in a smaller unit.",
+            what=named(what),
+            column=Name(column),
+            least=LEAST,
+        ),
         DataWarning,
         stacklevel=4,
     )

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from footing.messages import Message, Name
 from tables.cells.axes import Axis
 from tables.cells.continuous import records_by_value, require_discrete
 from tables.cells.cube import _require_weights, axes_of
@@ -137,7 +138,11 @@ def _require_free_names(requests: Mapping[str, Request]) -> None:
     reserved = [c for c in named if c.lower().startswith((LEVEL, POPULATIONS))]
     if reserved:
         raise RequestError(
-            f"Column {reserved[0]!r} has a name that is kept for coding.", hint="rename it"
+            Message(
+                "Column {reserved!r} has a name that is kept for coding.",
+                reserved=Name(reserved[0]),
+            ),
+            hint=Message("rename it"),
         )
 
 
@@ -176,8 +181,12 @@ def _code(
     rows = rows.drop_columns(number)
     if rows.num_rows > _MAX_CATEGORIES:
         raise RequestError(
-            f"The variable {name!r} has more than {_MAX_CATEGORIES:,} categories.",
-            hint="offer a coarser one",
+            Message(
+                "The variable {name!r} has more than {max_categories:,} categories.",
+                name=Name(name),
+                max_categories=_MAX_CATEGORIES,
+            ),
+            hint=Message("offer a coarser one"),
         )
     ((axis, code),) = axes_of(source, request, rows, {c: c for c in request.columns})
     for place, level in enumerate(axis.levels[:-1]):

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from footing.arrays import Flags, Integers
+from footing.messages import Message
 from tables.cells.axes import Axis
 from tables.cells.blocks import Block, Cells, group, lay_out, roll_up, shown_cells
 from tables.cells.sketch import Sketch, merged_columns, read_sketch
@@ -30,7 +31,7 @@ CODED = "ckm_prepared"
 POPULATIONS = "ckm populations"
 _MAX_COMPARISONS = 100
 _OBJECT_BYTES, _ARRAY_BYTES = 1_200, 128  # beside what arrays hold
-LEVEL = "ckm level "  # what the level of a coding is called, beside data columns
+LEVEL = Message("ckm level ")  # what the level of a coding is called, beside data columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -150,8 +151,11 @@ class Prepared:
         parsed = parse_filter(where) if isinstance(where, str) else where
         if parsed.comparisons > _MAX_COMPARISONS:  # each looks at every category
             raise FilterError(
-                f"A filter has at most {_MAX_COMPARISONS} comparisons.",
-                hint="list values: code in ('a', 'b')",
+                Message(
+                    "A filter has at most {max_comparisons} comparisons.",
+                    max_comparisons=_MAX_COMPARISONS,
+                ),
+                hint=Message("list values: code in ('a', 'b')"),
                 reason="comparisons",
                 limit=_MAX_COMPARISONS,
             )

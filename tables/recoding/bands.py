@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from footing.messages import Message, Name, said
 from tables.errors import RequestError
 from tables.filtering.values import bounds_of
 
@@ -50,8 +51,10 @@ def read_bound(value: object, what: str) -> Bound:
         value = Decimal(value)
     if not isinstance(value, Decimal) or not value.is_finite():
         raise RequestError(
-            f"{what} must be a number or a date, and finite.",
-            hint='write 5, 0.5 or 2027-03-31 without quotes; open = "both" for open ends',
+            Message("{what} must be a number or a date, and finite.", what=said(what)),
+            hint=Message(
+                'write 5, 0.5 or 2027-03-31 without quotes; open = "both" for open ends'
+            ),
         )
     return value
 
@@ -59,13 +62,21 @@ def read_bound(value: object, what: str) -> Bound:
 def require_rising(bounds: Sequence[Bound], what: str) -> None:
     """Raise unless bounds are of one kind and each is above the one before."""
     if len({isinstance(bound, Decimal) for bound in bounds}) > 1:
-        raise RequestError(f"{what} mixes numbers and dates.", hint="write one kind")
+        raise RequestError(
+            Message("{what} mixes numbers and dates.", what=said(what)),
+            hint=Message("write one kind"),
+        )
     pairs: Iterator[tuple[Any, Any]] = pairwise(bounds)  # of one kind
     for low, high in pairs:
         if not low < high:
             raise RequestError(
-                f"{what} must rise: {written(high)} comes after {written(low)}.",
-                hint="each number is where a band begins, and the one before it ends",
+                Message(
+                    "{what} must rise: {written} comes after {written_2}.",
+                    what=said(what),
+                    written=said(written(high)),
+                    written_2=said(written(low)),
+                ),
+                hint=Message("each number is where a band begins, and the one before it ends"),
             )
 
 
@@ -76,8 +87,12 @@ def steps(width: Decimal, start: Decimal, end: Decimal) -> list[Bound]:
         number = max(number, 1)
         if number > MOST_BANDS:
             raise RequestError(
-                f"Bands of width {written(width)} would be more than {MOST_BANDS:,}.",
-                hint="make them wider, or give start and end",
+                Message(
+                    "Bands of width {written} would be more than {most_bands:,}.",
+                    written=said(written(width)),
+                    most_bands=MOST_BANDS,
+                ),
+                hint=Message("make them wider, or give start and end"),
             )
         return [start + width * place for place in range(number + 1)]
 
@@ -142,23 +157,37 @@ def named_bands(given: Mapping[str, object], what: str) -> tuple[Band, ...]:
     for label, ends in given.items():
         if not isinstance(ends, Mapping) or not ends or set(ends) - {"start", "end"}:
             raise RequestError(
-                f"The band {label!r} of {what} has a start, an end or both.",
-                hint='bands = { "young" = { end = 18 }, "old" = { start = 18 } }',
+                Message(
+                    "The band {label!r} of {what} has a start, an end or both.",
+                    label=Name(label),
+                    what=said(what),
+                ),
+                hint=Message('bands = { "young" = { end = 18 }, "old" = { start = 18 } }'),
             )
         low, high = (
-            read_bound(ends[key], f"The {key} of the band {label!r}") if key in ends else None
+            read_bound(
+                ends[key],
+                Message("The {key} of the band {label!r}", key=Name(key), label=Name(label)),
+            )
+            if key in ends
+            else None
             for key in ("start", "end")
         )
         bands.append(Band(low, high, label))
     for band in bands:
         both = [bound for bound in (band.lower, band.upper) if bound is not None]
-        require_rising(both, f"The band {band.label!r}")
+        require_rising(both, Message("The band {label!r}", label=Name(band.label)))
     for one, next_one in pairwise(bands):
         if one.upper != next_one.lower or one.upper is None:
             raise RequestError(
-                f"The bands {one.label!r} and {next_one.label!r} of {what} overlap or leave "
-                "a gap.",
-                hint="a band ends, its end left out, where the next one starts",
+                Message(
+                    "The bands {label!r} and {next_one_label!r} of {what} overlap or leave a "
+                    "gap.",
+                    label=Name(one.label),
+                    next_one_label=Name(next_one.label),
+                    what=said(what),
+                ),
+                hint=Message("a band ends, its end left out, where the next one starts"),
             )
     require_rising([b.upper for b in bands if b.upper is not None], what)
     return tuple(bands)
@@ -177,7 +206,12 @@ def bands_sql(bands: Sequence[Band], operand: str, sql_type: str, outside: str) 
             below = _below(operand, band.upper, sql_type)
             parts.append(f"WHEN {below} THEN {text_sql(band.label)}")
     last = bands[-1]
-    parts.append(f"ELSE {text_sql(last.label) if last.upper is None else outside}")
+    parts.append(
+        Message(
+            "ELSE {text_sql}",
+            text_sql=said(text_sql(last.label) if last.upper is None else outside),
+        )
+    )
     return f"CASE {' '.join(parts)} END"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from footing.messages import Message, Name, said
 from tables.errors import RequestError
 from tables.filtering.values import text_of
 
@@ -42,7 +43,7 @@ def read_recode(path: str | os.PathLike[str], *, of: str, name: str) -> dict[str
     >>> read_recode(file, of="occ", name="major")
     {'11': '1'}
     """
-    what = f"The recode {Path(path).name!r}"
+    what = Message("The recode {path!r}", path=Name(Path(path).name))
     problem, rows = None, list[tuple[int, list[str]]]()
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
@@ -51,34 +52,60 @@ def read_recode(path: str | os.PathLike[str], *, of: str, name: str) -> dict[str
             reader = csv.reader(file, delimiter=max(",;\t", key=start.count), strict=True)
             rows += ((reader.line_num, row) for row in reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        problem = getattr(error, "strerror", None) or "it is not a CSV text in UTF-8"
+        problem = getattr(error, "strerror", None) or Message("it is not a CSV text in UTF-8")
     if (
         problem is not None
     ):  # raised here, so that the decoder's copy of the bytes is not chained
-        raise RequestError(f"{what} cannot be read: {problem}.")
+        raise RequestError(
+            Message("{what} cannot be read: {problem}.", what=what, problem=said(problem))
+        )
     while rows and not any(rows[-1][1]):  # lines at the end that hold nothing
         rows.pop()
     header = tuple(rows[0][1]) if rows else ()
     if len(header) != 2 or header[0] not in {"code", of} or header[1] not in {"label", name}:
         raise RequestError(
-            f"{what} needs two columns, code and label, named in its first line.",
-            hint=f"its first line is code,label or {of},{name}",
+            Message(
+                "{what} needs two columns, code and label, named in its first line.", what=what
+            ),
+            hint=Message(
+                "its first line is code,label or {of},{name}", of=said(of), name=Name(name)
+            ),
         )
     if len(rows) > _MOST_CODES:
-        raise RequestError(f"{what} has more than {_MOST_CODES:,} codes.")
+        raise RequestError(
+            Message(
+                "{what} has more than {most_codes:,} codes.", what=what, most_codes=_MOST_CODES
+            )
+        )
     lines: dict[str, int] = {}
     recode: dict[str, str] = {}
     for line, row in rows[1:]:
         if len(row) != 2 or not all(row):
             is_blank = not any(row)
-            lacks = "is blank" if is_blank else "needs a code and a label, and nothing else"
-            hint = "remove it" if is_blank else "put a text that holds the separator in quotes"
-            raise RequestError(f"{what}: line {line} {lacks}.", hint=hint)
+            lacks = (
+                Message("is blank")
+                if is_blank
+                else Message("needs a code and a label, and nothing else")
+            )
+            hint = (
+                Message("remove it")
+                if is_blank
+                else Message("put a text that holds the separator in quotes")
+            )
+            raise RequestError(
+                Message("{what}: line {line} {lacks}.", what=what, line=line, lacks=lacks),
+                hint=hint,
+            )
         code, label = row
         if code in recode:
             raise RequestError(
-                f"{what} has the code of line {line} twice: it is in line {lines[code]} too.",
-                hint="give each code one line",
+                Message(
+                    "{what} has the code of line {line} twice: it is in line {lines} too.",
+                    what=what,
+                    line=line,
+                    lines=lines[code],
+                ),
+                hint=Message("give each code one line"),
             )
         recode[code], lines[code] = label, line
     return recode
@@ -89,9 +116,14 @@ def as_codes(given: Mapping[Any, object], what: str) -> dict[str, str]:
     recode: dict[str, str] = {}
     for code, label in given.items():
         if not isinstance(label, str):
-            raise RequestError(f"{what} must give texts in quotes.", hint='{ "1" = "yes" }')
+            raise RequestError(
+                Message("{what} must give texts in quotes.", what=said(what)),
+                hint=Message('{ "1" = "yes" }'),
+            )
         text = text_of(code)
         if text in recode:
-            raise RequestError(f"{what} has the code {text!r} twice.")
+            raise RequestError(
+                Message("{what} has the code {text!r} twice.", what=said(what), text=Name(text))
+            )
         recode[text] = label
     return recode

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from footing.messages import Argument, Message, Name, said
 from tables.errors import DataError, FilterError, RequestError, unknown_name
 from tables.filtering.filters import Compare, Filter, Within, comparisons_in, quote
 from tables.filtering.values import FileType, bounds_of, kind_of, text_of, texts_of
@@ -55,9 +56,11 @@ def derive_variables(source: Source, variables: Sequence[DerivedVariable]) -> No
     """
     if variables and source.cells is not None:
         raise RequestError(
-            f"The variable {variables[0].name!r} is derived from records, and the data are "
-            "cells.",
-            hint="derive it where the records are",
+            Message(
+                "The variable {variables!r} is derived from records, and the data are cells.",
+                variables=Name(variables[0].name),
+            ),
+            hint=Message("derive it where the records are"),
         )
     later = {variable.name for variable in variables}
     for variable in variables:
@@ -74,15 +77,28 @@ def _require_names(source: Source, variable: DerivedVariable, *, later: set[str]
     """Refuse a name that is there, and a column that is not."""
     if variable.name.lower() in {column.lower() for column in source.columns}:
         raise RequestError(
-            f"The variable {variable.name!r} is derived, and a column of the data has this "
-            "name.",
-            hint="give it a name of its own",
+            Message(
+                "The variable {variable!r} is derived, and a column of the data has this name.",
+                variable=Name(variable.name),
+            ),
+            hint=Message("give it a name of its own"),
         )
     if (told := source.problem_of(variable.of)) is not None:
         problem, hint = told
         if variable.of in later:
-            hint = f"put {variable.of!r} before {variable.name!r}"
-        raise RequestError(f"The variable {variable.name!r}: {problem}", hint=hint)
+            hint = Message(
+                "put {of!r} before {variable!r}",
+                of=Name(variable.of),
+                variable=Name(variable.name),
+            )
+        raise RequestError(
+            Message(
+                "The variable {variable!r}: {problem}",
+                variable=Name(variable.name),
+                problem=said(problem),
+            ),
+            hint=hint,
+        )
 
 
 def _operand(source: Source, column: str) -> tuple[str, str]:
@@ -101,8 +117,12 @@ def _ordered(source: Source, variable: DerivedVariable) -> tuple[str, str, str]:
     if source.kinds[column] == "text" and isinstance(sql_type, FileType):
         if (problem := source.number_problem(column)) is not None:
             raise RequestError(
-                f"The bands of {variable.name!r} need numbers or dates. {problem[0]}",
-                hint=problem[1] or "recode puts codes together",
+                Message(
+                    "The bands of {variable!r} need numbers or dates. {problem}",
+                    variable=Name(variable.name),
+                    problem=said(problem[0]),
+                ),
+                hint=problem[1] or Message("recode puts codes together"),
             )
         reading = sql_type.texts.reading(is_exact=True)
         return reading.sql(quote(column)), reading.sql_type, "number"
@@ -118,7 +138,10 @@ def _banded(source: Source, variable: DerivedVariable) -> tuple[str, tuple[str, 
         period = variable.width
         if period not in {"year", "quarter", "month"}:
             raise RequestError(
-                f"The width of {variable.name!r} is a number, 'year', 'quarter' or 'month'."
+                Message(
+                    "The width of {variable!r} is a number, 'year', 'quarter' or 'month'.",
+                    variable=Name(variable.name),
+                )
             )
         return period_sql(period, operand, outside), ()  # type: ignore[arg-type]
     is_whole = kind == "integer" or sql_type.endswith(",0)")
@@ -135,8 +158,11 @@ def _banded(source: Source, variable: DerivedVariable) -> tuple[str, tuple[str, 
     labels = variable.labels(is_whole=is_whole, extremes=extremes)
     if len(labels) < len(bands) + (variable.other is not None):
         raise RequestError(
-            f"other of {variable.name!r} is the label of one of its bands.",
-            hint="choose another word",
+            Message(
+                "other of {variable!r} is the label of one of its bands.",
+                variable=Name(variable.name),
+            ),
+            hint=Message("choose another word"),
         )
     return bands_sql(bands, operand, sql_type, outside), labels
 
@@ -146,12 +172,19 @@ def _require_kind(
 ) -> None:
     if kind in fitting:
         return
-    holds = {"text": "texts", "boolean": "true and false", "date": "dates"}
-    holds |= dict.fromkeys(_NUMBERS, "numbers") | {"time": "times of day"}
+    holds = {"text": "texts", "boolean": Message("true and false"), "date": "dates"}
+    holds |= dict.fromkeys(_NUMBERS, "numbers") | {"time": Message("times of day")}
     raise RequestError(
-        f"The bands of {variable.name!r} are of {what}, and column {variable.of!r} holds "
-        f"{holds.get(kind, 'nested or binary values')}.",
-        hint="recode puts codes together" if kind == "text" else f"name a column of {what}",
+        Message(
+            "The bands of {variable!r} are of {what}, and column {of!r} holds {holds}.",
+            variable=Name(variable.name),
+            what=said(what),
+            of=Name(variable.of),
+            holds=said(holds.get(kind, Message("nested or binary values"))),
+        ),
+        hint=Message("recode puts codes together")
+        if kind == "text"
+        else Message("name a column of {what}", what=said(what)),
     )
 
 
@@ -166,8 +199,11 @@ def _extremes(
         return Decimal(0), Decimal(0)
     if math.isinf(least) or math.isinf(largest):
         raise DataError(
-            f"Column {variable.of!r} holds infinite values: no bands reach them.",
-            hint='give start and end, and open = "both"',
+            Message(
+                "Column {of!r} holds infinite values: no bands reach them.",
+                of=Name(variable.of),
+            ),
+            hint=Message('give start and end, and open = "both"'),
         )
     return Decimal(str(least)), Decimal(str(largest))
 
@@ -177,13 +213,19 @@ def _recoded(source: Source, variable: DerivedVariable) -> str:
     operand, sql_type = _operand(source, variable.of)
     kind = source.kinds[variable.of]
     if kind == "other":
-        raise RequestError(f"Column {variable.of!r} has no codes to recode.")
+        raise RequestError(
+            Message("Column {of!r} has no codes to recode.", of=Name(variable.of))
+        )
     prints_itself = kind in {"text", "integer", "boolean"} or sql_type == "DATE"
     if variable.keep and not prints_itself:
         raise RequestError(
-            f"keep of {variable.name!r} leaves codes as they are, and column {variable.of!r} "
-            "holds numbers with decimals, or times.",
-            hint='other = "…", or name every code',
+            Message(
+                "keep of {variable!r} leaves codes as they are, and column {of!r} holds "
+                "numbers with decimals, or times.",
+                variable=Name(variable.name),
+                of=Name(variable.of),
+            ),
+            hint=Message('other = "…", or name every code'),
         )
     text = f"CAST({operand} AS VARCHAR)"
     rest = "NULL" if variable.other is None else text_sql(variable.other)
@@ -239,20 +281,27 @@ def derived_problems(request: Request, source: Source) -> Iterator[Problem]:
     for column in (c for c in request.columns if c in derived):
         for label in (request.total_label, request.missing_label):
             if label in source.derived_labels.get(column, ()):
-                problem = (
-                    f"Column {column!r} has a category called {label!r}, the name kept for "
-                    "another one."
+                problem = Message(
+                    "Column {column!r} has a category called {label!r}, the name kept for "
+                    "another one.",
+                    column=Name(column),
+                    label=Name(label),
                 )
-                yield problem, "choose another label, or another total_label or missing_label"
+                yield (
+                    problem,
+                    Message("choose another label, or another total_label or missing_label"),
+                )
     roots = {root_of(source, c): c for c in request.columns if c in derived}
     for name in (*request.sums, *request.ordered):
         if root_of(source, name) in roots:
-            problem = (
-                f"The dimension {roots[root_of(source, name)]!r} is made of {name!r}: its "
-                "categories tell how large the amounts are, so that a sum would tell how many "
-                "records there are."
+            problem = Message(
+                "The dimension {roots!r} is made of {name!r}: its categories tell how "
+                "large the amounts are, so that a sum would tell how many records there "
+                "are.",
+                roots=Name(roots[root_of(source, name)]),
+                name=Name(name),
             )
-            yield problem, "sum another variable, or leave the dimension out"
+            yield problem, Message("sum another variable, or leave the dimension out")
     if isinstance(request.where, Filter):
         for error in filter_errors(request.where, source.derived, source.derived_labels):
             yield error.problem, error.hint or ""
@@ -271,8 +320,15 @@ def filter_errors(
         name = variable.name
         if isinstance(node, Compare) and node.operator not in {"=", "<>"}:
             yield FilterError(
-                f"The filter compares the derived variable {name!r} by order.",
-                hint=f"compare {variable.of!r}, or list categories: {name} in ('…', '…')",
+                Message(
+                    "The filter compares the derived variable {name!r} by order.",
+                    name=Name(name),
+                ),
+                hint=Message(
+                    "compare {of!r}, or list categories: {name} in ('…', '…')",
+                    of=Name(variable.of),
+                    name=Name(name),
+                ),
                 reason="order",
                 column=name,
             )
@@ -285,8 +341,14 @@ def filter_errors(
                 listed = ", ".join(map(repr, known[:_LISTED]))
                 more = ", …" if len(known) > _LISTED else ""
                 yield FilterError(
-                    f"The derived variable {name!r} has no category {value!r}; it has "
-                    f"{listed}{more}.",
+                    Message(
+                        "The derived variable {name!r} has no category {value!r}; it has "
+                        "{listed}{more}.",
+                        name=Name(name),
+                        value=Argument(value),
+                        listed=said(listed),
+                        more=said(more),
+                    ),
                     hint=_as_signs(str(value), known) or unknown_name("", value, known)[1],
                     reason="category",
                     column=name,
@@ -296,7 +358,11 @@ def filter_errors(
 def _as_signs(value: str, known: Sequence[str]) -> str | None:
     """Return a hint where a category differs by a dash or blanks alone."""
     plain = {_plain(label): label for label in known}
-    return f"did you mean {plain[_plain(value)]!r}?" if _plain(value) in plain else None
+    return (
+        Message("did you mean {plain!r}?", plain=Name(plain[_plain(value)]))
+        if _plain(value) in plain
+        else None
+    )
 
 
 def _plain(label: str) -> str:
@@ -365,9 +431,15 @@ def _require_inside(
     )
     if rows[0][0]:
         raise DataError(
-            f"Column {variable.of!r} holds values outside the bands of {variable.name!r}.",
-            hint='open = "both" opens them at their ends, other = "…" makes a category of '
-            "these values, where leaves their records out",
+            Message(
+                "Column {of!r} holds values outside the bands of {variable!r}.",
+                of=Name(variable.of),
+                variable=Name(variable.name),
+            ),
+            hint=Message(
+                'open = "both" opens them at their ends, other = "…" makes a category of '
+                "these values, where leaves their records out"
+            ),
             inside=f"{rows[0][0]:,} records",
         )
 
@@ -395,21 +467,36 @@ def _require_codes(
             for text, is_in in zip(texts, wanted, strict=True)
         )
         if strangers:
-            what = "codes that" if strangers > 1 else "code that"
+            what = Message("codes that") if strangers > 1 else Message("code that")
             raise DataError(
-                f"Column {variable.of!r} holds {strangers} {what} the recode of "
-                f"{variable.name!r} does not name.",
-                hint='name them, or give other = "…", or keep = true to leave them as they are',
+                Message(
+                    "Column {of!r} holds {strangers} {what} the recode of {variable!r} does "
+                    "not name.",
+                    of=Name(variable.of),
+                    strangers=strangers,
+                    what=what,
+                    variable=Name(variable.name),
+                ),
+                hint=Message(
+                    'name them, or give other = "…", or keep = true to leave them as they are'
+                ),
             )
     absent = sorted(set(variable.codes) - set(texts))
     is_empty = not texts and not source.fetch(f"SELECT 1 FROM {source.relation} LIMIT 1")
     if absent and variable.absent != "allow" and not is_empty:
-        what = "codes that" if len(absent) > 1 else "code that"
+        what = Message("codes that") if len(absent) > 1 else Message("code that")
         listed = ", ".join(map(repr, absent[:_SHOWN])) + ", …" * (len(absent) > _SHOWN)
         raise DataError(
-            f"The recode of {variable.name!r} names {len(absent)} {what} no record has in "
-            f"{variable.of!r}.",
-            hint='look at their spelling; absent = "allow" where it is a whole classification',
+            Message(
+                "The recode of {variable!r} names {number} {what} no record has in {of!r}.",
+                variable=Name(variable.name),
+                number=len(absent),
+                what=what,
+                of=Name(variable.of),
+            ),
+            hint=Message(
+                'look at their spelling; absent = "allow" where it is a whole classification'
+            ),
             inside=listed,
         )
 
@@ -427,9 +514,15 @@ def _require_nested(source: Source, dimension: str, above: str, level: str) -> N
     )
     if rows[0][0]:
         raise DataError(
-            f"In the hierarchy {dimension!r}, {rows[0][0]:,} of the categories of {level!r} "
-            f"lie in several of {above!r}.",
-            hint="from broad to fine, each broader band begins where a finer one does",
+            Message(
+                "In the hierarchy {dimension!r}, {rows:,} of the categories of {level!r} "
+                "lie in several of {above!r}.",
+                dimension=Name(dimension),
+                rows=rows[0][0],
+                level=Name(level),
+                above=Name(above),
+            ),
+            hint=Message("from broad to fine, each broader band begins where a finer one does"),
         )
     source.sound[mark] = True
 

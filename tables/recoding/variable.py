@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias, get_args
 
+from footing.messages import Argument, Message, Name, joined, said
 from tables.errors import RequestError
 from tables.recoding.bands import (
     MOST_BANDS,
@@ -94,7 +95,10 @@ class DerivedVariable:
         if self.recode is not None:
             self._read_recode()
         elif self.is_period:
-            self._require_none(("start", "end", "open"), f"width = {self.width!r}")
+            self._require_none(
+                ("start", "end", "open"),
+                Message("width = {width!r}", width=Argument(self.width)),
+            )
         elif self.width is not None:
             self._read_width()
         else:
@@ -176,25 +180,40 @@ class DerivedVariable:
     def _require_texts(self) -> None:
         for key in ("name", "of"):
             if not isinstance(getattr(self, key), str) or not getattr(self, key):
-                raise RequestError(f"{key} of a derived variable is a text.")
+                raise RequestError(
+                    Message("{key} of a derived variable is a text.", key=Name(key))
+                )
         if self.name == self.of:
             raise RequestError(
-                f"The derived variable {self.name!r} is called like what it is made of.",
-                hint="give it a new name",
+                Message(
+                    "The derived variable {name!r} is called like what it is made of.",
+                    name=Name(self.name),
+                ),
+                hint=Message("give it a new name"),
             )
         for key, known in (("open", get_args(Open)), ("absent", get_args(Absent))):
             if getattr(self, key) not in {None, *known}:
                 listed = ", ".join(map(repr, known))
-                raise RequestError(f"{key} of {self.name!r} is one of {listed}.")
+                raise RequestError(
+                    Message(
+                        "{key} of {name!r} is one of {listed}.",
+                        key=Name(key),
+                        name=Name(self.name),
+                        listed=said(listed),
+                    )
+                )
 
     def _require_one_way(self) -> None:
         ways = ("bands", "width", "recode")
         used = [way for way in ways if getattr(self, way) is not None]
         if len(used) != 1:
             raise RequestError(
-                f"The derived variable {self.name!r} needs one of bands, width and recode"
-                + (f", not {' and '.join(used)}." if used else "."),
-                hint="bands = [0, 15, 65], width = 5, or recode = { … }",
+                Message(
+                    "The derived variable {name!r} needs one of bands, width and recode{value}",
+                    name=Name(self.name),
+                    value=said(f", not {' and '.join(used)}." if used else "."),
+                ),
+                hint=Message("bands = [0, 15, 65], width = 5, or recode = { … }"),
             )
         of_others = {
             "bands": ("start", "end", "keep", "absent"),
@@ -209,24 +228,34 @@ class DerivedVariable:
         ]
         if wrong:
             raise RequestError(
-                f"{wrong[0]} of {self.name!r} does not go with {beside}.",
-                hint=f"remove {wrong[0]}",
+                Message(
+                    "{wrong} of {name!r} does not go with {beside}.",
+                    wrong=said(wrong[0]),
+                    name=Name(self.name),
+                    beside=said(beside),
+                ),
+                hint=Message("remove {wrong}", wrong=said(wrong[0])),
             )
 
     def _read_recode(self) -> None:
-        what = f"The recode of {self.name!r}"
+        what = Message("The recode of {name!r}", name=Name(self.name))
         if isinstance(self.recode, Mapping):
             recode = as_codes(self.recode, what)
         elif isinstance(self.recode, (str, os.PathLike)):
             recode = read_recode(self.recode, of=self.of, name=self.name)
         else:
-            raise RequestError(f"{what} is a mapping of codes, or a CSV file.")
+            raise RequestError(
+                Message("{what} is a mapping of codes, or a CSV file.", what=what)
+            )
         if not recode:
-            raise RequestError(f"{what} names no code.", hint='recode = { "1" = "yes" }')
+            raise RequestError(
+                Message("{what} names no code.", what=what),
+                hint=Message('recode = { "1" = "yes" }'),
+            )
         if self.keep and self.other is not None:
             raise RequestError(
-                f"{self.name!r} has both keep and other.",
-                hint="other codes stay as they are, or become one category",
+                Message("{name!r} has both keep and other.", name=Name(self.name)),
+                hint=Message("other codes stay as they are, or become one category"),
             )
         object.__setattr__(self, "recode", recode)
 
@@ -239,38 +268,61 @@ class DerivedVariable:
             value is None or isinstance(value, Decimal) for value in (width, start, end)
         ):
             raise RequestError(
-                f"Bands of a width are of numbers, and {self.name!r} names a date.",
-                hint='width = "year", or bands = [2000-01-01, 2010-01-01]',
+                Message(
+                    "Bands of a width are of numbers, and {name!r} names a date.",
+                    name=Name(self.name),
+                ),
+                hint=Message('width = "year", or bands = [2000-01-01, 2010-01-01]'),
             )
         if not isinstance(width, Decimal) or width <= 0:
-            raise RequestError(f"The width of {self.name!r} must be greater than 0.")
+            raise RequestError(
+                Message("The width of {name!r} must be greater than 0.", name=Name(self.name))
+            )
         for word, bound in (("start", start), ("end", end)):
             if bound is None and self.open in {word, "both"}:
                 raise RequestError(
-                    f"open of {self.name!r} is beyond its {word}, and there is none.",
-                    hint=f"give {word} a number, or remove open",
+                    Message(
+                        "open of {name!r} is beyond its {word}, and there is none.",
+                        name=Name(self.name),
+                        word=said(word),
+                    ),
+                    hint=Message("give {word} a number, or remove open", word=said(word)),
                 )
         for key, value in (("width", width), ("start", start), ("end", end)):
             object.__setattr__(self, key, value)
         if isinstance(start, Decimal) and isinstance(end, Decimal):
             if end <= start:
-                raise RequestError(f"The end of {self.name!r} must be above its start.")
+                raise RequestError(
+                    Message(
+                        "The end of {name!r} must be above its start.", name=Name(self.name)
+                    )
+                )
             bounds = steps(width, start, end)
             if bounds[-1] != end:
                 raise RequestError(
-                    f"Bands of {written(width)} do not reach from {written(start)} to "
-                    f"{written(end)}.",
-                    hint=f"end = {written(bounds[-1])}, or write the bands one by one",
+                    Message(
+                        "Bands of {written} do not reach from {written_2} to {written_3}.",
+                        written=said(written(width)),
+                        written_2=said(written(start)),
+                        written_3=said(written(end)),
+                    ),
+                    hint=Message(
+                        "end = {written}, or write the bands one by one",
+                        written=said(written(bounds[-1])),
+                    ),
                 )
             self._require_several(bands_between(bounds, self.opens, is_whole=False))
 
     def _read_bands(self) -> None:
-        what = f"The list of bands of {self.name!r}"
+        what = Message("The list of bands of {name!r}", name=Name(self.name))
         if isinstance(self.bands, Mapping):
             if self.open is not None:
-                hint = "a band without start, or without end, is open"
+                hint = Message("a band without start, or without end, is open")
                 raise RequestError(
-                    f"open of {self.name!r} does not go with bands that have labels.",
+                    Message(
+                        "open of {name!r} does not go with bands that have labels.",
+                        name=Name(self.name),
+                    ),
                     hint=hint,
                 )
             self._require_several(named_bands(self.bands, repr(self.name)))
@@ -278,9 +330,13 @@ class DerivedVariable:
         values: Any = self.bands
         if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
             raise RequestError(
-                f"{what} is a list of numbers or dates.", hint="bands = [0, 15, 65]"
+                Message("{what} is a list of numbers or dates.", what=what),
+                hint=Message("bands = [0, 15, 65]"),
             )
-        bounds = [read_bound(value, f"An entry of bands of {self.name!r}") for value in values]
+        bounds = [
+            read_bound(value, Message("An entry of bands of {name!r}", name=Name(self.name)))
+            for value in values
+        ]
         require_rising(bounds, what)
         object.__setattr__(self, "bands", tuple(bounds))
         self._require_several(
@@ -290,11 +346,17 @@ class DerivedVariable:
     def _require_several(self, bands: Sequence[Band]) -> None:
         if len(bands) < 2:
             raise RequestError(
-                f"{self.name!r} needs two bands at least.",
-                hint='bands = [0, 15, 65]: the last one is open, unless open = "none"',
+                Message("{name!r} needs two bands at least.", name=Name(self.name)),
+                hint=Message('bands = [0, 15, 65]: the last one is open, unless open = "none"'),
             )
         if len(bands) > MOST_BANDS:
-            raise RequestError(f"{self.name!r} has more than {MOST_BANDS:,} bands.")
+            raise RequestError(
+                Message(
+                    "{name!r} has more than {most_bands:,} bands.",
+                    name=Name(self.name),
+                    most_bands=MOST_BANDS,
+                )
+            )
 
     def _require_labels(self) -> None:
         given: list[object] = [
@@ -305,15 +367,21 @@ class DerivedVariable:
         for label in given:
             if not isinstance(label, str) or not label.strip() or not label.isprintable():
                 raise RequestError(
-                    f"The categories of {self.name!r} are texts that can be printed.",
-                    hint="write a word",
+                    Message(
+                        "The categories of {name!r} are texts that can be printed.",
+                        name=Name(self.name),
+                    ),
+                    hint=Message("write a word"),
                 )
         if self.is_banded and not self.is_period and not self.needs_extremes:
             bands = [b.label for whole in (True, False) for b in self.bands_of(is_whole=whole)]
             if self.other in bands:
                 raise RequestError(
-                    f"other of {self.name!r} is the label of one of its bands.",
-                    hint="choose another word",
+                    Message(
+                        "other of {name!r} is the label of one of its bands.",
+                        name=Name(self.name),
+                    ),
+                    hint=Message("choose another word"),
                 )
 
     def _stepped(self, extremes: tuple[Decimal, Decimal]) -> list[Bound]:
@@ -334,49 +402,73 @@ class DerivedVariable:
 def words_of(variable: DerivedVariable) -> str:
     """Say in one line how a variable is made, and where other values and codes go."""
     made, elsewhere = _made(variable), _elsewhere(variable)
-    return f"{variable.name}: {made}; {elsewhere}; missing stays missing"
+    return Message(
+        "{variable}: {made}; {elsewhere}; missing stays missing",
+        variable=Name(variable.name),
+        made=said(made),
+        elsewhere=said(elsewhere),
+    )
 
 
 def _made(variable: DerivedVariable) -> str:
     of, bounds = variable.of, variable.bounds
     if not variable.is_banded:
         number = len(variable.labels())
-        return f"{len(variable.codes)} codes of {of} become {number} categories"
+        return Message(
+            "{number} codes of {of} become {number_2} categories",
+            number=len(variable.codes),
+            of=said(of),
+            number_2=number,
+        )
     if variable.is_period:
         return f"{of} by {variable.width}"
     if isinstance(variable.width, Decimal):
         ends = ["" if end is None else f"{end:f}" for end in (variable.start, variable.end)]
         ends = [end or "…" for end in ends]
-        return f"{of} in bands of {variable.width:f}, from {ends[0]} to {ends[1]}"
+        return Message(
+            "{of} in bands of {width:f}, from {ends} to {ends_2}",
+            of=said(of),
+            width=variable.width,
+            ends=said(ends[0]),
+            ends_2=said(ends[1]),
+        )
     if not bounds:
-        return f"{of} in {len(variable.labels())} bands"
+        return Message("{of} in {number} bands", of=said(of), number=len(variable.labels()))
     first, last = written(bounds[0]), written(bounds[-1])
-    return f"{of} in bands that begin from {first} to {last}"
+    return Message(
+        "{of} in bands that begin from {first} to {last}",
+        of=said(of),
+        first=said(first),
+        last=said(last),
+    )
 
 
 def _elsewhere(variable: DerivedVariable) -> str:
     if variable.other is not None:
-        return f"others are {variable.other!r}"
+        return Message("others are {other!r}", other=Name(variable.other))
     if variable.keep:
-        return "other codes stay as they are"
+        return Message("other codes stay as they are")
     if not variable.is_banded:
-        return "other codes are refused"
+        return Message("other codes are refused")
     if variable.is_period or isinstance(variable.bands, Mapping):
-        return "values outside are refused"
+        return Message("values outside are refused")
     is_stepped = variable.width is not None
     below = _beyond("start", variable, is_endless=is_stepped and variable.start is None)
     above = _beyond("end", variable, is_endless=is_stepped and variable.end is None)
     if not below and not above:
-        return "bands reach as far as the values"
-    told = [f"values below {below}" if below else "", f"values above {above}" if above else ""]
-    return ", ".join(filter(None, told))
+        return Message("bands reach as far as the values")
+    told = [
+        Message("values below {below}", below=said(below)) if below else Message(),
+        Message("values above {above}", above=said(above)) if above else Message(),
+    ]
+    return joined(", ", filter(None, told))
 
 
 def _beyond(end: str, variable: DerivedVariable, *, is_endless: bool) -> str:
     """Say what values beyond an end of the bands do; nothing where there are none."""
     if is_endless:
         return ""
-    return "have a band" if variable.opens in {end, "both"} else "are refused"
+    return Message("have a band") if variable.opens in {end, "both"} else Message("are refused")
 
 
 def as_variables(given: object) -> tuple[DerivedVariable, ...]:
@@ -385,8 +477,8 @@ def as_variables(given: object) -> tuple[DerivedVariable, ...]:
         given = [_named(name, settings) for name, settings in given.items()]
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
         raise RequestError(
-            "variables is a list of derived variables, or their settings by name.",
-            hint='variables = {"age5": {"of": "age", "width": 5}}',
+            Message("variables is a list of derived variables, or their settings by name."),
+            hint=Message('variables = {"age5": {"of": "age", "width": 5}}'),
         )
     return tuple(_as_variable(one) for one in given)
 
@@ -396,7 +488,9 @@ def _named(name: object, settings: object) -> object:
         return {"name": name, **settings}
     if isinstance(settings, DerivedVariable) and settings.name == name:
         return settings
-    raise RequestError(f"The settings of the variable {name!r} are a mapping.")
+    raise RequestError(
+        Message("The settings of the variable {name!r} are a mapping.", name=Argument(name))
+    )
 
 
 def _as_variable(given: object) -> DerivedVariable:
@@ -405,13 +499,13 @@ def _as_variable(given: object) -> DerivedVariable:
     known = [field.name for field in fields(DerivedVariable)]
     if not isinstance(given, Mapping) or not {"name", "of"} <= set(given):
         raise RequestError(
-            "A derived variable has a name, and of: the column that it is made of.",
-            hint='{"name": "age5", "of": "age", "width": 5}',
+            Message("A derived variable has a name, and of: the column that it is made of."),
+            hint=Message('{"name": "age5", "of": "age", "width": 5}'),
         )
     unknown = [key for key in given if key not in known]
     if unknown:
         raise RequestError(
-            f"A derived variable has no setting {unknown[0]!r}.",
-            hint=f"known are {', '.join(known)}",
+            Message("A derived variable has no setting {names!r}.", names=Argument(unknown[0])),
+            hint=Message("known are {names}", names=Name.each(known)),
         )
     return DerivedVariable(**given)

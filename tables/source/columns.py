@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from footing.messages import Argument, Message
 from tables.filtering.values import kind_of
 from tables.refusals import Refusal, refusal_of, words_of
 from tables.source.periods import period_sql
@@ -98,11 +99,11 @@ def _unread(field: pa.Field) -> str | None:
     if ORIGINAL_TYPE in metadata:
         return str(metadata[ORIGINAL_TYPE], encoding="utf-8")
     if pa.types.is_float16(kind):
-        return "half floats"
+        return Message("half floats")
     if pa.types.is_duration(kind):
         return "durations"
     if pa.types.is_decimal(kind) and (kind.precision > _MAX_DIGITS or kind.scale < 0):
-        return f"values of the type {kind}"
+        return Message("values of the type {kind}", kind=Argument(kind))
     return None
 
 

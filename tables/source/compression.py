@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from footing.messages import Message, Name
 from tables.errors import SourceError
 
 _GZIP = b"\x1f\x8b"
@@ -25,11 +26,14 @@ def require_readable(file: str, start: bytes) -> None:
     is_zip = start.startswith(_ZIP) and {s.lower() for s in Path(file).suffixes} & _NAMES
     if start.startswith(_OTHERS) or is_zip:
         raise SourceError(
-            f"The file {name!r} is compressed, and not by gzip.",
-            hint="decompress it, or compress it by gzip and name it .csv.gz",
+            Message("The file {name!r} is compressed, and not by gzip.", name=Name(name)),
+            hint=Message("decompress it, or compress it by gzip and name it .csv.gz"),
         )
     if start.startswith(_GZIP) and not name.lower().endswith(".gz"):
         raise SourceError(
-            f"The file {name!r} is compressed by gzip, and its name does not end in .gz.",
-            hint="name it .csv.gz, or decompress it",
+            Message(
+                "The file {name!r} is compressed by gzip, and its name does not end in .gz.",
+                name=Name(name),
+            ),
+            hint=Message("name it .csv.gz, or decompress it"),
         )

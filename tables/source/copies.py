@@ -16,6 +16,7 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from footing.messages import Argument, Message, Name, said
 from footing.places import (
     DRIVERS,
     STANDARD_INPUT,
@@ -86,13 +87,17 @@ class LocalCopy:
         if scheme_of(data) == "s3":
             return self._copy_objects(data, folder)
         raise SourceError(
-            f"Records cannot be read from {scheme_of(data)}://.",
-            hint="export them to Parquet first, or name files, s3://… or postgresql://…",
+            Message(
+                "Records cannot be read from {scheme_of}://.", scheme_of=said(scheme_of(data))
+            ),
+            hint=Message(
+                "export them to Parquet first, or name files, s3://… or postgresql://…"
+            ),
         )
 
     def _copy_input(self, folder: Path) -> str:
         if not (start := sys.stdin.buffer.read(2)):
-            raise SourceError("Standard input is empty.")
+            raise SourceError(Message("Standard input is empty."))
         file = folder / ("input.csv.gz" if start == b"\x1f\x8b" else "input.csv")
         with file.open("wb") as copy:
             copy.write(start)
@@ -115,7 +120,10 @@ class LocalCopy:
                     shutil.copyfileobj(stream, copy, _CHUNK)
                 self.names[str(file)] = f"s3://{one.path}"
         if not self.names:
-            raise SourceError(f"No object matches {self.label!r}.", hint="look at its spelling")
+            raise SourceError(
+                Message("No object matches {label!r}.", label=Name(self.label)),
+                hint=Message("look at its spelling"),
+            )
         return str(folder / path)
 
     def _copy_database(
@@ -124,12 +132,18 @@ class LocalCopy:
         """Copy the answer of one statement, which sees one state of the database."""
         if (table is None) == (query is None):
             raise SourceError(
-                f"The database {self.label!r} needs a table or a query, one of the two.",
-                hint='table = "public.people", or query = "SELECT …"',
+                Message(
+                    "The database {label!r} needs a table or a query, one of the two.",
+                    label=Name(self.label),
+                ),
+                hint=Message('table = "public.people", or query = "SELECT …"'),
             )
         name = ".".join(map(quote, (table or "").split(".")))
         if query and ";" in re.sub(r"'[^']*'|\"[^\"]*\"", "", query).rstrip("; \n\t"):
-            raise SourceError("query must be one statement.", hint="leave out what follows ;")
+            raise SourceError(
+                Message("query must be one statement."),
+                hint=Message("leave out what follows ;"),
+            )
         raw, file = folder / "raw.parquet", folder / "records.parquet"
         statement = query or f"SELECT * FROM {name}"
         if scheme_of(uri) == "sqlite":
@@ -194,8 +208,12 @@ def _driver(uri: str) -> Any:
         return importlib.import_module(f"adbc_driver_{name}.dbapi")
     except ImportError:
         raise SourceError(
-            f"Reading from {scheme_of(uri)}:// needs the package adbc-driver-{name}.",
-            hint=f"pip install adbc-driver-{name}",
+            Message(
+                "Reading from {scheme_of}:// needs the package adbc-driver-{name}.",
+                scheme_of=said(scheme_of(uri)),
+                name=Name(name),
+            ),
+            hint=Message("pip install adbc-driver-{name}", name=Name(name)),
         ) from None
 
 
@@ -218,8 +236,11 @@ def _postgresql_columns(source: Source, *, schema: pa.Schema) -> str:
         told = (field.metadata or {}).get(b"POSTGRESQL:type")
         if told == b"money":
             raise SourceError(
-                f"Column {field.name!r} is of the type money, whose unit is not told.",
-                hint="cast it to numeric in a query",
+                Message(
+                    "Column {field!r} is of the type money, whose unit is not told.",
+                    field=Argument(field.name),
+                ),
+                hint=Message("cast it to numeric in a query"),
             )
         if told == b"bpchar":  # a text that blanks fill up
             changes.append(f"rtrim({name}, ' ') AS {name}")

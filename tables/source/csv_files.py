@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from footing.messages import Message, Name
 from tables.errors import RequestError, SourceError, unknown_name
 from tables.filtering.filters import quote
 from tables.source import csv_text
@@ -158,14 +159,19 @@ class CsvColumns(TextColumns):
         """Return what is wrong with the files, where DuckDB's text tells."""
         if "nvalid unicode" in text:
             line = re.search(r"[Ll]ine:?\s*(\d+)", text)
-            where = f" (line {line.group(1)})" if line else ""
+            where = Message(" (line {group})", group=Name(line.group(1))) if line else Message()
             return csv_text.not_utf_8(Path(self._files[0]).name, "WINDOWS-1252", where)
         for file in self._files:
             if csv_text.is_of_two_line_ends(file):
                 return SourceError(
-                    f"The lines of {Path(file).name!r} do not all end in the same way.",
-                    hint="give all lines one end, for example by dos2unix; line breaks within "
-                    "a field may stay where it is quoted",
+                    Message(
+                        "The lines of {path!r} do not all end in the same way.",
+                        path=Name(Path(file).name),
+                    ),
+                    hint=Message(
+                        "give all lines one end, for example by dos2unix; line breaks within a "
+                        "field may stay where it is quoted"
+                    ),
                 )
         return None
 
@@ -178,15 +184,24 @@ def _require_same_columns(
         missing = [name for name in whole[1].names if name not in lacking[1].names]
         if missing:
             raise SourceError(
-                "All files must have the same columns; "
-                f"{Path(lacking[0]).name!r} has no {missing[0]!r}, which "
-                f"{Path(whole[0]).name!r} has.",
-                hint="write them again from one program, or name fewer files",
+                Message(
+                    "All files must have the same columns; {path!r} has no {names!r}, which "
+                    "{path_path!r} has.",
+                    path=Name(Path(lacking[0]).name),
+                    names=Name(missing[0]),
+                    path_path=Name(Path(whole[0]).name),
+                ),
+                hint=Message("write them again from one program, or name fewer files"),
             )
     if first[1].delimiter != other[1].delimiter:
         raise SourceError(
-            "All files must have the same delimiter; it is "
-            f"{first[1].delimiter!r} in {Path(first[0]).name!r}, and "
-            f"{other[1].delimiter!r} in {Path(other[0]).name!r}.",
-            hint="write them again from one program, or name fewer files",
+            Message(
+                "All files must have the same delimiter; it is {delimiter!r} in {path!r}, "
+                "and {other_delimiter!r} in {path_path!r}.",
+                delimiter=Name(first[1].delimiter),
+                path=Name(Path(first[0]).name),
+                other_delimiter=Name(other[1].delimiter),
+                path_path=Name(Path(other[0]).name),
+            ),
+            hint=Message("write them again from one program, or name fewer files"),
         )

@@ -18,6 +18,7 @@ from datetime import date
 from pathlib import Path
 from typing import IO, Any
 
+from footing.messages import Argument, Message, Name, said
 from tables.errors import SourceError
 from tables.refusals import colliding_names
 
@@ -57,21 +58,30 @@ def read_layout(file: str) -> Layout:
     header = _first_record(file)
     if not header.strip() and _is_blank(file):
         raise SourceError(
-            f"The file {name!r} is empty: it holds no line, or blank ones alone.",
-            hint="is it the file that was meant, and was it written to its end?",
+            Message(
+                "The file {name!r} is empty: it holds no line, or blank ones alone.",
+                name=Argument(name),
+            ),
+            hint=Message("is it the file that was meant, and was it written to its end?"),
         )
     delimiter = max(_DELIMITERS, key=_QUOTED.sub("", header).count)
     names = tuple(_fields(header, delimiter))
     if not any(names) or any(not each.strip() for each in names):
         raise SourceError(
-            f"The first line of {name!r} must name every column.",
-            hint="add a header line, without a delimiter at its end; from R, write with "
-            "row.names = FALSE",
+            Message("The first line of {name!r} must name every column.", name=Name(name)),
+            hint=Message(
+                "add a header line, without a delimiter at its end; from R, write with "
+                "row.names = FALSE"
+            ),
         )
     if any(len(each) > _MOST_NAME for each in names):
         raise SourceError(
-            f"A column of {name!r} has a name of more than {_MOST_NAME:,} characters.",
-            hint="is a quote left open in the first line?",
+            Message(
+                "A column of {name!r} has a name of more than {most_name:,} characters.",
+                name=Name(name),
+                most_name=_MOST_NAME,
+            ),
+            hint=Message("is a quote left open in the first line?"),
         )
     for refusal in colliding_names(names).values():
         raise SourceError(refusal.problem, hint=refusal.hint)
@@ -92,8 +102,16 @@ def _require_encoding(file: str) -> None:
 def not_utf_8(name: str, encoding: str, where: str = "") -> SourceError:
     """Return the error of a file in another encoding, with the way out."""
     return SourceError(
-        f"The file {name!r} is not a text in UTF-8{where}; it may be {encoding}.",
-        hint=f"save it as CSV UTF-8, or convert it: iconv -f {encoding} -t UTF-8",
+        Message(
+            "The file {name!r} is not a text in UTF-8{where}; it may be {encoding}.",
+            name=Name(name),
+            where=said(where),
+            encoding=said(encoding),
+        ),
+        hint=Message(
+            "save it as CSV UTF-8, or convert it: iconv -f {encoding} -t UTF-8",
+            encoding=said(encoding),
+        ),
     )
 
 
@@ -117,8 +135,11 @@ def _first_record(file: str) -> str:
     breaks = _BREAK.findall(text)
     if len(set(breaks)) > 1:  # DuckDB takes the first for the end of all lines
         raise SourceError(
-            f"A name in the first line of {Path(file).name!r} holds a line break.",
-            hint="remove it: lines end in another way",
+            Message(
+                "A name in the first line of {path!r} holds a line break.",
+                path=Name(Path(file).name),
+            ),
+            hint=Message("remove it: lines end in another way"),
         )
     if any("\udc80" <= sign <= "\udcff" for sign in header):  # bytes that are no UTF-8
         raise not_utf_8(Path(file).name, "WINDOWS-1252")
@@ -251,14 +272,20 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
         problem = type(error).__name__
     if problem == "gzip":
         raise SourceError(
-            f"The file {Path(file).name!r} is no whole file of gzip: it ends too early, or is "
-            "damaged.",
-            hint="compress it again, or decompress it and name the text",
+            Message(
+                "The file {path!r} is no whole file of gzip: it ends too early, or is damaged.",
+                path=Argument(Path(file).name),
+            ),
+            hint=Message("compress it again, or decompress it and name the text"),
         )
     if problem is not None:
         raise SourceError(
-            f"The file {Path(file).name!r} cannot be read ({problem}).",
-            hint="is it complete, and may you read it?",
+            Message(
+                "The file {path!r} cannot be read ({problem}).",
+                path=Name(Path(file).name),
+                problem=said(problem),
+            ),
+            hint=Message("is it complete, and may you read it?"),
         )
 
 

@@ -6,35 +6,41 @@ from collections.abc import Callable, Iterator
 
 import duckdb
 
+from footing.messages import Argument, Message, Name, Shape
 from tables.errors import SourceError, TablesError
 from tables.source.far_times import refusal_of_far
 
-_STATES = (
-    "42P01 is no such table, 42703 no such column, 42601 no SQL, 42501 no permission, "
-    "25006 a query that would write, 28P01 a wrong password"
+_STATES = Message(
+    "42P01 is no such table, 42703 no such column, 42601 no SQL, 42501 no "
+    "permission, 25006 a query that would write, 28P01 a wrong password"
 )
 #: What a driver's text must hold → what is told in its place, and a way out.
 _REASONS = {
     r"libpq\] Failed to connect.*(FATAL|password)": (
-        "refuses the user, the password or the database",
-        "a password stands in PGPASSWORD or ~/.pgpass",
+        Message("refuses the user, the password or the database"),
+        Message("a password stands in PGPASSWORD or ~/.pgpass"),
     ),
     r"libpq\] Failed to connect|NETWORK_CONNECTION": (
-        "does not answer",
-        "look at the server's name and port",
+        Message("does not answer"),
+        Message("look at the server's name and port"),
     ),
-    r"no such (table|column):": ("has no table or column of that name", "look at its spelling"),
+    r"no such (table|column):": (
+        Message("has no table or column of that name"),
+        Message("look at its spelling"),
+    ),
     r"IO: failed to open|unable to open database file": (
-        "cannot be opened",
-        "look at the path's spelling",
+        Message("cannot be opened"),
+        Message("look at the path's spelling"),
     ),
     r"Could not decode to UTF-8": (
-        "holds texts that are not in UTF-8",
-        "write them again in UTF-8, or cast the column to a blob",
+        Message("holds texts that are not in UTF-8"),
+        Message("write them again in UTF-8, or cast the column to a blob"),
     ),
     r"AWS Error": (
-        "cannot be read from S3",
-        "look at the address and rights, and at AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        Message("cannot be read from S3"),
+        Message(
+            "look at the address and rights, and at AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        ),
     ),
 }
 
@@ -74,22 +80,36 @@ def _explain(error: BaseException, label: str) -> SourceError:
     text = str(error)
     if isinstance(error, duckdb.OutOfMemoryException):
         return SourceError(
-            "The work does not fit into the memory and the disk space for spilling.",
-            hint="raise memory_limit, free disk space, or ask for fewer dimensions",
+            Message("The work does not fit into the memory and the disk space for spilling."),
+            hint=Message("raise memory_limit, free disk space, or ask for fewer dimensions"),
         )
     line = re.search(r"[Ll]ine:?\s*(\d+)", text)
-    where = f" (line {line.group(1)})" if line else ""
+    where = Message(" (line {group})", group=Name(line.group(1))) if line else Message()
     what = {
-        "InvalidInputException": f"is damaged or not of its format{where}",
-        "IOException": f"cannot be read from disk{where}",
-        "ConversionException": f"holds values that do not fit their column's type{where}",
-    }.get(type(error).__name__, f"cannot be read ({type(error).__name__}){where}")
+        "InvalidInputException": Message("is damaged or not of its format{where}", where=where),
+        "IOException": Message("cannot be read from disk{where}", where=where),
+        "ConversionException": Message(
+            "holds values that do not fit their column's type{where}", where=where
+        ),
+    }.get(
+        type(error).__name__,
+        Message("cannot be read ({name}){where}", name=Shape(type(error)), where=where),
+    )
     is_ours = isinstance(error, duckdb.Error)
-    hint = "check the file with another reader" if is_ours else "look at the address and rights"
+    hint = (
+        Message("check the file with another reader")
+        if is_ours
+        else Message("look at the address and rights")
+    )
     for pattern, reason in _REASONS.items() if not is_ours else ():
         if re.search(pattern, text, re.DOTALL):
             what, hint = reason
             break
     if state := getattr(error, "sqlstate", None):
-        what, hint = f"cannot be read (SQLSTATE {state})", _STATES
-    return SourceError(f"The source {label!r} {what}.", hint=hint)
+        what, hint = (
+            Message("cannot be read (SQLSTATE {state})", state=Argument(state)),
+            _STATES,
+        )
+    return SourceError(
+        Message("The source {label!r} {what}.", label=Name(label), what=what), hint=hint
+    )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from footing.messages import Message
 from tables.refusals import Refusal, refusal_of
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _LEAST, _MOST = -9_223_372_022_400_000_000, 2**63 - 1
 _INFINITY = -(2**63) + 1
 #: Microseconds in a unit; in a microsecond for smaller ones, which reach nowhere near.
 _MICROSECONDS = {"s": 10**6, "ms": 10**3, "us": 1}
-FAR = "years beyond 290,000"
+FAR = Message("years beyond 290,000")
 
 
 def refusal_of_far(name: str) -> Refusal:

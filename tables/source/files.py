@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 
+from footing.messages import Message, Name
 from footing.places import before_wildcards, list_files, masked
 from tables.errors import SourceError, unknown_name
 from tables.filtering.filters import quote
@@ -26,12 +27,16 @@ def find_files(paths: Sequence[str]) -> tuple[str, ...]:
     for path in paths:
         found = list_files(path)
         if not found:
-            hint = "look at the path's spelling"
-            raise SourceError(f"No file matches {masked(path)!r}.", hint=hint)
+            hint = Message("look at the path's spelling")
+            raise SourceError(
+                Message("No file matches {masked!r}.", masked=Name(masked(path))), hint=hint
+            )
         files += found
     for file in files:
         if Path(file).stat().st_size == 0:
-            raise SourceError(f"The file {Path(file).name!r} is empty.")
+            raise SourceError(
+                Message("The file {path!r} is empty.", path=Name(Path(file).name))
+            )
     return tuple(dict.fromkeys(files))
 
 
@@ -50,11 +55,13 @@ def find_partitions(paths: Sequence[str], files: Sequence[str]) -> tuple[str, ..
         shapes.add(tuple(part.split("=", 1)[0] for part in below if "=" in part))
     if len(shapes) > 1:
         raise SourceError(
-            "The folders of all files must name the same partitions; they differ.",
-            hint="such as year=2020/region=A for every file",
+            Message("The folders of all files must name the same partitions; they differ."),
+            hint=Message("such as year=2020/region=A for every file"),
         )
     if "" in (keys := shapes.pop()):
-        raise SourceError("The name of a folder has nothing before its =.", hint="rename it")
+        raise SourceError(
+            Message("The name of a folder has nothing before its =."), hint=Message("rename it")
+        )
     return keys
 
 
@@ -79,8 +86,11 @@ def with_partitions(
     for key in keys:
         if names.count(key.lower()) > 1:
             raise SourceError(
-                f"Column {key!r} is named by folders, and again by files or folders.",
-                hint=f"rename the folders {key}=…, or the column",
+                Message(
+                    "Column {key!r} is named by folders, and again by files or folders.",
+                    key=Name(key),
+                ),
+                hint=Message("rename the folders {key}=…, or the column", key=key),
             )
         pattern = rf".*[{_SEPARATORS}]{re.escape(key)}=([^{_SEPARATORS}]*)[{_SEPARATORS}]"
         value = f"url_decode(regexp_extract({quote(file_column)}, {sql_text(pattern)}, 1))"
@@ -115,8 +125,11 @@ def attach(
     """
     if os.sep != "\\" and "\\" in file:  # DuckDB would open the file of another folder
         raise SourceError(
-            f"The path of the DuckDB file {Path(file).name!r} holds a backslash.",
-            hint="rename the file or its folder",
+            Message(
+                "The path of the DuckDB file {path!r} holds a backslash.",
+                path=Name(Path(file).name),
+            ),
+            hint=Message("rename the file or its folder"),
         )
     try:
         connection.execute(
@@ -125,11 +138,14 @@ def attach(
     except duckdb.Error as error:
         locked = "lock" in str(error).lower()
         raise SourceError(
-            f"{Path(file).name!r} cannot be opened as a DuckDB file"
-            + (": another process holds it." if locked else "."),
-            hint="close the other program"
+            Message(
+                "{path!r} cannot be opened as a DuckDB file{message}",
+                path=Name(Path(file).name),
+                message=Message(": another process holds it.") if locked else ".",
+            ),
+            hint=Message("close the other program")
             if locked
-            else "name a .parquet, .csv or .duckdb file",
+            else Message("name a .parquet, .csv or .duckdb file"),
         ) from None
     rows = connection.execute(
         "SELECT schema_name, table_name, false FROM duckdb_tables()"
@@ -145,8 +161,12 @@ def attach(
         (table,) = shown
     if table is None:
         raise SourceError(
-            f"The DuckDB file {Path(file).name!r} has {len(shown)} tables; name one.",
-            hint="table = one of " + ", ".join(repr(name) for name in list(shown)[:12]),
+            Message(
+                "The DuckDB file {path!r} has {number} tables; name one.",
+                path=Name(Path(file).name),
+                number=len(shown),
+            ),
+            hint=Message("table = one of {words!r}", words=Name.each(list(shown)[:12])),
         )
     known = {f"{schema}.{name}": (schema, name, is_view) for schema, name, is_view in rows}
     known |= shown

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from footing.messages import Message, Name, Shape
 from tables.errors import SourceError
 from tables.filtering.filters import quote
 from tables.refusals import Refusal, colliding_names, refusal_of
@@ -66,8 +67,10 @@ def as_arrow(data: object) -> Frame:
         found = _from_stream(data)
         if found is None:
             raise SourceError(
-                f"Records cannot be read from {type(data).__name__!r}.",
-                hint="give a path, a list of paths, or a pandas, polars or Arrow table",
+                Message("Records cannot be read from {name!r}.", name=Shape(type(data))),
+                hint=Message(
+                    "give a path, a list of paths, or a pandas, polars or Arrow table"
+                ),
             )
         table = found.cast(changed.marked(found.schema)) if changed.types else found
     require_names([*table.column_names, *changed.refusals])
@@ -182,11 +185,14 @@ def _is_known_to_duckdb(kind: pa.DataType) -> bool:
 def require_names(names: Sequence[str]) -> None:
     """Refuse names of columns that are none."""
     if not names:
-        raise SourceError("The data have no columns.", hint="are they those that were meant?")
+        raise SourceError(
+            Message("The data have no columns."),
+            hint=Message("are they those that were meant?"),
+        )
     if any(not name or "\0" in name for name in names):
         raise SourceError(
-            "Every column needs a name.",
-            hint="a name has one character or more, and no null character",
+            Message("Every column needs a name."),
+            hint=Message("a name has one character or more, and no null character"),
         )
 
 
@@ -283,10 +289,19 @@ def _from_pandas(frame: Any) -> tuple[list[str], list[Any]]:
     index = frame.index
     named = [str(name) for name in index.names if name is not None]
     if type(index).__name__ != "RangeIndex" or index.start or index.step != 1 or named:
-        what = f"is called {', '.join(map(repr, named))}" if named else "has labels of its own"
+        what = (
+            Message("is called {named!r}", named=Name.each(named))
+            if named
+            else Message("has labels of its own")
+        )
         raise SourceError(
-            f"The data frame's index must be a plain range without a name; this one {what}.",
-            hint="call df.reset_index() to keep it as columns, or df.reset_index(drop=True)",
+            Message(
+                "The data frame's index must be a plain range without a name; this one {what}.",
+                what=what,
+            ),
+            hint=Message(
+                "call df.reset_index() to keep it as columns, or df.reset_index(drop=True)"
+            ),
         )
     columns = []
     for position in range(len(frame.columns)):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from footing.messages import Message, Name, said
 from tables.errors import DataWarning, SourceError
 
 #: The key of a Parquet file's metadata that holds it; other programs pass over it.
@@ -49,14 +50,18 @@ def add_labels(
     labels: dict[str, dict[Any, str]], more: Mapping[str, Mapping[Any, str]]
 ) -> None:
     """Add the labels of a further file, which must not contradict those before."""
-    for name, said in more.items():
+    for name, codes in more.items():
         before = labels.setdefault(name, {})
-        if any(before.get(code, text) != text for code, text in said.items()):
+        if any(before.get(code, text) != text for code, text in codes.items()):
             raise SourceError(
-                f"The files label a code of column {name!r} differently.",
-                hint="make the labels of all files the same, or release them one by one",
+                Message(
+                    "The files label a code of column {name!r} differently.", name=Name(name)
+                ),
+                hint=Message(
+                    "make the labels of all files the same, or release them one by one"
+                ),
             )
-        before |= said
+        before |= codes
 
 
 def add_missing(missing: dict[str, MissingCodes], more: Mapping[str, MissingCodes]) -> None:
@@ -71,9 +76,14 @@ def warn_of_missing(missing: Mapping[str, MissingCodes], label: str) -> None:
         return
     shown = ", ".join(f"{name!r} ({codes})" for name, codes in list(missing.items())[:_SHOWN])
     rest = len(missing) - _SHOWN
-    more = f" and {rest} more columns" if rest > 0 else ""
+    more = Message(" and {rest} more columns", rest=rest) if rest > 0 else Message()
     warnings.warn(
-        message=f"{label!r} declares codes as missing, and they are read so: {shown}{more}.",
+        message=Message(
+            "{label!r} declares codes as missing, and they are read so: {words}{more}.",
+            label=Name(label),
+            words=said(shown),
+            more=more,
+        ),
         category=DataWarning,
         stacklevel=2,
     )

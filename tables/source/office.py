@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from footing.messages import Message, Name, joined, said
 from tables.errors import SourceError
 from tables.refusals import Refusal
 from tables.source.labels import MissingCodes, add_labels, add_missing, warn_of_missing
@@ -213,8 +214,11 @@ def _open(file: str, kind: str, table: str | None, options: ReadOptions | None) 
 
         if table is not None:
             raise SourceError(
-                f"table names a sheet of a workbook; {Path(file).name!r} is none.",
-                hint="leave table out",
+                Message(
+                    "table names a sheet of a workbook; {path!r} is none.",
+                    path=Name(Path(file).name),
+                ),
+                hint=Message("leave table out"),
             )
         return open_statistical(file, kind)
     from tables.source.workbook import open_workbook
@@ -250,11 +254,11 @@ def _as_texts(
 ) -> dict[str, dict[str, str]]:
     """Return labels by categories as tables print them."""
     found = {}
-    for name, said in labels.items():
+    for name, codes in labels.items():
         is_whole = facts[name].is_whole
         found[name] = {
             str(int(code)) if isinstance(code, float) and is_whole else str(code): text
-            for code, text in said.items()
+            for code, text in codes.items()
             if isinstance(code, str) or not is_whole or code.is_integer()
         }
     return {name: said for name, said in found.items() if said}
@@ -284,8 +288,11 @@ def require_no_r(file: str) -> None:
     path = Path(file)
     if path.suffix.lower() in {".rds", ".rdata", ".rda", ".por"}:
         raise SourceError(
-            f"The file {path.name!r} is of a format of R or SPSS that is not read.",
-            hint=f"in R: {r_line(file)}",
+            Message(
+                "The file {path!r} is of a format of R or SPSS that is not read.",
+                path=Name(path.name),
+            ),
+            hint=Message("in R: {line}", line=Name(r_line(file))),
         )
 
 
@@ -294,29 +301,41 @@ def no_format(file: str, start: bytes) -> SourceError:
     name, ending = Path(file).name, Path(file).suffix.lower()
     if ending in _SHEETS and start[:2] not in (b"PK", OLE[:2]):
         what = (
-            "a page of HTML or XML"
+            Message("a page of HTML or XML")
             if start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"<"
-            else "a text"
+            else Message("a text")
         )
         return SourceError(
-            f"The file {name!r} is called a workbook, but is {what}: some programs export so.",
-            hint="open it in Excel and save it as .xlsx; a text of comma-separated values is "
-            "read where its name ends in .csv",
+            Message(
+                "The file {name!r} is called a workbook, but is {what}: some programs "
+                "export so.",
+                name=Name(name),
+                what=what,
+            ),
+            hint=Message(
+                "open it in Excel and save it as .xlsx; a text of comma-separated values "
+                "is read where its name ends in .csv"
+            ),
         )
     if ending.removeprefix(".") in {*STATISTICAL, *WORKBOOKS, "zsav", "xlsm"}:
         return damaged(name)
     return SourceError(
-        f"The file {name!r} is neither Parquet, Arrow, CSV, nor one of SAS, SPSS, Stata or "
-        "Excel.",
-        hint="CSV files end in .csv, .tsv or .txt (also .gz)",
+        Message(
+            "The file {name!r} is neither Parquet, Arrow, CSV, nor one of SAS, SPSS, "
+            "Stata or Excel.",
+            name=Name(name),
+        ),
+        hint=Message("CSV files end in .csv, .tsv or .txt (also .gz)"),
     )
 
 
 def damaged(name: str) -> SourceError:
     """Return the error for a file that cannot be read as what it is."""
     return SourceError(
-        f"The file {name!r} is damaged, incomplete or not of its format.",
-        hint="open it in the program that wrote it, and save it again",
+        Message(
+            "The file {name!r} is damaged, incomplete or not of its format.", name=Name(name)
+        ),
+        hint=Message("open it in the program that wrote it, and save it again"),
     )
 
 
@@ -327,10 +346,13 @@ def require_package(name: str, file: str) -> None:
     except ValueError:  # it was made unavailable
         is_there = False
     if not is_there:
-        hint = "pip install 'ckm-engine[office]'"
+        hint = Message("pip install 'ckm-engine[office]'")
         if line := r_line(file):
-            hint += f"; or in R: {line}"
-        raise SourceError(f"Reading {Path(file).name!r} needs the extra [office].", hint=hint)
+            hint = joined("; ", [hint, Message("or in R: {line}", line=Name(line))])
+        raise SourceError(
+            Message("Reading {path!r} needs the extra [office].", path=Name(Path(file).name)),
+            hint=hint,
+        )
 
 
 def r_line(file: str, *, encoding: str = "") -> str | None:
@@ -342,7 +364,11 @@ def r_line(file: str, *, encoding: str = "") -> str | None:
         return f"arrow::write_parquet(get(load({name})), {target})"
     if kind not in _IN_R:
         return None
-    more = f", encoding = {_r_text(encoding)}" if encoding else ""
+    more = (
+        Message(", encoding = {r_text}", r_text=said(_r_text(encoding)))
+        if encoding
+        else Message()
+    )
     return f"arrow::write_parquet({_IN_R[kind]}({name}{more}), {target})"
 
 

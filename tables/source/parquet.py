@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from footing.messages import Message, Name, said
 from tables.errors import SourceError
 from tables.filtering.filters import quote
 from tables.refusals import Refusal, colliding_names
@@ -31,7 +32,7 @@ from tables.source.files import file_list, sql_text
 if TYPE_CHECKING:
     import duckdb
 
-_HINT = "write them again from one program, or name fewer files"
+_HINT = Message("write them again from one program, or name fewer files")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +219,10 @@ def _group(
     connection: duckdb.DuckDBPyConnection, schema: pa.Schema | None, files: list[str]
 ) -> FileGroup:
     if schema is not None and not len(schema):  # DuckDB takes such a file for damaged
-        raise SourceError("The data have no columns.", hint="are they those that were meant?")
+        raise SourceError(
+            Message("The data have no columns."),
+            hint=Message("are they those that were meant?"),
+        )
     first = file_list((files[0],))
     rows = connection.execute(
         f"DESCRIBE SELECT * FROM read_parquet({first}, hive_partitioning=false)"
@@ -259,8 +263,8 @@ def _reading_of_type(duckdb_type: str) -> Reading:
 def _require_names(names: tuple[str, ...]) -> None:
     if any(not name or "\0" in name for name in names):
         raise SourceError(
-            "Every column needs a name.",
-            hint="a name has one character or more, and no null character",
+            Message("Every column needs a name."),
+            hint=Message("a name has one character or more, and no null character"),
         )
 
 
@@ -270,8 +274,13 @@ def _require_same_names(first: FileGroup, other: FileGroup) -> None:
         missing = [name for name in whole.names if name not in lacking.columns]
         if missing:
             raise SourceError(
-                "All files must have the same columns; "
-                f"{_name(lacking)} has no {missing[0]!r}, which {_name(whole)} has.",
+                Message(
+                    "All files must have the same columns; {lacking} has no {names!r}, which "
+                    "{whole} has.",
+                    lacking=said(_name(lacking)),
+                    names=Name(missing[0]),
+                    whole=said(_name(whole)),
+                ),
                 hint=_HINT,
             )
 
@@ -294,9 +303,15 @@ def _type_of(name: str, groups: tuple[FileGroup, ...]) -> str | Refusal:
     start, place = _differing(found, types)
     one, other = found[start].reading.words, found[place].reading.words
     return Refusal(
-        problem=f"Column {name!r} must have one type in all files; it is "
-        f"{one or type_words(types[start])} in {_name(groups[start])}, and "
-        f"{other or type_words(types[place])} in {_name(groups[place])}.",
+        problem=Message(
+            "Column {name!r} must have one type in all files; it is {one} in {groups}, "
+            "and {other} in {groups_2}.",
+            name=Name(name),
+            one=said(one or type_words(types[start])),
+            groups=said(_name(groups[start])),
+            other=said(other or type_words(types[place])),
+            groups_2=said(_name(groups[place])),
+        ),
         hint=_HINT,
     )
 

@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+from footing.messages import Argument, Message
 from tables.errors import SourceError
 
 #: What stands for other signs in a path that DuckDB is told.
@@ -39,8 +40,8 @@ def as_readable(file: str, folder: Path) -> str:
         key, equal, _ = part.partition("=")
         if equal and _ENCODED.search(key):
             raise SourceError(
-                f"The name of the folder {part!r} cannot be read.",
-                hint="rename it, without backslash, [, * and ? before the =",
+                Message("The name of the folder {part!r} cannot be read.", part=Argument(part)),
+                hint=Message("rename it, without backslash, [, * and ? before the ="),
             )
     parts = [_ENCODED.sub(_percent, part) for part in path.parts[1:]]
     link = folder.joinpath("links", *parts)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 
+from footing.messages import Argument, Enumeration, Message, Name
 from footing.places import FileState, has_password, is_elsewhere, list_files
 from tables.deadline import Deadline, stopped
 from tables.errors import (
@@ -228,7 +229,9 @@ class Source:
         """Raise if SQL cannot tell a further column from one of the data."""
         names = [*self.columns, *self.refusals]
         if name in names:
-            raise RequestError(f"Column {name!r} is in the data already.")
+            raise RequestError(
+                Message("Column {name!r} is in the data already.", name=Name(name))
+            )
         if (refusal := colliding_names([*names, name]).get(name)) is not None:
             raise RequestError(refusal.problem, hint=refusal.hint)
 
@@ -326,9 +329,11 @@ class Source:
         """Raise unless there is a record."""
         if not self.has_rows(self.relation):
             raise DataError(
-                f"The source {self.label!r} has no record.",
-                hint="is it the extract that was meant? with allow_empty = true in [data], or "
-                "allow_empty=True in Python, tables of no records are made all the same",
+                Message("The source {label!r} has no record.", label=Name(self.label)),
+                hint=Message(
+                    "is it the extract that was meant? with allow_empty = true in [data], or "
+                    "allow_empty=True in Python, tables of no records are made all the same"
+                ),
             )
 
     def has_rows(self, rows: str, parameters: Mapping[str, object] | None = None) -> bool:
@@ -354,7 +359,9 @@ class Source:
         """Warn that a copy of the records has no columns that are not read."""
         if self.refusals:
             names = refused_names(self.refusals)
-            text = f"The copy leaves out columns that are not read: {names}."
+            text = Message(
+                "The copy leaves out columns that are not read: {names}.", names=Name(names)
+            )
             warnings.warn(DataWarning(text), stacklevel=3)
 
     def is_number(self, name: str) -> bool:
@@ -655,8 +662,11 @@ class Source:
             found = self._wait(work, progress).result()
             if self._hashes and self._stamp != _stamp(self.files):
                 raise SourceError(
-                    f"The source {self.label!r} has changed since it was opened.",
-                    hint="open it again: its record keys are those of what it was",
+                    Message(
+                        "The source {label!r} has changed since it was opened.",
+                        label=Name(self.label),
+                    ),
+                    hint=Message("open it again: its record keys are those of what it was"),
                 )
             return found
 
@@ -753,8 +763,10 @@ def open_source(
     {'sex': 'text', 'age': 'integer'}
     """
     if isinstance(data, str) and has_password(data) and not list_files(data):
-        hint = "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws"
-        raise SourceError("The address must not hold a password.", hint=hint)
+        hint = Message(
+            "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws"
+        )
+        raise SourceError(Message("The address must not hold a password."), hint=hint)
     with contextlib.ExitStack() as opened:
         spill = SpillFolder()
         opened.callback(spill.remove)
@@ -766,7 +778,10 @@ def open_source(
             opened.callback(lambda kept: kept.remove(), copy)
             data, table, query, label = copy.path, None, None, copy.label
         if query is not None:
-            raise SourceError("query goes with a database.", hint="name the columns of files")
+            raise SourceError(
+                Message("query goes with a database."),
+                hint=Message("name the columns of files"),
+            )
         if paths := _paths(data):
             source = _open_files(connection, paths, table, spill.path, options or ReadOptions())
         else:
@@ -823,15 +838,21 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
     lines = [row for row in rows if not (is_text and _is_blank(row))]
     if any(value is None for row in lines for value in row):
         raise SourceError(
-            f"The file {name!r} has rows without a category in "
-            f"{' or '.join(map(repr, columns))}.",
-            hint="remove them: records without a value have a category of their own",
+            Message(
+                "The file {name!r} has rows without a category in {columns!r}.",
+                name=Name(name),
+                columns=Argument(Enumeration(" or ", Name.each(columns))),
+            ),
+            hint=Message("remove them: records without a value have a category of their own"),
         )
     if not lines:
-        raise SourceError(f"The file {name!r} lists no category.")
+        raise SourceError(Message("The file {name!r} lists no category.", name=Name(name)))
     if len(lines) < len(rows):
         warnings.warn(
-            message=f"The file {name!r} of categories has blank lines, which are left out.",
+            message=Message(
+                "The file {name!r} of categories has blank lines, which are left out.",
+                name=Name(name),
+            ),
             category=DataWarning,
             stacklevel=2,
         )
@@ -872,7 +893,7 @@ def _connect(
         connection.execute("SET TimeZone='UTC'")
     except (duckdb.Error, ValueError, TypeError):
         raise SourceError(
-            "memory_limit must read like '3GB' and threads be a positive integer."
+            Message("memory_limit must read like '3GB' and threads be a positive integer.")
         ) from None
     return connection
 
@@ -895,7 +916,10 @@ def _open_files(
         return Source(connection, files=files, label=label)
     if len(kinds) > 1:
         raise SourceError(
-            "All files must have one format: Parquet, Arrow, CSV, or one of the office files."
+            Message(
+                "All files must have one format: Parquet, Arrow, CSV, or one of the office "
+                "files."
+            )
         )
     keys = find_partitions(paths, files)
     csv: CsvColumns | None = None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from footing.messages import Message
 from tables.errors import SourceError
 from tables.filtering.filters import quote
 
@@ -70,7 +71,9 @@ def copy_records(path: Path, statement: str, raw: Path) -> list[tuple[str, str]]
         rows = connection.execute(statement)
         columns = [name for name, *_ in rows.description or ()]
         if len({name.lower() for name in columns}) < len(columns):
-            raise SourceError("Column names must differ in more than upper and lower case.")
+            raise SourceError(
+                Message("Column names must differ in more than upper and lower case.")
+            )
         # A view tells the declared type of each column that is one of a table.
         connection.execute(f"CREATE TEMP VIEW ckm_records AS {statement}")
         declared = [row[2] for row in connection.execute("PRAGMA temp.table_info(ckm_records)")]

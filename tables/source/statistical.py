@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from footing.messages import Message, Name, said
 from tables.errors import SourceError
 from tables.source.labels import MissingCodes
 from tables.source.office import ColumnFacts, OfficeFile, damaged, r_line, require_package
@@ -132,14 +133,20 @@ class _Reading:
         problem = self._outcome().get("problem")
         if problem == "names":
             return SourceError(
-                f"The file {self.name!r} has no columns, or two of one name.",
-                hint="rename them in the program that wrote it",
+                Message(
+                    "The file {name!r} has no columns, or two of one name.",
+                    name=Name(self.name),
+                ),
+                hint=Message("rename them in the program that wrote it"),
             )
         if problem == "encoding":
             line = r_line(self.file, encoding="windows-1252")
             return SourceError(
-                f"Texts of {self.name!r} are not in the encoding that the file declares.",
-                hint=f"in R, with the true one: {line}",
+                Message(
+                    "Texts of {name!r} are not in the encoding that the file declares.",
+                    name=Name(self.name),
+                ),
+                hint=Message("in R, with the true one: {line}", line=said(line)),
             )
         return damaged(self.name)
 
@@ -197,9 +204,12 @@ class _Reading:
         days = np.floor(np.where(is_missing, 0, seconds) / _DAY_S)
         if not ((days >= _EARLIEST) & (days <= _LATEST)).all():
             raise SourceError(
-                f"Column {variable.name!r} of {self.name!r} has dates outside the years 1 to "
-                "9999.",
-                hint="give it a format of numbers in the program that wrote the file",
+                Message(
+                    "Column {variable!r} of {name!r} has dates outside the years 1 to 9999.",
+                    variable=Name(variable.name),
+                    name=Name(self.name),
+                ),
+                hint=Message("give it a format of numbers in the program that wrote the file"),
             )
         if is_date:
             return pa.array(days.astype(np.int32), pa.int32(), mask=is_missing).cast(

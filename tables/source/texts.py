@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from footing.messages import Message, Name
 from tables.errors import DataError, RequestError
 from tables.filtering.filters import quote
 from tables.filtering.values import FileType, NumberReading
@@ -70,13 +71,21 @@ class ReadOptions:
         for name, word in self.types.items():
             if word not in TYPES:
                 raise RequestError(
-                    f"The type of column {name!r} is one of {', '.join(TYPES)}, not {word!r}.",
-                    hint='as in types = { PUMA = "text", wage = "decimal" }',
+                    Message(
+                        "The type of column {name!r} is one of {types}, not {word!r}.",
+                        name=Name(name),
+                        types=Name.each(TYPES),
+                        word=Name(word),
+                    ),
+                    hint=Message('as in types = { PUMA = "text", wage = "decimal" }'),
                 )
         if self.decimal not in {".", ","}:
             raise RequestError(
-                f"The decimal mark is a point or a comma, not {self.decimal!r}.",
-                hint='decimal = ","',
+                Message(
+                    "The decimal mark is a point or a comma, not {decimal!r}.",
+                    decimal=Name(self.decimal),
+                ),
+                hint=Message('decimal = ","'),
             )
         object.__setattr__(self, "types", MappingProxyType(dict(self.types)))
 
@@ -84,8 +93,13 @@ class ReadOptions:
         """Raise if something is said that data of another format cannot follow."""
         if self.types or self.decimal != ".":
             raise RequestError(
-                f"Types and decimal marks are declared for CSV files; {label!r} is none.",
-                hint="its columns have types of their own; leave types and decimal out",
+                Message(
+                    "Types and decimal marks are declared for CSV files; {label!r} is none.",
+                    label=Name(label),
+                ),
+                hint=Message(
+                    "its columns have types of their own; leave types and decimal out"
+                ),
             )
 
 
@@ -152,8 +166,11 @@ class TextColumns:
         options, sql_type = self.options, "DOUBLE"
         if options.types.get(name) == "text" and not options.is_lenient:
             raise DataError(
-                f"Column {name!r} is declared as texts, and is used as numbers.",
-                hint='declare it as "decimal", or use another column',
+                Message(
+                    "Column {name!r} is declared as texts, and is used as numbers.",
+                    name=Name(name),
+                ),
+                hint=Message('declare it as "decimal", or use another column'),
             )
         if not self.are_numbers(ask, name):
             self._refuse(ask, name, "decimal")

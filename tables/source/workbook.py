@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from footing.messages import Argument, Message, Name, said
 from tables.errors import DataWarning, RequestError, SourceError, TablesError, unknown_name
 from tables.refusals import Refusal, declaration
 from tables.source.office import OLE, ColumnFacts, OfficeFile, damaged, require_package
@@ -51,7 +52,7 @@ _LETTERS = re.compile(rb'\br="([A-Z]+)\d')
 _NO_ZIP = (zipfile.BadZipFile, NotImplementedError, OSError, ValueError)
 _MOST_MIXED, _SHOWN = 20, 12
 _EXCEL_DIGITS = 1e15
-_SAVE_AGAIN = "open the workbook in Excel or LibreOffice, and save it again"
+_SAVE_AGAIN = Message("open the workbook in Excel or LibreOffice, and save it again")
 _CHUNK, _OVERLAP = 1 << 22, 1 << 16
 _FIRST_DAYS = [dt.datetime(1899, 12, day) for day in (30, 31)]  # noqa: DTZ001  (times of day)
 
@@ -135,18 +136,35 @@ class _Workbook:
         name = self.name
         if kinds:
             self._refusals[column] = Refusal(
-                problem=f"Column {column!r} of {name!r} holds cells of several kinds: {kinds}.",
-                hint=f"{declaration(column, 'text')}, or give it cells of one kind",
+                problem=Message(
+                    "Column {column!r} of {name!r} holds cells of several kinds: {kinds}.",
+                    column=Name(column),
+                    name=Name(name),
+                    kinds=said(kinds),
+                ),
+                hint=Message(
+                    "{declaration}, or give it cells of one kind",
+                    declaration=said(declaration(column, "text")),
+                ),
             )
         elif errors:
             shown = ", ".join(sorted(errors))
             self._refusals[column] = Refusal(
-                problem=f"Column {column!r} of {name!r} holds cells with errors: {shown}.",
-                hint="mend their formulas, or empty the cells",
+                problem=Message(
+                    "Column {column!r} of {name!r} holds cells with errors: {words}.",
+                    column=Name(column),
+                    name=Name(name),
+                    words=said(shown),
+                ),
+                hint=Message("mend their formulas, or empty the cells"),
             )
         elif is_uncomputed:
             self._refusals[column] = Refusal(
-                problem=f"Column {column!r} of {name!r} holds formulas without results.",
+                problem=Message(
+                    "Column {column!r} of {name!r} holds formulas without results.",
+                    column=Name(column),
+                    name=Name(name),
+                ),
                 hint=_SAVE_AGAIN,
             )
 
@@ -164,17 +182,33 @@ class _Workbook:
                 filled[name] = [column[0].as_py() or "" for column in row.columns]
         if not filled and table is None:
             raise SourceError(
-                f"The workbook {self.name!r} is empty: none of its sheets has a row.",
-                hint="is it the file that was meant? charts hold no records",
+                Message(
+                    "The workbook {name!r} is empty: none of its sheets has a row.",
+                    name=Argument(self.name),
+                ),
+                hint=Message("is it the file that was meant? charts hold no records"),
             )
         if not filled:
-            raise SourceError(f"The sheet {table!r} of {self.name!r} is empty.")
+            raise SourceError(
+                Message(
+                    "The sheet {table!r} of {name!r} is empty.",
+                    table=Name(table),
+                    name=Name(self.name),
+                )
+            )
         if len(filled) > 1:
             shown = ", ".join(map(repr, list(filled)[:_SHOWN]))
             raise SourceError(
-                f"The workbook {self.name!r} has {len(filled)} sheets that are not empty; "
-                "name one.",
-                hint=f"table = one of {shown}{', …' if len(filled) > _SHOWN else ''}",
+                Message(
+                    "The workbook {name!r} has {number} sheets that are not empty; name one.",
+                    name=Name(self.name),
+                    number=len(filled),
+                ),
+                hint=Message(
+                    "table = one of {words}{value}",
+                    words=said(shown),
+                    value=Message(", …") if len(filled) > _SHOWN else Message(),
+                ),
             )
         return next(iter(filled.items()))
 
@@ -207,9 +241,13 @@ class _Workbook:
                 if len(mixed) >= _MOST_MIXED:
                     error.args = ()
                     raise SourceError(
-                        f"More than {_MOST_MIXED} columns of {self.name!r} hold cells of "
-                        "several kinds.",
-                        hint="give each column cells of one kind, or remove columns",
+                        Message(
+                            "More than {most_mixed} columns of {name!r} hold cells of "
+                            "several kinds.",
+                            most_mixed=_MOST_MIXED,
+                            name=Name(self.name),
+                        ),
+                        hint=Message("give each column cells of one kind, or remove columns"),
                     ) from None
                 error.args = ()
                 kinds = {_KINDS.get(kind.strip(), "others") for kind in told[1].split(",")}
@@ -245,18 +283,30 @@ class _Workbook:
             if not name:
                 if column.null_count < len(column) or place in holding:
                     raise SourceError(
-                        f"Column {_letters(letters[place])} of {self.name!r} has cells, and no "
-                        "name in the first row.",
-                        hint="the first row that is not empty names every column",
+                        Message(
+                            "Column {letters} of {name!r} has cells, and no name in the "
+                            "first row.",
+                            letters=said(_letters(letters[place])),
+                            name=Name(self.name),
+                        ),
+                        hint=Message("the first row that is not empty names every column"),
                     )
                 continue
             if name in columns:
                 raise SourceError(
-                    f"The sheet of {self.name!r} has two columns called {name!r}."
+                    Message(
+                        "The sheet of {name!r} has two columns called {name_2!r}.",
+                        name=Name(self.name),
+                        name_2=Name(name),
+                    )
                 )
             columns[name] = column
         if not columns:
-            raise SourceError(f"The first row of {self.name!r} must name every column.")
+            raise SourceError(
+                Message(
+                    "The first row of {name!r} must name every column.", name=Name(self.name)
+                )
+            )
         return columns
 
     def _without_results(self, name: str, sheet: Any) -> set[int]:
@@ -306,7 +356,7 @@ class _Workbook:
             kind = ("date", pa.date32()) if is_date else ("datetime", pa.timestamp("us"))
             return ColumnFacts(kind[0]), moments.cast(kind[1])
         if not pc.all(is_time).as_py():
-            self._refuse(name, kinds="dates beside times")
+            self._refuse(name, kinds=Message("dates beside times"))
             return ColumnFacts("datetime"), moments
         rest = pc.subtract(moments, days).cast(pa.int64())
         return _seen(ColumnFacts("time"), pc.divide(rest.cast(pa.float64()), 1e6))
@@ -324,11 +374,20 @@ class _Workbook:
             and (pc.max(pc.abs(columns[n])).as_py() or 0) >= _EXCEL_DIGITS
         ]
         shown = _listed(map(repr, long))
-        more = f" Of whole numbers it keeps 15 digits: look at {shown}." if long else ""
+        more = (
+            Message(" Of whole numbers it keeps 15 digits: look at {words}.", words=said(shown))
+            if long
+            else Message()
+        )
         warnings.warn(
-            message="A spreadsheet turns codes such as 01 and 1E2 into 1 and 100, and SEP2 "
-            f"into a date, where their cells are not texts. Of {self.name!r} these columns are "
-            f"no texts: {_listed(map(repr, changed))}.{more}",
+            message=Message(
+                "A spreadsheet turns codes such as 01 and 1E2 into 1 and 100, and SEP2 "
+                "into a date, where their cells are not texts. Of {name!r} these columns "
+                "are no texts: {listed}.{more}",
+                name=Name(self.name),
+                listed=said(_listed(map(repr, changed))),
+                more=more,
+            ),
             category=DataWarning,
             stacklevel=2,
         )
@@ -342,7 +401,9 @@ def _seen(facts: ColumnFacts, column: pa.Array) -> tuple[ColumnFacts, pa.Array]:
 def _listed(words: Any) -> str:
     words = list(words)
     rest = len(words) - _SHOWN
-    return ", ".join(words[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+    return ", ".join(words[:_SHOWN]) + (
+        Message(" and {rest} more", rest=rest) if rest > 0 else Message()
+    )
 
 
 def _letters(place: int) -> str:
@@ -410,8 +471,8 @@ def _uncomputed(file: str, part: str) -> Iterator[int]:
 
 def _locked(name: str) -> SourceError:
     return SourceError(
-        f"The workbook {name!r} is protected by a password.",
-        hint="save it without one, in a folder that is private",
+        Message("The workbook {name!r} is protected by a password.", name=Name(name)),
+        hint=Message("save it without one, in a folder that is private"),
     )
 
 

@@ -2,6 +2,7 @@
 
 import re
 
+from footing.messages import Message, Name, Shape
 from tables.errors import RequestError, SourceError, TablesError
 from tables.spark.types import RESERVED
 
@@ -22,46 +23,57 @@ def explain(error: BaseException, label: str) -> BaseException:
         return found
     if "OutOfMemory" in text or "maxResultSize" in text:
         return SourceError(
-            "The work does not fit into Spark's memory.",
-            hint="raise spark.driver.memory and spark.driver.maxResultSize in "
-            "spark-defaults.conf, or ask for fewer dimensions",
+            Message("The work does not fit into Spark's memory."),
+            hint=Message(
+                "raise spark.driver.memory and spark.driver.maxResultSize in "
+                "spark-defaults.conf, or ask for fewer dimensions"
+            ),
         )
-    hint = 'try engine = "duckdb" on a part of the files'
+    hint = Message('try engine = "duckdb" on a part of the files')
     if re.search(r"CAST_OVERFLOW|OUT_OF_RANGE|ARITHMETIC_OVERFLOW|CAST_INVALID_INPUT", text):
-        what = "holds values that do not fit their column's type"
+        what = Message("holds values that do not fit their column's type")
     elif "INVALID_UTF8_STRING" in text:
-        what = "is damaged or not of its format"
+        what = Message("is damaged or not of its format")
     elif re.search(_UNREACHED, text):
-        what = "or the place of its tables cannot be reached or used by Spark"
-        hint = "look at names, rights and the network"
+        what = Message("or the place of its tables cannot be reached or used by Spark")
+        hint = Message("look at names, rights and the network")
     else:
-        what = f"cannot be tabulated by Spark ({type(error).__name__})"
-    return SourceError(f"The source {label!r} {what}.", hint=hint)
+        what = Message("cannot be tabulated by Spark ({name})", name=Shape(type(error)))
+    return SourceError(
+        Message("The source {label!r} {what}.", label=Name(label), what=what), hint=hint
+    )
 
 
 def _of_places(text: str, label: str) -> TablesError | None:
     """Tell what is wrong with a place that workers read or write, or with a word in it."""
     if RESERVED in text:
         return RequestError(
-            "A category is called like the totals, or like missing categories.",
-            hint="choose other names with total_label and missing_label",
+            Message("A category is called like the totals, or like missing categories."),
+            hint=Message("choose other names with total_label and missing_label"),
         )
     if "PATH_ALREADY_EXISTS" in text:
         return SourceError(
-            "There is something where the table is to be written.",
-            hint="write to a folder that is not there yet",
+            Message("There is something where the table is to be written."),
+            hint=Message("write to a folder that is not there yet"),
         )
     if re.search("PATH_NOT_FOUND|UNABLE_TO_INFER_SCHEMA|UnknownStoreException", text):
-        hint = "look at the spelling of the path, and of the place of its tables"
-        return SourceError(f"No file matches {label!r}.", hint=hint)
+        hint = Message("look at the spelling of the path, and of the place of its tables")
+        return SourceError(Message("No file matches {label!r}.", label=Name(label)), hint=hint)
     if "No module named" in text:
         return SourceError(
-            "The workers of Spark have no Python with this program.",
-            hint="install the same version there: spark.pyspark.python names their Python",
+            Message("The workers of Spark have no Python with this program."),
+            hint=Message(
+                "install the same version there: spark.pyspark.python names their Python"
+            ),
         )
     if re.search("No FileSystem for scheme|ClassNotFoundException", text):
         return SourceError(
-            f"Spark has no connector for {label!r}, or for the place of its tables.",
-            hint="put hadoop-aws or hadoop-azure, of its Hadoop's version, on its path",
+            Message(
+                "Spark has no connector for {label!r}, or for the place of its tables.",
+                label=Name(label),
+            ),
+            hint=Message(
+                "put hadoop-aws or hadoop-azure, of its Hadoop's version, on its path"
+            ),
         )
     return None

@@ -7,6 +7,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
+from footing.messages import Message, Name
 from tables.errors import RequestError
 
 Rule = Callable[[Any, Mapping[str, str]], exp.Expr]
@@ -20,8 +21,8 @@ _LIMB = 22  # bits: the sums of such parts overflow after 2**41 records, and the
 def unknown() -> RequestError:
     """Return the error for what is not known to mean the same on both engines."""
     return RequestError(
-        "A part of this tabulation is not known to give the same numbers on Spark.",
-        hint='run the job with engine = "duckdb"',
+        Message("A part of this tabulation is not known to give the same numbers on Spark."),
+        hint=Message('run the job with engine = "duckdb"'),
     )
 
 
@@ -134,9 +135,13 @@ def _approximated(column: str, kind: str) -> str:
     scale = int(kind.rpartition(",")[2][:-1])
     if scale > EXACT_DIGITS:
         raise RequestError(
-            f"Decimals with more than {EXACT_DIGITS} digits after the point, as {column}, are "
-            "not added up by Spark: no double holds them.",
-            hint='write the column in double precision, or use engine = "duckdb"',
+            Message(
+                "Decimals with more than {exact_digits} digits after the point, as "
+                "{column}, are not added up by Spark: no double holds them.",
+                exact_digits=EXACT_DIGITS,
+                column=Name(column),
+            ),
+            hint=Message('write the column in double precision, or use engine = "duckdb"'),
         )
     largest = f"CAST('{Decimal(2**53).scaleb(-scale):f}' AS DECIMAL(16, {scale}))"
     parts = f"CAST({column} DIV 1 AS DOUBLE) + CAST({column} % 1 AS DOUBLE)"

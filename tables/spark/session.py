@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from footing.data_files import read_data
+from footing.messages import Message, Name, Shape, said
 from footing.places import masked
 from tables.errors import SourceError
 
@@ -46,8 +47,10 @@ def open_session(master: str) -> SparkSession:
     """Open a session; Spark itself is started once in a process and ends with it."""
     if not is_master(master):
         raise SourceError(
-            f"{masked(master)!r} is no master of Spark.",
-            hint='write "local[*]", "spark://host:7077", "yarn", "k8s://…" or "sc://host"',
+            Message("{masked!r} is no master of Spark.", masked=Name(masked(master))),
+            hint=Message(
+                'write "local[*]", "spark://host:7077", "yarn", "k8s://…" or "sc://host"'
+            ),
         )
     with _STARTING, quiet():
         session = _connect(master) if is_served(master) else _own(master)
@@ -69,8 +72,12 @@ def _connect(master: str) -> Any:
         socket.create_connection((host, int(port or _PORT)), timeout=_WAIT_S).close()
     except OSError as error:  # gRPC would try again for many minutes
         raise SourceError(
-            f"No Spark Connect server answers at {masked(master)!r} ({type(error).__name__}).",
-            hint="is it up, and its port open?",
+            Message(
+                "No Spark Connect server answers at {masked!r} ({name}).",
+                masked=Name(masked(master)),
+                name=Shape(type(error)),
+            ),
+            hint=Message("is it up, and its port open?"),
         ) from None
     from pyspark.sql.connect.session import SparkSession
 
@@ -98,8 +105,12 @@ def _running(master: str) -> SparkContext | None:
     if context.master != master:
         own = masked(str(context.master))
         raise SourceError(
-            f"Spark already runs in this process, with the master {own!r}.",
-            hint=f"stop it first, or open the data with the master {own!r}",
+            Message(
+                "Spark already runs in this process, with the master {own!r}.", own=Name(own)
+            ),
+            hint=Message(
+                "stop it first, or open the data with the master {own!r}", own=Name(own)
+            ),
         )
     return context
 
@@ -107,8 +118,8 @@ def _running(master: str) -> SparkContext | None:
 def _require_packages(*names: str) -> None:
     if any(importlib.util.find_spec(name) is None for name in names):
         raise SourceError(
-            'engine = "spark" needs PySpark and SQLGlot, which are not installed.',
-            hint="in the project's folder: pip install '.[spark]'",
+            Message('engine = "spark" needs PySpark and SQLGlot, which are not installed.'),
+            hint=Message("in the project's folder: pip install '.[spark]'"),
         )
 
 
@@ -117,13 +128,13 @@ def _require_installed() -> None:
     home = os.environ.get("JAVA_HOME")
     if home is None and shutil.which("java") is None:
         raise SourceError(
-            "Spark needs Java 17 or later, and there is none on the path.",
-            hint="install it (Debian: openjdk-17-jre-headless), or set JAVA_HOME",
+            Message("Spark needs Java 17 or later, and there is none on the path."),
+            hint=Message("install it (Debian: openjdk-17-jre-headless), or set JAVA_HOME"),
         )
     if home is not None and shutil.which("java", path=Path(home) / "bin") is None:
         raise SourceError(
-            "JAVA_HOME names a folder without bin/java.",
-            hint="set it to a Java 17, or unset it",
+            Message("JAVA_HOME names a folder without bin/java."),
+            hint=Message("set it to a Java 17, or unset it"),
         )
 
 
@@ -145,8 +156,14 @@ def _start(master: str) -> SparkContext:
         problem = type(error).__name__
     if problem is not None:  # raised here, so that Java's text is not chained
         raise SourceError(
-            f"Spark could not be started with the master {master!r} ({problem}).",
-            hint="is the master up, its version that of PySpark, and Java 17 or later?",
+            Message(
+                "Spark could not be started with the master {master!r} ({problem}).",
+                master=Name(master),
+                problem=said(problem),
+            ),
+            hint=Message(
+                "is the master up, its version that of PySpark, and Java 17 or later?"
+            ),
         )
     atexit.register(context.stop)
     if master.startswith("local"):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import pyarrow as pa
 
+from footing.messages import Argument, Message, Name, said
 from footing.places import DISTRIBUTED, as_connectors_know, has_password, masked, scheme_of
 from tables.errors import SourceError
 from tables.filtering.filters import quote
@@ -179,7 +180,9 @@ class SparkSource(Source):
             sorted_rows.write.option("compression", "zstd").parquet(_far(place))
             written = self._session.read.parquet(_far(place))
             if len({run for url in written.inputFiles() for run in _WRITER.findall(url)}) > 1:
-                raise SourceError("Two runs wrote this table at the same time: remove it.")
+                raise SourceError(
+                    Message("Two runs wrote this table at the same time: remove it.")
+                )
             return written.count()
 
         return self._received(sql, parameters, receive, progress=progress)
@@ -195,7 +198,7 @@ class SparkSource(Source):
 
     def aside(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse: there is no answer on the fly."""
-        _refuse("Spark answers no requests on the fly.")
+        _refuse(Message("Spark answers no requests on the fly."))
 
     def add_derived(
         self, variable: DerivedVariable, sql: str, *, order: Sequence[str] | None
@@ -222,17 +225,17 @@ class SparkSource(Source):
 
     def new_name(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse, as `keep` and `create`: there are no prepared records."""
-        _refuse("Spark keeps no records ready for requests.")
+        _refuse(Message("Spark keeps no records ready for requests."))
 
     keep = create = new_name
 
     def batches(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse: records stay where they are."""
-        _refuse("Records are not fetched from Spark.")
+        _refuse(Message("Records are not fetched from Spark."))
 
     def copy(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse: records stay where they are."""
-        _refuse("Records are not copied by Spark.")
+        _refuse(Message("Records are not copied by Spark."))
 
     def prepare_grouping(self, *, has_sums: bool = False) -> None:
         """Do nothing: Spark chooses how to group by itself."""
@@ -275,12 +278,18 @@ class SparkSource(Source):
         parts = [self._read(files, columns) for files, columns in self._groups]
         urls = [url for part in parts for url in part[0].inputFiles()]
         if any(re.search("=[^/]*%25[89A-F]", url, re.IGNORECASE) for url in urls):
-            _refuse("Spark reads names of folders with encoded letters beyond ASCII otherwise.")
+            _refuse(
+                Message(
+                    "Spark reads names of folders with encoded letters beyond ASCII otherwise."
+                )
+            )
         read = {os.path.realpath(_local_path(url)) for url in urls}
         if not self._place and read != {os.path.realpath(file) for file in self.files}:
             raise SourceError(
-                f"Spark does not read every file of {self.label!r}.",
-                hint="it skips names that begin with _ or a full stop: rename these files",
+                Message("Spark does not read every file of {label!r}.", label=Name(self.label)),
+                hint=Message(
+                    "it skips names that begin with _ or a full stop: rename these files"
+                ),
             )
         selected = [rows.selectExpr(*expressions) for rows, expressions in parts]
         records = functools.reduce(lambda one, other: one.union(other), selected)
@@ -493,11 +502,14 @@ def _unseen(names: Sequence[str], told: Mapping[str, str]) -> dict[str, Refusal]
         if field.name in names and reading.refusal is not None:
             found[field.name] = reading.refusal
         elif field.name in names and not (reading.is_plain or reading is ALL_MISSING):
-            words = reading.words or f"values of the type {field.type}"
+            words = reading.words or Message("values of the type {type}", type=field.type)
             found[field.name] = Refusal(
-                problem=f"Column {field.name!r} holds {words}, which Spark does not read on a "
-                "store.",
-                hint="write them as text, or copy the files to this machine",
+                problem=Message(
+                    "Column {field!r} holds {words}, which Spark does not read on a store.",
+                    field=Argument(field.name),
+                    words=words,
+                ),
+                hint=Message("write them as text, or copy the files to this machine"),
             )
     return found
 
@@ -544,8 +556,11 @@ def _require_no_names(pattern: Sequence[str], start: int, session: SparkSession)
                 raise
             continue
         raise SourceError(
-            f"Behind a wildcard, {part!r} is a name there, and a pattern for Spark.",
-            hint="rename it, or write all of the path without wildcards before it",
+            Message(
+                "Behind a wildcard, {part!r} is a name there, and a pattern for Spark.",
+                part=Argument(part),
+            ),
+            hint=Message("rename it, or write all of the path without wildcards before it"),
         )
 
 
@@ -557,8 +572,8 @@ def _require_plain(described: Source, path: object) -> str | None:
     for file in described.files:
         if file_format(file) != "parquet":
             raise SourceError(
-                "Spark reads Parquet files alone here.",
-                hint='write the records to Parquet, or use engine = "duckdb"',
+                Message("Spark reads Parquet files alone here."),
+                hint=Message('write the records to Parquet, or use engine = "duckdb"'),
             )
     parquet = described.parquet
     has_folders = parquet is not None and set(described.columns) > set(parquet.types)
@@ -579,8 +594,8 @@ def _far(path: str) -> str:
     """Return what Spark is told of a path."""
     if has_password(path):
         raise SourceError(
-            "The address must not hold a password.",
-            hint="the connector finds it in AWS_… or in spark-defaults.conf",
+            Message("The address must not hold a password."),
+            hint=Message("the connector finds it in AWS_… or in spark-defaults.conf"),
         )
     return as_connectors_know(path)
 
@@ -615,8 +630,12 @@ def _refusal(name: str, kind: str) -> Refusal:
     if kind_of(kind) == "other":
         return refusal
     return Refusal(
-        problem=f"Column {name!r} holds values of the type {kind}, which Spark does not read.",
-        hint='write them as text, or use engine = "duckdb"',
+        problem=Message(
+            "Column {name!r} holds values of the type {kind}, which Spark does not read.",
+            name=Name(name),
+            kind=said(kind),
+        ),
+        hint=Message('write them as text, or use engine = "duckdb"'),
     )
 
 
@@ -629,4 +648,4 @@ def _local_path(url: str) -> str:
 
 
 def _refuse(problem: str) -> NoReturn:
-    raise SourceError(problem, hint='use engine = "duckdb" for this')
+    raise SourceError(problem, hint=Message('use engine = "duckdb" for this'))

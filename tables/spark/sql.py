@@ -12,6 +12,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from footing.messages import Message, Name
 from tables.errors import RequestError
 from tables.filtering.values import kind_of
 from tables.spark.rules import FLOATING, RULES, note_types, parsed, unknown
@@ -59,14 +60,23 @@ def _require_exact(tree: exp.Expr, columns: Mapping[str, str]) -> None:
         if column.this.quoted and columns[column.name] in FLOATING:
             if isinstance(cast.parent, exp.Cast) and cast.parent.to.this == exp.DType.DOUBLE:
                 raise RequestError(
-                    f"Numbers in single precision, as {column.name!r}, are not added up by "
-                    "Spark: their digits depend on the engine.",
-                    hint='write the column in double precision, or use engine = "duckdb"',
+                    Message(
+                        "Numbers in single precision, as {column!r}, are not added up by "
+                        "Spark: "
+                        "their digits depend on the engine.",
+                        column=Name(column.name),
+                    ),
+                    hint=Message(
+                        'write the column in double precision, or use engine = "duckdb"'
+                    ),
                 )
             raise RequestError(
-                f"Record keys stored in floating point, as {column.name!r}, are not read by "
-                "Spark: their digits depend on the engine.",
-                hint='write them as decimals or integers, or use engine = "duckdb"',
+                Message(
+                    "Record keys stored in floating point, as {column!r}, are not read by "
+                    "Spark: their digits depend on the engine.",
+                    column=Name(column.name),
+                ),
+                hint=Message('write them as decimals or integers, or use engine = "duckdb"'),
             )
 
 

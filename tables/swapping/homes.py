@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from footing.arrays import Floats, Integers, Words
+from footing.messages import Message, Name
 from tables.errors import DataError
 from tables.filtering.filters import quote
 from tables.keys import HashedKeys
@@ -57,21 +58,24 @@ def read_homes(
     paths = np.stack([column.to_numpy().astype(np.int64) for column in ranks], axis=1)
     if len(paths) < 2:
         raise DataError(
-            "All records are in one area, so that no household can move.",
-            hint="name a finer column of geography",
+            Message("All records are in one area, so that no household can move."),
+            hint=Message("name a finer column of geography"),
         )
     parameters: dict[str, object] = {}
     draw = HashedKeys(column=plan.household, secret=secret).sql(source, parameters)
     source.create(homes, _homes_sql(source, plan, areas=areas, draw=draw), parameters)
     if plan.carry_along and source.fetch(f"SELECT bool_or(is_mixed) FROM {homes}")[0][0]:
         raise DataError(
-            "Within some households, what is carried along differs.",
-            hint="carry columns along that are of the place, not of a person",
+            Message("Within some households, what is carried along differs."),
+            hint=Message("carry columns along that are of the place, not of a person"),
         )
     if source.fetch(f"SELECT bool_or(is_split) FROM {homes}")[0][0]:
         raise DataError(
-            f"Some households {plan.household!r} live in several areas.",
-            hint="name an identifier that is unique over all areas",
+            Message(
+                "Some households {household!r} live in several areas.",
+                household=Name(plan.household),
+            ),
+            hint=Message("name an identifier that is unique over all areas"),
         )
     return _homes(source, plan, homes=homes, paths=paths)
 
@@ -81,17 +85,19 @@ def _require_complete(source: Source, plan: SwapPlan) -> None:
     missing = ", ".join(f"bool_or({quote(name)} IS NULL)" for name in needed)
     total, *found = source.fetch(f"SELECT count(*), {missing} FROM {source.relation}")[0]
     if not total:
-        raise DataError("The source has no record to swap.")
+        raise DataError(Message("The source has no record to swap."))
     for name in plan.risk_values:
         number = source.number_sql(name)
         bad = f"NOT isfinite({number}::DOUBLE) OR {number} < 0"
         if source.fetch(f"SELECT bool_or({bad}) FROM {source.relation}")[0][0]:
-            raise DataError(f"Some risks {name!r} are negative or not finite.")
+            raise DataError(
+                Message("Some risks {name!r} are negative or not finite.", name=Name(name))
+            )
     lacking = [repr(name) for name, is_missing in zip(needed, found, strict=True) if is_missing]
     if lacking:
         raise DataError(
-            f"Some records have no {', '.join(lacking)}.",
-            hint="leave such records out, or give them a category of their own",
+            Message("Some records have no {lacking}.", lacking=Name.each(lacking)),
+            hint=Message("leave such records out, or give them a category of their own"),
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from footing.checks import problems_of, require_integer
+from footing.messages import Message, Name, Shape, joined, said
 from tables.errors import RequestError
 from tables.secret import Secret
 from tables.source.source import Source
@@ -58,9 +59,13 @@ class SwapPlan:
         problems += self._wrong_columns() + self._wrong_risks()
         if problems:
             raise RequestError(
-                "Records cannot be swapped so: " + "; ".join(problems) + ".",
-                hint='as in household="home", geography=["region", "town"], risk=["age"],'
-                ' similar=[["type"], []], k=3, rate=0.05',
+                Message(
+                    "Records cannot be swapped so: {problems}.", problems=joined("; ", problems)
+                ),
+                hint=Message(
+                    'as in household="home", geography=["region", "town"], risk=["age"], '
+                    'similar=[["type"], []], k=3, rate=0.05'
+                ),
             )
 
     @property
@@ -82,21 +87,29 @@ class SwapPlan:
         """Raise unless the source has all columns, of types that can be used."""
         told = [problem for name in self.columns if (problem := source.problem_of(name))]
         if told:
-            raise RequestError("\n".join(text for text, _ in told), hint=told[0][1])
+            raise RequestError(joined("\n", [text for text, _ in told]), hint=told[0][1])
         if source.kinds[self.household] not in {"integer", "text"}:
             raise RequestError(
-                f"The household {self.household!r} must hold integers or texts.",
-                hint="a rounded or reformatted number is no stable identifier",
+                Message(
+                    "The household {household!r} must hold integers or texts.",
+                    household=Name(self.household),
+                ),
+                hint=Message("a rounded or reformatted number is no stable identifier"),
             )
         for name in self.risk_values:
             if (wrong := source.number_problem(name)) is not None:
                 raise RequestError(
-                    f"The risk {name!r} must hold numbers. {wrong[0]}", hint=wrong[1] or None
+                    Message(
+                        "The risk {name!r} must hold numbers. {wrong}",
+                        name=Name(name),
+                        wrong=said(wrong[0]),
+                    ),
+                    hint=wrong[1] or None,
                 )
 
     def _wrong_columns(self) -> list[str]:
         problems = [
-            f"{what} must name at least one column"
+            Message("{what} must name at least one column", what=said(what))
             for what, given in (
                 ("geography", self.geography),
                 ("risk", self.risk or self.risk_values),
@@ -104,25 +117,36 @@ class SwapPlan:
             if not given
         ]
         if not self.similar:
-            problems.append("similar must hold at least one profile, which may be empty")
+            problems.append(
+                Message("similar must hold at least one profile, which may be empty")
+            )
         fixed = [self.household, *self.geography]
         if len(set(fixed)) < len(fixed):
-            problems.append("household and geography must name each column once")
+            problems.append(Message("household and geography must name each column once"))
         problems += [
-            f"{name!r} changes places already or says who is alike, and cannot be carried along"
+            Message(
+                "{name!r} changes places already or says who is alike, and cannot be "
+                "carried along",
+                name=Name(name),
+            )
             for name in self.carry_along
             if name in {*fixed, *self.risk, *itertools.chain(*self.similar)}
         ]
         for profile in (self.risk, *self.similar):
             problems += [
-                f"{name!r} is geography or the household and cannot say what is alike"
+                Message(
+                    "{name!r} is geography or the household and cannot say what is alike",
+                    name=Name(name),
+                )
                 for name in profile
                 if name in fixed
             ]
         if self.risk and any(set(self.risk) <= set(profile) for profile in self.similar):
             problems.append(
-                "a profile must leave out some of the risk columns: who moves to the place of"
-                " a double has not moved"
+                Message(
+                    "a profile must leave out some of the risk columns: who moves to the place "
+                    "of a double has not moved"
+                )
             )
         return problems
 
@@ -132,11 +156,13 @@ class SwapPlan:
             return []
         problems = problems_of(self.risk_threshold, "risk_threshold", minimum=0)
         if self.risk_threshold == 0:
-            problems.append("risk_threshold must be above 0")
+            problems.append(Message("risk_threshold must be above 0"))
         if self.risk:
-            problems.append("risk and risk_values cannot both say who is at risk")
+            problems.append(Message("risk and risk_values cannot both say who is at risk"))
         if len(self.risk_values) not in {1, len(self.geography)}:
-            problems.append("risk_values must name one column, or one for each geography")
+            problems.append(
+                Message("risk_values must name one column, or one for each geography")
+            )
         return problems
 
 
@@ -144,12 +170,12 @@ def draw_secret(seed: int | None, secret: Secret | None) -> Secret:
     """Derive what the household's draws are made from."""
     if (seed is None) == (secret is None):
         raise RequestError(
-            "A swap needs a seed or a secret, and not both.",
-            hint="with a secret nobody else can draw the same households",
+            Message("A swap needs a seed or a secret, and not both."),
+            hint=Message("with a secret nobody else can draw the same households"),
         )
     if secret is not None:
         return Secret(secret.derive("ckm record swapping v1"))
-    require_integer(seed, "The seed", error=RequestError, minimum=0)
+    require_integer(seed, Message("The seed"), error=RequestError, minimum=0)
     return Secret(hashlib.sha256(f"ckm record swapping v1|{seed}".encode()).digest())
 
 
@@ -159,8 +185,12 @@ def read_columns(given: object, *, name: str) -> tuple[str, ...]:
         isinstance(column, str) for column in given
     ):
         raise RequestError(
-            f"{name} must be a list of columns, not {type(given).__name__}.",
-            hint='as in geography=["region", "town"], similar=[["type"], []]',
+            Message(
+                "{name} must be a list of columns, not {type_name}.",
+                name=Name(name),
+                type_name=Shape(type(given)),
+            ),
+            hint=Message('as in geography=["region", "town"], similar=[["type"], []]'),
         )
     return tuple(given)
 
@@ -170,4 +200,6 @@ def read_profiles(given: object) -> tuple[tuple[str, ...], ...]:
     if not isinstance(given, list | tuple):
         read_columns(given, name="similar")
         return ()
-    return tuple(read_columns(profile, name="a profile of similar") for profile in given)
+    return tuple(
+        read_columns(profile, name=Message("a profile of similar")) for profile in given
+    )
