@@ -8,7 +8,7 @@ template and filled with the values: nothing is read back from finished words.
 import enum
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -223,15 +223,18 @@ class Enumeration:
     Take a or b.
     """
 
-    def __init__(self, between: str, values: "Iterable[Value]") -> None:
+    def __init__(self, between: str, values: "Iterable[_One]") -> None:
         self.between, self.values = between, list(values)
 
 
 _Number: TypeAlias = "int | float | Decimal | np.integer[Any] | np.floating[Any]"
-#: What may stand in a hole.
+_One: TypeAlias = (
+    "Name | Argument | Shape | _Number | Message | Text | PurePath | Address | enum.Enum | None"
+)
+#: What may stand in a hole. (A `Sequence` would let a text in, which is one of texts.)
 Value: TypeAlias = (
-    "Name | Argument | Shape | _Number | Message | Text | PurePath | Address | enum.Enum"
-    " | Enumeration | Sequence[Value] | None"
+    "_One | Enumeration | tuple[_One, ...] | list[Name] | list[Message] | list[Argument]"
+    " | list[int] | list[float] | list[_One]"
 )
 
 

@@ -96,7 +96,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> tuple[str, st
         "{kind} {name!r} is not in the data; it has {words}.",
         kind=said(kind),
         name=Argument(name),
-        words=said(shown or Message("none")),
+        words=shown,
     ), hint
 
 
@@ -107,13 +107,17 @@ def missing_column(file: str, name: object, known: Iterable[str]) -> tuple[str, 
         "The file {file!r} has no column {name!r}; it has {words}.",
         file=Name(file),
         name=Argument(name),
-        words=said(shown or Message("none")),
+        words=shown,
     ), hint
 
 
-def _likely(name: object, names: list[str]) -> tuple[str, str]:
+def _likely(name: object, names: list[str]) -> tuple[Message, Message]:
     """Return the first names that exist, and the hint that names the nearest."""
-    shown = ", ".join(repr(n) for n in names[:12]) + (", …" if len(names) > 12 else "")
+    shown = Message(
+        "{names!r}{more}",
+        names=Name.each(names[:12]),
+        more=Message(", …") if len(names) > 12 else Message(),
+    )
     looks = lookalikes.appearance(str(name))
     alike = [known for known in names if lookalikes.appearance(known) == looks]
     close = alike or difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
@@ -129,4 +133,4 @@ def _likely(name: object, names: list[str]) -> tuple[str, str]:
             close=Name(close[0]),
             points=said(points),
         )
-    return shown, hint
+    return shown if names else Message("none"), hint

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn, Self
 
 from footing.files import require_private
-from footing.messages import Message, Name, said
+from footing.messages import Message, Name, Text, said
 from tables.errors import SourceError
 
 SECRET_VARIABLE = "CKM_SECRET"  # noqa: S105  (the name of a variable)
@@ -190,12 +190,12 @@ class Secret:
             ) from None
         except OSError as error:
             is_file = Path(path).parent.is_dir()  # else it may be a secret, which has "/" in it
-            named = f" {os.fspath(path)!r}" if is_file else ""
+            named = Message(" {path!r}", path=Name(os.fspath(path))) if is_file else Message()
             raise SourceError(
                 Message(
                     "The secret file{named} cannot be written: {strerror}.",
                     named=named,
-                    strerror=said(error.strerror),
+                    strerror=Text(str(error.strerror)),
                 )
             ) from None
 
@@ -237,7 +237,8 @@ class Secret:
 
 def _unreadable(path: str | os.PathLike[str], error: OSError | ValueError) -> SourceError:
     """Say that a file cannot be read; what is no file may be the secret itself, not a name."""
-    named = f" {os.fspath(path)!r}" if os.path.lexists(path) or _is_short_name(path) else ""
+    is_shown = os.path.lexists(path) or _is_short_name(path)
+    named = Message(" {path!r}", path=Name(os.fspath(path))) if is_shown else Message()
     reason = getattr(error, "strerror", None) or Message("it is no name of a file")
     return SourceError(
         Message(

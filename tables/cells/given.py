@@ -232,7 +232,7 @@ class GivenCells:
         """Return SQL that finds what is wrong with counts and keys → what that is."""
         count = f"{source.number_sql(self.count)}::DOUBLE"
         bad = f"{count} < 0 OR {count} <> trunc({count}) OR {count} > {_LARGEST}"
-        asked = {
+        asked: dict[str, str] = {
             f"{count} IS NULL": Message("have no {count!r}", count=Name(self.count)),
             bad: Message(
                 "have a {count!r} that is no whole number of 0 or more", count=Name(self.count)
@@ -245,7 +245,7 @@ class GivenCells:
         key, name = source.number_sql(self.cell_key), self.cell_key
         top = 1 if self.keys.has_decimals(source) else self.keys.resolve(source)
         is_cell = f"{count} > 0 AND NOT {self._is_margin()}"
-        return asked | {
+        more: dict[str, str] = {
             f"{key} IS NULL AND {is_cell}": Message(
                 "have records and no {name!r}", name=Name(name)
             ),
@@ -256,6 +256,7 @@ class GivenCells:
                 "have no records and a {name!r}", name=Name(name)
             ),
         }
+        return asked | more
 
     def _wrong_part(self, source: Source, kind: str, column: str) -> dict[str, str]:
         """Return SQL that finds what is wrong with a weight or a variable → what that is."""
@@ -264,7 +265,7 @@ class GivenCells:
         wrong += (
             f" OR {number} > {source.number_sql(self.count)} OR ({number} = 0 AND {value} <> 0)"
         )
-        asked = {
+        asked: dict[str, str] = {
             wrong: Message(
                 "have a '{column}_n' that is no number of records of theirs",
                 column=Name(column),
@@ -281,8 +282,9 @@ class GivenCells:
             unlike += [f"({number} <= {n} AND {total} < {value} - {near})"]
             unlike += [f"{a} < {b}" for a, b in pairwise(top)]
             wrong = f"NOT {self._is_margin()} AND ({' OR '.join(unlike)})"
-            asked[wrong] = (
-                f"have largest contributions to {column!r} that are not those of a sum"
+            asked[wrong] = Message(
+                "have largest contributions to {column!r} that are not those of a sum",
+                column=Name(column),
             )
         return asked
 

@@ -25,7 +25,7 @@ from tables.refusals import colliding_names
 _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
-_MOST_NAME, _MOST_HEADER, _MOST_SHAPE = 10_000, 50_000_000, 24
+_MOST_NAME, _MOST_HEADER = 10_000, 50_000_000
 _BREAK = re.compile(r"\r\n|\r|\n")
 _CHUNK = 1 << 22
 _LOOK = 65_536
@@ -203,39 +203,15 @@ def is_day(text: str) -> bool:
         return False
 
 
-def shape_of(text: str) -> str:
-    """Return what a text looks like: 9 for digits, A and a for letters, other signs as such.
-
-    Examples
-    --------
-    >>> shape_of("1,234.5"), shape_of("Paris 14e")
-    ('9,999.9', 'Aaaaa 99a')
-    """
-    signs = [_sign(sign) for sign in text[:_MOST_SHAPE]]
-    return "".join(signs) + ("…" if len(text) > _MOST_SHAPE else "")
-
-
 def cure(text: str, *, decimal: str) -> str | None:
     """Say what helps with a text that would be a number if it were written otherwise."""
     other = "," if decimal == "." else "."
     if is_number(text, decimal=other):
-        return f'where {other} is the decimal mark: decimal = "{other}"'
+        return Message('where {mark} is the decimal mark: decimal = "{mark}"', mark=Name(other))
     bare = re.sub(r"(?<=[0-9])[ ,.'_\u00a0\u202f\u2019](?=[0-9]{3})", "", text)
     if is_number(bare, decimal=decimal) or is_number(bare, decimal=other):
-        return "write numbers without a separator of thousands"
+        return Message("write numbers without a separator of thousands")
     return None
-
-
-def _sign(sign: str) -> str:
-    if sign.isalpha():
-        return "A" if sign.isupper() else "a"
-    if sign.isnumeric():
-        return "9"
-    return sign if sign == " " or (sign.isprintable() and not sign.isspace()) else _code(sign)
-
-
-def _code(sign: str) -> str:
-    return f"U+{ord(sign):04X}"
 
 
 def is_of_two_line_ends(file: str) -> bool:

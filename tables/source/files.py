@@ -90,7 +90,7 @@ def with_partitions(
                     "Column {key!r} is named by folders, and again by files or folders.",
                     key=Name(key),
                 ),
-                hint=Message("rename the folders {key}=…, or the column", key=key),
+                hint=Message("rename the folders {key}=…, or the column", key=Name(key)),
             )
         pattern = rf".*[{_SEPARATORS}]{re.escape(key)}=([^{_SEPARATORS}]*)[{_SEPARATORS}]"
         value = f"url_decode(regexp_extract({quote(file_column)}, {sql_text(pattern)}, 1))"
@@ -141,7 +141,7 @@ def attach(
             Message(
                 "{path!r} cannot be opened as a DuckDB file{message}",
                 path=Name(Path(file).name),
-                message=Message(": another process holds it.") if locked else ".",
+                message=Message(": another process holds it.") if locked else Message("."),
             ),
             hint=Message("close the other program")
             if locked

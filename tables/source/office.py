@@ -292,7 +292,7 @@ def require_no_r(file: str) -> None:
                 "The file {path!r} is of a format of R or SPSS that is not read.",
                 path=Name(path.name),
             ),
-            hint=Message("in R: {line}", line=Name(r_line(file))),
+            hint=Message("in R: {line}", line=Name(str(r_line(file)))),
         )
 
 

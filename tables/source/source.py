@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 
-from footing.messages import Argument, Enumeration, Message, Name
+from footing.messages import Enumeration, Message, Name
 from footing.places import FileState, has_password, is_elsewhere, list_files
 from tables.deadline import Deadline, stopped
 from tables.errors import (
@@ -841,7 +841,7 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
             Message(
                 "The file {name!r} has rows without a category in {columns!r}.",
                 name=Name(name),
-                columns=Argument(Enumeration(" or ", Name.each(columns))),
+                columns=Enumeration(" or ", Name.each(columns)),
             ),
             hint=Message("remove them: records without a value have a category of their own"),
         )
@@ -923,7 +923,6 @@ def _open_files(
         )
     keys = find_partitions(paths, files)
     csv: CsvColumns | None = None
-    copies: OfficeCopies | None = None
     copies: OfficeCopies | None = None
     parquet: ParquetFiles | None = None
     refusals: dict[str, Refusal] = {}

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from footing.messages import Message, Name, said
+from footing.messages import Message, Name
 from tables.errors import SourceError
 from tables.source.labels import MissingCodes
 from tables.source.office import ColumnFacts, OfficeFile, damaged, r_line, require_package
@@ -146,7 +146,7 @@ class _Reading:
                     "Texts of {name!r} are not in the encoding that the file declares.",
                     name=Name(self.name),
                 ),
-                hint=Message("in R, with the true one: {line}", line=said(line)),
+                hint=Message("in R, with the true one: {line}", line=Name(str(line))),
             )
         return damaged(self.name)
 

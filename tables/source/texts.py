@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from footing.messages import Message, Name
+from footing.messages import Message, Name, Shape, mark
 from tables.errors import DataError, RequestError
 from tables.filtering.filters import quote
 from tables.filtering.values import FileType, NumberReading
-from tables.source.csv_text import cure, shape_of
+from tables.source.csv_text import cure
 
 if TYPE_CHECKING:
     Ask = Callable[[str], list[Any]]  # runs a statement
@@ -272,26 +272,33 @@ class TextColumns:
         """Return the problem and the hint of a column with texts that are not of a type."""
         misfit, hint = self._first_misfit(ask, name, word), _HINTS[word]
         if misfit is None:
-            return f"Column {name!r} holds texts that do not fit its type.", hint
+            problem = Message(
+                "Column {name!r} holds texts that do not fit its type.", name=Name(name)
+            )
+            return problem, hint
         text, file, line = misfit
-        where = f"the first, in line {line:,} of {file!r}," if line else "one"
-        shape = shape_of(text)
-        problem = (
-            f"Column {name!r} holds texts that are no numbers: {where} is of the shape "
-            f"{shape!r}."
+        where = (
+            Message("the first, in line {line:,} of {file!r},", line=line, file=Name(file))
+            if line
+            else Message("one")
+        )
+        template = mark(
+            "Column {name!r} holds texts that are no numbers: {where} is of the shape "
+            "{shape!r}."
         )
         if word == "integer":
-            problem = (
-                f"Column {name!r} holds texts that are no whole numbers: {where} is of the "
-                f"shape {shape!r}."
+            template = mark(
+                "Column {name!r} holds texts that are no whole numbers: {where} is of the "
+                "shape {shape!r}."
             )
         elif word == "date":
-            problem = (
-                f"Column {name!r} holds texts that are no dates: {where} is of the shape "
-                f"{shape!r}."
+            template = mark(
+                "Column {name!r} holds texts that are no dates: {where} is of the shape "
+                "{shape!r}."
             )
         else:
             hint = cure(text, decimal=self.options.decimal) or hint
+        problem = Message(template, name=Name(name), where=where, shape=Shape(text))
         return problem, hint
 
     def _first_misfit(self, ask: Ask, name: str, word: str) -> tuple[str, str, int] | None:  # noqa: ARG002

@@ -108,7 +108,7 @@ class SwapPlan:
                 )
 
     def _wrong_columns(self) -> list[str]:
-        problems = [
+        problems: list[str] = [
             Message("{what} must name at least one column", what=said(what))
             for what, given in (
                 ("geography", self.geography),

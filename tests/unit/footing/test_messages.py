@@ -100,6 +100,12 @@ def test_what_may_be_a_records_value_stops_a_test_and_is_masked_in_production(va
         ("x" * 40, "a" * 24 + "…"),
         ({"Anna": 1}, "dict"),
         (("Anna", 1), "tuple"),
+        ("1,234.5", "9,999.9"),
+        ("Müller-Lüdenscheidt, Eva-Maria", "Aaaaaa-Aaaaaaaaaaaa, Aaa…"),
+        ("1\u00a0000", "9U+00A0999"),
+        ("\t7\n", "U+00099U+000A"),
+        ("\u0661\u4e2d", "9a"),
+        ("€ 5", "€ 9"),
     ],
 )
 def test_a_shape_tells_no_value(value, shown):

@@ -14,7 +14,6 @@ from tables.source.csv_text import (
     is_whole,
     read_layout,
     rows,
-    shape_of,
 )
 
 
@@ -50,21 +49,6 @@ def test_the_first_text_that_does_not_fit_is_found_in_the_second_file(tmp_path):
     layouts = {file: read_layout(file) for file in files}
     assert find_text(layouts, "b", is_whole) == (files[1], 3, "x")
     assert find_text(layouts, "a", is_whole) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "shape"),
-    [
-        ("1,234.5", "9,999.9"),
-        ("Müller-Lüdenscheidt, Eva-Maria", "Aaaaaa-Aaaaaaaaaaaa, Aaa…"),
-        ("1\u00a0000", "9U+00A0999"),
-        ("\t7\n", "U+00099U+000A"),
-        ("\u0661\u4e2d", "9a"),
-        ("€ 5", "€ 9"),
-    ],
-)
-def test_a_shape_tells_no_value(text, shape):
-    assert shape_of(text) == shape
 
 
 def test_kinds_of_texts_are_told_apart():
