@@ -183,12 +183,12 @@ count 1 has at most 5 (the noise of a count of 1 cannot go below -1)
     needed = Message(
         "a variance of at least {variance_min:.6g} ({limits})",
         variance_min=low_row.variance_min,
-        limits=low_row.limits[0],
+        limits=said(low_row.limits[0]),
     )
     allowed = Message(
         "at most {variance_max:.6g} ({limits})",
         variance_max=high_row.variance_max,
-        limits=high_row.limits[1],
+        limits=said(high_row.limits[1]),
     )
     needs, allows = (
         Message("count {count} needs {needed}", count=low_row.count, needed=needed),

@@ -100,7 +100,7 @@ class RowQuantisation:
             )
         notes = [*map(said, words), *[said(self.note)] * bool(self.note)]
         return Message(
-            "count {count}: {notes}", count=self.count, notes=notes or Message("exact")
+            "count {count}: {notes}", count=self.count, notes=tuple(notes) or Message("exact")
         )
 
 

@@ -240,7 +240,7 @@ def _reach(row: RowFeasibility) -> Message:
         return Message(
             "count {count} reaches no variance ({binding})",
             count=row.count,
-            binding=row.binding,
+            binding=said(row.binding),
         )
     gap = Message()
     if row.variance_min <= row.requested <= row.variance_max:
@@ -251,7 +251,7 @@ def _reach(row: RowFeasibility) -> Message:
         variance_min=row.variance_min,
         variance_max=row.variance_max,
         gap=gap,
-        binding=row.binding,
+        binding=said(row.binding),
     )
 
 

@@ -502,11 +502,15 @@ def _unseen(names: Sequence[str], told: Mapping[str, str]) -> dict[str, Refusal]
         if field.name in names and reading.refusal is not None:
             found[field.name] = reading.refusal
         elif field.name in names and not (reading.is_plain or reading is ALL_MISSING):
-            words = reading.words or Message("values of the type {type}", type=field.type)
+            words = (
+                said(reading.words)
+                if reading.words
+                else Message("values of the type {type}", type=Name(str(field.type)))
+            )
             found[field.name] = Refusal(
                 problem=Message(
                     "Column {field!r} holds {words}, which Spark does not read on a store.",
-                    field=Argument(field.name),
+                    field=Name(field.name),
                     words=words,
                 ),
                 hint=Message("write them as text, or copy the files to this machine"),
