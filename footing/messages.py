@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 #: What is shown in place of a value of no kind, which may be that of a record.
 _MASK = "…"
 _MOST_SIGNS = 24
+_ADDRESS = re.compile(r"://|@|=")
 _SETTING = re.compile(r"=\s*[\[(]?$")
 
 
@@ -297,9 +298,12 @@ def _converted(value: object, conversion: str, spec: str) -> str:
 
 
 def _without_passwords(shown: str) -> str:
-    """Mask what stands in quotes of its own or of its template."""
-    if shown[:1] in {"'", '"'}:
+    """Mask what stands in quotes of its own, and a bare word that may be an address."""
+    if " " in shown or shown[:1] in {"'", '"'} or not _ADDRESS.search(shown):
         return without_passwords(shown)
+    if "'" in shown or '"' in shown:
+        address = Address(shown)
+        return address.masked if address.has_password else without_passwords(shown)
     return without_passwords(f"'{shown}'")[1:-1]
 
 

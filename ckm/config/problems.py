@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from ckm.config.lines import Place
 from ckm.errors import ConfigError
 from footing.data_files import read_data
+from footing.messages import Message, Name, joined, said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +36,18 @@ class Problem:
     at: Place = field(default=(), compare=False)
     number: int | None = field(default=None, compare=False)
 
-    def line(self) -> str:
+    def line(self) -> Message:
         """Return the problem in one line, with its place."""
-        return f"{self.where} {self.text}".strip()
+        return joined(" ", filter(None, (self.where, self.text)))
 
-    def placed(self, file: str) -> str:
+    def placed(self, file: str) -> Message:
         """Return the problem in one line, with the file and its line as editors read them."""
-        number = "" if self.number is None else f":{self.number}"
-        return f"{file}{number}: {self.line()}"
+        number = Message()
+        if self.number is not None:
+            number = Message(":{number}", number=self.number)
+        return Message(
+            "{file}{number}: {line}", file=Name(file), number=number, line=self.line()
+        )
 
 
 class JobError(ConfigError):
@@ -64,13 +69,16 @@ class JobError(ConfigError):
             (only,) = self.problems
             super().__init__(only.placed(name), hint=only.hint)
             return
-        lines = [f"{name} has {len(self.problems)} problems:"]
+        lines = [
+            Message("{file} has {number} problems:", file=Name(name), number=len(self.problems))
+        ]
         for problem in self.problems:
             is_placed = problem.number is not None
-            lines.append(f"  - {problem.placed(name) if is_placed else problem.line()}")
+            line = problem.placed(name) if is_placed else problem.line()
+            lines.append(Message("  - {line}", line=line))
             if problem.hint is not None:
-                lines.append(f"    hint: {problem.hint}")
-        super().__init__("\n".join(lines))
+                lines.append(Message("    hint: {hint}", hint=said(problem.hint)))
+        super().__init__(joined("\n", lines))
 
 
 def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:

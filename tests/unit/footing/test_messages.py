@@ -120,6 +120,14 @@ def test_no_kind_shows_a_password(kind):
         assert "hunter2" not in french(Message(template, value=kind(address)))
 
 
+def test_words_of_elsewhere_mask_what_they_quote_and_keep_the_rest():
+    words = Text("The file 'postgresql://me:hunter2@h/d' has 'a' = 1")
+    assert Message("{words}", words=words) == "The file 'postgresql://me@h/d' has 'a' = 1"
+    line = 'arrow::write_parquet(haven::read_sas("x.sas7bdat"), "x.parquet")'
+    assert Message("{line}", line=Name(line)) == line
+    assert "hunter2" not in Message("{name}", name=Name("me:hun'hunter2@h"))
+
+
 def test_enumerations_and_nothing_are_written_as_they_are():
     assert Message("{kind} {kind!s} {none}", kind=Kind.SUM, none=None) == "sum sum None"
 
