@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable
 
 from footing.errors import ExplainedError, unshown
-from footing.messages import Argument, Message, Name, said
+from footing.messages import Argument, Message, Name, mark, said
 from tables import lookalikes
 
 
@@ -89,15 +89,25 @@ class KeyQualityWarning(DataWarning):
     """The record keys have a defect that was asked to be tolerated."""
 
 
+_UNKNOWN = {
+    "Column": mark("Column {name!r} is not in the data; it has {names}."),
+    "Sheet": mark("Sheet {name!r} is not in the data; it has {names}."),
+    "Table": mark("Table {name!r} is not in the data; it has {names}."),
+}
+
+
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> tuple[str, str]:
     """Word the problem and the hint for a name that does not exist."""
     shown, hint = _likely(name, list(known))
-    return Message(
-        "{kind} {name!r} is not in the data; it has {words}.",
+    if kind in _UNKNOWN:
+        return Message(_UNKNOWN[kind], name=Argument(name), names=shown), hint
+    problem = Message(
+        "{kind} {name!r} is not in the data; it has {names}.",
         kind=said(kind),
         name=Argument(name),
-        words=shown,
-    ), hint
+        names=shown,
+    )
+    return problem, hint
 
 
 def missing_column(file: str, name: object, known: Iterable[str]) -> tuple[str, str]:
