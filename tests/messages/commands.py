@@ -30,6 +30,8 @@ DOMAINS = {
     "messages-core": ("footing", "ptable", "reports", "risk", "tables"),
     "messages-dp": ("dp", "dpsgd", "rappor", "synth"),
 }
+#: Packages all of whose messages are made from data: nothing is followed there.
+FROM_DATA = DOMAINS["messages-dp"]
 #: Words of click and of the operating system that reach the terminal.
 _FOREIGN = (
     *("Usage:", "Options", "Commands", "COMMAND", "ARGS", "required"),
@@ -522,6 +524,9 @@ def command_messages(pages: Collection[str] = ()) -> dict[str, dict[str, str]]:
     found = {HELP: help_texts()}
     packages = [one for group in DOMAINS.values() for one in group]
     texts = Collector(sources(packages)).found | _texts_of_presets() | _texts_of_words()
+    texts = {
+        text: place for text, place in texts.items() if place.partition("/")[0] not in FROM_DATA
+    }
     texts |= made_from_data(packages)
     for domain, group in DOMAINS.items():
         found[domain] = {

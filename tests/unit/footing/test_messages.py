@@ -1,5 +1,6 @@
 """Messages are made from data: what may stand in them, and how other languages say them."""
 
+import ast
 import copy
 import datetime as dt
 import enum
@@ -173,3 +174,40 @@ def test_words_may_be_messages_or_texts_of_elsewhere():
 def test_braces_are_those_of_format_where_there_are_values():
     assert Message("a {b}") == "a {b}"
     assert Message("{{a}} {b}", b=1) == "{a} 1"
+
+
+def is_text(node):
+    """Whether an expression is a text in words, and no message."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return len(text) > 3
+        case ast.JoinedStr():
+            return True
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            return is_text(left) or is_text(right)
+        case ast.IfExp(body=body, orelse=other):
+            return is_text(body) or is_text(other)
+    return False
+
+
+def texts_shown(call):
+    """Give what a call shows of an error or a warning, where it is a text."""
+    name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+    shown = [one.value for one in call.keywords if one.arg in {"hint", "problem"}]
+    if name.endswith(("Error", "Warning")) or name in {"error", "warn", "fail", "warning"}:
+        shown += call.args[:1]
+    return [one for one in shown if is_text(one)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "package",
+    ["footing", "dp", "ptable", "risk", "rappor", "synth", "dpsgd", "reports", "tables"],
+)
+def test_no_error_or_warning_is_a_text(package):
+    root = Path(__file__).parents[3]
+    files = [root / "footing" / "messages.py"]  # what it warns of is for who writes a message
+    for file in {*(root / package).rglob("*.py")} - {*files}:
+        calls = (n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.Call))
+        texts = [ast.unparse(text) for call in calls for text in texts_shown(call)]
+        assert not texts, (file.name, texts)
