@@ -114,6 +114,8 @@ def test_every_template_of_the_program_has_its_french_with_the_same_holes():
     templates = commands.made_from_data(packages)
     assert len(templates) > 1500
     for template, file in templates.items():
+        if file.startswith("reports/pages/"):
+            continue  # its words are those of pages
         assert template in texts, (file, template)
         holes = {hole[0] for hole in HOLE.finditer(template)}
         assert {hole[0] for hole in HOLE.finditer(texts[template])} == holes, template
