@@ -14,18 +14,17 @@ import numpy as np
 
 from ckm.additivity.effect import RestorationEffect, measure_restoration
 from ckm.additivity.restore import restore_additivity
-from ckm.engine.published_table import measure_columns, publish
+from ckm.engine.published_table import measure_columns, table_of
 from ckm.errors import ReleaseError
 from ptable.lookup import rounding_base
 from tables import CodeTree
 
 if TYPE_CHECKING:
     from ckm.config.job.job import Job
+    from ckm.engine.protection import Protected
     from ckm.engine.published_table import PublishedTable
-    from ckm.engine.request import TableRequest
     from footing.arrays import Integers
     from ptable import PTable
-    from tables import Cells
 
 
 _MEASURE = "mean:original"  # one that decides of no row
@@ -90,38 +89,18 @@ class Restorer:
             for name, given in job.hierarchies.items()
             if not isinstance(given, list)
         }
-        self._counts: dict[str, Integers] = {}
         self.changes: dict[str, Change] = {}
 
-    def observe(
-        self,
-        name: str,
-        request: TableRequest,
-        cells: Cells,
-        published: Integers,
-        table: PublishedTable,
-    ) -> None:
-        """Keep the original counts of a table until it is restored, in row order."""
-        beside = publish(
-            cells,
-            published,
-            measures=["count"],
-            empty_cells=request.empty_cells,
-            round_weighted=False,
-            amounts={_MEASURE: cells.count.astype(np.float64)},
-        )
-        (column,) = measure_columns([_MEASURE], table.dimensions)
-        self._counts[name] = np.asarray(beside.measures[column]).astype(np.int64)
-
-    def restore(self, name: str, table: PublishedTable) -> PublishedTable:
+    def restore(self, protected: Protected) -> PublishedTable:
         """Return the nearest table of whole numbers, or of multiples, that adds up."""
+        name, table = protected.name, protected.table
         (column,) = measure_columns(["count"], table.dimensions)
         trees = {
             dimension: t
             for dimension, t in self._trees.items()
             if dimension in table.dimensions
         }
-        counts, total = self._counts.pop(name), self._job.output.total_label
+        counts, total = _originals(protected), self._job.output.total_label
         if not table.n_rows:
             self.changes[name] = _change(counts, counts, counts, None)
             return table
@@ -160,6 +139,19 @@ class Restorer:
     def as_dict(self) -> dict[str, Any]:
         """Return what was changed as JSON values, for the internal manifest."""
         return {name: asdict(change) for name, change in self.changes.items()}
+
+
+def _originals(protected: Protected) -> Integers:
+    """Return the original counts of a table in the order of its rows."""
+    cells = protected.cells
+    beside = table_of(
+        cells,
+        protected.counts,
+        {"count": protected.counts, _MEASURE: cells.count.astype(np.float64)},
+        empty_cells=protected.request.empty_cells,
+    )
+    (column,) = measure_columns([_MEASURE], protected.table.dimensions)
+    return np.asarray(beside.measures[column]).astype(np.int64)
 
 
 def _change(

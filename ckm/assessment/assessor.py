@@ -13,14 +13,14 @@ from ckm.assessment.observed import ObservedCells, ObservedTable, drawn_places
 from ckm.assessment.utility import all_measures, table_measures
 from ckm.engine.cell_histogram import CountHistogram, CountHistogramBuilder
 from ckm.engine.magnitudes import MagnitudeNoise
-from ckm.engine.published_table import PublishedTable, grid_size, published_numbers, shows_grid
-from ckm.engine.request import TableRequest
+from ckm.engine.protection import Protected
+from ckm.engine.published_table import grid_size, published_numbers, shows_grid
 from ptable import PTable
 from reports.facts.copying import fact_of
 from reports.facts.release import AmountFact, DominatedFact, MeasureFact
 from risk.attacks.dominated import average_dominated
 from risk.utility.pairs import Pairs
-from tables import Cells, Magnitudes
+from tables import Magnitudes
 
 _MIXED_RANGE = 2**32
 _LARGEST_GRID = 2**53
@@ -63,15 +63,10 @@ class Assessor:
         self._design: Design | None = None
         self._exposed: dict[str, list[tuple[NDArray[Any], ...]]] = {}
 
-    def observe(
-        self,
-        name: str,
-        request: TableRequest,
-        cells: Cells,
-        published: NDArray[np.int64],
-        table: PublishedTable,
-    ) -> None:
+    def add(self, protected: Protected) -> None:
         """Take in one table; what is kept of it stays in the process."""
+        name, request = protected.name, protected.request
+        cells, published = protected.cells, protected.counts
         design = self._applied(cells.key_range)
         held = cells.count > 0
         size = min(grid_size(cells), _LARGEST_GRID)
@@ -98,7 +93,7 @@ class Assessor:
             cells=own,
             empty=empty,
             margins=int((~margins.is_finest).sum()),
-            appeared=_appeared(table, cells, published) + int((published[~held] > 0).sum()),
+            appeared=_appeared(protected) + int((published[~held] > 0).sum()),
             is_new=is_new,
             utility=table_measures(
                 name,
@@ -112,19 +107,17 @@ class Assessor:
                 threshold=max(self.sensitive),
             ),
         )
+        for variable, sums in protected.sums.items():
+            self._add_sums(name, (cells.magnitudes or {})[variable], variable, sums)
 
-    def observe_sums(
-        self, name: str, cells: Cells, sums: Mapping[str, NDArray[np.float64]]
+    def _add_sums(
+        self, name: str, magnitudes: Magnitudes, variable: str, sums: NDArray[np.float64]
     ) -> None:
-        """Take in the sums of a table; what is kept of them stays in the process."""
-        for variable, published in sums.items():
-            magnitudes = (cells.magnitudes or {})[variable]
-            noise = self.noises[variable]
-            counts = self.tables[name].cells
-            both = counts.count, counts.published
-            fact = amount_fact(name, magnitudes, published, noise=noise, counts=both)
-            self.amounts.append(fact)
-            self._note_exposed(variable, magnitudes, published)
+        """Take in the sums of a variable in a table."""
+        counts = self.tables[name].cells
+        both, noise = (counts.count, counts.published), self.noises[variable]
+        self.amounts.append(amount_fact(name, magnitudes, sums, noise=noise, counts=both))
+        self._note_exposed(variable, magnitudes, sums)
 
     def _note_exposed(
         self, variable: str, magnitudes: Magnitudes, published: NDArray[np.float64]
@@ -190,9 +183,9 @@ class Assessor:
         return self._design
 
 
-def _appeared(table: PublishedTable, cells: Cells, published: NDArray[np.int64]) -> int:
+def _appeared(protected: Protected) -> int:
     """Count numbers that are not 0 and come from no published count, or from no amount."""
-    shown = [int(np.count_nonzero(values)) for values in table.measures.values()]
-    given = [m.contributors > 0 for m in (cells.magnitudes or {}).values()]
-    some = np.any([published != 0, *given], axis=0)
+    shown = [int(np.count_nonzero(values)) for values in protected.table.measures.values()]
+    given = [m.contributors > 0 for m in (protected.cells.magnitudes or {}).values()]
+    some = np.any([protected.counts != 0, *given], axis=0)
     return max(0, max(shown, default=0) - int(np.count_nonzero(some)))

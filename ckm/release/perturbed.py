@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from ckm.additivity.release_step import Restorer
 from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings, release_facts
+from ckm.engine.protection import Protected
+from ckm.engine.streamed_table import TableSpool
 from ckm.errors import ConfigError
 from ckm.ledger.release_check import ReleaseCheck, warn_of_differences
 from ckm.release.audit_gate import audit_checks
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
 
     from ckm.assessment.facts import Findings
     from ckm.config.job.job import Job
-    from ckm.engine.engine import Engine, Observer
+    from ckm.engine.engine import Engine
     from ckm.engine.protection import ProtectedCells
     from ckm.engine.published_table import PublishedTable
     from ckm.engine.request import TableRequest
@@ -277,16 +279,18 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
     def _tabulated(self, engine: Engine, assessor: Assessor) -> dict[str, PublishedTable]:
         """Tabulate everything in as few scans as possible."""
         with self._timed("tables"):
-            published = engine.tabulate_all(
-                dict(self.job.tables),
-                watch=self.release_check.watch,
-                progress=self.progress,
-                observe=self._observer(assessor),
-                observe_sums=assessor.observe_sums,
-            )
-        if self.restorer is not None:
-            restore = self.restorer.restore
-            published = {name: restore(name, table) for name, table in published.items()}
+            published, requests = {}, dict(self.job.tables)
+            tables = self.release_check.tables(engine, requests, progress=self.progress)
+            for protected in tables:
+                assessor.add(protected)
+                self._warn_of_hierarchies(protected.cells)
+                for text in protected.cautions:
+                    self._warn_once(text, event="sums with the noise of counts")
+                table = protected.table
+                if self.restorer is not None:
+                    table = self.restorer.restore(protected)
+                published[protected.name] = table
+                del protected  # its cells, before those of the next table are protected
         for name, table in published.items():
             self._look_at(name, table)
         return published
@@ -325,23 +329,19 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
         started = time.monotonic()
         for name, request in self.job.tables.items():
             begun, place = time.monotonic(), SpillFolder()
-            part = replace(request, where=f"a part of {name}")  # its cells are its own
-
-            def observe(
-                cells: Cells,
-                found: ProtectedCells,
-                name: str = name,
-                part: TableRequest = part,
-            ) -> None:
-                self._observer(assessor)(name, part, cells, found.counts, found.table)
-                listed[name] = found.table.n_rows
-                if found.sums:
-                    assessor.observe_sums(name, cells, found.sums)
-
             try:
                 folder = place.path / "rows"
                 folder.mkdir()
-                table = engine.stream(request, folder, progress=self.progress, observe=observe)
+                spool = TableSpool(folder, empty_cells=request.empty_cells)
+                is_first = True
+                for share, part in engine.protect_parts(request, progress=self.progress):
+                    is_looked_at = name not in listed and (not is_first or share == 1)
+                    if is_looked_at and len(part.cells):
+                        listed[name] = self._add_part(name, request, part, assessor)
+                    spool.add(part)
+                    is_first = False
+                    del part  # before the next one is tabulated
+                table = spool.table()
                 seconds = time.monotonic() - begun
                 records.append(self.write_table(public, name, table, seconds=seconds))
                 self._look_at(name, table)
@@ -362,19 +362,23 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
         self.seconds["tables"] = round(time.monotonic() - started, 3)
         return records
 
-    def _observer(self, assessor: Assessor) -> Observer:
-        def observe(*seen: Any) -> None:
-            assessor.observe(*seen)
-            if self.restorer is not None:
-                self.restorer.observe(*seen)
-            for columns in filter(_is_reversed, seen[2].axes):
-                self._warn_of_order(columns.columns)
-            for axis in seen[2].axes:
-                label = self.job.output.missing_label
-                for text in nesting_cautions(axis, missing_label=label):
-                    self._warn_once(text, event="nesting of a hierarchy")
+    def _add_part(
+        self, name: str, request: TableRequest, part: ProtectedCells, assessor: Assessor
+    ) -> int:
+        """Assess a part of a streamed table; return how many cells of it are published."""
+        own = replace(request, where=f"a part of {name}")  # its cells are its own
+        protected = Protected.of(name, own, part)
+        assessor.add(protected)
+        self._warn_of_hierarchies(part.cells)
+        return protected.table.n_rows
 
-        return observe
+    def _warn_of_hierarchies(self, cells: Cells) -> None:
+        """Warn of hierarchies that are reversed, or whose columns do not nest."""
+        for axis in filter(_is_reversed, cells.axes):
+            self._warn_of_order(axis.columns)
+        for axis in cells.axes:
+            for text in nesting_cautions(axis, missing_label=self.job.output.missing_label):
+                self._warn_once(text, event="nesting of a hierarchy")
 
     def _warn_of_order(self, columns: Sequence[str]) -> None:
         listed = ", ".join(map(repr, columns))
