@@ -6,7 +6,7 @@ counts serve to measure, for inside use, what it changed.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +15,16 @@ import numpy as np
 from ckm.additivity.effect import RestorationEffect, measure_restoration
 from ckm.additivity.restore import restore_additivity
 from ckm.engine.published_table import measure_columns, table_of
-from ckm.errors import ReleaseError
+from ckm.errors import ConfigError, ReleaseError
 from ptable.lookup import rounding_base
 from tables import CodeTree
 
 if TYPE_CHECKING:
-    from ckm.config.job.job import Job
+    from collections.abc import Mapping
+
     from ckm.engine.protection import Protected
     from ckm.engine.published_table import PublishedTable
+    from ckm.engine.request import TableRequest
     from footing.arrays import Integers
     from ptable import PTable
 
@@ -71,25 +73,72 @@ class Change:
         return "Change(…)"
 
 
-class Restorer:
-    """Makes the tables of a release add up, and measures what that changed.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdditivitySettings:
+    """What decides which table is the nearest that adds up.
 
     Parameters
     ----------
-    job
-        The job. Its code trees are read at once.
-    ptable
-        The p-table of counts. Where it rounds to a base, numbers stay multiples of that.
+    max_noise
+        The largest noise of a count before this step.
+    base
+        What numbers stay multiples of.
+    trees
+        Dimension → its code tree, for those that have one.
+    total_label
+        What totals are called.
     """
 
-    def __init__(self, job: Job, *, ptable: PTable) -> None:
-        self._job, self._max_noise, self._base = job, ptable.max_noise, rounding_base(ptable)
-        self._trees = {
+    max_noise: int
+    base: int = 1
+    trees: Mapping[str, CodeTree] = field(default_factory=dict)
+    total_label: str = "Total"
+
+    @classmethod
+    def of(
+        cls, ptable: PTable, *, hierarchies: Mapping[str, Any], total_label: str
+    ) -> AdditivitySettings:
+        """Return the settings after the noise of a p-table; code trees are read at once."""
+        trees = {
             name: CodeTree.read(given if isinstance(given, Path) else Path(given["tree"]))
-            for name, given in job.hierarchies.items()
+            for name, given in hierarchies.items()
             if not isinstance(given, list)
         }
+        return cls(
+            max_noise=ptable.max_noise,
+            base=rounding_base(ptable),
+            trees=trees,
+            total_label=total_label,
+        )
+
+
+class Restorer:
+    """Makes tables add up, and measures what that changed.
+
+    Parameters
+    ----------
+    settings
+        What decides which table is the nearest.
+    """
+
+    def __init__(self, settings: AdditivitySettings) -> None:
+        self.settings = settings
         self.changes: dict[str, Change] = {}
+
+    def require(self, tables: Mapping[str, TableRequest]) -> None:
+        """Refuse tables that show more than counts; one error names them all."""
+        others = {
+            name: measure
+            for name, request in tables.items()
+            for measure in request.measures
+            if measure != "count"
+        }
+        if others:
+            shown = "; ".join(f"table {name!r} shows {m!r}" for name, m in others.items())
+            raise ConfigError(
+                f"Additivity is for counts: {shown}.",
+                hint="publish it in a job of its own without additive",
+            )
 
     def restore(self, protected: Protected) -> PublishedTable:
         """Return the nearest table of whole numbers, or of multiples, that adds up."""
@@ -97,10 +146,11 @@ class Restorer:
         (column,) = measure_columns(["count"], table.dimensions)
         trees = {
             dimension: t
-            for dimension, t in self._trees.items()
+            for dimension, t in self.settings.trees.items()
             if dimension in table.dimensions
         }
-        counts, total = _originals(protected), self._job.output.total_label
+        counts, total = _originals(protected), self.settings.total_label
+        base = self.settings.base
         if not table.n_rows:
             self.changes[name] = _change(counts, counts, counts, None)
             return table
@@ -108,7 +158,7 @@ class Restorer:
             restored = restore_additivity(
                 table,
                 measure=column,
-                base=self._base,
+                base=base,
                 trees=trees,
                 total_label=total,
             )
@@ -119,11 +169,11 @@ class Restorer:
                 '"grid" if all of its parts are 0',
             ) from None
         effect = None
-        if counts.any() and self._base == 1:  # multiples tell less than least squares do
+        if counts.any() and base == 1:  # multiples tell less than least squares do
             effect = measure_restoration(
                 table,
                 counts,
-                max_noise=self._max_noise,
+                max_noise=self.settings.max_noise,
                 measure=column,
                 trees=trees,
                 total_label=total,

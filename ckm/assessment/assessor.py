@@ -185,7 +185,9 @@ class Assessor:
 
 def _appeared(protected: Protected) -> int:
     """Count numbers that are not 0 and come from no published count, or from no amount."""
-    shown = [int(np.count_nonzero(values)) for values in protected.table.measures.values()]
+    first = protected.before_additivity
+    table = protected.table if first is None else first
+    shown = [int(np.count_nonzero(values)) for values in table.measures.values()]
     given = [m.contributors > 0 for m in (protected.cells.magnitudes or {}).values()]
     some = np.any([protected.counts != 0, *given], axis=0)
     return max(0, max(shown, default=0) - int(np.count_nonzero(some)))

@@ -66,6 +66,11 @@ def swap(terminal: Terminal, /, *, file: Path, output: Path, **options: Any) -> 
 
     The report of what moved lies beside the records: swapped.report.json. Both stay inside.
     """
+    carry_out_swap(terminal, file, output=output, **options)
+
+
+def carry_out_swap(terminal: Terminal, file: Path, *, output: Path, **options: Any) -> None:
+    """Make a swap, and say what moved."""
     from ckm.config.swap import read_swap
     from ckm.release.swapped import swap as run
 

@@ -76,6 +76,8 @@ class Protected(Disclosive):
         Variable → the published sum of every cell.
     cautions
         What to tell the office of this table.
+    before_additivity
+        The table before it was made to add up; None where it was not.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Protected(Disclosive):
     counts: NDArray[Any]
     sums: Mapping[str, Floats] = field(default_factory=dict)
     cautions: Sequence[str] = ()
+    before_additivity: PublishedTable | None = None
 
     @classmethod
     def of(

@@ -57,7 +57,7 @@ def load_ptable(job: Job) -> PTable:
     if job.ptable is None:
         raise ConfigError(
             f"The job {job.path.name!r} has no noise: it is one for suppression or rounding.",
-            hint="with [suppression], ckm suppress takes it; with [rounding], ckm release",
+            hint="ckm release makes its release; this needs a job with [ptable]",
         )
     from ptable import InfeasibleError
 

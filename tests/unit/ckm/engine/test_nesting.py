@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.cli import app
-from ckm.release.nesting import nesting_cautions
+from ckm.engine.nesting import nesting_cautions
 from tables import Hierarchy, Request, StoredKeys, cube, open_source
 
 NOISE = "ptable = { max_noise = 2, variance = 1.0 }\nkeys = { secret = 'secret.key' }"
