@@ -6,8 +6,7 @@ counts serve to measure, for inside use, what it changed.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,18 +14,13 @@ import numpy as np
 from ckm.additivity.effect import RestorationEffect, measure_restoration
 from ckm.additivity.restore import restore_additivity
 from ckm.engine.published_table import measure_columns, table_of
-from ckm.errors import ConfigError, ReleaseError
-from ptable.lookup import rounding_base
-from tables import CodeTree
+from ckm.errors import ReleaseError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ckm.engine.protection import Protected
     from ckm.engine.published_table import PublishedTable
-    from ckm.engine.request import TableRequest
+    from ckm.methods.settings import AdditivitySettings
     from footing.arrays import Integers
-    from ptable import PTable
 
 
 _MEASURE = "mean:original"  # one that decides of no row
@@ -73,45 +67,6 @@ class Change:
         return "Change(…)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdditivitySettings:
-    """What decides which table is the nearest that adds up.
-
-    Parameters
-    ----------
-    max_noise
-        The largest noise of a count before this step.
-    base
-        What numbers stay multiples of.
-    trees
-        Dimension → its code tree, for those that have one.
-    total_label
-        What totals are called.
-    """
-
-    max_noise: int
-    base: int = 1
-    trees: Mapping[str, CodeTree] = field(default_factory=dict)
-    total_label: str = "Total"
-
-    @classmethod
-    def of(
-        cls, ptable: PTable, *, hierarchies: Mapping[str, Any], total_label: str
-    ) -> AdditivitySettings:
-        """Return the settings after the noise of a p-table; code trees are read at once."""
-        trees = {
-            name: CodeTree.read(given if isinstance(given, Path) else Path(given["tree"]))
-            for name, given in hierarchies.items()
-            if not isinstance(given, list)
-        }
-        return cls(
-            max_noise=ptable.max_noise,
-            base=rounding_base(ptable),
-            trees=trees,
-            total_label=total_label,
-        )
-
-
 class Restorer:
     """Makes tables add up, and measures what that changed.
 
@@ -124,21 +79,6 @@ class Restorer:
     def __init__(self, settings: AdditivitySettings) -> None:
         self.settings = settings
         self.changes: dict[str, Change] = {}
-
-    def require(self, tables: Mapping[str, TableRequest]) -> None:
-        """Refuse tables that show more than counts; one error names them all."""
-        others = {
-            name: measure
-            for name, request in tables.items()
-            for measure in request.measures
-            if measure != "count"
-        }
-        if others:
-            shown = "; ".join(f"table {name!r} shows {m!r}" for name, m in others.items())
-            raise ConfigError(
-                f"Additivity is for counts: {shown}.",
-                hint="publish it in a job of its own without additive",
-            )
 
     def restore(self, protected: Protected) -> PublishedTable:
         """Return the nearest table of whole numbers, or of multiples, that adds up."""

@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from ckm.engine.request_fitting import raise_together
+from ckm.errors import ConfigError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from ckm.additivity.release_step import AdditivitySettings, Restorer
+    from ckm.additivity.release_step import Restorer
     from ckm.engine.engine import Progress
     from ckm.engine.protection import Protected
     from ckm.engine.request import TableRequest
     from ckm.methods.method import InternalRecord, Method, Statement
+    from ckm.methods.settings import AdditivitySettings
 
 _Data = TypeVar("_Data")
 
@@ -40,7 +44,17 @@ class Additivity(Generic[_Data]):
     def require(self, tables: Mapping[str, TableRequest]) -> None:
         """Refuse what the method before refuses, and other measures than counts."""
         self._method.require(tables)
-        self._restorer.require(tables)
+        raise_together(
+            [
+                ConfigError(
+                    f"Table {name!r} shows {measure!r}, and additivity is for counts.",
+                    hint="publish it in a job of its own without additive",
+                )
+                for name, request in tables.items()
+                for measure in request.measures
+                if measure != "count"
+            ]
+        )
 
     def protect(
         self,

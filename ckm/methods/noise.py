@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckm.methods.internal_files import write_amount_ptables, write_ptable
@@ -13,27 +12,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.engine.engine import Engine, Progress
-    from ckm.engine.magnitudes import MagnitudeNoise
     from ckm.engine.protection import Protected
     from ckm.engine.request import TableRequest
     from ckm.ledger.watch import Watch
-    from ptable import PTable
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoiseSettings:
-    """The noise of counts, and that of amounts.
-
-    Parameters
-    ----------
-    ptable
-        The p-table of counts.
-    noises
-        Variable → the noise of its sums.
-    """
-
-    ptable: PTable
-    noises: Mapping[str, MagnitudeNoise] = field(default_factory=dict)
+    from ckm.methods.settings import NoiseSettings
 
 
 class CellKeyNoise:

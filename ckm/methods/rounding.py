@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ from ckm.additivity.equations import TableSums
 from ckm.additivity.round_counts import kept_within, round_counts
 from ckm.engine.protection import Protected
 from ckm.engine.published_table import PublishedTable, encodings, publish
+from ckm.engine.request_fitting import raise_together
 from ckm.errors import ConfigError, InternalError
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
@@ -25,28 +26,10 @@ if TYPE_CHECKING:
 
     from ckm.engine.engine import Progress
     from ckm.engine.request import TableRequest
+    from ckm.methods.settings import RoundingSettings
     from ckm.suppression.original_cells import Groups, Originals
     from footing.arrays import Integers
     from tables import Cells
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundingSettings:
-    """What counts are rounded to.
-
-    Parameters
-    ----------
-    base
-        Published numbers are multiples of it.
-    bound
-        How far a number may lie from the true count; None for less than the base.
-    exact
-        Find the table that deviates least, if it is small.
-    """
-
-    base: int
-    bound: int | None = None
-    exact: bool = False
 
 
 class ControlledRounding:
@@ -64,18 +47,17 @@ class ControlledRounding:
 
     def require(self, tables: Mapping[str, TableRequest]) -> None:
         """Refuse tables that show more than counts."""
-        others = {
-            name: measure
-            for name, request in tables.items()
-            for measure in request.measures
-            if measure != "count"
-        }
-        if others:
-            shown = "; ".join(f"table {name!r} shows {m!r}" for name, m in others.items())
-            raise ConfigError(
-                f"Rounding is for counts: {shown}.",
-                hint="publish it in a job with noise or suppression",
-            )
+        raise_together(
+            [
+                ConfigError(
+                    f"Table {name!r} shows {measure!r}, and rounding is for counts.",
+                    hint="publish it in a job with noise or suppression",
+                )
+                for name, request in tables.items()
+                for measure in request.measures
+                if measure != "count"
+            ]
+        )
 
     def protect(
         self,

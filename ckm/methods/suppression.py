@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.engine.protection import Protected
-from ckm.errors import CheckFailedError, InternalError
+from ckm.engine.request import quantile_of
+from ckm.engine.request_fitting import raise_together
+from ckm.errors import CheckFailedError, ConfigError, InternalError
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
 from ckm.methods.original_tables import original_tables
@@ -19,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from ckm.config.job.suppression import JobSuppression
     from ckm.engine.engine import Progress
     from ckm.engine.request import TableRequest
+    from ckm.methods.settings import SuppressionSettings
     from ckm.suppression import Audit
     from ckm.suppression.cell_selection import System
     from ckm.suppression.original_cells import Originals
@@ -47,12 +49,37 @@ class CellSuppression:
         Tells a path as people wrote it.
     """
 
-    def __init__(self, settings: JobSuppression, *, shown: Callable[[Path], str] = str) -> None:
+    def __init__(
+        self, settings: SuppressionSettings, *, shown: Callable[[Path], str] = str
+    ) -> None:
         self.settings, self._shown = settings, shown
         self._outcome: _Outcome | None = None
 
     def require(self, tables: Mapping[str, TableRequest]) -> None:
-        """Refuse nothing beyond what the rules refuse of a job."""
+        """Refuse quantiles, and counts without a threshold."""
+        measures = [(name, m) for name, request in tables.items() for m in request.measures]
+        raise_together(
+            [
+                ConfigError(
+                    f"Table {name!r} shows {measure!r}: a true quantile would give single "
+                    "values away.",
+                    hint="publish quantiles in a job with noise",
+                )
+                for name, measure in measures
+                if quantile_of(measure)
+            ]
+            + [
+                ConfigError(
+                    f"Table {name!r} shows {measure!r}, and no threshold tells which counts "
+                    "are too small.",
+                    hint="threshold = 3 hides counts of 1 and 2",
+                )
+                for name, measure in measures
+                if self.settings.threshold is None
+                and not measure.startswith("sum:")
+                and not quantile_of(measure)
+            ]
+        )
 
     def protect(
         self,
@@ -110,7 +137,7 @@ class CellSuppression:
         files = _write_audits(folder, self._outcome.choice, self._outcome.audits)
         measures = [dict(measure) for measure in self.statement().measures]
         return InternalRecord(
-            method={"suppression": self.settings.told(self._shown), "measures": measures},
+            method={"suppression": self.settings.record(self._shown), "measures": measures},
             inside={"inside": [asdict(file) for file in files]},
         )
 

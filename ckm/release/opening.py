@@ -89,10 +89,11 @@ def opened_noise(
     """Open the data with the keys, the p-tables and the ledger."""
     from functools import partial
 
-    from ckm.additivity.release_step import AdditivitySettings, Restorer
+    from ckm.additivity.release_step import Restorer
     from ckm.ledger.release_check import ReleaseCheck
     from ckm.methods.additivity import Additivity
-    from ckm.methods.noise import CellKeyNoise, NoiseSettings
+    from ckm.methods.noise import CellKeyNoise
+    from ckm.methods.settings import AdditivitySettings, NoiseSettings
     from ckm.release.noise_review import NoiseReview, read_job_designs
 
     designs = read_job_designs(job)
@@ -143,7 +144,7 @@ def opened_suppression(job: Job, **options: Any) -> Iterator[OpenedMethod]:
 
     if job.suppression is None:
         raise InternalError("Cells are to be hidden, and the job has no rules for that.")
-    method = CellSuppression(job.suppression, shown=job.shown)
+    method = CellSuppression(job.suppression.settings, shown=job.shown)
     with _opened_originals(job, method, **options) as opened:
         yield opened
 
@@ -151,10 +152,12 @@ def opened_suppression(job: Job, **options: Any) -> Iterator[OpenedMethod]:
 @contextmanager
 def opened_rounding(job: Job, **options: Any) -> Iterator[OpenedMethod]:
     """Open the records, to round the counts of their tables."""
-    from ckm.methods.rounding import ControlledRounding, RoundingSettings
+    from ckm.methods.rounding import ControlledRounding
 
-    settings = RoundingSettings(**dict(job.rounding or ()))
-    with _opened_originals(job, ControlledRounding(settings), **options) as opened:
+    if job.rounding is None:
+        raise InternalError("Counts are to be rounded, and the job has no base for that.")
+    method = ControlledRounding(job.rounding.settings)
+    with _opened_originals(job, method, **options) as opened:
         yield opened
 
 
@@ -178,7 +181,6 @@ def _opened_originals(
         if job.checks != "skip":
             step("records checked", "no record is there twice")
 
-    method.require(job.tables)
     with open_originals(job, **resources) as originals:
         step("columns checked", "the data have every column, with types that fit")
         for variable in job.derived:

@@ -368,6 +368,7 @@ class ReleaseRun:
                 progress=self._progress,
                 **resources,
             ) as method:
+                method.method.require(self._job.tables)
                 self._inputs.require_all(method.files)
                 self._inputs.include(method.far_files)
                 job, files = self._job.labelled(method.labels), self._files

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.config.job.suppression import JobSuppression
     from ckm.engine.engine import Progress
     from ckm.engine.request import TableRequest
+    from ckm.methods.settings import SuppressionSettings
     from ckm.suppression.original_cells import Finest
     from footing.arrays import Codes, Flags, Floats, Integers
     from tables import Cells, Magnitudes
@@ -190,7 +190,7 @@ def choose_hidden(
     tables: Mapping[str, Cells],
     requests: Mapping[str, TableRequest],
     *,
-    rules: JobSuppression,
+    rules: SuppressionSettings,
     groups: Sequence[Groups] = (),
     whole: Sequence[tuple[str, Cells]] = (),
     finest: Finest | None = None,
@@ -305,7 +305,7 @@ def _solved(
     measure: str,
     members: tuple[int, ...],
     links: _Links,
-    rules: JobSuppression,
+    rules: SuppressionSettings,
     wishes: APriori,
     *,
     names: Sequence[str],
@@ -423,7 +423,7 @@ def _given(problem: Problem, hidden: Flags) -> Suppression:
 
 def _searched(
     problem: Problem,
-    rules: JobSuppression,
+    rules: SuppressionSettings,
     *,
     known: Callable[[int], Primary] | None,
     tables: Iterable[tuple[str, Integers]],
@@ -438,7 +438,7 @@ def _searched(
         raise UnprotectedError(error.cells, error.problem, hint=hint) from None
 
 
-def _known_to_be_there(cells: Cells, rules: JobSuppression) -> Flags:
+def _known_to_be_there(cells: Cells, rules: SuppressionSettings) -> Flags:
     """Tell which cells readers know not to be empty, of those that are not.
 
     All of them, unless zeros may be hidden: somebody is in every category that is listed, if
@@ -554,7 +554,7 @@ def _asked(
     return laid_out([_magnitudes(c, own).top[:, :1] for c in tables])[:, 0]
 
 
-def _primary(measure: str, amounts: Amounts, rules: JobSuppression) -> Primary:
+def _primary(measure: str, amounts: Amounts, rules: SuppressionSettings) -> Primary:
     found: list[Frequency | Dominance | Percent | Requested | ZeroSum] = []
     if rules.threshold is not None:
         found.append(Frequency(least=rules.threshold, margin=rules.margin))

@@ -43,7 +43,7 @@ def choice_of_pattern(job: Job, path: Path, *, progress: Progress | None = None)
         return choose_hidden(
             tables,
             job.tables,
-            rules=job.suppression,
+            rules=job.suppression.settings,
             groups=opened.groups() if finest is None else (),
             whole=opened.whole(),
             finest=finest,
