@@ -83,7 +83,7 @@ class NoiseReview:
         self._notes.add(self._quality.problems)
         caution = zero_sums_caution(self._job, opened.ptable)
         if caution is not None:
-            self._notes.warn(caution, event="caution")
+            self._notes.note_warning(caution, event="caution")
         if self._job.output.publish_noise:
             tools.files.margin = margin_of_error(opened.ptable)
         self._assessor = Assessor(
@@ -107,7 +107,7 @@ class NoiseReview:
         self._assessor.add(protected)
         self._warn_of_hierarchies(protected.cells)
         for text in protected.cautions:
-            self._notes.warn(text, event="sums with the noise of counts")
+            self._notes.note_warning(text, event="sums with the noise of counts")
         self._empty[protected.name] = _is_empty(protected.table)
 
     def streamed(self) -> Iterator[tuple[str, PublishedTable]] | None:
@@ -213,7 +213,7 @@ class NoiseReview:
                     f"Table {name!r} has no cells.",
                     hint="do its filter and its categories fit the data?",
                 )
-            self._notes.warn(
+            self._notes.note_warning(
                 f"Table {name!r} was streamed: the figures of its records, cells, risk and "
                 f"utility and the checks of its noise are those of one part of it, "
                 f"{shown:,} of {table.n_rows:,} cells.",
@@ -233,17 +233,17 @@ class NoiseReview:
         """Warn of hierarchies that are reversed, or whose columns do not nest."""
         for axis in filter(_is_reversed, cells.axes):
             listed = ", ".join(map(repr, axis.columns))
-            self._notes.warn_once(
+            self._notes.note_once(
                 f"Each level of {listed} has one category of the next: are they from broad to "
                 "fine?",
                 event="order of a hierarchy",
             )
         for axis in cells.axes:
             for text in nesting_cautions(axis, missing_label=self._job.output.missing_label):
-                self._notes.warn_once(text, event="nesting of a hierarchy")
+                self._notes.note_once(text, event="nesting of a hierarchy")
 
     def _warn_of_zeros(self, name: str) -> None:
-        self._notes.warn(
+        self._notes.note_warning(
             f"Table {name!r} publishes nothing but zeros: do its filter and its "
             "categories fit the data?",
             event="table without counts",
@@ -266,7 +266,7 @@ class NoiseReview:
             found = replace(found, checks=(*found.checks[:-1], *audited, found.checks[-1]))
         progress("checks", 1, 1)
         for text in judge(found.checks, self._job):
-            self._notes.warn(text, event="check failed")
+            self._notes.note_warning(text, event="check failed")
         return found
 
     def _reproduction(self, internal: Path, inputs: Sequence[FileFact]) -> ReproductionFacts:

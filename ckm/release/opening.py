@@ -133,7 +133,7 @@ def opened_noise(
             if found.written:
                 left = ", ".join(found.written)
                 text = f"No release: unless another run writes there, remove {left}"
-                notes.warn(text, event="tables left")
+                notes.note_warning(text, event="tables left")
             raise
 
 

@@ -29,15 +29,15 @@ class Notes:
         """Take note of texts, without a log."""
         self.texts += [text for text in texts if text not in self.texts]
 
-    def warn(self, text: str, **extra: str) -> None:
+    def note_warning(self, text: str, **extra: str) -> None:
         """Log a text, and take note of it; also where nobody wants logs."""
         logger.warning(text, extra=extra)
         self.add([text])
 
-    def warn_once(self, text: str, **extra: str) -> None:
+    def note_once(self, text: str, **extra: str) -> None:
         """Warn, unless the run did so before."""
         if text not in self.texts:
-            self.warn(text, **extra)
+            self.note_warning(text, **extra)
 
 
 class Stages:
