@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.release import limit_options, tell_limit
-from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from ckm.cli.release import tell_limit
+from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
 from ckm.cli.terminal.exit_codes import explain
 from footing.text_files import read_text
 

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
+from ckm.cli.terminal.click_group import (
+    PATH,
+    Command,
+    limit_options,
+    options,
+    with_terminal,
+)
 from ckm.cli.terminal.output import printable
 from ckm.formats import FORMAT_NAMES
 
@@ -40,13 +46,6 @@ class FormatName(click.Choice[str]):
         raise click.BadParameter(f"there is no format {value!r}; {way}", ctx=ctx, param=param)
 
 
-#: The limits of a tabulation; they never change a result.
-limit_options = options(
-    click.option(
-        "--memory-limit", metavar="SIZE", help='Memory for the tabulation, such as "3GB".'
-    ),
-    click.option("--threads", type=click.IntRange(min=1), help="Cores to use; all by default."),
-)
 #: The job, the folder and how to fill it.
 release_options = options(
     click.argument("job", type=PATH, metavar="JOB.toml"),

@@ -11,13 +11,10 @@ from ckm.ledger.watch import Watch
 from footing.addresses import Address
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ckm.config.job.ledger import JobLedger
-    from ckm.engine.engine import Engine, Progress
-    from ckm.engine.protection import Protected
-    from ckm.engine.request import TableRequest
     from ckm.ledger import Ledger, ThinPair
 
 
@@ -57,18 +54,6 @@ class ReleaseCheck:
                 "smallest": rules.smallest,
                 "entries": {},
             }
-
-    def tables(
-        self,
-        engine: Engine,
-        requests: Mapping[str, TableRequest],
-        *,
-        progress: Progress | None = None,
-    ) -> Iterator[Protected]:
-        """Protect tables one after the other, as `Engine.protect_tables`, seen by the watch."""
-        if self.watch is None:
-            return engine.protect_tables(requests, progress=progress)
-        return self.watch.tables(engine, requests, progress=progress)
 
     def compare(self) -> tuple[str, ...]:
         """Compare the tables with those that were published.

@@ -49,7 +49,7 @@ def write_amount_ptables(
 ) -> list[dict[str, Any]]:
     """Write each p-table once, and tell which variable has which."""
     written: dict[str, dict[str, Any]] = {}
-    found = []
+    records = []
     for variable, noise in noises.items():
         used = {}
         for field in _PTABLES:
@@ -60,5 +60,5 @@ def write_amount_ptables(
                 path = folder / f"pt-amounts-{len(written) + 1}.parquet"
                 written[ptable.id] = write_ptable(path, ptable)
             used[field] = written[ptable.id]
-        found.append({"variable": variable, "rules": noise.rules, "ptables": used})
-    return found
+        records.append({"variable": variable, "rules": noise.rules, "ptables": used})
+    return records

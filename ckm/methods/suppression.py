@@ -15,7 +15,7 @@ from ckm.errors import CheckFailedError, ConfigError, InternalError
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
 from ckm.methods.original_tables import original_tables
-from ckm.suppression.cell_selection import Choice, choose_hidden
+from ckm.suppression.cell_selection import HiddenCells, choose_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ckm.engine.request import TableRequest
     from ckm.methods.settings import SuppressionSettings
     from ckm.suppression import Audit
-    from ckm.suppression.cell_selection import System
+    from ckm.suppression.cell_selection import MeasureSystem
     from ckm.suppression.original_cells import Originals
     from reports.facts.release import FileFact
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class _Outcome:
     """Which cells are hidden, and what readers can work out of each."""
 
-    choice: Choice
+    hidden_cells: HiddenCells
     audits: Mapping[str, Audit]
 
 
@@ -90,7 +90,7 @@ class CellSuppression:
     ) -> Iterator[Protected]:
         """Choose the cells to hide, audit the choice, and give one table after the other."""
         cells, finest = original_tables(data, progress=progress), data.finest()
-        choice = choose_hidden(
+        hidden_cells = choose_hidden(
             cells,
             requests,
             rules=self.settings,
@@ -99,16 +99,16 @@ class CellSuppression:
             finest=finest,
             progress=progress,
         )
-        audits = choice.audits(progress=progress) if self.settings.audit else {}
-        _require_safe(choice, audits)
-        self._outcome = _Outcome(choice=choice, audits=audits)
+        audits = hidden_cells.audits(progress=progress) if self.settings.audit else {}
+        _require_safe(hidden_cells, audits)
+        self._outcome = _Outcome(hidden_cells=hidden_cells, audits=audits)
         for number, name in enumerate(requests):
-            hidden = choice.hidden[choice.relations.numbers[number]]
+            hidden = hidden_cells.hidden[hidden_cells.relations.numbers[number]]
             yield Protected(
                 name=name,
                 request=requests[name],
                 cells=cells[name],
-                table=choice.publish(name),
+                table=hidden_cells.publish(name),
                 counts=np.ma.array(cells[name].count, mask=hidden),
             )
 
@@ -116,11 +116,11 @@ class CellSuppression:
         """Say what is hidden, measure by measure."""
         measures: tuple[Mapping[str, Any], ...] = ()
         if self._outcome is not None:
-            choice, audits = self._outcome.choice, self._outcome.audits
+            hidden_cells, audits = self._outcome.hidden_cells, self._outcome.audits
             limit_s = self.settings.limit_s
             measures = tuple(
-                _measure_record(system, choice, audits, limit_s=limit_s)
-                for system in choice.systems
+                _measure_record(system, hidden_cells, audits, limit_s=limit_s)
+                for system in hidden_cells.systems
             )
         return Statement(
             words="suppression",
@@ -134,7 +134,7 @@ class CellSuppression:
         """Write what readers can work out of hidden cells, and tell the rules."""
         if self._outcome is None:
             raise InternalError("Suppressed tables are recorded, and none was suppressed.")
-        files = _write_audits(folder, self._outcome.choice, self._outcome.audits)
+        files = _write_audits(folder, self._outcome.hidden_cells, self._outcome.audits)
         measures = [dict(measure) for measure in self.statement().measures]
         return InternalRecord(
             method={"suppression": self.settings.record(self._shown), "measures": measures},
@@ -142,17 +142,17 @@ class CellSuppression:
         )
 
 
-def _require_safe(choice: Choice, audits: Mapping[str, Audit]) -> None:
+def _require_safe(hidden_cells: HiddenCells, audits: Mapping[str, Audit]) -> None:
     """Stop where an unsafe cell is not protected as demanded."""
     if not audits:
-        failed = choice.unproven()
+        failed = hidden_cells.unproven()
         reason = "the protection of {} cells is not proven"
     else:
         failed = np.unique(
             np.concatenate(
                 [
                     system.cells[np.append(audit.under_protected, audit.exposed).astype(int)]
-                    for system in choice.systems
+                    for system in hidden_cells.systems
                     for audit in [audits[system.measure]]
                 ]
             )
@@ -163,15 +163,19 @@ def _require_safe(choice: Choice, audits: Mapping[str, Audit]) -> None:
             f"The audit of the suppression failed: {reason.format(failed.size)}; nothing was "
             "published.",
             hint='try another method, such as method = "exact", and report this message',
-            places=choice.places(failed),
+            places=hidden_cells.places(failed),
         )
 
 
 def _measure_record(
-    system: System, choice: Choice, audits: Mapping[str, Audit], *, limit_s: float
+    system: MeasureSystem,
+    hidden_cells: HiddenCells,
+    audits: Mapping[str, Audit],
+    *,
+    limit_s: float,
 ) -> Mapping[str, Any]:
     """Return what the office needs to know of the choice for one measure."""
-    suppression, status = system.found, choice.status[system.cells][system.is_shown]
+    suppression, status = system.suppression, hidden_cells.status[system.cells][system.is_shown]
     record: dict[str, Any] = {
         "measure": system.measure,
         "cells": len(status),
@@ -196,20 +200,21 @@ def _measure_record(
 
 
 def _write_audits(
-    internal: Path, choice: Choice, audits: Mapping[str, Audit]
+    internal: Path, hidden_cells: HiddenCells, audits: Mapping[str, Audit]
 ) -> tuple[FileFact, ...]:
     """Write the interval of every hidden cell, a file for each table."""
     written = []
-    for number, name in enumerate(choice.tables):
+    for number, name in enumerate(hidden_cells.tables):
         path = internal / f"audit-{name}.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
-            cells = choice.tables[name]
+            cells = hidden_cells.tables[name]
             dimensions = [column for axis in cells.axes for column in axis.columns]
             writer.writerow([*dimensions, "measure", "status", "original", "least", "most"])
-            for system in choice.systems:
-                if number in system.members and system.measure in audits:
-                    writer.writerows(_intervals(choice, number, system, audits[system.measure]))
+            for system in hidden_cells.systems:
+                audit = audits.get(system.measure)
+                if number in system.members and audit is not None:
+                    writer.writerows(_intervals(hidden_cells, number, system, audit))
         if audits:
             written.append(record_file(path, name=path.name))
         else:
@@ -217,26 +222,28 @@ def _write_audits(
     return tuple(written)
 
 
-def _intervals(choice: Choice, number: int, system: System, audit: Audit) -> Any:
+def _intervals(
+    hidden_cells: HiddenCells, number: int, system: MeasureSystem, audit: Audit
+) -> Any:
     """Yield a line for each hidden cell of a table: inside use only."""
-    cells = list(choice.tables.values())[number]
-    ends = np.full((choice.relations.n_cells, 2), np.nan)
+    cells = list(hidden_cells.tables.values())[number]
+    ends = np.full((hidden_cells.relations.n_cells, 2), np.nan)
     own = system.is_shown[audit.cells]
     ends[system.cells[audit.cells[own]]] = np.stack([audit.low, audit.high], axis=1)[own]
-    values = np.zeros(choice.relations.n_cells)
+    values = np.zeros(hidden_cells.relations.n_cells)
     values[system.cells[system.is_shown]] = system.problem.value[system.is_shown]
-    place = choice.relations.numbers[number]
+    place = hidden_cells.relations.numbers[number]
     labels = [
         texts[rank]
         for axis, rank in zip(cells.axes, cells.ranks, strict=True)
         for texts in axis.labels
     ]
-    for row in np.flatnonzero(choice.hidden[place]).tolist():
+    for row in np.flatnonzero(hidden_cells.hidden[place]).tolist():
         cell = place[row]
         yield [
             *(str(column[row]) for column in labels),
             system.measure,
-            ("published", "primary", "secondary")[int(choice.status[cell])],
+            ("published", "primary", "secondary")[int(hidden_cells.status[cell])],
             *(
                 "" if np.isnan(value) else f"{value + 0.0:.12g}"  # no -0
                 for value in (values[cell], *ends[cell])

@@ -110,9 +110,9 @@ def explain(
         same.extend(str(_name(cells, ranks, name, request)) for ranks in others)
 
     with opened_job(job, is_kept=False, progress=progress) as opened:
-        release_check = ReleaseCheck(opened.ledger, job.ledger)
+        method = opened.method(ReleaseCheck(opened.ledger, job.ledger).watch)
         requests = {table: job.tables[table], **job.tables}  # the one that is asked for first
-        for protected in release_check.tables(opened.engine, requests, progress=progress):
+        for protected in method.protect(opened.engine, requests, progress=progress):
             add(protected)
             del protected  # its cells, before those of the next table are protected
     return {**steps, "in this job, by count and cell key": same}

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ckm.engine.magnitudes import MagnitudeNoise
     from ckm.engine.request import TableRequest
     from ckm.ledger import Ledger
+    from ckm.ledger.watch import Watch
+    from ckm.methods.noise import CellKeyNoise
     from ptable import InfeasibleError, NoiseSpec, PTable
 
 #: Called with an event and a sentence when a part of a job is found right.
@@ -283,6 +285,14 @@ class OpenedJob:
     ptable: PTable
     noises: Mapping[str, MagnitudeNoise]
     ledger: Ledger | None
+
+    def method(self, watch: Watch | None) -> CellKeyNoise:
+        """Return the noise of the job, whose tables a watch sees on their way."""
+        from ckm.methods.noise import CellKeyNoise
+        from ckm.methods.settings import NoiseSettings
+
+        settings = NoiseSettings(ptable=self.ptable, noises=self.noises)
+        return CellKeyNoise(settings, watch=watch)
 
 
 @contextlib.contextmanager

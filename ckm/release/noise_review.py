@@ -118,7 +118,7 @@ class NoiseReview:
         """Stop where a check failed, or the ledger has what differs by too few records."""
         for name in (name for name, is_empty in self._empty.items() if is_empty):
             self._warn_of_zeros(name)
-        self._findings = self._found()
+        self._findings = self._checked_findings()
         self._notes.add(warn_of_differences(self._release_check.compare()))
         self._notes.add(notes)
 
@@ -250,24 +250,25 @@ class NoiseReview:
             table=name,
         )
 
-    def _found(self) -> Findings:
+    def _checked_findings(self) -> Findings:
         """Compute the numbers of the reports, and stop where a check failed."""
         progress = self._tools.progress
         progress("checks", 0, 1)
         with self._tools.stages.timed("checks"):
             was_checked = self._job.checks != "skip"
-            found = findings(
+            numbers = findings(
                 self._assessor,
                 self._job,
                 quality=self._quality if was_checked else None,
                 designs=self._designs,
             )
             audited = audit_checks(self._job, self._assessor.ptable)
-            found = replace(found, checks=(*found.checks[:-1], *audited, found.checks[-1]))
+            checks = (*numbers.checks[:-1], *audited, numbers.checks[-1])
+            numbers = replace(numbers, checks=checks)
         progress("checks", 1, 1)
-        for text in judge(found.checks, self._job):
+        for text in judge(numbers.checks, self._job):
             self._notes.note_warning(text, event="check failed")
-        return found
+        return numbers
 
     def _reproduction(self, internal: Path, inputs: Sequence[FileFact]) -> ReproductionFacts:
         finished = dt.datetime.now(dt.UTC)

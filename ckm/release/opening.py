@@ -92,16 +92,14 @@ def opened_noise(
     from ckm.additivity.release_step import Restorer
     from ckm.ledger.release_check import ReleaseCheck
     from ckm.methods.additivity import Additivity
-    from ckm.methods.noise import CellKeyNoise
-    from ckm.methods.settings import AdditivitySettings, NoiseSettings
+    from ckm.methods.settings import AdditivitySettings
     from ckm.release.noise_review import NoiseReview, read_job_designs
 
     designs = read_job_designs(job)
     notes.add(job.warnings)
     with opened_job(job, is_kept=is_kept, step=step, progress=progress, **resources) as opened:
         release_check = ReleaseCheck(opened.ledger, job.ledger)
-        settings = NoiseSettings(ptable=opened.ptable, noises=opened.noises)
-        method: Method[Any] = CellKeyNoise(settings, watch=release_check.watch)
+        method: Method[Any] = opened.method(release_check.watch)
         if job.output.additive:
             steps = AdditivitySettings.of(
                 opened.ptable,
@@ -117,7 +115,7 @@ def opened_noise(
                 step("keys checked", quality.summary())
 
         engine = opened.engine
-        found = OpenedMethod(
+        opened_method = OpenedMethod(
             method=method,
             data=engine,
             files=engine.files,
@@ -128,10 +126,10 @@ def opened_noise(
             noise=opened,
         )
         try:
-            yield found
+            yield opened_method
         except BaseException:
-            if found.written:
-                left = ", ".join(found.written)
+            if opened_method.written:
+                left = ", ".join(opened_method.written)
                 text = f"No release: unless another run writes there, remove {left}"
                 notes.note_warning(text, event="tables left")
             raise

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.release import limit_options
-from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path

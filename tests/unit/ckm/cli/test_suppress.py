@@ -430,7 +430,9 @@ def test_a_choice_that_fails_its_audit_is_not_published(folder, monkeypatch):
         n_programs=1,
     )
     monkeypatch.setattr(
-        ckm.methods.suppression.Choice, "audits", lambda *_args, **_named: {"count": failed}
+        ckm.methods.suppression.HiddenCells,
+        "audits",
+        lambda *_args, **_named: {"count": failed},
     )
     with pytest.raises(CheckFailedError, match=r"1 cells are not protected"):
         release_true_numbers(read_job("job.toml"), "out")
