@@ -37,7 +37,7 @@ _SHOWN_TABLES = 12
 @with_terminal
 # claim files-are-private
 def check(terminal: Terminal, /, *, file: Path, as_json: bool, **options: Any) -> int:
-    """Check a job, a swap, a plan or a service: what stops a release, stops this.
+    """Check a job, a swap or a service: what stops a release, stops this.
 
     All of the work is done, in a private folder that goes again.
 
@@ -46,7 +46,7 @@ def check(terminal: Terminal, /, *, file: Path, as_json: bool, **options: Any) -
     ckm check job.toml              everything that a release does, but writing it
     ckm check job.toml --quick      all but the look at the data's rows
     ckm check swap.toml             the same for what ckm swap takes
-    ckm check plan.toml             of private tables: the cost, and no look at the data
+    ckm check plan.toml             of private tables: their cost alone, no look at the data
     ckm check service.toml          the same for what ckm serve opens
     ckm check job.toml --json       for programs: problems with their lines, warnings, tables
 
