@@ -195,7 +195,7 @@ def test_an_answer_of_the_service_refuses_a_batch_release(folder, opened):
     assert reason(ask(table_service, ["sex", "category"])) is None
     with pytest.raises(ThinDifferenceError) as refusal:
         batch(folder, alone(folder))
-    assert "'jobseekers'" in str(refusal.value)
+    assert "in 1 table" in str(refusal.value)
     assert not (folder / "out").exists()
     batch(folder)
     assert len(recorded(folder)) == 2
