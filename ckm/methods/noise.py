@@ -53,6 +53,6 @@ class CellKeyNoise:
 
     def record(self, folder: Path) -> InternalRecord:
         """Write the p-tables."""
-        written = write_ptable(folder / "pt.parquet", self.settings.ptable)
+        counts = write_ptable(folder / "pt.parquet", self.settings.ptable)
         amounts = write_amount_ptables(folder, self.settings.noises)
-        return InternalRecord(method={"ptable": written, "amounts": amounts})
+        return InternalRecord(method={"ptable": counts, "amounts": amounts})

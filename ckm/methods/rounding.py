@@ -73,12 +73,12 @@ class ControlledRounding:
         tables = list(cells.values())
         sums, leaf = _sums_of_groups(tables, data.groups(of_one=True))
         counts = np.concatenate([table.count for table in tables])
-        rounded = round_counts(sums, counts, leaf=leaf, **asdict(self.settings))
+        multiples = round_counts(sums, counts, leaf=leaf, **asdict(self.settings))
         ends = np.cumsum([len(table) for table in tables])[:-1]
-        parts = zip(cells.items(), np.split(rounded, ends), strict=True)
+        parts = zip(cells.items(), np.split(multiples, ends), strict=True)
         self._counts = {name: (table, own) for (name, table), own in parts}
         for name, (table, own) in self._counts.items():
-            shown = publish(
+            published_table = publish(
                 table,
                 own,
                 measures=["count"],
@@ -86,7 +86,11 @@ class ControlledRounding:
                 round_weighted=False,
             )
             yield Protected(
-                name=name, request=requests[name], cells=table, table=shown, counts=own
+                name=name,
+                request=requests[name],
+                cells=table,
+                table=published_table,
+                counts=own,
             )
 
     def statement(self) -> Statement:
@@ -103,8 +107,11 @@ class ControlledRounding:
             _beside_originals(cells, own, base=self.settings.base).write(path)
             files.append(asdict(record_file(path, name=path.name)))
         distances = [np.abs(own - cells.count) for cells, own in self._counts.values()]
-        moved = np.concatenate(distances)
-        changes = {"changed": int((moved > 0).sum()), "largest": int(moved.max(initial=0))}
+        distance = np.concatenate(distances)
+        changes = {
+            "changed": int((distance > 0).sum()),
+            "largest": int(distance.max(initial=0)),
+        }
         method = {"rounding": asdict(self.settings), "changes": changes}
         return InternalRecord(method=method, inside={"inside": files})
 
@@ -130,10 +137,10 @@ def _sums_of_groups(
     return TableSums(matrix=matrix, inner=np.arange(len(kept))), first[kept]
 
 
-def _beside_originals(cells: Cells, rounded: Integers, *, base: int) -> PublishedTable:
+def _beside_originals(cells: Cells, multiples: Integers, *, base: int) -> PublishedTable:
     """Put true counts and how far possible ones reach beside what is published; inside use."""
-    least, most = kept_within(rounded, cells.count, base=base)
-    numbers = {"original": cells.count, "published": rounded, "least": least, "most": most}
+    least, most = kept_within(multiples, cells.count, base=base)
+    numbers = {"original": cells.count, "published": multiples, "least": least, "most": most}
     dimensions = {
         name: (codes[rank], texts)
         for axis, rank in zip(cells.axes, cells.ranks, strict=True)

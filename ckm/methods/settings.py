@@ -60,9 +60,9 @@ class AdditivitySettings:
         from tables import CodeTree
 
         trees = {
-            name: CodeTree.read(given if isinstance(given, Path) else Path(given["tree"]))
-            for name, given in hierarchies.items()
-            if not isinstance(given, list)
+            name: CodeTree.read(nesting if isinstance(nesting, Path) else Path(nesting["tree"]))
+            for name, nesting in hierarchies.items()
+            if not isinstance(nesting, list)
         }
         return cls(
             max_noise=ptable.max_noise,

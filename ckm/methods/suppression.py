@@ -203,7 +203,7 @@ def _write_audits(
     internal: Path, hidden_cells: HiddenCells, audits: Mapping[str, Audit]
 ) -> tuple[FileFact, ...]:
     """Write the interval of every hidden cell, a file for each table."""
-    written = []
+    files = []
     for number, name in enumerate(hidden_cells.tables):
         path = internal / f"audit-{name}.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -216,10 +216,10 @@ def _write_audits(
                 if number in system.members and audit is not None:
                     writer.writerows(_intervals(hidden_cells, number, system, audit))
         if audits:
-            written.append(record_file(path, name=path.name))
+            files.append(record_file(path, name=path.name))
         else:
             path.unlink()
-    return tuple(written)
+    return tuple(files)
 
 
 def _intervals(

@@ -191,14 +191,14 @@ class NoiseReview:
             try:
                 folder = place.path / "rows"
                 folder.mkdir()
-                spool, shown = TableSpool(folder, empty_cells=request.empty_cells), 0
+                spool, n_looked_at = TableSpool(folder, empty_cells=request.empty_cells), 0
                 parts = engine.protect_parts(request, progress=self._tools.progress)
                 is_first = True
                 for share, part in parts:
                     is_looked_at = name not in self._assessor.tables
                     is_looked_at &= not is_first or share == 1
                     if is_looked_at and len(part.cells):
-                        shown = self._add_part(name, request, part)
+                        n_looked_at = self._add_part(name, request, part)
                     spool.add(part)
                     is_first = False
                     del part  # before the next one is tabulated
@@ -216,7 +216,7 @@ class NoiseReview:
             self._notes.note_warning(
                 f"Table {name!r} was streamed: the figures of its records, cells, risk and "
                 f"utility and the checks of its noise are those of one part of it, "
-                f"{shown:,} of {table.n_rows:,} cells.",
+                f"{n_looked_at:,} of {table.n_rows:,} cells.",
                 event="table streamed",
                 table=name,
             )
@@ -232,9 +232,9 @@ class NoiseReview:
     def _warn_of_hierarchies(self, cells: Cells) -> None:
         """Warn of hierarchies that are reversed, or whose columns do not nest."""
         for axis in filter(_is_reversed, cells.axes):
-            listed = ", ".join(map(repr, axis.columns))
+            columns = ", ".join(map(repr, axis.columns))
             self._notes.note_once(
-                f"Each level of {listed} has one category of the next: are they from broad to "
+                f"Each level of {columns} has one category of the next: are they from broad to "
                 "fine?",
                 event="order of a hierarchy",
             )

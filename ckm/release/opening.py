@@ -206,5 +206,5 @@ RELEASE_KINDS = frozenset(method.kind for method in JOB_METHODS.values())
 
 def job_method(job: Job) -> JobMethod:
     """Return the method that a job asks for."""
-    asked = (name for name in JOB_METHODS if getattr(job, name, None) is not None)
-    return JOB_METHODS[next(asked, "ptable")]
+    names = (name for name in JOB_METHODS if getattr(job, name, None) is not None)
+    return JOB_METHODS[next(names, "ptable")]

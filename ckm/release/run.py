@@ -11,7 +11,7 @@ import logging
 import math
 import shlex
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ from reports.facts.release import FileFact, StatedFile
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from typing import Unpack
 
     from ckm.config.job.job import Job
@@ -424,8 +424,9 @@ class ReleaseRun:
             inputs = self._inputs.record(self._progress)
         review = opened.method.review(self._tools(draft, opened, name))
         waiting: dict[str, PublishedTable] = {}
-        with stages.timed("tables"):
-            for table_name, table in self._protected(draft.job, opened.method, review):
+        tables = self._protected(draft.job, opened.method, review)
+        with stages.timed("tables"), closing(tables):  # with what lies on disk, if it fails
+            for table_name, table in tables:
                 if review.is_late:
                     waiting[table_name] = table
                 else:
@@ -461,7 +462,7 @@ class ReleaseRun:
 
     def _protected(
         self, job: Job, opened: OpenedMethod, review: Review
-    ) -> Iterator[tuple[str, PublishedTable]]:
+    ) -> Generator[tuple[str, PublishedTable]]:
         """Give the tables one after the other, each reviewed, whether it fits memory or not."""
         streamed = review.streamed()
         if streamed is not None:
