@@ -21,6 +21,10 @@ class Places:
     rows: tuple[tuple[str, ...], ...]
 
 
+#: The columns of unsafe cells.
+CELL_COLUMNS = ("table", "cell", "what")
+
+
 class CkmError(ExplainedError):
     """Base of the errors of this package."""
 

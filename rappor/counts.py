@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
+import logging
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -17,9 +19,13 @@ from rappor.parameters import Parameters
 from rappor.text_files import read_text, whole_number
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from _typeshed import StrPath
 
     from footing.arrays import Integers
+
+logger = logging.getLogger(__name__)
 
 _FORMAT = "rappor-counts"
 
@@ -148,7 +154,8 @@ class Counts(EqualByContent):
             text = "".join(",".join(map(str, row)) + "\n" for row in rows)
         elif target.suffix.lower() == ".json":
             shape = self.parameters.to_dict()
-            text = json.dumps({"format": _FORMAT, "parameters": shape, "counts": rows}) + "\n"
+            content = {"format": _FORMAT, "parameters": shape, "counts": rows}
+            text = json.dumps(content | {"digest": _digest(content)}) + "\n"
         else:
             raise ReportFileError(
                 f"Counts are written to .csv or .json, not {target.suffix!r}.",
@@ -202,15 +209,31 @@ class Counts(EqualByContent):
             raise ReportFileError(f"The file {name!r}: {error.problem}") from None
 
 
+def _digest(content: Mapping[str, Any]) -> str:
+    """Return a digest of what a file holds: it tells damage, and not who wrote it."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
 def _from_json(text: str, name: str, parameters: Parameters | None) -> tuple[Any, Parameters]:
     try:
         content = json.loads(text)
-        is_ours = content["format"] == _FORMAT
+        is_ours, digest = content["format"] == _FORMAT, content.pop("digest", None)
         rows, said = content["counts"], Parameters.from_dict(content["parameters"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         is_ours = False
     if not is_ours:
         raise ReportFileError(f"The file {name!r} is no file of counts.")
+    if digest is None and content.keys() <= {"format", "parameters", "counts"}:
+        logger.warning(
+            "The counts %r have no digest, as in older versions: damage cannot be told.",
+            name,
+            extra={"event": "counts without digest"},
+        )
+    elif digest != _digest(content):
+        raise ReportFileError(
+            f"The file {name!r} is damaged: it does not hold what was written.",
+            hint="copy it again, or sum the reports again",
+        )
     if parameters is not None and said != parameters:
         raise MismatchError(
             f"The counts of {name!r} were made with the parameters {said.fingerprint}, "

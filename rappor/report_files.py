@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import hashlib
+import io
 import json
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
@@ -21,11 +24,15 @@ if TYPE_CHECKING:
 
     from _typeshed import StrPath
 
+logger = logging.getLogger(__name__)
+
 _FORMAT = "rappor-reports"
 _MAGIC = b'{"format": "rappor-reports"'
 _CHUNK_BYTES = 2**22
 _CSV_COLUMNS = ("cohort", "irr", "fingerprint")
 _LONGEST_HEADER = 4096
+#: Files of version 2 end in a digest of all before it; those of version 1 have none.
+_VERSION, _DIGEST_BYTES = 2, hashlib.sha256().digest_size
 
 
 def write_reports(
@@ -39,7 +46,8 @@ def write_reports(
         The reports, in as many pieces as wanted.
     path
         A name ending in ``.rappor`` (a line that names the parameters, then each report in
-        few bytes) or ``.csv`` (columns cohort, irr, fingerprint).
+        few bytes, then a digest that tells damage) or ``.csv`` (columns cohort, irr,
+        fingerprint).
     parameters
         What all of them were made with.
     overwrite
@@ -73,14 +81,19 @@ def write_reports(
         draft.open("wb") as file,
     ):
         is_csv = form == ".csv"
-        header = {"format": _FORMAT, "version": 1, "parameters": parameters.to_dict()}
-        first = ",".join(_CSV_COLUMNS) if is_csv else json.dumps(header)
-        file.write(f"{first}\n".encode())
+        header = {"format": _FORMAT, "version": _VERSION, "parameters": parameters.to_dict()}
+        first = (",".join(_CSV_COLUMNS) if is_csv else json.dumps(header)) + "\n"
+        file.write(first.encode())
+        digest = hashlib.sha256(first.encode())
         for piece in pieces:
             if piece.parameters != parameters:
                 raise _mismatch(target.name, piece.parameters.fingerprint, parameters)
-            file.write(_csv_rows(piece) if is_csv else _records(piece))
+            written = _csv_rows(piece) if is_csv else _records(piece)
+            file.write(written)
+            digest.update(written)
             total += len(piece)
+        if not is_csv:
+            file.write(digest.digest())
     return total
 
 
@@ -154,20 +167,41 @@ def _read_records(
         said, version = Parameters.from_dict(header["parameters"]), header["version"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ReportFileError(f"The first line of {name!r} names no parameters.") from None
-    if version != 1:
+    if version not in {1, _VERSION}:
         raise ReportFileError(f"The file {name!r} was written by a newer version.")
     if parameters is not None and parameters != said:
         raise _mismatch(name, said.fingerprint, parameters)
-    form = _record(said)
+    form, digest = _record(said), hashlib.sha256(line)
+    left = file.seek(0, io.SEEK_END) - len(line)
+    file.seek(len(line))
+    if version == 1:
+        logger.warning(
+            "The reports %r have no digest, as in older versions: damage cannot be told.",
+            name,
+            extra={"event": "reports without digest"},
+        )
+    else:
+        left -= _DIGEST_BYTES
+    if left < 0 or left % form.itemsize:
+        raise ReportFileError(
+            f"The file {name!r} ends in the middle of a report.",
+            hint="copy it again",
+        )
     yield _piece(name, said, np.empty(0, np.int64), np.empty(0, form)["bits"])
-    while chunk := file.read(max(1, _CHUNK_BYTES // form.itemsize) * form.itemsize):
-        if len(chunk) % form.itemsize:
-            raise ReportFileError(
-                f"The file {name!r} ends in the middle of a report.",
-                hint="copy it again",
-            )
+    while left > 0 and (chunk := file.read(min(left, _whole_chunk(form)))):
+        left -= len(chunk)
+        digest.update(chunk)
         records = np.frombuffer(chunk, form)
         yield _piece(name, said, records["cohort"], records["bits"])
+    if version != 1 and file.read() != digest.digest():
+        raise ReportFileError(
+            f"The file {name!r} is damaged: it does not hold what was written.",
+            hint="copy it again",
+        )
+
+
+def _whole_chunk(form: np.dtype[np.void]) -> int:
+    return max(1, _CHUNK_BYTES // form.itemsize) * form.itemsize
 
 
 def _piece(name: str, parameters: Parameters, cohorts: Any, packed: Any) -> Reports:

@@ -15,6 +15,7 @@ import numpy as np
 from footing.checks import require_integer
 from footing.files import new_file
 from tables.errors import DataError, KeyQualityError, RequestError, SourceError
+from tables.file_digest import add_digest
 from tables.filtering.filters import quote
 from tables.refusals import colliding_names, declaration
 
@@ -254,6 +255,7 @@ def attach_keys(
             metadata=VERSION_METADATA,
             progress=progress,
         )
+        add_digest(draft)
 
 
 def draw_keys(
@@ -322,6 +324,7 @@ def draw_keys(
         if writer is None:
             raise DataError("The source has no record to draw a key for.")
         writer.close()
+        add_digest(draft)
 
 
 def _require_new(source: Source, column: str) -> None:

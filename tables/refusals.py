@@ -32,6 +32,7 @@ _CURES = {
     "periods": "write it as text: .astype(str)",
     "nested values": "take out of it what is needed, as columns of their own",
     "binary values": "write it as text",
+    "years beyond 290,000": "leave those values missing, or write it as text",
 }
 _CURE = "write it as text, or as a number of at most 38 digits"
 

@@ -17,6 +17,10 @@ from tables.errors import SourceError
 SECRET_VARIABLE = "CKM_SECRET"  # noqa: S105  (the name of a variable)
 
 _MIN_BYTES = 16
+# What `write` puts behind the digits. One digit that changed would be another secret, and all
+# noise would be drawn anew beside what was published with the first.
+_CHECK = re.compile(rb"\s+check:([0-9a-f]{16})", re.IGNORECASE)
+_CHECK_PURPOSE = "ckm check of a secret file"
 
 
 class Secret(Disclosive):
@@ -145,6 +149,8 @@ class Secret(Disclosive):
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the secret in hexadecimal to a new file that only its owner can read.
 
+        A check of it stands below, so that a file that is damaged is not another secret.
+
         Parameters
         ----------
         path
@@ -167,7 +173,7 @@ class Secret(Disclosive):
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             try:
                 with os.fdopen(handle, "w") as file:
-                    file.write("hex:" + self._value.hex() + "\n")
+                    file.write(f"hex:{self._value.hex()}\ncheck:{_check(self._value)}\n")
             except OSError:
                 Path(path).unlink(missing_ok=True)
                 raise
@@ -233,8 +239,22 @@ def _is_short_name(path: str | os.PathLike[str]) -> bool:
     )
 
 
+def _check(value: bytes) -> str:
+    """Return what tells a damaged secret, and nothing of a secret that is not known."""
+    return hmac.digest(value, _CHECK_PURPOSE.encode(), hashlib.sha256).hex()[:16]
+
+
 def _decode(text: bytes) -> bytes:
     """Return the bytes a file or variable stands for: ``hex:…``, or the text itself."""
+    check = _CHECK.search(text)
+    if check is not None and check.end() == len(text):
+        value = _decode(text[: check.start()])
+        if not hmac.compare_digest(_check(value), check[1].decode().lower()):
+            raise SourceError(
+                "A secret is not the one that its check was made of: its file is damaged.",
+                hint="put back a copy of the file; a lost secret cannot be made again",
+            )
+        return value
     if text[:4].lower() == b"hex:":
         try:
             return bytes.fromhex(text[4:].decode("ascii"))

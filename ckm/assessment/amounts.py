@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.engine.magnitudes import MagnitudeError, plan_noise
+from ckm.engine.magnitudes.noise.alike import alike_cells, as_counted
 from ckm.engine.magnitudes.noise.scale import bases
+from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 from ptable.lookup import moments
 from reports.facts.copying import fact_of
 from reports.facts.release import AmountFact, AmountNoiseFact
@@ -17,11 +19,13 @@ from risk.amounts import AmountNoise, chance_within
 from risk.errors import RiskError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from ckm.engine.magnitudes import MagnitudeNoise
+    from ckm.engine.magnitudes.noise.alike import CountNoise
+    from ckm.engine.magnitudes.noise.plan import Plan
     from tables import Magnitudes
 
 #: How near an estimate is that finds the largest contributor, as a share of its amount.
@@ -38,8 +42,11 @@ def amount_fact(
     *,
     noise: MagnitudeNoise,
     counts: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+    count_noise: CountNoise | None = None,
 ) -> AmountFact:
     """Measure what the noise did to the sums of a variable; `counts` before and after noise.
+
+    Sums of amounts that are alike have the noise of a count, too, where it is given.
 
     A cell is exposed where the second largest contributor, who knows the own amount and
     subtracts it, would come within a tenth of the largest without noise: what the rest adds is
@@ -61,7 +68,9 @@ def amount_fact(
     if not len(exposed.places):
         return fact
     found = float((np.abs(exposed.estimates - 1) <= NEAR).mean())
-    return replace(fact, expected=_expected(magnitudes, exposed, noise), found=found)
+    return replace(
+        fact, expected=_expected(magnitudes, exposed, noise, count_noise), found=found
+    )
 
 
 def deviation_fact(table: str, variable: str, original: Any, published: Any) -> AmountFact:
@@ -137,22 +146,55 @@ def exposed_cells(magnitudes: Magnitudes, published: NDArray[np.float64]) -> Exp
     return Exposed(here, rest[here] / largest[here], 1 + off / largest[here])
 
 
-def _expected(magnitudes: Magnitudes, exposed: Exposed, noise: MagnitudeNoise) -> float | None:
-    """Give the probability of a near estimate in exposed cells, by formula."""
+def _expected(
+    magnitudes: Magnitudes, exposed: Exposed, noise: MagnitudeNoise, counts: CountNoise | None
+) -> float | None:
+    """Give the probability of a near estimate in exposed cells, by formula.
+
+    Amounts that are alike are those of as many contributors as a count with noise says: the
+    probability is the mean over its noise, whose law is known.
+    """
     if noise.rules != "ckm" or noise.n_components > 1:
         return None
-    plan = plan_noise(magnitudes, noise)
     turn = slice(None, None, -(-len(exposed.places) // _JUDGED))
-    here = exposed.places[turn]
-    units = plan.steps[here] / magnitudes.largest[here, None]
-    chances = []
-    kinds = zip(plan.regime[here].tolist(), plan.row[here].tolist(), strict=True)
-    for (place, row), own, rest in zip(kinds, units, exposed.rest[turn], strict=True):
-        regime = plan.regimes[place]
-        values, shares = map(tuple, regime.law(row))
-        law = AmountNoise(
-            share=own[0] or _NONE, values=values, probabilities=shares, width=regime.width
-        )
-        beside = [size / law.share for size in own[1:].tolist() if size]
-        chances.append(chance_within(law, percent=100 * NEAR, others=rest, beside=beside))
-    return float(np.mean(chances))
+    own, rest = magnitudes.take(exposed.places[turn]), exposed.rest[turn]
+    chances = np.zeros(len(own))
+    for weights, changed, sensitive in _outcomes(own, noise, counts):
+        plan = plan_noise(changed, noise, sensitive=sensitive)
+        unknown = rest + (changed.total - own.total) / own.largest
+        for cell in np.flatnonzero(weights).tolist():
+            near = _chance(plan, cell, largest=float(own.largest[cell]), others=unknown[cell])
+            chances[cell] += weights[cell] * near
+    return float(chances.mean())
+
+
+def _outcomes(
+    own: Magnitudes, noise: MagnitudeNoise, counts: CountNoise | None
+) -> Iterator[tuple[NDArray[np.float64], Magnitudes, NDArray[np.bool_]]]:
+    """Give, with its probability in each cell, what the amounts are before their noise."""
+    is_counted = np.zeros(len(own), bool)
+    if counts is not None and counts.variance:
+        is_counted = alike_cells(own)
+    yield np.where(is_counted, 0.0, 1.0), own, sensitive_cells(own, noise.sensitive)
+    if counts is None or not is_counted.any():
+        return
+    laws = [
+        counts.law(n) if is_one else {}
+        for n, is_one in zip(own.contributors.tolist(), is_counted.tolist(), strict=True)
+    ]
+    for off in sorted({noise_of_count for law in laws for noise_of_count in law}):
+        weights = np.array([law.get(off, 0.0) for law in laws])
+        published = np.maximum(own.contributors + off, 0)
+        yield weights, *as_counted(own, noise, counts, published=published)
+
+
+def _chance(plan: Plan, cell: int, *, largest: float, others: float) -> float:
+    """Give the probability that the noise of a cell leaves its estimate near."""
+    regime = plan.regimes[int(plan.regime[cell])]
+    values, shares = map(tuple, regime.law(int(plan.row[cell])))
+    units = (plan.steps[cell] / largest).tolist()
+    law = AmountNoise(
+        share=units[0] or _NONE, values=values, probabilities=shares, width=regime.width
+    )
+    beside = [size / law.share for size in units[1:] if size]
+    return float(chance_within(law, percent=100 * NEAR, others=others, beside=beside))

@@ -13,6 +13,7 @@ from ckm.assessment.observed import ObservedCells, ObservedTable, drawn_places
 from ckm.assessment.utility import all_measures, table_measures
 from ckm.engine.cell_histogram import CountHistogram, CountHistogramBuilder
 from ckm.engine.magnitudes import MagnitudeNoise
+from ckm.engine.magnitudes.noise.alike import CountNoise
 from ckm.engine.protection import Protected
 from ckm.engine.published_table import grid_size, published_numbers, shows_grid
 from ptable import PTable
@@ -115,8 +116,15 @@ class Assessor:
     ) -> None:
         """Take in the sums of a variable in a table."""
         counts = self.tables[name].cells
-        both, noise = (counts.count, counts.published), self.noises[variable]
-        self.amounts.append(amount_fact(name, magnitudes, sums, noise=noise, counts=both))
+        fact = amount_fact(
+            name,
+            magnitudes,
+            sums,
+            noise=self.noises[variable],
+            counts=(counts.count, counts.published),
+            count_noise=CountNoise(ptable=self.ptable, secret=None),
+        )
+        self.amounts.append(fact)
         self._note_exposed(variable, magnitudes, sums)
 
     def _note_exposed(

@@ -188,7 +188,7 @@ def audit(
         )
     _show_found(terminal, found)
     _tell(terminal, facts, release.left_out if release else {})
-    for text in release.sums if release else ():
+    for text in facts.cautions:
         terminal.warn("sums with the noise of counts", text)
     if is_over and limit is not None:
         _show_advice(terminal, steps, noise, limit=limit)
@@ -216,6 +216,8 @@ def _write(
     """Write the figures, and the page where one is wanted."""
     from ckm.release.audit_gate import KIND
     from reports import make_report
+    from reports.i18n.languages import words_of
+    from reports.pages.exposure import cautions
     from reports.report import plain_facts
 
     facts = replace(facts, finished=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
@@ -228,6 +230,7 @@ def _write(
         **found.to_dict(),
         "limit": facts.limit,
         "advice": [asdict(one) for one in steps],
+        "cautions": cautions(words_of("en"), facts),
         **{name: plain_facts(getattr(facts, name)) for name in more},
     }
     write_whole(_beside(output), json.dumps(told, indent=2) + "\n", is_private=True)

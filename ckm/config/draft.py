@@ -22,6 +22,7 @@ from tables import (
     derive_variables,
     open_source,
 )
+from tables.cells.continuous import MOST_VALUES, forbidden_figures
 from tables.profile import (
     COUNTED,
     ColumnProfile,
@@ -51,6 +52,7 @@ _FEW, _MANY = 30, 100_000
 _MOST_CELLS = 50_000
 _PER_VALUE = 10  # with fewer records for a value, columns nest by chance
 _MOST_TABLES = 4
+_SLACK = 1.2  # numbers of values may be estimates
 _LABELS = {"Total", "(missing)"}
 _YOUNG, _OLDEST = 20, 130
 _FIVE, _OLD = Decimal(5), Decimal(85)
@@ -136,6 +138,8 @@ class Draft:
         Name → dimensions.
     limits
         Key of ``[report.limits]`` → the strictest that the drafted noise keeps.
+    refused
+        Column → why it is refused, as a dimension or altogether, to be translated.
     """
 
     records: int
@@ -148,6 +152,7 @@ class Draft:
     bands: dict[str, DraftBands] = field(default_factory=dict)
     tables: dict[str, list[str]] = field(default_factory=dict)
     limits: dict[str, float] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
     text: str = ""
 
     def requests(self) -> dict[str, Request]:
@@ -201,6 +206,7 @@ def draft_job(
         _find_categories(found, source)
         _find_bands(found, source)
         _choose_tables(found)
+        _find_refused(found, source)
         if measure is not None and found.tables:
             usual = {name: bands for name, bands in found.bands.items() if bands.is_usual}
             derive_variables(source, [bands.variable(n) for n, bands in usual.items()])
@@ -316,6 +322,25 @@ def _find_bands(found: Draft, source: Source) -> None:
         found.bands[name] = bands
 
 
+def _find_refused(found: Draft, source: Source) -> None:
+    """Say of columns why they are refused: altogether, as identifiers, or as continuous."""
+    nested = {name for chain in found.hierarchies.values() for name in chain}
+    for name in [*source.columns, *source.refusals]:
+        if (problem := source.category_problem_of(name)) is not None:
+            found.refused[name] = " ".join(map(_note, filter(None, problem)))
+        elif name in found.unique:
+            text = "tells records apart: no dimension, no filter, no variable"
+            found.refused[name] = _note(text)
+        elif name in nested or found.columns[name].distinct <= MOST_VALUES / _SLACK:
+            continue
+        elif (figures := forbidden_figures(source, name)) is not None:
+            found.refused[name] = _note(
+                f"no dimension as it is: it has {figures.values:,} values; one record alone "
+                f"has {100 * figures.alone:.0f} %, and the median number of records of a "
+                f"value is {figures.median:g}"
+            )
+
+
 def _round_width(width: Decimal) -> Decimal:
     """Return the next of 1, 2, 5, 10, … and 0.5, 0.2, 0.1, … at or above a width."""
     power = Decimal(1).scaleb(width.adjusted())
@@ -410,6 +435,10 @@ def _text(
     columns = "The columns of the data (sums need a section [[magnitude]]):"
     lines.append(f"# {_note(columns)}")
     lines += [f"# {one}" for one in _columns(found, used)]
+    if found.refused:
+        refused = "Columns that are refused, and why (bands and declared categories can help):"
+        lines += ["", f"# {_note(refused)}"]
+        lines += [f"# {_quoted(name)}: {why}" for name, why in found.refused.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.engine.published_table import PublishedTable
+from ckm.engine.published_table import PublishedTable, measure_columns
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -171,9 +171,10 @@ def changes(
 
 def _counts(table: PublishedTable) -> Integers:
     """Return the published counts of a table."""
-    if "count" not in table.measures:
+    (column,) = measure_columns(["count"], table.dimensions)
+    if column not in table.measures:
         raise ConfigError("The table shows no counts.", hint='measures = ["count"] has them')
-    counts: Integers = table.measures["count"]
+    counts: Integers = table.measures[column]
     return counts
 
 
@@ -202,7 +203,9 @@ def _table(
     scale: int = 1,
 ) -> PublishedTable:
     """Lay a figure and its interval out beside the categories of some rows."""
-    columns = {name: made.figure, f"{name}_low": made.lower, f"{name}_high": made.upper}
+    figures = {name: made.figure, f"{name}_low": made.lower, f"{name}_high": made.upper}
+    named = measure_columns(list(figures), table.dimensions)
+    columns = {column: figures[figure] for column, figure in named.items()}
     masks = np.isnan(made.figure) | np.asarray(hidden)
     return PublishedTable(
         dimensions={n: (codes[rows], texts) for n, (codes, texts) in table.dimensions.items()},

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -371,8 +372,7 @@ class Engine:
         answers = {}
         for protected in make(requests, progress=progress):
             answers[protected.name] = protected.table
-            for text in protected.cautions:
-                logger.warning("%s", text, extra={"event": "sums with the noise of counts"})
+            self._warn_of_sums(protected.cautions)
             del protected  # its cells, before those of the next table are protected
         return answers
 
@@ -480,7 +480,7 @@ class Engine:
         """Protect the cells of a table, and lay them out."""
         values = functools.partial(values_at, self._source, built, cells)
         protected = self._protection.protect(cells, request, secret=secret, values=values)
-        cautions = self._protection.cautions(name, cells)
+        cautions = self._protection.cautions(name, self._protection.alike(cells))
         return Protected.of(name, request, protected, cautions=cautions)
 
     def stream(
@@ -488,6 +488,7 @@ class Engine:
         request: TableRequest,
         folder: Path,
         *,
+        name: str = "",
         most: int = 2_000_000,
         progress: Progress | None = None,
     ) -> StreamedTable:
@@ -501,6 +502,8 @@ class Engine:
             The table. Its parts are categories of its first dimension.
         folder
             A private folder, for this table alone; the table lives as long as it.
+        name
+            What warnings call the table.
         most
             How many cells a part may hold at most, see `tables.cells.parts`.
         progress
@@ -514,7 +517,8 @@ class Engine:
         from ckm.engine.streamed_table import TableSpool
 
         spool = TableSpool(folder, empty_cells=request.empty_cells)
-        for _, part in self.protect_parts(request, most=most, progress=progress):
+        parts = self.protect_parts(request, name=name, most=most, progress=progress)
+        for _, part in parts:
             spool.add(part)
             del part  # before the next one is tabulated
         return spool.table()
@@ -523,6 +527,7 @@ class Engine:
         self,
         request: TableRequest,
         *,
+        name: str = "",
         most: int = 2_000_000,
         progress: Progress | None = None,
     ) -> Iterator[tuple[float, ProtectedCells]]:
@@ -530,7 +535,7 @@ class Engine:
 
         Parameters
         ----------
-        request, most, progress
+        request, name, most, progress
             As for `stream`.
 
         Yields
@@ -564,16 +569,19 @@ class Engine:
             tolerate_missing_keys=self._checks == "warn",
         )
         is_first = True
+        alike: dict[str, NDArray[np.int64]] = {}
         for share, cells in parts:
             if is_first:
                 protection.require_amounts({"": request}, {"": built}, self._source)
                 is_first = False
             part = share, protection.protect(cells, request, secret=secret)
+            alike = {v: n + alike.get(v, 0) for v, n in protection.alike(cells).items()}
             del cells
             yield part
             del part
             if progress is not None:
                 progress("scan", int(100 * share), 100)
+        self._warn_of_sums(protection.cautions(name, alike))
 
     def write_distributed(
         self, request: TableRequest, place: str | None, *, progress: Progress | None = None
@@ -674,7 +682,9 @@ class Engine:
         self._protection.require_amounts(requests, built, self._source)
         pairs = zip(built, found, strict=True)
         return [
-            text for name, cells in pairs for text in self._protection.cautions(name, cells)
+            text
+            for name, cells in pairs
+            for text in self._protection.cautions(name, self._protection.alike(cells))
         ]
 
     def cells(self, requests: Mapping[str, TableRequest]) -> pa.Table:
@@ -821,6 +831,10 @@ class Engine:
             "p-table": repr(protection.ptable),
         }
         return html_table("Engine", (), facts.items())
+
+    def _warn_of_sums(self, cautions: Sequence[str]) -> None:
+        for text in cautions:
+            logger.warning("%s", text, extra={"event": "sums with the noise of counts"})
 
     def _named_requests(
         self, requests: Mapping[str, TableRequest]

@@ -10,7 +10,12 @@ import numpy as np
 
 from ckm.engine.inputs import find_secret
 from ckm.engine.magnitudes.measures import noise_identities, noise_name, published_mean
-from ckm.engine.magnitudes.noise.alike import CountNoise, alike_caution, tells_count
+from ckm.engine.magnitudes.noise.alike import (
+    CountNoise,
+    alike_caution,
+    alike_numbers,
+    tells_count,
+)
 from ckm.engine.magnitudes.noise.perturb import perturb_magnitudes
 from ckm.engine.magnitudes.quantiles import published_quantiles, quantile_noise
 from ckm.engine.perturbation import perturb
@@ -275,14 +280,18 @@ class Protection:
                     hint="publish all but one of them",
                 )
 
-    def cautions(self, table: str, cells: Cells) -> list[str]:
-        """Say which sums of a table have the noise of counts, too; for inside use."""
+    def alike(self, cells: Cells) -> dict[str, NDArray[np.int64]]:
+        """Count the cells of which sums have the noise of counts, too, and all, by variable."""
         is_noisy = self.count_noise.variance > 0
-        told = (
-            alike_caution(table, magnitudes)
+        return {
+            magnitudes.variable: alike_numbers(magnitudes)
             for name, magnitudes in (cells.magnitudes or {}).items()
             if is_noisy and self.noises[name].rules == "ckm"
-        )
+        }
+
+    def cautions(self, table: str, alike: Mapping[str, NDArray[np.int64]]) -> list[str]:
+        """Say which sums of a table have the noise of counts, too; for inside use."""
+        told = (alike_caution(table, variable, n) for variable, n in alike.items())
         return [text for text in told if text is not None]
 
     def _sums(

@@ -339,7 +339,7 @@ def measure_columns(
 ) -> dict[str, str]:
     """Return the columns of a table's measures: column → measure.
 
-    A dimension of a measure's name keeps it.
+    A dimension of a measure's name keeps it, and so does a measure before another.
     """
     taken = {name.lower() for name in dimensions}
     found = {}
@@ -347,6 +347,7 @@ def measure_columns(
         column = column_of(measure)
         while column.lower() in taken:
             column += "_published"
+        taken.add(column.lower())
         found[column] = measure
     return found
 

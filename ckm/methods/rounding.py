@@ -15,7 +15,6 @@ from ckm.engine.request_fitting import raise_together
 from ckm.errors import ConfigError, InternalError
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
-from ckm.methods.original_tables import original_tables
 from ckm.suppression.grid import Grid
 from ckm.suppression.linked import by_group
 from ckm.suppression.relations import finest_cells
@@ -67,7 +66,7 @@ class ControlledRounding:
         progress: Progress | None = None,
     ) -> Iterator[Protected]:
         """Round all tables together, and give one after the other."""
-        cells = original_tables(data, progress=progress)
+        cells = data.cells(progress=progress)
         if progress is not None:
             progress("rounding", 0, 1)
         tables = list(cells.values())

@@ -14,7 +14,6 @@ from ckm.engine.request_fitting import raise_together
 from ckm.errors import CheckFailedError, ConfigError, InternalError
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
-from ckm.methods.original_tables import original_tables
 from ckm.suppression.cell_selection import HiddenCells, choose_hidden
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ class CellSuppression:
         progress: Progress | None = None,
     ) -> Iterator[Protected]:
         """Choose the cells to hide, audit the choice, and give one table after the other."""
-        cells, finest = original_tables(data, progress=progress), data.finest()
+        cells, finest = data.cells(progress=progress), data.finest()
         hidden_cells = choose_hidden(
             cells,
             requests,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings, release_facts
-from ckm.engine.nesting import nesting_cautions
 from ckm.engine.protection import Protected
 from ckm.engine.streamed_table import TableSpool
 from ckm.errors import ConfigError, InternalError
@@ -192,7 +191,7 @@ class NoiseReview:
                 folder = place.path / "rows"
                 folder.mkdir()
                 spool, n_looked_at = TableSpool(folder, empty_cells=request.empty_cells), 0
-                parts = engine.protect_parts(request, progress=self._tools.progress)
+                parts = engine.protect_parts(request, name=name, progress=self._tools.progress)
                 is_first = True
                 for share, part in parts:
                     is_looked_at = name not in self._assessor.tables
@@ -230,7 +229,7 @@ class NoiseReview:
         return protected.table.n_rows
 
     def _warn_of_hierarchies(self, cells: Cells) -> None:
-        """Warn of hierarchies that are reversed, or whose columns do not nest."""
+        """Warn of hierarchies that seem to be from fine to broad."""
         for axis in filter(_is_reversed, cells.axes):
             columns = ", ".join(map(repr, axis.columns))
             self._notes.note_once(
@@ -238,9 +237,6 @@ class NoiseReview:
                 "fine?",
                 event="order of a hierarchy",
             )
-        for axis in cells.axes:
-            for text in nesting_cautions(axis, missing_label=self._job.output.missing_label):
-                self._notes.note_once(text, event="nesting of a hierarchy")
 
     def _warn_of_zeros(self, name: str) -> None:
         self._notes.note_warning(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ckm.engine.published_table import PublishedTable, measure_columns
 from ckm.engine.request import variable_of
-from ckm.errors import CheckFailedError, ConfigError, Places
+from ckm.errors import CELL_COLUMNS, CheckFailedError, ConfigError, Places
 from ckm.suppression import (
     Amounts,
     Audit,
@@ -594,7 +594,7 @@ def _places(
                 for column, texts in zip(axis.columns, axis.labels, strict=True)
             )
             named.setdefault(int(number[row]), (name, labels or "total", what))
-    return Places(("table", "cell", "what"), tuple(named.values()))
+    return Places(CELL_COLUMNS, tuple(named.values()))
 
 
 def _magnitudes(cells: Cells, variable: str) -> Magnitudes:

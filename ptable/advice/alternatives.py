@@ -152,9 +152,11 @@ def _changed(case: Case, **changes: Any) -> Case:
 
 
 def _with(case: Case, one: Alternative, **changes: Any) -> Alternative:
-    """Tell a change that was made before."""
+    """Tell a change that was made before, and leave out what stays as it was."""
     before = {name: (case.get(name), value) for name, value in changes.items()}
-    return replace(one, changes={**before, **one.changes}, distance=one.distance + RULE)
+    every = {**before, **one.changes}
+    told = {name: pair for name, pair in every.items() if pair[0] != pair[1]}
+    return replace(one, changes=told, distance=one.distance + RULE)
 
 
 def _of_parts(spec: StackedSpec) -> tuple[Alternative, ...]:

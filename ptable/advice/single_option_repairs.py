@@ -67,8 +67,9 @@ def variance_changes(case: Case, *, per_row: bool = True) -> Iterator[Alternativ
         for (count, ends), value in zip(reach.items(), values, strict=True)
         if count in moved and _is_end(value, ends)
     )
-    distance = max(map(_relative, wishes, values), default=0.0)
-    yield from case.offer(distance, note=note, variance=values)
+    if moved or not is_single:  # else the one variance suits every row
+        distance = max(map(_relative, wishes, values), default=0.0)
+        yield from case.offer(distance, note=note, variance=values)
 
 
 def _max_noise(case: Case) -> Iterator[Alternative]:

@@ -65,13 +65,7 @@ class StackedSpec:
         if first and spec.zero_bias:
             raise PTableError("zero_bias belongs to the first part, which holds count 0.")
         small = self.parts[0][1].small
-        lowest = min(first + spec.row(min(max(first, 1), spec.last_count)).noise[0], small)
-        if (
-            first
-            and spec.small != small
-            and lowest <= small
-            and first <= small + max(spec.max_noises)
-        ):
+        if first and spec.small != small and first <= small + max(spec.max_noises):
             raise PTableError(
                 f"The part from count {first} on blocks 1..{spec.small} and the first part "
                 f"1..{small}: a count blocked here and published there gives itself away.",

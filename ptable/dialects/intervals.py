@@ -65,9 +65,10 @@ def read_decimal_intervals(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
         raise PTableError(f"{sheet.source}: {error.problem}", hint=error.hint) from None
     for line in (line for lines in kinds.values() for line in lines):
         line.scale(scale)
-    return Builder(sheet.stem, parser.problems, scale, slack=parser.slack()).tables(
-        kinds, reading
-    )
+    # Both ends of an interval move by up to half a digit where rounding was asked for.
+    moved = Fraction(0) if scale.digits is None else Fraction(1, 10**scale.digits)
+    slack = parser.slack() + moved
+    return Builder(sheet.stem, parser.problems, scale, slack=slack).tables(kinds, reading)
 
 
 def read_key_intervals(sheet: Sheet, reading: Reading) -> dict[str, PTable]:

@@ -152,7 +152,7 @@ def write_cantabular(table: PTable, writing: Writing) -> str:
     del writing
     lines = ["cell_value,cell_key,perturbation"]
     for count, row in enumerate(in_keys(table, _CANTABULAR_KEYS)):
-        if count or len(row) > 1 or table.n_rows == 1:
+        if count or table.n_rows == 1 or row != [(0, _CANTABULAR_KEYS - 1, 0)]:
             lines += [
                 f"{count},{first}-{last},{v}" if last > first else f"{count},{first},{v}"
                 for first, last, v in row

@@ -18,7 +18,7 @@ MAX_DIGITS = 12
 MAX_NOISE = 10**6
 
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
-_WHOLE = re.compile(r"[+-]?[0-9]+(?:\.0*)?", re.ASCII)
+_WHOLE = re.compile(r"[+-]?[0-9]{1,64}(?:\.0*)?", re.ASCII)
 _EXACT = Context(prec=2000)
 _DOUBLE_DIGITS = 15
 _MAX_EXPONENT = 30

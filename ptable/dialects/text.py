@@ -43,7 +43,8 @@ class Problems:
         self, cell: str, must: str, *, line: int | None = None, count: int | None = None
     ) -> None:
         """Note a cell that is not what it must be."""
-        what = f"'{cell}'" if cell else "an empty cell"
+        end = "…" if len(cell) > _LONGEST_CELL else ""  # a frame may hold any text
+        what = f"'{cell[:_LONGEST_CELL]}{end}'" if cell else "an empty cell"
         self.add(f"{must}, not {what}", line=line, count=count)
 
     def add_gaps(self, counts: Iterable[int], *, hint: str | None = None) -> None:

@@ -309,8 +309,9 @@ def _mechanisms(table: PTable, laws: Mapping[int, _Law]) -> Iterator[Mechanism]:
     for base in range(reach + 1, 2 * reach + 2):
         for ties in ("up", "down", "even"):
             yield Mechanism.rounding(base, ties=ties)
-    yield Mechanism.random_rounding(reach + 1)
+    # before random rounding, whose first rows are the same
     yield Mechanism.small_count_rounding(reach + 1)
+    yield Mechanism.random_rounding(reach + 1)
     ratio = last.get(0, 0.0) / last[1] if last.get(1) else 0.0
     if ratio > 1 and _is_biased(table):
         slope = math.log(ratio)

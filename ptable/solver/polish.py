@@ -50,16 +50,16 @@ def decimal_law(
         prices = list(map(Decimal, point))
         weights: list[Decimal] = []
         for _ in range(_MAX_STEPS):
-            weights = _weights(sizes, moments, prices)
-            total = sum(map(mul, sizes, weights), Decimal(0))
-            weights = [mass * weight / total for weight in weights]
-            gaps = [
-                sum(map(mul, moments[place], weights), Decimal(0)) - goal[place]
-                for place in places
-            ]
-            if max(map(abs, gaps), default=Decimal(0)) < _SMALL_GAP:
-                break
             try:
+                weights = _weights(sizes, moments, prices)
+                total = sum(map(mul, sizes, weights), Decimal(0))
+                weights = [mass * weight / total for weight in weights]
+                gaps = [
+                    sum(map(mul, moments[place], weights), Decimal(0)) - goal[place]
+                    for place in places
+                ]
+                if max(map(abs, gaps), default=Decimal(0)) < _SMALL_GAP:
+                    break
                 moves = _step(sizes, [moments[place] for place in places], weights, gaps)
             except ArithmeticError:
                 return None

@@ -59,7 +59,10 @@ def variance_bounds(problem: RowProblem) -> Ends | None:
 @lru_cache(maxsize=4096)
 def _variance_bounds(problem: RowProblem) -> Ends | None:
     """Find the ends for all rows that differ in what does not matter."""
-    if problem.unimodal or problem.n_left or problem.n_right or problem.floor:
+    is_split = (
+        bool(problem.mean) and problem.p_stay is not None
+    )  # the mean is the others' alone
+    if is_split or problem.unimodal or problem.n_left or problem.n_right or problem.floor:
         return _ends(problem, "squares")
     return _unshaped(problem)
 

@@ -123,6 +123,8 @@ class ExposureFacts:
         none, and the tables of its official jobs.
     drawn
         The areas that were drawn; empty where all were looked at.
+    cautions
+        What there is to say of the sums of a release.
     """
 
     title: Text
@@ -152,5 +154,6 @@ class ExposureFacts:
     release: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
     finished: str = ""
     digests: dict[str, str] = field(default_factory=dict)

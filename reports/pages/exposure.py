@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from reports.catalogues.pages import headings
 from reports.catalogues.wording import WordLists
 from reports.charts.curves import Curve, Curves, Spot, panels
+from reports.i18n.messages import translated
 from reports.parts import Cell, Column, Lines, Row
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _WORDS = WordLists("exposure")
 _SAID, _PICTURES = _WORDS.sentences("sentences"), _WORDS.pictures()
 _HEADINGS, _CAPTIONS, _DIGESTS = map(_WORDS.texts, ("headings", "captions", "digests"))
+_CAUTIONS = _WORDS.texts("cautions")
 
 
 def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, Any]]:
@@ -40,12 +42,20 @@ def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, An
         "places": _places(words, facts),
         "advice": _advice(words, facts),
         "digests": _digests(words, facts),
+        "cautions": cautions(words, facts),
     }
 
 
 def findings(words: Words, facts: ExposureFacts) -> list[str]:
     """Say what is found, in which areas, what is certain, and what is found of persons."""
     return [_verdict(words, facts), *_remarks(words, facts)]
+
+
+def cautions(words: Words, facts: ExposureFacts) -> list[str]:
+    """Say what the attack is, what it does not look at, and what is said of sums."""
+    said = ("attack", "release" if facts.release else "service")
+    of_sums = (translated(text, words.language) for text in facts.cautions)
+    return [*(words.say(_CAUTIONS[name]) for name in said), *of_sums]
 
 
 def _places(words: Words, facts: ExposureFacts) -> list[Table]:

@@ -30,6 +30,10 @@ MOST_VALUES = 100
 #: Of more values of a number, a date or a time, half have this many records or more.
 LEAST_MEDIAN = 5
 _ORDERED = frozenset({"integer", "number", "date", "time"})
+_WIDER = (
+    "make its bands wider: a larger width, or bands that you list; or declare its categories "
+    "([categories]; categories= in Python), or put it into a hierarchy"
+)
 _HINT = (
     "publish groups instead: bands ([[variable]] with of and bands) or a broader code; or say "
     "that these are its categories: declare them ([categories]; categories= in Python), or put "
@@ -106,21 +110,27 @@ def require_discrete(
     DataError
         With the number of values and how many records they have.
     """
-    problems = []
+    problems, has_bands = [], []
     for column in dict.fromkeys(c for r in requests for c in _open_columns(r)):
         mark = ("values", column)
         if mark not in source.sound:
             source.sound[mark] = _value_figures(source, column, counts)
         found: ValueFigures | None = source.sound[mark]
-        if found is None or not found.forbids(is_ordered=True):
-            continue
-        if found.forbids(is_ordered=False) or _is_ordered(source, column):
-            problems.append(_refusal(column, found))
+        if found is not None and _is_forbidden(source, column, found):
+            problems.append(_refusal(source, column, found))
+            has_bands.append(_has_width(source, column))
+    hint = _WIDER if all(has_bands) else _HINT
     if len(problems) > 1:
         lines = "\n  - ".join(problems)
-        raise DataError(f"{len(problems)} problems:\n  - {lines}", hint=_HINT)
+        raise DataError(f"{len(problems)} problems:\n  - {lines}", hint=hint)
     if problems:
-        raise DataError(problems[0], hint=_HINT)
+        raise DataError(problems[0], hint=hint)
+
+
+def forbidden_figures(source: Source, column: str) -> ValueFigures | None:
+    """Return the figures of a column that the rule forbids as a dimension; None of others."""
+    found = _value_figures(source, column, None)
+    return found if found is not None and _is_forbidden(source, column, found) else None
 
 
 def records_by_value(rows: pa.Table, column: str, number: str) -> Integers:
@@ -143,18 +153,33 @@ def _open_columns(request: Request) -> Iterator[str]:
             yield from (c for c in request.columns_of(dimension) if c not in request.discrete)
 
 
+def _is_forbidden(source: Source, column: str, found: ValueFigures) -> bool:
+    if not found.forbids(is_ordered=True):
+        return False
+    return found.forbids(is_ordered=False) or _is_ordered(source, column)
+
+
 def _is_ordered(source: Source, column: str) -> bool:
     """Tell whether a column holds numbers, dates or times; texts of CSV with leading zeros are
-    codes.
+    codes. Bands of one width may be as fine as numbers, and codes that a recode keeps are those
+    of its column; bands and codes that somebody listed are categories.
     """  # noqa: D205
-    if column in source.banded:
-        return False
+    variable = source.derived.get(column)
+    if variable is not None:
+        return variable.width is not None or (
+            variable.keep and _is_ordered(source, variable.of)
+        )
     if source.kinds[column] in _ORDERED:
         return True
     if not (source.is_text_of_csv(column) and source.is_number(column)):
         return False
     is_code = f"regexp_matches({quote(column)}, '^[ +-]*0[0-9]')"
     return not source.fetch(f"SELECT 1 FROM {source.relation} WHERE {is_code} LIMIT 1")
+
+
+def _has_width(source: Source, column: str) -> bool:
+    variable = source.derived.get(column)
+    return variable is not None and variable.width is not None
 
 
 def _value_figures(source: Source, column: str, counts: Counts | None) -> ValueFigures | None:
@@ -177,9 +202,12 @@ def _value_figures(source: Source, column: str, counts: Counts | None) -> ValueF
     return ValueFigures.of(by_records[:, 0], by_records[:, 1])
 
 
-def _refusal(column: str, found: ValueFigures) -> str:
-    return (
-        f"Column {column!r} cannot be a dimension: it has {found.values:,} values; one record "
-        f"alone has {100 * found.alone:.0f} %, and the median number of records of a value is "
-        f"{found.median:g}. A table by it would publish what single records hold."
+def _refusal(source: Source, column: str, found: ValueFigures) -> str:
+    figures = (
+        f"it has {found.values:,} values; one record alone has {100 * found.alone:.0f} %, and "
+        f"the median number of records of a value is {found.median:g}. A table by it would "
+        "publish what single records hold."
     )
+    if _has_width(source, column):
+        return f"The bands of {column!r} are too fine for a dimension: {figures}"
+    return f"Column {column!r} cannot be a dimension: {figures}"

@@ -20,6 +20,7 @@ from tables import lookalikes
 from tables.cells.axes import Axis, build_axis
 from tables.cells.blocks import Block, Cells, group, lay_out, roll_up, shown_cells
 from tables.cells.continuous import records_by_value, require_discrete
+from tables.cells.nesting import warn_of_nesting
 from tables.cells.packing import pack
 from tables.cells.sketch import Sketch, read_sketch, sketch_columns
 from tables.errors import DataError, DataWarning, RequestError
@@ -683,6 +684,7 @@ def axes_of(
             values[column] = _in_order(listed, source.orders.get(column))
         axis, codes = build_axis(request, dimension, values)
         warn_of_look_alikes(source, request.columns_of(dimension), axis)
+        warn_of_nesting(source, axis, missing_label=request.missing_label)
         found.append((axis, codes[: rows.num_rows]))
     return found
 

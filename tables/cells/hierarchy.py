@@ -47,9 +47,12 @@ class CodeTree:
         strangers = {p for p in parents.values() if p is not None and p not in parents}
         if strangers:
             shown = ", ".join(repr(s) for s in sorted(strangers)[:5])
+            is_blank = any(parent.strip() in parents for parent in strangers)
             raise RequestError(
                 f"In the code tree, {len(strangers)} parents are not codes: {shown}.",
-                hint="give every parent a line of its own",
+                hint="blanks are part of codes: write a parent as the line of its code has it"
+                if is_blank
+                else "give every parent a line of its own",
             )
         seen: set[str] = set()
         for code in parents:
@@ -70,7 +73,9 @@ class CodeTree:
         ----------
         path
             Either columns ``code,parent``, or ``level,name`` where the level is written as
-            ``@``, ``@@``, … and lines follow each other depth first.
+            ``@``, ``@@``, … and lines follow each other depth first. Codes are texts as they
+            are written, blanks among them; only where the header has a blank behind every
+            separator, such blanks belong to no code.
 
         Returns
         -------
@@ -96,7 +101,10 @@ class CodeTree:
                 start = file.readline()
                 file.seek(0)
                 delimiter = max(",;\t", key=start.count)
-                reader = csv.DictReader(file, delimiter=delimiter)
+                is_spaced = start.count(delimiter) == start.count(delimiter + " ")
+                reader = csv.DictReader(
+                    file, delimiter=delimiter, skipinitialspace=is_spaced and delimiter != "\t"
+                )
                 header = [h.strip() for h in reader.fieldnames or []]
                 reader.fieldnames = header
                 rows = [(reader.line_num, row) for row in reader]
@@ -116,8 +124,9 @@ class CodeTree:
             )
         parents: dict[str, str | None] = {}
         for line, code, parent in pairs:
-            if not code or code in parents:
-                what = "is empty" if not code else "appears twice"
+            is_empty = not (code + (parent or "")).strip()
+            if not code or is_empty or code in parents:
+                what = "is empty" if not code or is_empty else "appears twice"
                 raise RequestError(
                     f"In the code tree {name!r}, the code of line {line} {what}."
                 )
@@ -163,7 +172,7 @@ class CodeTree:
 
 
 def _text(row: Mapping[str, str | None], column: str) -> str:
-    return (row.get(column) or "").strip()
+    return row.get(column) or ""
 
 
 def _from_levels(
@@ -172,7 +181,7 @@ def _from_levels(
     pairs: list[tuple[int, str, str | None]] = []
     path: list[str] = []
     for line, row in rows:
-        mark, code = _text(row, "level"), _text(row, "name")
+        mark, code = _text(row, "level").strip(), _text(row, "name")
         depth = len(mark)
         if not depth or set(mark) != {"@"} or depth > len(path) + 1:
             raise RequestError(

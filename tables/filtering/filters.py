@@ -4,8 +4,9 @@
 
 Comparisons ``= == != <> < <= > >=``, ``in (…)``, ``not in (…)``, ``between a and b``,
 ``is [not] missing`` (or ``null``), joined by ``and``, ``or``, ``not`` and parentheses.
-Texts stand in single or double quotes, column names bare or in backticks. As in SQL, a
-comparison with a missing value holds neither way. What a table prints for a category stands
+Texts stand in single or double quotes, column names bare, in double quotes as in SQL, or in
+backticks: what stands before a comparison is a column. As in SQL, a comparison with a missing
+value holds neither way. What a table prints for a category stands
 for that category and no other: numbers, true and false bare, all else in quotes.
 
 A column of CSV is compared by the texts of its file: ``v = '10.10'``, and ``v = 10.10`` means
@@ -61,7 +62,10 @@ _EXPECTED = {
     "column": "a column name",
     "value": "a number or a quoted text",
 }
-_EXAMPLE = "write for example: age >= 15 and sex in ('F', 'M')"
+_EXAMPLE = (
+    "write for example: age >= 15 and sex in ('F', 'M'); a name with blanks or signs stands in "
+    "quotes: \"age group\" = '0–4'"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,10 +347,11 @@ class _Parser:
 
     def _column(self) -> str:
         kind, token, _ = self._peek()
-        if kind != "quoted" and (kind != "word" or token.lower() in _RESERVED):
+        is_quoted = kind == "quoted" or (token.startswith('"') and len(token) > 2)
+        if not is_quoted and (kind != "word" or token.lower() in _RESERVED):
             self._fail("column")
         self.at += 1
-        return token[1:-1].replace("``", "`") if kind == "quoted" else token
+        return token[1:-1].replace(token[0] * 2, token[0]) if is_quoted else token
 
     def _list(self) -> tuple[Literal, ...]:
         if not self._take("symbol", "("):

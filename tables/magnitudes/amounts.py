@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -97,6 +98,16 @@ class Magnitudes:
 
     def __len__(self) -> int:
         return len(self.total)
+
+    def take(self, places: Integers) -> Magnitudes:
+        """Return the amounts of some cells, in this order."""
+        lists = {each.name: getattr(self, each.name) for each in fields(self)}
+        kept: dict[str, Any] = {
+            name: values[places]
+            for name, values in lists.items()
+            if isinstance(values, np.ndarray) and len(values) == len(self)
+        }
+        return replace(self, **kept)
 
     def __repr__(self) -> str:
         return f"Magnitudes({self.variable!r}, {self.top.shape[1]} largest)"

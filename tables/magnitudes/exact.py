@@ -137,12 +137,10 @@ def has_few_values(source: Source, column: str, where: Filter | None) -> bool:
         )
         low, high = source.fetch(f"SELECT min(x), max(x) FROM {records}", parameters)[0]
         is_few = low is not None and (low, high) != (0, 0)
-        if is_few and low != high:  # a scan that ends at the first other value
+        if is_few and low != high:  # not one scan: this one ends at the first other value
             ends = {"least_value": low, "largest_value": high}
-            value = source.number_sql(column)
-            other = f"{value} <> $least_value AND {value} <> $largest_value"
-            rows = f"{source.relation} WHERE ({condition}) AND {other}"
-            is_few = not source.has_rows(rows, parameters | ends)
+            others = f"{records} WHERE x <> $least_value AND x <> $largest_value"
+            is_few = not source.has_rows(others, parameters | ends)
         source.sound[mark] = is_few
     return bool(source.sound[mark])
 

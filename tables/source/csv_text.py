@@ -55,6 +55,11 @@ def read_layout(file: str) -> Layout:
     name = Path(file).name
     _require_encoding(file)
     header = _first_record(file)
+    if not header.strip() and _is_blank(file):
+        raise SourceError(
+            f"The file {name!r} is empty: it holds no line, or blank ones alone.",
+            hint="is it the file that was meant, and was it written to its end?",
+        )
     delimiter = max(_DELIMITERS, key=_QUOTED.sub("", header).count)
     names = tuple(_fields(header, delimiter))
     if not any(names) or any(not each.strip() for each in names):
@@ -90,6 +95,11 @@ def not_utf_8(name: str, encoding: str, where: str = "") -> SourceError:
         f"The file {name!r} is not a text in UTF-8{where}; it may be {encoding}.",
         hint=f"save it as CSV UTF-8, or convert it: iconv -f {encoding} -t UTF-8",
     )
+
+
+def _is_blank(file: str) -> bool:
+    with _lines(file) as lines:
+        return not any(map(str.strip, lines))
 
 
 def _first_record(file: str) -> str:
@@ -235,8 +245,16 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
     try:
         with opener(file, "rb") as handle:
             yield handle
-    except _FAILURES as error:
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        problem = "gzip"
+    except OSError as error:
         problem = type(error).__name__
+    if problem == "gzip":
+        raise SourceError(
+            f"The file {Path(file).name!r} is no whole file of gzip: it ends too early, or is "
+            "damaged.",
+            hint="compress it again, or decompress it and name the text",
+        )
     if problem is not None:
         raise SourceError(
             f"The file {Path(file).name!r} cannot be read ({problem}).",

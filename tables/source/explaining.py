@@ -2,11 +2,12 @@
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import duckdb
 
 from tables.errors import SourceError, TablesError
+from tables.source.far_times import refusal_of_far
 
 _STATES = (
     "42P01 is no such table, 42703 no such column, 42601 no SQL, 42501 no permission, "
@@ -39,8 +40,14 @@ _REASONS = {
 
 
 @contextlib.contextmanager
-def explained(label: str, *kinds: type[Exception]) -> Iterator[None]:
-    """Turn DuckDB's errors, and those of other kinds, into ours, which quote no record."""
+def explained(
+    label: str, *kinds: type[Exception], far_column: Callable[[], str | None] | None = None
+) -> Iterator[None]:
+    """Turn DuckDB's errors, and those of other kinds, into ours, which quote no record.
+
+    Where values do not fit their type, what finds a column of points in time too far away is
+    asked for its name.
+    """
     try:
         yield
     except TablesError:
@@ -50,9 +57,16 @@ def explained(label: str, *kinds: type[Exception]) -> Iterator[None]:
     except Exception as error:
         if not isinstance(error, (duckdb.Error, RuntimeError, *kinds)):
             raise
-        told = _explain(error, label)
+        is_unfit = isinstance(error, duckdb.ConversionException)
+        name = far_column() if is_unfit and far_column is not None else None
+        told = _explain(error, label) if name is None else _explain_far(name)
         error.args = ()  # the chain of exceptions must not carry the text either
         raise told from None
+
+
+def _explain_far(name: str) -> SourceError:
+    refusal = refusal_of_far(name)
+    return SourceError(refusal.problem, hint=refusal.hint)
 
 
 def _explain(error: BaseException, label: str) -> SourceError:

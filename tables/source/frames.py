@@ -15,6 +15,7 @@ from tables.errors import SourceError
 from tables.filtering.filters import quote
 from tables.refusals import Refusal, colliding_names, refusal_of
 from tables.source.columns import ORIGINAL_TYPE, reading_of
+from tables.source.far_times import is_far, refusal_of_far, storable
 from tables.source.files import ARROW_FILE
 
 if TYPE_CHECKING:
@@ -85,6 +86,9 @@ def as_arrow(data: object) -> Frame:
         held = _held(column)
         if not _is_known_to_duckdb(held.type):
             refusals[name] = refusal_of(name, str(_value_type(field.type)))
+            continue
+        if is_far(held):
+            refusals[name] = refusal_of_far(name)
             continue
         kept[name] = held
         made.append(f"{reading.sql.format(quote(name))} AS {quote(name)}")
@@ -177,9 +181,11 @@ def _is_known_to_duckdb(kind: pa.DataType) -> bool:
 
 def require_names(names: Sequence[str]) -> None:
     """Refuse names of columns that are none."""
-    if not names or any(not name or "\0" in name for name in names):
+    if not names:
+        raise SourceError("The data have no columns.", hint="are they those that were meant?")
+    if any(not name or "\0" in name for name in names):
         raise SourceError(
-            "The data have no columns." if not names else "Every column needs a name.",
+            "Every column needs a name.",
             hint="a name has one character or more, and no null character",
         )
 
@@ -258,7 +264,7 @@ def _stored(array: pa.Array, field: pa.Field) -> pa.Array:
             array = _decoded(array)
         else:
             array = array.cast(field.type)
-    return array
+    return storable(array, field.type)
 
 
 def _from_stream(data: object) -> pa.Table | None:

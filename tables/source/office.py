@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tables.errors import DataWarning, SourceError
+from tables.errors import SourceError
 from tables.refusals import Refusal
+from tables.source.labels import MissingCodes, add_labels, add_missing, warn_of_missing
 from tables.source.texts import ReadOptions
 
 #: Formats of records, and of workbooks.
@@ -48,7 +48,6 @@ _OLD_STATA = tuple(
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _MOST_EXACT = 2.0**53
 _DAY_US = 86_400_000_000
-_SHOWN = 12
 
 
 @dataclass
@@ -118,8 +117,7 @@ class OfficeFile:
     labels
         Column → code → what the file calls it.
     missing
-        Tells, once all is read, the columns of which codes stand for missing values, and how
-        many.
+        Tells, once all is read, the codes of columns that stand for missing values.
     refusals
         Column → why it is not read; such columns are not among the others.
     """
@@ -127,7 +125,7 @@ class OfficeFile:
     facts: dict[str, ColumnFacts]
     batches: Iterator[pa.RecordBatch]
     labels: dict[str, dict[Any, str]] = field(default_factory=dict)
-    missing: Callable[[], Mapping[str, str]] = dict
+    missing: Callable[[], Mapping[str, MissingCodes]] = dict
     refusals: dict[str, Refusal] = field(default_factory=dict)
 
 
@@ -141,12 +139,15 @@ class OfficeCopies:
         The copies, in the order of the files.
     labels
         Column → category, as tables print it → what the files call it.
+    missing
+        Column → the codes that were read as missing values.
     refusals
         Column → why it is not read; such columns are not in the copies.
     """
 
     files: tuple[str, ...]
     labels: dict[str, dict[str, str]]
+    missing: dict[str, MissingCodes]
     refusals: dict[str, Refusal]
 
 
@@ -175,7 +176,7 @@ def convert(
 
     facts: dict[str, ColumnFacts] = {}
     labels: dict[str, dict[Any, str]] = {}
-    missing: dict[str, str] = {}
+    missing: dict[str, MissingCodes] = {}
     refusals: dict[str, Refusal] = {}
     copies, drafts = [], []
     for number, file in enumerate(files):
@@ -186,8 +187,8 @@ def convert(
         _write_draft(opened.batches, draft)
         for name, seen in opened.facts.items():
             facts[name] = facts[name].merge(seen) if name in facts else seen
-        _add_labels(labels, opened.labels)
-        missing |= opened.missing()
+        add_labels(labels, opened.labels)
+        add_missing(missing, opened.missing())
         path = Path(file).absolute()
         copies.append(folder / "office" / path.relative_to(path.anchor))
         drafts.append(draft)
@@ -199,8 +200,8 @@ def convert(
         _write_copy(draft, copy, {n: f for n, f in facts.items() if n not in refusals})
         draft.unlink()
     label = Path(files[0]).name if len(files) == 1 else f"{len(files)} files"
-    _tell_missing(missing, label)
-    return OfficeCopies(tuple(map(str, copies)), _as_texts(labels, facts), refusals)
+    warn_of_missing(missing, label)
+    return OfficeCopies(tuple(map(str, copies)), _as_texts(labels, facts), missing, refusals)
 
 
 def _open(file: str, kind: str, table: str | None, options: ReadOptions | None) -> OfficeFile:
@@ -244,18 +245,6 @@ def _write_copy(draft: Path, copy: Path, facts: Mapping[str, ColumnFacts]) -> No
         writer.close()
 
 
-def _add_labels(labels: dict[str, dict[Any, str]], more: Mapping[str, dict[Any, str]]) -> None:
-    """Add the labels of a further file, which must not contradict those before."""
-    for name, said in more.items():
-        before = labels.setdefault(name, {})
-        if any(before.get(code, text) != text for code, text in said.items()):
-            raise SourceError(
-                f"The files label a code of column {name!r} differently.",
-                hint="make the labels of all files the same, or release them one by one",
-            )
-        before |= said
-
-
 def _as_texts(
     labels: Mapping[str, Mapping[Any, str]], facts: Mapping[str, ColumnFacts]
 ) -> dict[str, dict[str, str]]:
@@ -269,19 +258,6 @@ def _as_texts(
             if isinstance(code, str) or not is_whole or code.is_integer()
         }
     return {name: said for name, said in found.items() if said}
-
-
-def _tell_missing(missing: Mapping[str, str], label: str) -> None:
-    if not missing:
-        return
-    shown = ", ".join(f"{name!r} ({codes})" for name, codes in list(missing.items())[:_SHOWN])
-    rest = len(missing) - _SHOWN
-    more = f" and {rest} more columns" if rest > 0 else ""
-    warnings.warn(
-        message=f"{label!r} declares codes as missing, and they are read so: {shown}{more}.",
-        category=DataWarning,
-        stacklevel=2,
-    )
 
 
 def office_format(file: str, start: bytes) -> str | None:

@@ -25,6 +25,7 @@ from tables.source.columns import (
     reading_of,
     type_words,
 )
+from tables.source.far_times import far_columns, refusal_of_far
 from tables.source.files import file_list, sql_text
 
 if TYPE_CHECKING:
@@ -139,7 +140,9 @@ def find_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) 
     SourceError
         If a file lacks a column that another has, or a column has no name.
     """
-    groups = tuple(_group(connection, schema, alike) for schema, alike in _grouped(files))
+    far: set[str] = set()
+    grouped = _grouped(files, far)
+    groups = tuple(_group(connection, schema, alike) for schema, alike in grouped)
     names = groups[0].names
     _require_names(names)
     for group in groups[1:]:
@@ -152,7 +155,7 @@ def find_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) 
     for name in names:
         if name in refusals:
             continue
-        kind = _type_of(name, groups)
+        kind = refusal_of_far(name) if name in far else _type_of(name, groups)
         if isinstance(kind, Refusal):
             refusals[name] = kind
         else:
@@ -163,11 +166,14 @@ def find_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) 
     return ParquetFiles(groups=groups, types=types, refusals=refusals)
 
 
-def _grouped(files: tuple[str, ...]) -> list[tuple[pa.Schema | None, list[str]]]:
-    """Put files with the same schema of Arrow together; None where Arrow cannot tell it."""
+def _grouped(files: tuple[str, ...], far: set[str]) -> list[tuple[pa.Schema | None, list[str]]]:
+    """Put files with the same schema of Arrow together; None where Arrow cannot tell it.
+
+    Columns that hold points in time too far away are added to a set on the way.
+    """
     groups: list[tuple[pa.Schema | None, list[str]]] = []
     for file in files:
-        schema = _arrow_schema(file)
+        schema = _arrow_schema(file, far)
         for other, alike in groups:
             if schema is not None and other is not None and _are_alike(schema, other):
                 alike.append(file)
@@ -183,11 +189,15 @@ def _are_alike(one: pa.Schema, other: pa.Schema) -> bool:
     return one.equals(other) and [reading_of(f) for f in one] == [reading_of(f) for f in other]
 
 
-def _arrow_schema(file: str) -> pa.Schema | None:
-    """Return the schema of a file, with the types that dictionaries were written from."""
+def _arrow_schema(file: str, far: set[str]) -> pa.Schema | None:
+    """Return the schema of a file, with the types that dictionaries were written from.
+
+    Columns that hold points in time too far away are added to a set.
+    """
     try:
         with pq.ParquetFile(file) as opened:
             schema = opened.schema_arrow.remove_metadata()
+            far |= far_columns(opened)
             told = (opened.metadata.metadata or {}).get(b"ARROW:schema")
         if told is None:
             return schema
@@ -207,6 +217,8 @@ def _told_field(field: pa.Field, original: pa.Field) -> pa.Field:
 def _group(
     connection: duckdb.DuckDBPyConnection, schema: pa.Schema | None, files: list[str]
 ) -> FileGroup:
+    if schema is not None and not len(schema):  # DuckDB takes such a file for damaged
+        raise SourceError("The data have no columns.", hint="are they those that were meant?")
     first = file_list((files[0],))
     rows = connection.execute(
         f"DESCRIBE SELECT * FROM read_parquet({first}, hive_partitioning=false)"

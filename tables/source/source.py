@@ -30,6 +30,7 @@ from tables.errors import (
     missing_column,
     unknown_name,
 )
+from tables.file_digest import require_undamaged
 from tables.filtering.filters import quote
 from tables.filtering.values import NOUNS, FileType, kind_of
 from tables.refusals import Refusal, colliding_names, refusal_of, refused_names
@@ -46,7 +47,14 @@ from tables.source.files import (
     with_partitions,
 )
 from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
-from tables.source.office import OFFICE, convert
+from tables.source.labels import (
+    LABELS_KEY,
+    MissingCodes,
+    labels_mark,
+    marked_labels,
+    warn_of_missing,
+)
+from tables.source.office import OFFICE, OfficeCopies, convert
 from tables.source.parquet import ParquetFiles, find_columns
 from tables.source.paths import as_readable, literal_path
 from tables.source.spill import SpillFolder
@@ -112,8 +120,6 @@ class Source:
     parquet: ParquetFiles | None = None
     #: Of its files, the path that is read → the path that was named.
     paths: Mapping[str, str] = MappingProxyType({})
-    #: Columns that were cut into bands: as categories they are what somebody chose.
-    banded: frozenset[str] = frozenset()
     _csv: TextColumns | None = None
     #: Whether it groups by several columns of whole numbers faster as one.
     packs = True
@@ -143,6 +149,7 @@ class Source:
         self.files = files
         self.label = label
         self.labels: dict[str, dict[str, str]] = {}  # of categories, as the files have them
+        self.missing_codes: dict[str, MissingCodes] = {}  # as the files have them
         self.orders: dict[str, pa.Array] = {}  # categories that came in an order, in that order
         self.sound: dict[Any, Any] = {}  # what was found sound already, see tables.keys
         self._hashes: dict[tuple[str, bytes], str] = {}
@@ -151,7 +158,6 @@ class Source:
         self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
         self.derived: dict[str, DerivedVariable] = {}  # columns that are made of others
-        self.derived_labels: dict[str, tuple[str, ...]] = {}  # all that one of these can hold
         self._records = _VIEW
         if csv is None:
             self._describe(_VIEW)
@@ -201,8 +207,12 @@ class Source:
 
     @property
     def mark(self) -> dict[str, str]:
-        """Metadata by which a copy of the records says what of them are texts of CSV."""
-        return mark_of(self._csv, self.columns)
+        """Metadata by which a copy of the records says what its columns were.
+
+        Texts of CSV, and codes that files of other programs have labels for.
+        """
+        told = labels_mark(self.labels, self.missing_codes, self.columns)
+        return mark_of(self._csv, self.columns) | told
 
     def add_columns(self, columns: Mapping[str, str]) -> None:
         """Give the records further columns, by the SQL that makes them."""
@@ -248,10 +258,14 @@ class Source:
         import pyarrow as pa
 
         self.derived[variable.name] = variable
-        self.banded |= {variable.name} if variable.is_banded else set()
         if order is not None:
-            self.derived_labels[variable.name] = tuple(order)
             self.orders[variable.name] = pa.array(order, pa.string())
+
+    @property
+    def derived_labels(self) -> dict[str, tuple[str, ...]]:
+        """All categories that derived variables can hold, where the data do not tell them."""
+        named = (name for name in self.derived if name in self.orders)
+        return {name: tuple(self.orders[name].to_pylist()) for name in named}
 
     def enumerated(self, texts: Sequence[str]) -> str | None:
         """Return the SQL type that numbers some texts; None where there is none."""
@@ -269,6 +283,17 @@ class Source:
             is_lenient=is_lenient,
         )
         self._note(self.columns)
+
+    def take_labels(self, files: Sequence[str]) -> None:
+        """Take what files say, as copies do, of the codes of their columns."""
+        listed = ", ".join(sql_text(literal_path(file)) for file in files)
+        texts = self.fetch(
+            f"SELECT DISTINCT decode(value) AS text FROM parquet_kv_metadata([{listed}]) "
+            f"WHERE decode(key) = {sql_text(LABELS_KEY)} ORDER BY text"
+        )
+        labels, self.missing_codes = marked_labels((text for (text,) in texts), self.columns)
+        self.labels.update(labels)
+        warn_of_missing(self.missing_codes, self.label)
 
     def narrow(self, sql: str) -> None:
         """Let the rows of a query stand for the records from now on."""
@@ -437,7 +462,7 @@ class Source:
         try:
             with (
                 deadline.interrupting(cursor.interrupt, within_s=timeout_s),
-                explained(self.label),
+                explained(self.label, far_column=self._far_column),
             ):
                 if beside is not None:
                     cursor.register(self.beside, beside)
@@ -530,7 +555,7 @@ class Source:
 
     def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
         """Stream the answer of a query in batches of at most `rows` rows."""
-        with self._lock, explained(self.label):
+        with self._lock, explained(self.label, far_column=self._far_column):
             yield from self._connection.sql(sql).to_arrow_reader(rows)
 
     def copy(
@@ -626,7 +651,7 @@ class Source:
         self, work: Callable[[], _T], progress: Callable[[float], None] | None = None
     ) -> _T:
         """Work, and refuse files that changed since words of theirs were computed."""
-        with self._lock, explained(self.label):
+        with self._lock, explained(self.label, far_column=self._far_column):
             found = self._wait(work, progress).result()
             if self._hashes and self._stamp != _stamp(self.files):
                 raise SourceError(
@@ -634,6 +659,18 @@ class Source:
                     hint="open it again: its record keys are those of what it was",
                 )
             return found
+
+    def _far_column(self) -> str | None:
+        """Find a column of points in time too far away, which only a look at them can tell."""
+        for name, kind in self.columns.items():
+            if not kind.startswith("TIMESTAMP") or name in self.derived:
+                continue
+            try:
+                with contextlib.closing(self._opened.cursor()) as cursor:
+                    cursor.execute(f"SELECT max({quote(name)}) FROM {self._records}").fetchone()
+            except duckdb.Error:
+                return name
+        return None
 
     def _clean(self) -> str:
         """Give floats one form for each number; which source they came from must not show."""
@@ -849,7 +886,7 @@ def _open_files(
 ) -> Source:
     files = find_files(paths)
     label = Path(paths[0]).name if len(paths) == 1 else f"{len(files)} files"
-    kinds = set() if _is_duckdb(files[0]) else {file_format(file) for file in files}
+    kinds = set() if _is_duckdb(files[0]) else _formats(files)
     is_office = bool(kinds) and kinds <= OFFICE
     if not kinds or (table is not None and not is_office):
         options.require_csv(label)
@@ -862,7 +899,8 @@ def _open_files(
         )
     keys = find_partitions(paths, files)
     csv: CsvColumns | None = None
-    labels: dict[str, dict[str, str]] = {}
+    copies: OfficeCopies | None = None
+    copies: OfficeCopies | None = None
     parquet: ParquetFiles | None = None
     refusals: dict[str, Refusal] = {}
     with explained(label):
@@ -871,7 +909,7 @@ def _open_files(
             read = tuple(_as_parquet(file, folder, label) for file in files)
         elif is_office:
             copies = convert(files, min(kinds), folder, table=table, options=options)
-            read, labels, refusals = copies.files, copies.labels, copies.refusals
+            read, refusals = copies.files, copies.refusals
         read = tuple(as_readable(file, folder) for file in read)
         if kinds == {"csv"}:
             csv = CsvColumns(
@@ -891,13 +929,35 @@ def _open_files(
         source = Source(connection, files=files, label=label, refusals=refusals)
         source.parquet = parquet
         source.paths = dict(zip(read, files, strict=True))
-        source.labels.update(labels)
-        if kinds == {"parquet"}:
-            source.take_mark(read[0], is_lenient=options.is_lenient)
+        _note_marks(source, read, copies, options if kinds == {"parquet"} else None)
     else:
         source = Source(connection, files=files, label=label, csv=csv, view=view, keys=keys)
     source.is_prepared = csv is not None  # counting its records would take a scan
     return source
+
+
+def _formats(files: Sequence[str]) -> set[str]:
+    """Return the formats of files; raise where one is damaged and can tell."""
+    formats = {file: file_format(file) for file in files}
+    for file, kind in formats.items():
+        if kind == "parquet":
+            require_undamaged(file)
+    return {*formats.values()}
+
+
+def _note_marks(
+    source: Source,
+    files: Sequence[str],
+    copies: OfficeCopies | None,
+    options: ReadOptions | None,
+) -> None:
+    """Note what office files say of their codes, and what files of Parquet say they were."""
+    if copies is not None:
+        source.labels.update(copies.labels)
+        source.missing_codes.update(copies.missing)
+    elif options is not None:
+        source.take_mark(files[0], is_lenient=options.is_lenient)
+        source.take_labels(files)
 
 
 def _is_duckdb(file: str) -> bool:

@@ -19,11 +19,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tables.errors import SourceError
+from tables.source.labels import MissingCodes
 from tables.source.office import ColumnFacts, OfficeFile, damaged, r_line, require_package
 
 #: Cells that are read at once: about 60 bytes each.
 _CELLS = 1_000_000
 _DAY_S = 86_400
+_MOST_EXACT = 2.0**53
 # Days from the first day of each program to that of Unix.
 _SPSS_DAYS, _SAS_DAYS = 141_428, 3_653
 _EARLIEST, _LATEST = -719_162, 2_932_896  # days of the years 1 to 9999
@@ -85,6 +87,7 @@ class _Reading:
         )
         self._variables: list[_Variable] = []
         self._tags: dict[str, list[str]] = {}
+        self._said_labels: dict[str, list[Any]] = {}
 
     def opened(self) -> OfficeFile:
         """Read what the file says of its columns."""
@@ -93,6 +96,7 @@ class _Reading:
         except (pa.ArrowException, OSError):
             raise self._problem() from None
         said = json.loads(stream.schema.metadata[SAID])
+        self._said_labels = said["labels"]
         for name, declared, form in zip(
             said["names"], said["types"], said["formats"], strict=True
         ):
@@ -105,7 +109,7 @@ class _Reading:
         return OfficeFile(
             facts=facts,
             batches=self._batches(stream, facts),
-            labels=self._labels(said["labels"]),
+            labels=self._labels(),
             missing=self._missing,
         )
 
@@ -206,14 +210,14 @@ class _Reading:
         moments = whole + np.round(rest * 1e6).astype(np.int64)
         return pa.array(moments, pa.int64(), mask=is_missing).cast(pa.timestamp("us"))
 
-    def _labels(self, said: Mapping[str, Sequence[Any]]) -> dict[str, dict[Any, str]]:
+    def _labels(self) -> dict[str, dict[Any, str]]:
         """Return what the file calls the codes of its columns, but for missing ones."""
         found: dict[str, dict[Any, str]] = {}
         for variable in self._variables:
             if variable.kind not in {"text", "number", "single"}:
                 continue
             is_text = variable.kind == "text"
-            for code, label in said.get(variable.name, ()):
+            for code, label in self._said_labels.get(variable.name, ()):
                 if isinstance(code, str) is not is_text or not label.strip():
                     continue  # a special code of missing values
                 value = code.rstrip() if isinstance(code, str) else float(code)
@@ -222,12 +226,36 @@ class _Reading:
                     found.setdefault(variable.name, {})[value] = label.strip()
         return found
 
-    def _missing(self) -> dict[str, str]:
-        """Return columns of which codes stand for missing values, and how many."""
-        counted = {
-            v.name: _count_codes(v.ranges, self._tags.get(v.name, ())) for v in self._variables
-        }
-        return {name: codes for name, codes in counted.items() if codes}
+    def _missing(self) -> dict[str, MissingCodes]:
+        """Return the codes of columns that stand for missing values, with their names."""
+        found = {}
+        for variable in self._variables:
+            tags = [f".{tag}" for tag in self._tags.get(variable.name, ())]
+            ranges = [(_code(low), _code(high)) for low, high in variable.ranges]
+            ranges += [(tag, tag) for tag in tags]
+            if ranges:
+                names = self._names(variable, tags)
+                found[variable.name] = MissingCodes(tuple(ranges), names)
+        return found
+
+    def _names(self, variable: _Variable, tags: Sequence[str]) -> dict[str, str]:
+        """Return what the file calls the missing codes of a column."""
+        names = {}
+        for code, label in self._said_labels.get(variable.name, ()):
+            is_tag = isinstance(code, str) and variable.kind != "text"
+            if is_tag:
+                is_own = f".{code}" in tags
+            else:
+                is_own = any(low <= code <= high for low, high in variable.ranges)
+            if is_own and label.strip():
+                names[f".{code}" if is_tag else _code(code)] = label.strip()
+        return names
+
+
+def _code(value: Any) -> str:
+    """Write a code as tables print it."""
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= _MOST_EXACT
+    return str(int(value)) if is_whole else str(value).rstrip()
 
 
 def _kind(file: str, declared: str, form: str) -> str:
@@ -259,11 +287,3 @@ def _periods(numbers: NDArray[np.float64], kind: str) -> pa.Array:
         for v in values.tolist()
     ]
     return pa.array(np.array(texts, dtype=object)[places].tolist(), pa.string())
-
-
-def _count_codes(ranges: Sequence[Sequence[Any]], tags: Sequence[str]) -> str:
-    codes = sum(low == high for low, high in ranges) + len(tags)
-    wide = len(ranges) + len(tags) - codes
-    words = [f"{codes} code{'s' if codes > 1 else ''}"] if codes else []
-    words += ["a range of codes" if wide == 1 else f"{wide} ranges of codes"] if wide else []
-    return " and ".join(words)

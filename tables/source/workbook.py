@@ -163,7 +163,10 @@ class _Workbook:
                 row = first.to_arrow_with_errors()[0]
                 filled[name] = [column[0].as_py() or "" for column in row.columns]
         if not filled and table is None:
-            raise SourceError(f"The workbook {self.name!r} is empty.")
+            raise SourceError(
+                f"The workbook {self.name!r} is empty: none of its sheets has a row.",
+                hint="is it the file that was meant? charts hold no records",
+            )
         if not filled:
             raise SourceError(f"The sheet {table!r} of {self.name!r} is empty.")
         if len(filled) > 1:

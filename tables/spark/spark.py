@@ -6,6 +6,7 @@ the records are read by Spark alone. See `tables.spark.sql` for what makes the a
 
 from __future__ import annotations
 
+import base64
 import functools
 import itertools
 import os
@@ -23,8 +24,9 @@ from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
 from tables.keyed_hash import plaintext_sql
 from tables.refusals import Refusal, refusal_of
-from tables.source.columns import NOTHING
+from tables.source.columns import ALL_MISSING, NOTHING, reading_of
 from tables.source.files import common_folder, file_format
+from tables.source.labels import LABELS_KEY, marked_labels, warn_of_missing
 from tables.source.source import Source, open_source
 from tables.spark.explaining import explain
 from tables.spark.session import LOCAL, open_session, quiet
@@ -46,6 +48,8 @@ _STATE = ("path", "length", "modificationTime")
 _WRITER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=[^/]*$)")
 #: What stands for others in a path of Hadoop.
 _WILDCARDS = re.compile(r"[\\*?{}\[\]]")
+#: Where a file of Parquet that Arrow wrote holds Arrow's own types.
+_ARROW_SCHEMA = "ARROW:schema"
 _TELLS_ETAGS = "org.apache.hadoop.fs.EtagSource"
 
 
@@ -96,7 +100,7 @@ class SparkSource(Source):
         self.spans = {}
         self.spreads = {}
         self.derived = {}
-        self.labels, self.derived_labels = {}, {}
+        self.labels, self.missing_codes = described.labels, described.missing_codes
         self._relation = described.relation
         self.parquet = described.parquet
         self.refusals, self._groups = self._readable(described)
@@ -439,14 +443,63 @@ def _open_far(path: str, place: str, session: SparkSession) -> SparkSource:
         with quiet():
             place, root = _existing(place, session)
             reader = session.read if root is None else session.read.option("basePath", root)
-            columns = reader.parquet(place).limit(0).toArrow()
+            records = reader.parquet(place)
+            columns = records.limit(0).toArrow()
+            told = _footer_texts(records.inputFiles(), session)
     except Exception as error:  # noqa: BLE001  (explained)
         problem = explain(error, masked(path))
     if problem is not None:  # no chain: Spark's texts quote records
         raise problem
-    described = open_source(columns, threads=1)
+    refusals = _unseen(columns.column_names, told)
+    kept = columns.drop_columns(list(refusals))
+    if not kept.column_names:
+        first = next(iter(refusals.values()))
+        raise SourceError(first.problem, hint=first.hint)
+    described = open_source(kept, threads=1)
     described.label = masked(path)
+    described.refusals.update(refusals)
+    texts = [told[LABELS_KEY]] if LABELS_KEY in told else []
+    labels, described.missing_codes = marked_labels(texts, kept.column_names)
+    described.labels.update(labels)
+    warn_of_missing(described.missing_codes, described.label)
     return SparkSource(described, session=session, place=place, root=root)
+
+
+def _footer_texts(urls: Sequence[str], session: SparkSession) -> dict[str, str]:
+    """Return what the footer of the first file says beside its columns; no server tells it."""
+    if not urls or not hasattr(session, "_jsparkSession"):
+        return {}
+    context = cast("Any", session.sparkContext)
+    jvm, settings = context._jvm, context._jsc.hadoopConfiguration()  # noqa: SLF001
+    path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(min(urls)))
+    footer = jvm.org.apache.parquet.hadoop.ParquetFileReader.readFooter(settings, path)
+    return dict(footer.getFileMetaData().getKeyValueMetaData())
+
+
+def _unseen(names: Sequence[str], told: Mapping[str, str]) -> dict[str, Refusal]:
+    """Return the columns whose values Spark takes for others, by what Arrow noted of them.
+
+    A period of pandas is a whole number there, and a duration one of an unknown unit.
+    """
+    if _ARROW_SCHEMA not in told:
+        return {}
+    try:
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(told[_ARROW_SCHEMA])))
+    except (pa.ArrowException, ValueError, OSError):  # of another program
+        return {}
+    found = {}
+    for field in schema:
+        reading = reading_of(field)
+        if field.name in names and reading.refusal is not None:
+            found[field.name] = reading.refusal
+        elif field.name in names and not (reading.is_plain or reading is ALL_MISSING):
+            words = reading.words or f"values of the type {field.type}"
+            found[field.name] = Refusal(
+                problem=f"Column {field.name!r} holds {words}, which Spark does not read on a "
+                "store.",
+                hint="write them as text, or copy the files to this machine",
+            )
+    return found
 
 
 def _existing(place: str, session: SparkSession) -> tuple[str, str | None]:
@@ -467,8 +520,33 @@ def _existing(place: str, session: SparkSession) -> tuple[str, str | None]:
             if "PATH_NOT_FOUND" not in str(error):
                 raise
             fixed = [*parts[:3], *map(_escaped, parts[3:number])]
+            _require_no_names([*fixed, *parts[number:]], number, session)
             return "/".join([*fixed, *parts[number:]]), "/".join(parts[:number])
     return "/".join([*parts[:3], *map(_escaped, parts[3:])]), None
+
+
+def _require_no_names(pattern: Sequence[str], start: int, session: SparkSession) -> None:
+    """Refuse a part of a pattern behind its first wildcard that is a name there, too.
+
+    On this machine it would be read as the name, and Spark takes it for a pattern.
+    """
+    from pyspark.errors import AnalysisException
+
+    for number in range(start + 1, len(pattern)):
+        part = pattern[number]
+        if not _WILDCARDS.search(part) or set(part) == {"*"}:
+            continue
+        literal = "/".join([*pattern[:number], _escaped(part)])
+        try:
+            session.read.format("binaryFile").load(literal)
+        except AnalysisException as error:
+            if "PATH_NOT_FOUND" not in str(error):
+                raise
+            continue
+        raise SourceError(
+            f"Behind a wildcard, {part!r} is a name there, and a pattern for Spark.",
+            hint="rename it, or write all of the path without wildcards before it",
+        )
 
 
 def _require_plain(described: Source, path: object) -> str | None:

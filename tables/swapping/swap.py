@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from footing.files import new_file
 from tables.errors import SourceError
+from tables.file_digest import add_digest
 from tables.filtering.filters import quote
 from tables.swapping.homes import read_homes
 from tables.swapping.match import match
@@ -180,6 +181,7 @@ def swap_records(
                 os.fspath(draft),
                 progress=_part(report_progress, 0.7, 1.0),
             )
+            add_digest(draft)
         finally:
             for name in (moves, names, areas):
                 source.fetch(f"DROP TABLE IF EXISTS {name}")

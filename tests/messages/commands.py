@@ -94,7 +94,7 @@ _FOREIGN = (
         "Table {0}: in {1}, amounts of {2} vary so little that a sum would tell how many "
         "contribute: there it has the noise of a count, too."
     ),
-    *("some cells", "most cells", "all cells"),
+    *("some cells", "most cells", "all cells", "values"),
     *("the title", "the title of {0}", "the unit of {0}", "the label of {0}", "nothing"),
     *("1 category of {0}", "{0} categories of {1}", "unchanged", "written", "would be written"),
     *("{0} for {1}", "at line {0}, column {1}", " in {0}", "but not {0}", "the residual"),
@@ -147,6 +147,8 @@ _OF_COMMANDS = frozenset({"add_task", "say", "tell"})
 _KEYWORDS = frozenset({"hint", "problem", "message", "title", "caption", "inside", "text"})
 _NAMED = re.compile(r"%[sdrfg]|%\.\df|\{[a-z_]\w*(?:![rs])?(?::[^{}]*)?\}")
 _WORD = re.compile(r"[A-Za-z]{2,}")
+#: What is no text for people, though it is put together where one is.
+_SQL = re.compile(r"^(SELECT|CREATE|WITH|FROM) |\b(TRY_)?CAST\(|list_extract\(")
 #: Where the texts are in an expression.
 _PARTS: dict[type, tuple[str, ...]] = {
     ast.BinOp: ("left", "right"),
@@ -170,19 +172,21 @@ def is_message(text: str) -> bool:
     """Whether a text has words to translate: several, or one that is a sentence."""
     bare = HOLE.sub("", text)
     words = _WORD.findall(bare)
-    return bool(words) and sum(map(len, words)) > 3 and " " in text.strip()
+    is_told = bool(words) and sum(map(len, words)) > 3 and " " in text.strip()
+    return is_told and not _SQL.search(text)
 
 
 class Module:
     """A module, with what its names are bound to."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path.relative_to(_ROOT).as_posix()
+    def __init__(self, path: Path, *, root: Path = _ROOT) -> None:
+        self.path = path.relative_to(root).as_posix()
         self.name = self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         self.tree = ast.parse(path.read_text(encoding="utf-8"))
         self.imports: dict[str, str] = {}
         self.bound: dict[tuple[Any, str], list[ast.expr]] = defaultdict(list)
         self.functions: dict[str, list[_Function]] = defaultdict(list)
+        self.methods: set[int] = set()
         self.scopes: dict[int, Any] = {}
         self._walk(self.tree, None)
 
@@ -194,9 +198,10 @@ class Module:
             self._walk(child, inner)
 
     def _bind(self, node: ast.AST, scope: Any) -> None:
-        if isinstance(node, ast.ImportFrom):
-            for one in node.names:
-                self.imports[one.asname or one.name] = f"{node.module}:{one.name}"
+        if isinstance(node, ast.ImportFrom | ast.Import):
+            self._import(node)
+        elif isinstance(node, ast.ClassDef):
+            self.methods |= {id(one) for one in node.body if isinstance(one, _Function)}
         elif isinstance(node, _Function):
             self.functions[node.name].append(node)
         elif isinstance(node, ast.Assign):
@@ -208,6 +213,13 @@ class Module:
             self._bind_to(node.func.value, node.args[0], scope)
         elif isinstance(node, ast.For | ast.comprehension):
             self._bind_to(node.target, node.iter, scope)
+
+    def _import(self, node: ast.ImportFrom | ast.Import) -> None:
+        for one in node.names:
+            home = f"{one.name}:"
+            if isinstance(node, ast.ImportFrom):
+                home = f"{node.module}:{one.name}"
+            self.imports[one.asname or one.name] = home
 
     def _bind_to(self, target: ast.AST, value: ast.expr, scope: Any) -> None:
         if isinstance(target, ast.Name):
@@ -297,11 +309,37 @@ class Collector:
             return
         self._marked.add((called, name))
         place = names.index(name) - is_method if name in names else None
+        is_free = id(function) not in module.methods
         for there, call in self._calls[called]:
+            if is_free and not self._is_call_of(module, called, there, call.func):
+                continue
             given = [one.value for one in call.keywords if one.arg == name]
             if place is not None and place < len(call.args):
                 given.append(call.args[place])
             self._each(there, given)
+
+    def _is_call_of(self, home: Module, function: str, there: Module, called: ast.AST) -> bool:
+        """Tell whether a call elsewhere may be one of a function of a module."""
+        if there is home:
+            return True
+        if isinstance(called, ast.Name) and called.id not in there.imports:
+            return called.id not in there.functions  # what a parameter holds may be it
+        if isinstance(called, ast.Name):
+            places = [
+                (module, original)
+                for module, _, original in [there.imports.get(called.id, "").partition(":")]
+            ]
+        elif isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+            module, _, inner = there.imports.get(called.value.id, "").partition(":")
+            places = [(f"{module}.{inner}" if inner else module, called.attr)]
+        else:
+            return False
+        # A package hands on what its modules have.
+        return any(
+            original == function and (home.name == module or home.name.startswith(f"{module}."))
+            for module, original in places
+            if module
+        )
 
     def _call(self, module: Module, node: ast.Call) -> None:
         name = _name(node.func)
@@ -382,6 +420,11 @@ def _name(function: ast.AST) -> str:
     return getattr(function, "attr", "") or getattr(function, "id", "")
 
 
+def _is_of_python(function: ast.AST) -> bool:
+    holder = getattr(function, "value", None)
+    return isinstance(holder, ast.Name) and holder.id == "warnings"
+
+
 def _shown(node: ast.AST, *, is_command: bool) -> Iterator[ast.AST]:
     """Give what is shown by an expression."""
     if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
@@ -393,7 +436,8 @@ def _shown(node: ast.AST, *, is_command: bool) -> Iterator[ast.AST]:
             or (is_command and name in _OF_COMMANDS)
             or name.endswith(("Error", "Warning", "BadParameter"))
         ):
-            yield from node.args[name in {"step", "warn"} :]  # the first is a code
+            # The first is a code, but of the warnings of Python.
+            yield from node.args[name in {"step", "warn"} and not _is_of_python(node.func) :]
         yield from (one.value for one in node.keywords if one.arg in _KEYWORDS)
 
 

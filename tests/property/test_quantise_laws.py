@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -14,72 +13,10 @@ from ptable.quantisation.quantise import quantise
 from ptable.quantisation.row_keys import goal_of_row, keys_of_row
 from ptable.solver.integer.integers import Program
 from ptable.solver.least_cost import least_cost
+from tests.every_way import allowed, divergence, entropy, every_way, least_drift
 from tests.strategies import examples
 
 _NOTHING = "too few for the constraints"
-
-
-def _every_way(n_places, total):
-    """Give every way to put keys in places, one per line."""
-    bars = np.array(
-        list(combinations(range(total + n_places - 1), n_places - 1)), dtype=np.int64
-    ).reshape(math.comb(total + n_places - 1, n_places - 1), n_places - 1)
-    edges = np.hstack(
-        [
-            np.full((len(bars), 1), -1),
-            bars,
-            np.full((len(bars), 1), total + n_places - 1),
-        ]
-    )
-    return np.diff(edges, axis=1) - 1
-
-
-def _allowed(problem, total):
-    ways = _every_way(len(problem.noise), total)
-    keep = np.ones(len(ways), dtype=bool)
-    floor = problem.floor * total
-    if floor >= 1:
-        keep &= (ways >= math.ceil(floor)).all(axis=1)
-    left, right = ways[:, : problem.n_left], ways[:, len(problem.noise) - problem.n_right :]
-    keep &= (np.diff(left, axis=1) >= 0).all(axis=1) & (np.diff(right, axis=1) <= 0).all(axis=1)
-    if problem.symmetric:
-        keep &= (ways == ways[:, ::-1]).all(axis=1)
-    if problem.unimodal:
-        signs = np.sign(np.diff(ways, axis=1))
-        keep &= [
-            not any(a < 0 < b for a, b in pairwise([s for s in line if s])) for line in signs
-        ]
-    if problem.p_stay is not None:
-        stays = ways[:, problem.noise.index(0)]
-        asked = problem.p_stay * total
-        if problem.p_stay_rule != "at-most":
-            up = problem.p_stay_rule == "at-least"
-            keep &= stays >= (math.ceil(asked) if up else math.floor(asked))
-        if problem.p_stay_rule != "at-least":
-            up = problem.p_stay_rule == "exact"
-            keep &= stays <= (math.ceil(asked) if up else math.floor(asked))
-    return ways[keep]
-
-
-def _least_drift(goal, ways):
-    """Give the least drift and the ways that have it."""
-    noise = np.array(goal.problem.noise)
-    sums = [tuple(map(int, pair)) for pair in zip(ways @ noise, ways @ noise**2, strict=True)]
-    drifts = {pair: goal.drift_of(*pair) for pair in set(sums)}
-    least = min(drifts.values())
-    return least, ways[[drifts[pair] == least for pair in sums]]
-
-
-def _entropy(units):
-    total = sum(units)
-    return -math.fsum(n / total * math.log(n / total) for n in units if n)
-
-
-def _divergence(units, law):
-    total = sum(units)
-    return math.fsum(
-        n / total * math.log(n / total / p) for n, p in zip(units, law, strict=True) if n
-    )
 
 
 @st.composite
@@ -141,24 +78,24 @@ def test_no_other_keys_drift_less_or_have_more_entropy(row, total):
     problem = spec.row(count)
     assume(math.comb(total + len(problem.noise) - 1, len(problem.noise) - 1) < 30_000)
     goal = goal_of_row(_table(spec, count, units), count, total=total)
-    ways = _allowed(goal.problem, total)
+    ways = allowed(goal.problem, total)
     if not len(ways):
         with pytest.raises(PTableError, match=_NOTHING):
             keys_of_row(goal, keep_symmetry=False, most_nodes=10_000)
         return
-    least, best = _least_drift(goal, ways)
+    least, best = least_drift(goal, ways)
     found = keys_of_row(goal, keep_symmetry=False, most_nodes=10_000)
     assert found.is_least
     assert found.gap == 0
     assert found.drift == least
     assert (best == found.units).all(axis=1).any()
-    assert _entropy(found.units) >= max(map(_entropy, best.tolist())) - 1e-7
+    assert entropy(found.units) >= max(map(entropy, best.tolist())) - 1e-7
     mirrored = keys_of_row(goal, keep_symmetry=True, most_nodes=10_000)
     assert mirrored.drift == least
     alike = best[(best == best[:, ::-1]).all(axis=1)]
     if goal.is_mirrored and len(alike):
         assert mirrored.units == mirrored.units[::-1]
-        assert _entropy(mirrored.units) >= max(map(_entropy, alike.tolist())) - 1e-7
+        assert entropy(mirrored.units) >= max(map(entropy, alike.tolist())) - 1e-7
     else:
         assert mirrored.units == found.units
 
@@ -173,12 +110,12 @@ def test_no_other_keys_drift_less_or_have_more_entropy(row, total):
 def test_no_other_keys_are_nearer_to_a_table_from_elsewhere(units, total):
     assume(sum(units.values()) > 1)
     goal = goal_of_row(_table(None, 3, units), 3, total=total)
-    least, best = _least_drift(goal, _every_way(len(goal.problem.noise), total))
+    least, best = least_drift(goal, every_way(len(goal.problem.noise), total))
     found = keys_of_row(goal, keep_symmetry=False, most_nodes=10_000)
     assert found.is_least
     assert found.drift == least
-    nearest = min(_divergence(way, goal.law) for way in best.tolist())
-    assert _divergence(found.units, goal.law) <= nearest + 1e-7
+    nearest = min(divergence(way, goal.law) for way in best.tolist())
+    assert divergence(found.units, goal.law) <= nearest + 1e-7
 
 
 @settings(max_examples=examples(40))

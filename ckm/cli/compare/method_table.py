@@ -35,7 +35,7 @@ def show_methods(terminal: Terminal, found: MethodComparison) -> None:
     from rich.text import Text
 
     names = list(_SHOWN) if terminal.out.width >= _WIDE else list(_FEW)
-    headings = [*(_SHOWN[name] for name in names), "mean\n|d|"]
+    headings = [*(terminal.say(_SHOWN[name]) for name in names), "mean\n|d|"]
     rows = []
     for result in found.results:
         if result.criteria is not None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ckm.cli.office_records import is_office, opened
 from tables.errors import DataError
+from tables.filtering.filters import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +22,21 @@ def answers(
     path: Path, *, value: str, client: str, parameters: Parameters
 ) -> Iterator[tuple[list[Any], list[str]]]:
     """Give values and clients, some ten thousand at a time."""
+    if is_office(path) and path.is_file():
+        batches = _office_batches(path, value=value, client=client)
+    else:
+        batches = _file_batches(path, value=value, client=client)
+    for values, clients in batches:
+        if any(column.null_count or _has_empty(column) for column in (values, clients)):
+            raise DataError(
+                "A value or a client is missing.",
+                hint="drop these records, or give 'missing' as a value of its own",
+            )
+        yield _typed(values.to_pylist(), parameters), clients.to_pylist()
+
+
+def _file_batches(path: Path, *, value: str, client: str) -> Iterator[tuple[Any, Any]]:
+    """Give the columns of values and clients as texts, some ten thousand at a time."""
     import pyarrow as pa
     from pyarrow import csv as pa_csv
     from pyarrow import dataset
@@ -39,19 +56,26 @@ def answers(
         _require(source.schema.names, (value, client), path.name)
         _require_names(source.schema.field(client).type, client)
         for batch in source.to_batches(columns=sorted(kinds), batch_size=_ROWS):
-            columns = {name: batch.column(name).cast(pa.string()) for name in kinds}
-            if any(column.null_count or _has_empty(column) for column in columns.values()):
-                raise DataError(
-                    "A value or a client is missing.",
-                    hint="drop these records, or give 'missing' as a value of its own",
-                )
-            listed = columns[value].to_pylist()
-            yield _typed(listed, parameters), columns[client].to_pylist()
+            values, clients = (batch.column(n).cast(pa.string()) for n in (value, client))
+            yield values, clients
     except pa.ArrowInvalid:
         raise DataError(
             f"The data {path.name!r} cannot be read as {path.suffix}.",
             hint="a .csv is UTF-8, with distinct column names and as many cells in each line",
         ) from None
+
+
+def _office_batches(path: Path, *, value: str, client: str) -> Iterator[tuple[Any, Any]]:
+    """Give the same of a file of a statistical program or a spreadsheet: codes, no labels."""
+    import pyarrow as pa
+
+    with opened(path) as source:
+        for name in (value, client):
+            source.require(name)
+        columns = f"{quote(value)} AS v, {quote(client)} AS c"
+        for batch in source.batches(f"FROM {source.records} SELECT {columns}", rows=_ROWS):
+            _require_names(batch.schema.field("c").type, client)
+            yield batch.column("v").cast(pa.string()), batch.column("c").cast(pa.string())
 
 
 def _has_empty(column: Any) -> bool:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.office_records import is_office, office_table, opened
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
@@ -19,12 +21,34 @@ if TYPE_CHECKING:
 _PLAIN = re.compile(r"(?!-0(\.0+)?$)-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 
+def records_of(path: Path) -> Any:
+    """Return the records of a file, for fitting."""
+    from synth.frames import read_records
+
+    return office_table(path) if is_office(path) else read_records(path)
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the names of the columns of a file."""
+    from synth.frames import names_of
+
+    if not is_office(path):
+        return names_of(path)
+    with opened(path) as source:
+        return list(source.columns)
+
+
+def _is_typed(path: Path) -> bool:
+    """Tell whether the columns of a file have types: those of CSV are texts."""
+    return path.suffix.lower() == ".parquet" or is_office(path)
+
+
 def read_frame(path: Path, kinds: Mapping[str, Kind]) -> pd.DataFrame:
     """Read a table of records; a column of CSV is texts, or numbers where its kind says so."""
     import pandas as pd
 
     frame = _read(path)
-    if path.suffix.lower() == ".parquet":
+    if _is_typed(path):
         return frame
     for name in frame.columns:
         kind = kinds.get(name)
@@ -47,10 +71,12 @@ def _read(path: Path) -> pd.DataFrame:
     from synth.frames import read_records
 
     kind = path.suffix.lower()
-    if kind not in {".parquet", ".csv"}:
+    if kind not in {".parquet", ".csv"} and not is_office(path):
         raise click.UsageError(f"Records are read from .parquet or .csv, not {path.name!r}.")
     if not path.is_file():
         raise click.UsageError(f"There is no file {path.name!r}.")
+    if is_office(path):
+        return office_table(path).to_pandas()
     try:
         if kind == ".parquet":
             return pd.read_parquet(path)
@@ -95,9 +121,9 @@ def kinds_of_files(paths: Sequence[Path]) -> dict[str, Kind]:
     """
     from synth.evaluation.records import Kind
 
-    if all(path.suffix.lower() == ".parquet" for path in paths):
+    if all(map(_is_typed, paths)):
         return {}
-    if paths[0].suffix.lower() == ".parquet":
+    if _is_typed(paths[0]):
         return _kinds_of_types(_read(paths[0]))
     is_number: dict[str, bool] = {}
     for path in paths:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.synth.evaluate import compare, evaluate
+from ckm.cli.synth.record_files import column_names, records_of
 from ckm.cli.synth.report import report
 from ckm.cli.synth.sweep import sweep
 from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
@@ -68,13 +69,12 @@ def check(
 ) -> int:
     """Tell what a schema lacks, leaks or costs in accuracy; exit code 1 for errors."""
     from synth import Budget, Schema, lint
-    from synth.frames import names_of
 
     if (records is None) != (epsilon is None):
         raise click.UsageError("--records and --epsilon tell together what noise will do.")
     found = lint(
         Schema.read(file),
-        names=None if data is None else names_of(data),
+        names=None if data is None else column_names(data),
         records=records,
         budget=None if epsilon is None else Budget(epsilon=epsilon, delta=delta),
     )
@@ -201,7 +201,6 @@ def fit(
     """
     from synth import Discovery, Schema, SimulatedNoise, Synthesizer, draw_structure
     from synth.claims import words_of
-    from synth.frames import read_records
     from synth.methods import settings_of
 
     if picture is not None and method != "tables":
@@ -222,7 +221,7 @@ def fit(
     if dry_run:
         for file in filter(None, (output, picture)):
             check_output(file, force=force)
-        synthesizer.check(read_records(data), budget, discovery=discovery)
+        synthesizer.check(records_of(data), budget, discovery=discovery)
         terminal.step("dry run complete", f"dry run: a model would go to {output}")
         return
     noise = None if simulate is None else SimulatedNoise(seed=simulate)
@@ -234,7 +233,7 @@ def fit(
         drawing = None
         if picture is not None:
             drawing = files.enter_context(_written(picture, force=force, dry_run=False))
-        records = read_records(data)
+        records = records_of(data)
         charge(f"synthetic records, {output.name}")
         with terminal.progress() as report_progress:
             model = synthesizer.fit(

@@ -263,8 +263,12 @@ class Terminal:
         # Warnings of other libraries speak to programmers, and may quote data.
         if not is_own(category.__module__):
             return
-        self._logger.warning("%s", message, extra={"event": category.__name__})
         inside = getattr(message, "inside", "")
+        extra = {"event": category.__name__, "inside": inside}
+        self._logger.warning("%s", message, extra=extra)
+
+    def show_inside(self, inside: str) -> None:
+        """Show what of the data a warning is about, where a person reads: in no file."""
         if inside and not self.is_json and self.events is None and _is_terminal(sys.stderr):
             with _unheard():
                 styled = click.style(f"  {self.say('in the data:')} ", dim=True)
@@ -285,6 +289,7 @@ class _Handler(logging.Handler):
     def _emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage()
         extra = {k: v for k, v in vars(record).items() if k not in _STANDARD}
+        inside = str(extra.pop("inside", ""))
         kept = self.terminal.events
         if kept is not None or self.terminal.is_json:
             if kept is None and self.terminal.is_quiet and record.levelno < logging.WARNING:
@@ -295,6 +300,7 @@ class _Handler(logging.Handler):
             _print_json(**shown) if kept is None else kept.append(shown)
         elif record.levelno >= logging.WARNING:
             self.terminal.line("!", "yellow", message)
+            self.terminal.show_inside(inside)
         elif self.terminal.is_quiet:
             return
         elif getattr(record, "is_step", False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from ckm.errors import CheckFailedError, ReleaseError
+from ckm.errors import CELL_COLUMNS, CheckFailedError, ReleaseError
 from footing.files import csv_text, write_whole
 
 if TYPE_CHECKING:
@@ -20,26 +20,43 @@ def places_beside(target: Path, *, is_kept: bool) -> Iterator[None]:
     """Write the cells that a refusal is about beside the output, and name the file.
 
     Messages are logged and sent around; so the file, of mode 0600, names them alone. A
-    rehearsal writes nothing.
+    rehearsal writes nothing. A run that is refused again replaces the file; once the output is
+    there the question is settled, and the file goes.
     """
     from ckm.ledger import ThinDifferenceError
 
+    folder = next(folder for folder in target.parents if folder.is_dir())
+    file = folder / f"{target.name}.refused.csv"
     try:
         yield
     except (CheckFailedError, ThinDifferenceError) as error:
-        if error.places is not None and (not is_kept or _is_written(error.places, target)):
+        if error.places is not None and (not is_kept or _is_written(error.places, file)):
             error.add_hint(  # one for all: a check says what the release says
                 hint="a refused release names them in OUTPUT.refused.csv beside its output, "
                 "for inside use only"
             )
         raise
+    if is_kept:
+        _remove(file)
 
 
-def _is_written(places: Places, target: Path) -> bool:
-    folder = next(folder for folder in target.parents if folder.is_dir())
-    file = folder / f"{target.name}.refused.csv"
+def _is_written(places: Places, file: Path) -> bool:
     try:
         write_whole(file, csv_text((places.columns, *places.rows)), error=ReleaseError)
     except (OSError, ReleaseError):
         return False
     return True
+
+
+def _remove(file: Path) -> None:
+    """Remove the file of an earlier refusal, and no other file of its name."""
+    from ckm.ledger import PAIR_COLUMNS
+
+    heads = [csv_text((columns,)).encode() for columns in (PAIR_COLUMNS, CELL_COLUMNS)]
+    with contextlib.suppress(OSError):
+        if file.is_symlink() or not file.is_file():
+            return
+        with file.open("rb") as opened:
+            is_ours = opened.read(max(map(len, heads))).startswith(tuple(heads))
+        if is_ours:
+            file.unlink()

@@ -131,8 +131,10 @@ class TableFiles:
         """Write a table in each format and language."""
         self._say(name, table)
         paths: list[Path] = []
-        for caution in formula_cautions(formulas(table), self._job.output):
-            logger.warning("Table %r: %s", name, caution)
+        for column, texts in formulas(table).items():
+            for caution in formula_cautions({column: texts}, self._job.output, is_named=False):
+                # Logs are kept and sent around: the texts themselves are for the terminal.
+                logger.warning("Table %r: %s", name, caution, extra={"inside": _listed(texts)})
         for kind, language, names in files_of(name, self._job.output):
             about = self._about(name, language)
             with _explained(name, kind):
@@ -219,21 +221,29 @@ def _require_parts(job: Job) -> None:
 
 
 def formula_cautions(
-    found: Mapping[str, Sequence[str]], output: JobOutput, *, section: str = "[output]"
+    found: Mapping[str, Sequence[str]],
+    output: JobOutput,
+    *,
+    section: str = "[output]",
+    is_named: bool = True,
 ) -> tuple[str, ...]:
-    """Say which texts of CSV files a spreadsheet would take for formulas."""
+    """Say which texts of CSV files a spreadsheet would take for formulas, or how many."""
     exact = [kind for kind in output.formats if kind in _EXACT]
     if output.csv_formulas == "escape":
         exact = [kind for kind in exact if kind != "csv"]
     return tuple(
         f"Column {column!r} has {len(texts)} text{'s' if len(texts) > 1 else ''} that a"
-        f" spreadsheet takes for a formula when it opens {' or '.join(map(repr, exact))}:"
-        f" {', '.join(map(repr, texts[:_SHOWN]))}{', …' if len(texts) > _SHOWN else ''}."
+        f" spreadsheet takes for a formula when it opens {' or '.join(map(repr, exact))}"
+        f"{f': {_listed(texts)}' if is_named else ''}."
         " Change them, publish XLSX for spreadsheets, or write csv_formulas = "
         f"\"escape\" under {section}, which puts an apostrophe before them in 'csv'."
         for column, texts in found.items()
         if texts and exact
     )
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return f"{', '.join(map(repr, texts[:_SHOWN]))}{', …' if len(texts) > _SHOWN else ''}"
 
 
 @contextlib.contextmanager

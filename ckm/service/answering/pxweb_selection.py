@@ -4,7 +4,8 @@
 if wanted, take from an end of the list; ``range(a,b)``, ``from(a)`` and ``to(b)`` take what
 lies between, ends included. A code that a category has is that category, whatever signs are in
 it; one of ``*`` and ``?`` alone is a wildcard all the same, and ``range(*,*)`` its category.
-Brackets keep commas together: ``[range(1,9)],12``.
+Brackets keep commas together, and blanks at the ends: ``[range(1,9)],12``. Blanks without
+brackets belong to a code where a category has them; else they say nothing.
 """
 
 import re
@@ -28,8 +29,11 @@ _MAX_STARS = 4
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-def split_codes(text: str) -> list[str]:
-    """Split a list of codes at its commas; brackets keep a code together."""
+def split_codes(text: str, variable: Variable | None = None) -> list[str]:
+    """Split a list of codes at its commas; brackets keep a code together.
+
+    Blanks at the ends of a code stay in brackets, and where a category has them.
+    """
     parts, squares, rounds, part = [], 0, 0, ""
     for sign in text:
         squares = max(0, squares + (sign == "[") - (sign == "]"))
@@ -41,8 +45,17 @@ def split_codes(text: str) -> list[str]:
         else:
             part += sign
     parts.append(part)
-    stripped = [part.strip() for part in parts]
-    return [p[1:-1] if p[:1] == "[" and p[-1:] == "]" else p for p in stripped if p]
+    return [code for part in parts for code in _code_of(part, variable)]
+
+
+def _code_of(part: str, variable: Variable | None) -> list[str]:
+    """Return the code that stands between commas; none where nothing does."""
+    if part and variable is not None and variable.chosen(part) is not None:
+        return [part]
+    code = part.strip()
+    if code[:1] == "[" and code[-1:] == "]":
+        return [code[1:-1]]
+    return [code] if code else []
 
 
 def codelists_of(variable: Variable) -> dict[str, int | None]:
@@ -132,7 +145,7 @@ class _Listing:
 def _selected(listing: _Listing, code: str) -> list[int]:
     call = _CALL.fullmatch(code)
     if call is not None:
-        return _called(listing, code, (call[1].lower(), split_codes(call[2])))
+        return _called(listing, code, (call[1].lower(), split_codes(call[2], listing.variable)))
     if "*" in code or "?" in code:
         return _matching(listing, code)
     variable = listing.variable

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from ckm.service.answering.variables import Variable
     from ckm.service.http.request_bodies import SelectionBody
     from ckm.service.table_service import TableService
 
@@ -135,13 +136,15 @@ def format_of(name: str | None) -> str:
     return name.lower()
 
 
-def criteria_of_parameters(parameters: Parameters) -> dict[str, Criterion]:
+def criteria_of_parameters(
+    parameters: Parameters, variables: Mapping[str, Variable]
+) -> dict[str, Criterion]:
     """Return what an address wishes of each variable."""
     criteria: dict[str, Criterion] = {}
     for word, name, text in parameters.deep:
         criterion = criteria.setdefault(name, Criterion())
         if word == "valuecodes":
-            criterion.codes = split_codes(text)
+            criterion.codes = split_codes(text, variables.get(name))
         elif word == "codelist":
             criterion.codelist = text
         elif text.lower() in _OUTPUT_VALUES:
@@ -153,7 +156,7 @@ def criteria_of_parameters(parameters: Parameters) -> dict[str, Criterion]:
 
 def criteria_of_body(body: SelectionBody, parameters: Parameters) -> dict[str, Criterion]:
     """Return what a body wishes of each variable."""
-    beside = criteria_of_parameters(parameters)
+    beside = criteria_of_parameters(parameters, {})
     if any(word == "valuecodes" for word, _, _ in parameters.deep):
         raise ClientError("bad_parameter", name="valueCodes")
     criteria: dict[str, Criterion] = {}

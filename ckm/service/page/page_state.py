@@ -250,14 +250,14 @@ def _codes_of(text: str, variable: Variable) -> Sequence[str]:
     parts = text.split(",")
     pairs = [(",".join(parts[:n]), ",".join(parts[n:])) for n in range(1, min(len(parts), 100))]
     pairs = [pair for pair in pairs if None not in map(variable.chosen, pair)]
-    return pairs[0] if len(pairs) == 1 else split_codes(text)
+    return pairs[0] if len(pairs) == 1 else split_codes(text, variable)
 
 
 def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
     codes: dict[str, None] = {}
     for text in filter(None, given.get("valuecodes", [])):  # an empty field says nothing
         is_code = variable.chosen(text) is not None
-        codes |= dict.fromkeys([text] if is_code else split_codes(text))
+        codes |= dict.fromkeys([text] if is_code else split_codes(text, variable))
     others = sum(variable.chosen(code) is None for code in codes)
     most = max_patterns(variable)
     if others > most:

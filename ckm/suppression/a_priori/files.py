@@ -57,11 +57,13 @@ def read_lines(
     """
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, delimiter=_delimiter(path, len(dimensions)))
-        numbered = ((n, [f.strip() for f in row]) for n, row in enumerate(rows, 1) if any(row))
-        if path.suffix.lower() == ".hst":
-            yield from (_of_hst(path, n, row, dimensions) for n, row in numbered)
+        numbered = ((n, row) for n, row in enumerate(rows, 1) if any(map(str.strip, row)))
+        if path.suffix.lower() == ".hst":  # fields of tau-ARGUS may have blanks around them
+            stripped = ((n, [field.strip() for field in row]) for n, row in numbered)
+            yield from (_of_hst(path, n, row, dimensions) for n, row in stripped)
             return
-        _, header = next(numbered, (0, []))
+        _, first = next(numbered, (0, []))
+        header = [name.strip() for name in first]
         known = {*columns, *_STATUS_COLUMNS, *_NUMBERS}
         if twice := [name for name in header if name in known and header.count(name) > 1]:
             raise ConfigError(f"The file {path.name!r} of cells has {twice[0]!r} twice.")
@@ -72,9 +74,11 @@ def read_lines(
                 hint="status, cost, lower and upper; or is_secret_prim, as in rtauargus",
             )
         for n, row in numbered:
-            if len(row) < len(header) or any(row[len(header) :]):
+            if len(row) < len(header) or any(map(str.strip, row[len(header) :])):
                 raise _wrong(path, n, f"has {len(row)} fields, and the header {len(header)}")
-            yield _of_csv(path, n, dict(zip(header, row, strict=False)))
+            fields = dict(zip(header, row, strict=False))
+            said = {name: fields[name].strip() for name in fields if name not in columns}
+            yield _of_csv(path, n, fields | said)  # categories are texts as they are written
 
 
 def _delimiter(path: Path, places: int) -> str:

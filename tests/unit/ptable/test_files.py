@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ptable import NoiseSpec, PTable, PTableError, solve
-from ptable.files import _checksum
+from ptable import Mechanism, NoiseSpec, PTable, PTableError, solve
+from ptable.files import _checksum, read_table, write_table
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,120 @@ def test_tables_from_elsewhere_round_trip(tmp_path, suffix):
     again = PTable.read(path)
     assert again == wide
     assert (again.label, again.spec) == ("wide", None)
+
+
+TEXT = """{
+ "format": "ptable",
+ "version": 1,
+ "id": "%s",
+ "key_range": 8,
+ "large_counts": "last",
+ "label": "é",
+ "spec": null,
+ "certificate": null,%s
+ "checksum": "%s",
+ "rows": [
+  {
+   "count": 0,
+   "noise": [
+    0
+   ],
+   "upper": [
+    8
+   ]
+  },
+  {
+   "count": %d,
+   "noise": [
+    -1,
+    1
+   ],
+   "upper": [
+    4,
+    8
+   ]
+  }
+ ]
+}
+"""
+
+
+SEALS = [
+    (
+        "d2c546c3003d4d1a60532b0e67e73ce9d4fcc18d31e5d9ca57fb2b3464f3e75b",
+        "e816c615555449bb99baa80e28bc171ec07ffda4fb6720128a2f74f4d6add48a",
+    ),
+    (
+        "938616aa366286ffd2cc831f66ce1090eb7bf763ec1f6c11ecd44d6b14afc13a",
+        "4d9269daf71620e617ec743a994bffb58b624a49718ecbd735cfe0fc181ac8b7",
+    ),
+]
+
+
+def test_the_text_of_a_file_never_changes(tmp_path):
+    rows = {"noise": [[0], [-1, 1]], "upper": [[8], [4, 8]], "key_range": 8, "label": "é"}
+    path = tmp_path / "pt.json"
+    for settings, lines, count, (table_id, checksum) in (
+        ({}, "", 1, SEALS[0]),
+        (
+            {"step": 2, "anchors": (0, 5)},
+            '\n "step": 2,\n "anchors": [\n  0,\n  5\n ],',
+            5,
+            SEALS[1],
+        ),
+    ):
+        write_table(PTable(**rows, **settings), path, overwrite=True)
+        text = path.read_text(encoding="utf-8")
+        assert text == (TEXT % (table_id, lines, checksum, count)).replace("é", "\\u00e9")
+        assert read_table(path).label == "é"
+
+
+def test_the_columns_of_a_parquet_file_are_intervals_of_whole_keys(tmp_path):
+    path = tmp_path / "pt.parquet"
+    table = PTable(noise=[[0], [-1, 1]], upper=[[8], [3, 8]], key_range=8, anchors=(0, 5))
+    write_table(table, path, overwrite=False)
+    content = pq.read_table(path)
+    assert content.to_pydict() == {
+        "i": [0, 5, 5],
+        "v": [0, -1, 1],
+        "first_key": [0, 0, 3],
+        "last_key": [7, 2, 7],
+    }
+    assert [field.type for field in content.schema] == [
+        *(pa.int64(), pa.int64(), pa.uint64(), pa.uint64())
+    ]
+    head = json.loads(content.schema.metadata[b"ptable"])
+    assert (head["format"], head["version"], head["anchors"]) == ("ptable", 1, [0, 5])
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "json"])
+@pytest.mark.parametrize("settings", [{"anchors": (0, 5)}, {"step": 3}, {}], ids=str)
+def test_tables_for_magnitudes_keep_their_steps_and_anchors(tmp_path, suffix, settings):
+    path = tmp_path / f"pt.{suffix}"
+    rows = {"noise": [[0], [-1, 1]], "upper": [[8], [3, 8]], "key_range": 8}
+    table = PTable(**rows, **settings)
+    write_table(table, path, overwrite=False)
+    again = read_table(path)
+    assert again == table
+    assert (again.step, again.anchors) == (table.step, table.anchors)
+
+
+@pytest.mark.parametrize("name", ["pt.JSON", "pt.Parquet"])
+def test_names_may_be_in_capitals(tmp_path, name):
+    table = PTable(noise=[[0]], upper=[[8]], key_range=8)
+    write_table(table, tmp_path / name, overwrite=False)
+    assert read_table(tmp_path / name) == table
+
+
+def test_other_names_are_refused_before_they_are_read(tmp_path):
+    (tmp_path / "pt.rds").write_text("x")
+    with pytest.raises(PTableError, match=r"read from \.parquet or \.json, not '\.rds'"):
+        read_table(tmp_path / "pt.rds")
+    with pytest.raises(PTableError, match="There is no file"):
+        read_table(tmp_path / "pt.json")
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(PTableError, match="There is no file"):
+        read_table(tmp_path / "folder.json")
 
 
 def test_a_file_is_replaced_only_when_told_so(table, tmp_path):
@@ -172,6 +286,38 @@ def test_a_sealed_but_unchanged_table_is_read(forge, table):
     assert forge(lambda _: None) == table
 
 
+def test_the_order_of_fields_is_no_part_of_a_file(table, tmp_path):
+    path = tmp_path / "pt.json"
+    table.write(path)
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(dict(reversed(content.items()))))
+    assert PTable.read(path) == table
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"version": 2}, "has format version 2; this program reads 1"),
+        ({"version": None}, "has format version None"),
+        ({"format": "other"}, "is no p-table, or it is damaged"),
+        ({"id": "0"}, "The thresholds in 'forged.json' were changed"),
+        ({"key_range": None}, "key_range must be an integer"),
+        ({"anchors": [0, 1, 2, 3, 9]}, "is no p-table, or it is damaged"),
+        ({"step": 2}, "The thresholds in 'forged.json' were changed"),
+        ({"certificate": 5}, "certificate|no p-table"),
+    ],
+)
+def test_a_sealed_file_of_another_kind_is_refused(forge, change, words):
+    with pytest.raises(PTableError, match=words):
+        forge(lambda content: content.update(change))
+
+
+def test_a_sealed_file_without_a_field_is_refused(forge):
+    for field in ("key_range", "large_counts", "label", "spec", "certificate", "id"):
+        with pytest.raises(PTableError, match=r"is no p-table|thresholds in"):
+            forge(lambda content, field=field: content.pop(field))
+
+
 @pytest.mark.parametrize(
     ("field", "lie"),
     [
@@ -255,3 +401,71 @@ def test_a_huge_count_in_parquet_takes_no_memory(table, tmp_path):
     pq.write_table(content.set_column(0, "i", counts), path)
     with pytest.raises(PTableError, match="is no p-table"):
         PTable.read(path)
+
+
+@pytest.mark.parametrize("gap", [1, -1])
+def test_intervals_that_do_not_follow_each_other_are_refused_in_parquet(table, tmp_path, gap):
+    path = tmp_path / "pt.parquet"
+    table.with_proof(None, None).write(path)
+    content = pq.read_table(path)
+    firsts = content["first_key"].to_pylist()
+    firsts[2] += gap
+    changed = content.set_column(2, "first_key", pa.array(firsts, pa.uint64()))
+    pq.write_table(changed, path)
+    with pytest.raises(PTableError, match="is no p-table, or it is damaged"):
+        PTable.read(path)
+
+
+def test_messages_name_a_file_without_its_folder(table, tmp_path):
+    path = tmp_path / "pt.json"
+    table.write(path)
+    path.write_text("{}")
+    with pytest.raises(PTableError) as caught:
+        PTable.read(path)
+    assert "'pt.json'" in str(caught.value)
+    assert str(tmp_path) not in str(caught.value)
+
+
+# --- what built the table --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".json", ".parquet"])
+def test_a_file_keeps_what_built_the_table(suffix, tmp_path):
+    for mechanism in (
+        Mechanism.rounding(10, ties="even"),
+        Mechanism.random_rounding(3),
+        Mechanism.discrete_laplace(0.3, max_noise=6, edge="truncate", zeros="keep"),
+        Mechanism.discrete_gaussian(4.0, max_noise=8, edge="fold"),
+    ):
+        table = mechanism.build()
+        table.write(tmp_path / f"pt{suffix}", overwrite=True)
+        again = PTable.read(tmp_path / f"pt{suffix}")
+        assert again == table
+        assert again.spec == mechanism
+        assert again.certificate is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"spec": {"kind": "mechanism", "name": "random-rounding", "base": 3}},
+        {"spec": {"kind": "mechanism", "name": "rounding", "base": 5, "threshold": 1}},
+        {
+            "certificate": {
+                "rows": [],
+                "variance_rule": "exact",
+                "solver": {},
+            }
+        },
+    ],
+)
+def test_a_file_whose_mechanism_builds_another_table_is_refused(change, tmp_path):
+    file = tmp_path / "pt.json"
+    Mechanism.rounding(5).build().write(file)
+    content = json.loads(file.read_text())
+    rows = content.pop("rows")
+    content |= change
+    content["checksum"] = _checksum(content)
+    file.write_text(json.dumps({**content, "rows": rows}))
+    with pytest.raises(PTableError, match=r"The p-table is not what .* builds"):
+        PTable.read(file)

@@ -179,11 +179,53 @@ def test_a_cut_file_is_refused(tmp_path):
     with pytest.raises(ReportFileError, match="middle"):
         sum_files([file])
     newer = json.dumps(
-        {"format": "rappor-reports", "version": 2, "parameters": SMALL.to_dict()}
+        {"format": "rappor-reports", "version": 3, "parameters": SMALL.to_dict()}
     )
     file.write_text(newer + "\n")
     with pytest.raises(ReportFileError, match="newer"):
         sum_files([file])
+
+
+@pytest.mark.parametrize("name", ["reports.rappor", "counts.json", "parameters.json"])
+def test_every_bit_that_flips_is_an_error_or_changes_nothing(tmp_path, name):
+    reports = Reports.from_texts(["000000000011", "100000000001"], [3, 0], parameters=SMALL)
+    file = tmp_path / name
+    if name == "reports.rappor":
+        write_reports([reports], file, parameters=SMALL)
+        read = lambda: sum_files([file])  # noqa: E731
+    elif name == "counts.json":
+        reports.sum().write(file)
+        read = lambda: Counts.read(file)  # noqa: E731
+    else:
+        SMALL.write(file)
+        read = lambda: Parameters.read(file)  # noqa: E731
+    raw, expected, errors = file.read_bytes(), read(), 0
+    bits = range(0, 8 * len(raw), 13)  # of every place in a byte
+    for bit in bits:
+        changed = bytearray(raw)
+        changed[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(changed)
+        try:
+            assert read() == expected
+        except RapporError:
+            errors += 1
+    assert errors > 0.9 * len(bits)
+
+
+def test_files_of_older_versions_are_read_with_a_word(tmp_path, caplog):
+    reports = some()
+    write_reports([reports], tmp_path / "new.rappor", parameters=SMALL)
+    header, rest = (tmp_path / "new.rappor").read_bytes().split(b"\n", 1)
+    older = header.replace(b'"version": 2', b'"version": 1') + b"\n" + rest[:-32]
+    (tmp_path / "old.rappor").write_bytes(older)
+    assert sum_files([tmp_path / "old.rappor"]) == reports.sum()
+    assert "'old.rappor' have no digest" in caplog.text
+    reports.sum().write(tmp_path / "new.json")
+    content = json.loads((tmp_path / "new.json").read_text())
+    del content["digest"]
+    (tmp_path / "old.json").write_text(json.dumps(content))
+    assert Counts.read(tmp_path / "old.json") == reports.sum()
+    assert "'old.json' have no digest" in caplog.text
 
 
 def test_there_must_be_something_to_sum(tmp_path):

@@ -160,3 +160,31 @@ def test_a_secret_that_could_not_be_written_leaves_no_file(tmp_path, monkeypatch
 def test_a_secret_is_found_in_every_notation_and_by_its_beginning(shown):
     assert Secret(MARKER).is_in(f"Our key is {shown}.")
     assert not Secret(MARKER).is_in(f"Our key is {shown[1:]}.")
+
+
+def test_a_bit_that_flips_in_a_secret_file_is_an_error_or_changes_nothing(tmp_path):
+    """With another secret all noise would be drawn anew, beside what was published before."""
+    file = tmp_path / "secret.key"
+    secret = Secret(bytes(range(3, 35)))
+    secret.write(file)
+    raw, errors = file.read_bytes(), 0
+    for bit in range(8 * len(raw)):
+        changed = bytearray(raw)
+        changed[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(changed)
+        try:
+            assert Secret.from_file(file) == secret
+        except SourceError:
+            errors += 1
+    assert errors > 6 * len(raw)
+
+
+def test_a_secret_without_a_check_is_read_as_it_is(tmp_path, monkeypatch):
+    secret = Secret(bytes(range(3, 35)))
+    monkeypatch.setenv("CKM_SECRET", "hex:" + bytes(range(3, 35)).hex())
+    assert Secret.from_env() == secret
+    secret.write(tmp_path / "secret.key")
+    monkeypatch.setenv("CKM_SECRET", (tmp_path / "secret.key").read_text())
+    assert Secret.from_env() == secret
+    monkeypatch.setenv("CKM_SECRET", "a phrase of the office, check:0123")
+    assert Secret.from_env() == Secret(b"a phrase of the office, check:0123")

@@ -17,6 +17,8 @@ from ckm.engine.perturbation import perturb_counts
 from ptable.lookup import moments
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags, Floats, Integers
     from ptable import PTable
@@ -52,6 +54,11 @@ class CountNoise:
         """The variance of a large count."""
         units = self.ptable.units(int(self.ptable.counts[-1]))
         return float(moments(units, self.ptable.key_range)[1])
+
+    def law(self, count: int) -> dict[int, float]:
+        """Return the probabilities of the noise of a count."""
+        units = self.ptable.units(min(count, int(self.ptable.counts[-1])))
+        return {noise: keys / self.ptable.key_range for noise, keys in units.items()}
 
     def published(self, magnitudes: Magnitudes) -> Integers:
         """Return the published numbers of contributors, as a table of them would have."""
@@ -94,16 +101,20 @@ def alike_cells(magnitudes: Magnitudes) -> Flags:
     return np.asarray((magnitudes.contributors > 0) & is_little)
 
 
-def alike_caution(table: str, magnitudes: Magnitudes) -> str | None:
+def alike_numbers(magnitudes: Magnitudes) -> NDArray[np.int64]:
+    """Count the cells of amounts that are alike, and all with a contributor; for inside use."""
+    return np.array([alike_cells(magnitudes).sum(), (magnitudes.contributors > 0).sum()])
+
+
+def alike_caution(table: str, variable: str, numbers: NDArray[np.int64]) -> str | None:
     """Say of which cells of a table the sums have the noise of counts; None for none."""
-    alike = alike_cells(magnitudes)
-    number, all_of_them = int(alike.sum()), int((magnitudes.contributors > 0).sum())
+    number, all_of_them = numbers.tolist()
     if not number:
         return None
     which = "some cells" if 2 * number < all_of_them else "most cells"
     which = "all cells" if number == all_of_them else which
     return (
-        f"Table {table!r}: in {which}, amounts of {magnitudes.variable!r} vary so little that "
+        f"Table {table!r}: in {which}, amounts of {variable!r} vary so little that "
         "a sum would tell how many contribute: there it has the noise of a count, too."
     )
 
@@ -121,13 +132,17 @@ def as_published(
     depends on C and not on n: so does whether it is sensitive, which it is where there may be
     as few contributors as the conditions guard. It then has one noise, keyed by all of them.
     """
-    sensitive = sensitive_cells(magnitudes, noise.sensitive)
-    if counts is None or not counts.variance:
-        return magnitudes, sensitive
-    alike = alike_cells(magnitudes)
-    if not alike.any():
-        return magnitudes, sensitive
-    n, published = magnitudes.contributors, counts.published(magnitudes)
+    if counts is None or not counts.variance or not alike_cells(magnitudes).any():
+        return magnitudes, sensitive_cells(magnitudes, noise.sensitive)
+    return as_counted(magnitudes, noise, counts, published=counts.published(magnitudes))
+
+
+def as_counted(
+    magnitudes: Magnitudes, noise: MagnitudeNoise, counts: CountNoise, *, published: Integers
+) -> tuple[Magnitudes, Flags]:
+    """Return the same as `as_published`, of published numbers of contributors."""
+    sensitive, alike = sensitive_cells(magnitudes, noise.sensitive), alike_cells(magnitudes)
+    n = magnitudes.contributors
     factor = np.divide(published, n, out=np.ones(len(n)), where=alike)
     few = _most_sensitive(noise) + counts.ptable.max_noise if noise.sensitive else 0
     strong = alike & (sensitive | (published <= few))

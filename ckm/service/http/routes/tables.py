@@ -34,7 +34,8 @@ async def get_data(call: Call) -> Response:
         for name in plain.get(word, "").split(",")
         if name.strip()
     ]
-    return await _answer(call, criteria_of_parameters(call.parameters), order)
+    criteria = criteria_of_parameters(call.parameters, call.table_service.variables)
+    return await _answer(call, criteria, order)
 
 
 async def post_data(call: Call) -> Response:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import ckm
-from ckm.assessment.amounts import NEAR, amount_fact
+from ckm.assessment.amounts import NEAR, amount_fact, exposed_cells
 from ckm.assessment.assessor import Assessor
 from ckm.engine.magnitudes import MagnitudeNoise, PPercent, Proportional, perturb_magnitudes
+from ckm.engine.magnitudes.noise.alike import CountNoise
 from ptable import NoiseSpec, solve
 from tables import Secret
 from tests.amounts import amounts
+
+SECRET = Secret(bytes(range(16)))
 
 
 def observed(cells, noise, *, secrets=400):
@@ -49,6 +54,24 @@ def test_the_chance_by_formula_is_how_often_it_happens(cells, sensitive):
     assert fact.exposed == len(cells)
     assert share == pytest.approx(fact.expected, abs=0.06)
     assert (fact.expected == 0) == (len(sensitive) > 0 and cells[0][2] != 90.0) or fact.expected
+
+
+@pytest.mark.parametrize("sensitive", [(), (PPercent(percent=10),)])
+@pytest.mark.parametrize("values", [[1000.0, 900.0], [700.0], [500.0, 1.0]])
+def test_the_chance_of_alike_amounts_counts_the_noise_of_their_number(values, sensitive):
+    """Of 2000 cells with keys of their own; the tolerance is more than four standard errors."""
+    noise = MagnitudeNoise.start(sensitive=sensitive, decimals=None)
+    counts = CountNoise(ptable=solve(NoiseSpec(max_noise=3, variance=1.5)), secret=SECRET)
+    many = amounts([values] * 2000)
+    squares = np.full(2000, np.square(values).sum())
+    many = replace(many, squares=squares, variation=0.2)
+    published = perturb_magnitudes(many, noise, secret=SECRET, counts=counts)
+    found = np.mean(np.abs(exposed_cells(many, published).estimates - 1) <= NEAR)
+    one, is_alike = many.take(np.array([0])), values[-1] > 1
+    chance = amount_fact("t", one, one.total, noise=noise, count_noise=counts).expected
+    assert chance == pytest.approx(found, abs=0.045)
+    without = amount_fact("t", one, one.total, noise=noise).expected
+    assert (chance < without) == (is_alike and without > 0)
 
 
 def test_without_a_formula_or_the_second_largest_nothing_is_made_up():

@@ -214,6 +214,22 @@ def test_the_command_names_the_tables_and_what_to_leave_out_without_what_a_servi
         assert CliRunner().invoke(app, [*audit, *option]).exit_code == 2
 
 
+def test_the_figures_have_the_cautions_of_the_page(tmp_path):
+    alike = {"sums": 'dimensions = ["sex"]\nmeasures = ["count", "sum:hours"]'}
+    job = write_job(tmp_path, {**TABLES, **alike})
+    people = pd.read_parquet(tmp_path / "people.parquet")
+    people["hours"] = 35 + people["age"] % 7
+    people.to_parquet(tmp_path / "people.parquet")
+    done = CliRunner().invoke(app, ["audit", str(job), "-o", str(tmp_path / "audit.html")])
+    assert done.exit_code == 0, done.stderr
+    told = json.loads((tmp_path / "audit.json").read_text())["cautions"]
+    assert len(told) == 3
+    assert told[0].startswith("It is an attack and no bound")
+    assert "amounts of 'hours' vary so little" in told[2]
+    page = parser.fromstring((tmp_path / "audit.html").read_bytes()).text_content()
+    assert all(text in page for text in told)
+
+
 def test_a_release_is_held_to_its_audit(tmp_path):
     run = CliRunner()
     job = write_job(tmp_path, {"zones": TABLES["zones"], "regions": TABLES["regions"]})

@@ -1,4 +1,5 @@
 import json
+import re
 import shlex
 import tomllib
 
@@ -81,6 +82,39 @@ def test_a_draft_names_what_it_found(folder):
     _, text = drafted(people(income=income))
     more = 'with missing_values = "skip", signed = true in its [[magnitude]]'
     assert f"{sums} {more}, {bands}" in text
+
+
+def test_a_draft_says_which_columns_are_refused_and_why(folder):
+    n = 600
+    table = pa.table(
+        {
+            "id": range(n),
+            "sex": ["F", "M"] * (n // 2),
+            "income": [1000.5 + place // 2 for place in range(n)],
+            "day": pa.array([place // 3 for place in range(n)], pa.int32()).cast(pa.date32()),
+            "name": [f"n{place // 2 if place < 200 else place}" for place in range(n)],
+            "half": pa.array([1.0] * n, pa.float32()).cast(pa.float16()),
+            "list": [[1]] * n,
+        }
+    )
+    _, text = drafted(table)
+    refused = text.split("# Columns that are refused, and why")[1]
+    lines = dict(line[2:].split(": ", 1) for line in refused.splitlines()[1:])
+    assert list(lines) == ['"id"', '"income"', '"day"', '"name"', '"list"', '"half"']
+    assert lines['"id"'] == "tells records apart: no dimension, no filter, no variable"
+    assert lines['"income"'].endswith("records of a value is 2")
+    assert "it has 300 values; one record alone has 0 %" in lines['"income"']
+    assert "it has 200 values" in lines['"day"']
+    assert "it has 500 values; one record alone has 80 %" in lines['"name"']
+    assert "holds half floats, which are not read. cast it to float32" in lines['"half"']
+    assert "holds nested values, which are not read" in lines['"list"']
+    refused = drafted(table, language="fr")[1].split("# Colonnes")[-1]
+    assert not re.search(r"\b(the|which|value|record|dimension, no)\b", refused), refused
+
+
+def test_a_draft_of_groups_alone_says_of_no_column_that_it_is_refused(folder):
+    table = pa.table({"sex": ["F", "M"] * 300, "code": [f"c{n % 120}" for n in range(600)]})
+    assert "refused" not in drafted(table)[1]
 
 
 def test_ages_are_drafted_in_bands_and_other_amounts_and_dates_are_proposed(folder):

@@ -46,6 +46,22 @@ def lines(table):
     }
 
 
+@pytest.mark.parametrize("name", ["count", "COUNT", "share", "share_low", "change", "Total"])
+def test_columns_called_like_figures_of_ours_stand_beside_them(name):
+    plain, named = people(), people().rename(columns={"sex": name})
+    for figure in (
+        lambda table, of: ckm.shares(table, of, ptable=ptable()),
+        lambda table, _: ckm.changes(table, table, ptable=ptable()),
+    ):
+        expected = lines(figure(tabulate(plain), "sex"))
+        table = figure(tabulate(named, (name, "area")), name)
+        assert list(table.dimensions) == [name, "area"]
+        assert len({column.lower() for column in table.columns}) == len(table.columns)
+        assert [list(line.values()) for line in lines(table).values()] == [
+            list(line.values()) for line in expected.values()
+        ]
+
+
 def test_a_share_is_the_published_count_over_that_of_the_total_with_its_interval():
     table = tabulate(people())
     counts, found = lines(table), lines(ckm.shares(table, "sex", ptable=ptable()))

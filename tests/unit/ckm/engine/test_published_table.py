@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import ckm
+from ckm.engine.published_table import measure_columns
 from ptable import PTable
 from tables import CodeTree, Hierarchy, RequestError
 from tests.strategies import published
@@ -184,6 +185,15 @@ def test_dimensions_called_like_a_measure_keep_their_names_and_values(dimensions
     arrow = table.to_arrow()
     rows = zip(*(arrow[name].to_pylist() for name in wanted), strict=True)
     assert (*cell, 3) in set(rows)
+
+
+def test_measures_keep_apart_whose_columns_would_be_called_alike_beside_a_dimension():
+    measures = ("sum:x_published", "sum:x", "count")
+    assert measure_columns(measures, ["Sum_x"]) == {
+        "sum_x_published": "sum:x_published",
+        "sum_x_published_published": "sum:x",
+        "count": "count",
+    }
 
 
 def test_a_published_table_travels_as_arrow_and_comes_back_from_files(tmp_path):

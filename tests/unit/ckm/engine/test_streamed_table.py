@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -46,6 +48,9 @@ def engine(tmp_path_factory):
             "code": rng.choice(["A1", "A2", "B"], 400),
             "w": rng.integers(1, 4, 400),
             "income": np.round(rng.uniform(0, 900, 400), 2),
+            "hours": np.where(
+                region == 1, rng.integers(1, 10, 400) ** 3, rng.integers(33, 38, 400)
+            ),
         }
     )
     pq.write_table(records, folder / "records.parquet")
@@ -58,6 +63,26 @@ def engine(tmp_path_factory):
         ptable=solve(NoiseSpec(max_noise=3, variance=2.0, small=1)),
         hierarchies=HIERARCHIES | {"code": folder / "tree.csv"},
         categories={"sex": ["F", "M", "X"]},
+    )
+
+
+@pytest.mark.parametrize("most", [1, 40, 10**6])
+@pytest.mark.parametrize("where", [None, "region <> 'S'", "region = 'S'"])
+def test_a_streamed_table_warns_of_alike_amounts_as_one_in_memory(
+    engine, most, where, tmp_path, caplog
+):
+    request = TableRequest(dimensions=["region", "sex"], measures=["sum:hours"], where=where)
+    engine.tabulate_all({"work": request})
+    expected = [one.message for one in caplog.records if "vary so little" in one.message]
+    caplog.clear()
+    engine.stream(request, tmp_path, name="work", most=most)
+    assert [
+        one.message for one in caplog.records if "vary so little" in one.message
+    ] == expected
+    which = {None: "some|most", "region <> 'S'": "all", "region = 'S'": "none"}[where]
+    assert bool(expected) is (which != "none")
+    assert all(
+        re.search(f"'work': in ({which}) cells, amounts of 'hours'", t) for t in expected
     )
 
 

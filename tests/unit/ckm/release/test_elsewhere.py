@@ -376,7 +376,8 @@ def test_an_object_of_any_name_is_that_object(bucket, people, spills, name):
     for other in ("a1", "d v", "bx", "cx", "gy", "k l", "é#1", "x"):
         bucket[f"b/one/{other}.parquet"] = bucket[f"b/in/{other}/p.parquet"] = bucket[others[0]]
     bucket[f"b/one/{name}.parquet"] = bucket[f"b/in/{name}/p.parquet"] = whole
-    for path in (f"one/{name}.parquet", f"in/{name}", f"in/{name}/*.parquet"):
+    whole_paths = (f"one/{name}.parquet", f"in/{name}", f"in/{name}/*.parquet")
+    for path in (*whole_paths, f"i*/{name}", f"*n/{name}/*.parquet"):
         assert cells(f"s3://b/{path}") == cells(people)
     copy = LocalCopy(f"s3://b/in/{name}")
     assert list(copy.names.values()) == [f"s3://b/in/{name}/p.parquet"]

@@ -131,6 +131,27 @@ def test_the_error_in_python_holds_the_cells_and_does_not_say_them(folder):
     assert "MARKER" not in repr(caught.value.places)
 
 
+def test_the_file_of_a_refusal_goes_with_the_next_run_that_agrees(folder):
+    release(read_job(noisy("one")), "one")
+    refused, file = noisy("two", "where = 'age < 100'"), folder / "two.refused.csv"
+    file.write_text("table,older\nof a run before\n")
+    file.chmod(0o644)
+    with pytest.raises(ThinDifferenceError):
+        release(read_job(refused), "two")
+    require_named(file)
+    release(read_job(noisy("two")), "two", dry_run=True)
+    require_named(file)
+    release(read_job(noisy("two")), "two")
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("text", ["zone,n\n1,2\n", "", "table,older"])
+def test_a_file_of_that_name_that_no_refusal_wrote_stays(folder, text):
+    (folder / "one.refused.csv").write_text(text)
+    release(read_job(noisy("one")), "one")
+    assert (folder / "one.refused.csv").read_text() == text
+
+
 @pytest.mark.slow
 def test_unsafe_cells_are_named_in_a_file_alone(folder, caplog, monkeypatch):
     wide = [f'zone = "MARKER-zone-{zone}"' for zone in range(5)]
@@ -158,9 +179,12 @@ def test_unsafe_cells_are_named_in_a_file_alone(folder, caplog, monkeypatch):
             object.__setattr__(audit, "exposed", np.arange(3))
         real(choice, audits)
 
-    monkeypatch.setattr(ckm.methods.suppression, "_require_safe", fail)
-    told(caplog, "suppress", write("plain", RULES), "-o", "out", code=1)
-    require_named(folder / "out.refused.csv")
+    with monkeypatch.context() as patched:
+        patched.setattr(ckm.methods.suppression, "_require_safe", fail)
+        told(caplog, "suppress", write("plain", RULES), "-o", "out", code=1)
+        require_named(folder / "out.refused.csv")
+    told(caplog, "suppress", "plain.toml", "-o", "out", "--force", code=0)
+    assert not (folder / "out.refused.csv").exists()
 
 
 @pytest.mark.slow

@@ -8,7 +8,10 @@ import pytest
 
 from tests.unit.ckm.service.conftest import SECRET, Served
 
-CODES = ["I,9", "J,10", "A/1", "B?2", "C#3", "D%4", "E+5", "F&6", "G;7", "[x]", "e[1,2]", "(a"]
+CODES = [
+    *("I,9", "J,10", "A/1", "B?2", "C#3", "D%4", "E+5", "F&6", "G;7", "[x]", "e[1,2]", "(a"),
+    *("K", " K", "K ", "\u00a0K"),
+]
 DATA = "/tables/data/data"
 SERVICE = """
 schema = 1
@@ -57,6 +60,22 @@ def test_any_code_in_brackets_selects_its_category_as_in_a_body(web, code):
     assert [answer.status_code for answer in answers] == [200, 200]
     assert answers[0].json()["value"] == answers[1].json()["value"]
     assert list(answers[1].json()["dimension"]["v"]["category"]["index"]) == [code]
+
+
+def selected(web, text):
+    answer = web.get(f"{DATA}?valuecodes[v]=" + quote(text, safe=""))
+    assert answer.status_code == 200, answer.text
+    return list(answer.json()["dimension"]["v"]["category"]["index"])
+
+
+def test_blanks_of_codes_in_an_address_are_those_of_categories(web):
+    for code in ("K", " K", "K ", "\u00a0K"):
+        assert selected(web, code) == [code]
+        assert selected(web, f"range({code},{code})") == [code]
+    assert set(selected(web, "K, K")) == {"K", " K"}
+    assert selected(web, "[ K*]") == [" K"]
+    assert set(selected(web, "A/1, C#3")) == {"A/1", "C#3"}  # no code begins with a blank here
+    assert selected(web, " top( 1 )") == selected(web, "top(1)")
 
 
 @pytest.mark.parametrize("first", CODES)

@@ -1,9 +1,13 @@
 import json
+import math
 from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
-from ptable import Certificate, NoiseSpec, PTable, PTableError, solve
+from ptable import Certificate, NoiseSpec, PTable, PTableError, PTableWarning, solve
+from ptable.design.stack import StackedSpec
 from ptable.proof.certificate import breaches, certify
 
 
@@ -106,6 +110,7 @@ def test_a_bound_that_does_not_bind_is_no_drift():
     spec = NoiseSpec(max_noise=5, variance=20.0, variance_rule="at-most")
     table = solve(spec)
     assert table.certificate.rows[0].variance < 5
+    assert {row.variance_drift for row in table.certificate.rows} == {0.0}
     table.certificate.check(table)
 
 
@@ -140,3 +145,252 @@ def test_the_integers_of_a_quantised_table_are_held_against_its_specification(ta
     assert breaches(wide)[0] == "the variance drift of count 1 is too large"
     with pytest.raises(PTableError, match="without a specification"):
         breaches(quantised.with_proof(None, None))
+
+
+# --- what is asked of a row, one after the other ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rule", "change", "is_off"),
+    [
+        ("exact", 2, True),
+        ("exact", -2, True),
+        ("at-least", -2, True),
+        ("at-least", 2, False),
+        ("at-most", 2, True),
+        ("at-most", -2, False),
+    ],
+)
+def test_a_probability_of_staying_is_held_to_its_rule(rule, change, is_off):
+    p_stay = {"exact": 0.4, "at-least": 0.5, "at-most": 0.3}[rule]
+    spec = NoiseSpec(max_noise=3, variance=1.0, p_stay=p_stay, p_stay_rule=rule)
+    base = solve(spec)
+    assert base.certificate.rows[2].stay_excess <= 1 / 2**32
+    rows = _units(base)
+    # keeps sum and mean; the variance moves by less than what integers may
+    _shift(rows[3], change, {-1: -1, 0: 2, 1: -1})
+    certificate, bare = _claim(spec, rows, base)
+    row = certificate.rows[2]
+    stays = Fraction(rows[3][0], 2**32) - Fraction(str(p_stay))
+    excess = {"exact": abs(stays), "at-least": max(0, -stays), "at-most": max(0, stays)}[rule]
+    assert row.stay_excess == float(excess)
+    named = breaches(bare.with_proof(spec, None))
+    assert ("the probability of staying of count 3 is off" in named) == is_off
+
+
+def test_rows_without_a_probability_of_staying_have_no_excess(table):
+    assert {row.stay_excess for row in table.certificate.rows} == {0.0}
+
+
+def test_a_row_that_must_be_symmetric_is_held_to_it():
+    spec = NoiseSpec(max_noise=2, variance=1.0, symmetric=True)
+    base = solve(spec)
+    rows = _units(base)
+    _shift(rows[2], 1, {-2: 1, -1: -2, 0: 1})  # the mean moves not, the right half neither
+    rows[2][-2] += 0
+    moved = PTable.from_units(rows).with_proof(spec, None)
+    assert "the row of count 2 is not symmetric" in breaches(moved)
+    assert breaches(base) == ()
+    certificate, _ = _claim(spec, rows, base)
+    assert certificate.rows[1].shape_excess == 2 / 2**32
+
+
+def test_a_row_with_one_peak_is_held_to_it():
+    spec = NoiseSpec(max_noise=3, variance=2.0, monotone="unimodal")
+    base = solve(spec)
+    peaks = [row.peak for row in base.certificate.rows]
+    assert any(peak is not None for peak in peaks)
+    base.certificate.check(base)
+    place = next(k for k, peak in enumerate(peaks) if peak is not None)
+    rows = _units(base)
+    row = rows[place + 1]
+    _shift(row, 2**20, {-1: 1, 0: -3, 1: 3, 2: -1})
+    certificate, bare = _claim(spec, rows, base)
+    top = max(row, key=row.get)
+    ordered = [row[v] for v in sorted(row)]
+    peak = sorted(row).index(top)
+    falls = [max(0, a - b) for a, b in pairwise(ordered[: peak + 1])]
+    rises = [max(0, b - a) for a, b in pairwise(ordered[peak:])]
+    assert certificate.rows[place].shape_excess == max(falls + rises) / 2**32 > 1e-5
+    assert f"the shape of count {place + 1} is not the one asked for" in breaches(
+        bare.with_proof(spec, None)
+    )
+
+
+def test_a_peak_out_of_reach_is_found_out(table):
+    first, *others = table.certificate.rows
+    for spec, peak in (
+        (NoiseSpec(max_noise=3, variance=2.0, monotone="unimodal"), 9),
+        (table.spec, 0),
+    ):
+        base = solve(spec)
+        first, *others = base.certificate.rows
+        proof = replace(base.certificate, rows=(replace(first, peak=peak), *others))
+        with pytest.raises(PTableError, match="count 1 has a peak out of reach"):
+            proof.check(base)
+
+
+def test_multipliers_taken_away_leave_no_bound(table):
+    *others, last = table.certificate.rows
+    proof = replace(table.certificate, rows=(*others, replace(last, multipliers=None)))
+    with pytest.raises(PTableError, match="entropy_bound of count 5"):
+        proof.check(table)
+    row = certify(table.spec, table, [(None, None)] * 5, solver={}).rows[-1]
+    assert (row.entropy_bound, row.residual) == (math.inf, math.inf)
+
+
+def test_figures_are_told_in_units_whatever_the_step():
+    spec = NoiseSpec(max_noise=2, variance=0.75, step=3, anchors=(1, 4))
+    table = solve(spec)
+    for row in table.certificate.rows:
+        assert (row.requested_variance, row.bias, row.requested_bias) == (0.75, 0, 0)
+        assert row.variance == pytest.approx(0.75, abs=1e-8)
+        assert abs(row.variance_drift) < 1e-8
+    table.certificate.check(table)
+
+
+def test_a_declared_bias_is_what_integers_can_have():
+    table = solve(NoiseSpec(max_noise=2, variance=1.0, zero_bias=0.1))
+    zero = table.certificate.rows[0]
+    assert zero.count == 0
+    assert zero.requested_bias == zero.bias == float(Fraction(round(2**32 / 10), 2**32))
+    assert table.certificate.largest_bias == 0
+    table.certificate.check(table)
+
+
+def test_a_declared_bias_is_told_in_units_whatever_the_step():
+    spec = NoiseSpec(max_noise=2, variance=0.75, zero_bias=0.1, step=2, anchors=(1, 3))
+    zero = solve(spec).certificate.rows[0]
+    assert zero.requested_bias == zero.bias == pytest.approx(0.1, abs=1e-9)
+
+
+def test_probabilities_and_entropy_are_those_of_the_integers(table):
+    for row in table.certificate.rows:
+        units = table.units(row.count)
+        shares = [n / 2**32 for n in units.values()]
+        assert row.entropy == pytest.approx(-sum(p * math.log(p) for p in shares if p))
+        allowed = table.spec.row(row.count).noise
+        assert row.min_probability == min(units.get(v, 0) for v in allowed) / 2**32
+        assert row.gap == row.entropy_bound - row.entropy
+    least = min(table.certificate.rows, key=lambda row: row.entropy)
+    assert table.certificate.fewest_outcomes == least
+
+
+def test_noise_out_of_reach_has_no_residual(table):
+    rows = _units(table)
+    rows[1][1] = 5  # a published count of 2 is reached, one of 1 is blocked
+    rows[1][0] = 0
+    foreign = {0: 2**32 - 7, 5: 7}
+    certificate, bare = _claim(table.spec, [*rows[:1], foreign, *rows[2:]], table)
+    assert certificate.rows[0].residual == math.inf
+    assert "the noise of count 1 is out of reach" in breaches(bare.with_proof(table.spec, None))
+
+
+def test_the_summary_names_rows_that_differ():
+    spec = NoiseSpec(max_noise=5, variance=1.0, small=2, variance_rule="nearest")
+    with pytest.warns(PTableWarning):
+        certificate = solve(spec).certificate
+    lines = certificate.summary().splitlines()
+    assert lines[0] == "8 rows, variance rule 'nearest': 2 rows differ from the request"
+    assert lines[1].startswith("largest bias 0, variance drift ")
+    assert lines[2].startswith("largest entropy gap ")
+    assert lines[3].startswith("fewest effective outcomes ")
+    assert lines[4:] == [
+        "count 1: variance 2 instead of 1",
+        "count 2: variance 2 instead of 1",
+    ]
+    html = certificate._repr_html_()
+    assert "<caption>Certificate</caption>" in html
+    assert "variance 2 instead of 1" in html
+    assert "8 rows, variance rule &#39;nearest&#39;" in html or "8 rows" in html
+
+
+def test_a_rule_per_row_and_a_stack_are_kept():
+    per_row = NoiseSpec(max_noise=2, variance=1.0, variance_rule=("at-most", "exact"))
+    fields = solve(per_row).certificate.to_dict()
+    assert fields["variance_rule"] == ["at-most", "exact"]
+    assert Certificate.from_dict(fields).variance_rule == ("at-most", "exact")
+    stack = StackedSpec(
+        parts=(
+            (0, NoiseSpec(max_noise=2, variance=1.0)),
+            (3, NoiseSpec(max_noise=2, variance=1.5)),
+        )
+    )
+    table = solve(stack)
+    assert table.certificate.variance_rule == "by part"
+    table.certificate.check(table)
+
+
+# --- certificates from files -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("multipliers", [0.1, "x"]),
+        ("multipliers", [0.1, True]),
+        ("multipliers", [0.1, math.inf]),
+        ("multipliers", [0.1, math.nan]),
+        ("multipliers", [0.1, -1e301]),
+        ("count", "1"),
+        ("variance", None),
+        ("bias", False),
+        ("entropy", 1e301),
+        ("residual", -math.inf),
+        ("peak", "0"),
+        ("peak", math.nan),
+        ("note", 3),
+        ("place", None),
+    ],
+)
+def test_a_row_of_something_else_than_figures_is_refused(table, name, wrong):
+    fields = json.loads(json.dumps(table.certificate.to_dict()))
+    fields["rows"][1][name] = wrong
+    with pytest.raises(PTableError, match="something else than figures in its rows"):
+        Certificate.from_dict(fields)
+
+
+def test_figures_as_large_as_a_file_may_hold_are_read(table):
+    fields = json.loads(json.dumps(table.certificate.to_dict()))
+    fields["rows"][0]["multipliers"] = [9e299, -9e299]
+    fields["rows"][0]["peak"] = 2
+    row = Certificate.from_dict(fields).rows[0]
+    assert (row.multipliers, row.peak) == ((9e299, -9e299), 2)
+
+
+@pytest.mark.parametrize("wrong", [{"numpy": 2}, {"numpy": "2\n"}, {3: "x"}, {"a\x1b": "1"}])
+def test_programs_that_are_no_printable_words_are_refused(table, wrong):
+    with pytest.raises(PTableError, match="which programs took part"):
+        Certificate.from_dict({**table.certificate.to_dict(), "solver": wrong})
+
+
+# --- the integers alone ----------------------------------------------------------------------
+
+
+def test_the_integers_of_a_table_are_named_for_all_that_they_break(table):
+    spec, rows = table.spec, _units(table)
+
+    def broken(rows=rows, **other):
+        return breaches(PTable.from_units(rows, **other).with_proof(spec, None))
+
+    assert broken() == ()
+    assert broken(rows[:-1]) == ("its counts are not those of its specification",)
+    assert broken([{0: 2**31, 2: 2**31}, *rows[1:]]) == ("the noise of count 0 is not 0",)
+    assert broken(large_counts="cycle:2") == (
+        "counts beyond the last row do not all take the last row",
+    )
+    assert broken(step=2)[0] == "the step of the noise is another one"
+    tilted = [dict(row) for row in rows]
+    _shift(tilted[5], 3, {0: -1, 1: 1})
+    assert broken(tilted) == ()  # no more than the largest noise
+    _shift(tilted[5], 1, {0: -1, 1: 1})
+    assert broken(tilted) == ("the mean noise of count 5 is off",)
+
+
+def test_as_many_rows_as_asked_for_are_certified(table):
+    prices = [(row.multipliers, row.peak) for row in table.certificate.rows]
+    with pytest.raises(PTableError, match="5 rows, the p-table has 5 and the certificate 4"):
+        certify(table.spec, table, prices[:-1], solver={})
+    short = PTable.from_units(_units(table)[:-1])
+    with pytest.raises(PTableError, match="5 rows, the p-table has 4 and the certificate 5"):
+        certify(table.spec, short, prices, solver={})

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from ptable import Mechanism, NoiseSpec, guarantee, solve
-from ptable.errors import PTableError
 from ptable.proof.composition import composed_delta
 from ptable.proof.divergence import laws_of, neighbours
 
@@ -95,6 +94,31 @@ def test_cells_that_differ_by_a_record_are_published_apart_as_often_as_drawn():
     assert found == pytest.approx(guarantee(table).chance_apart, abs=0.006)
 
 
-def test_numbers_of_cells_out_of_range_are_refused():
-    with pytest.raises(PTableError, match="n_cells"):
-        guarantee(TABLES["entropy"]).delta_of_cells(0)
+def test_two_cells_of_known_losses_have_the_delta_of_their_sums():
+    # losses lie on the grid: exp(±0.5) with probabilities p and q
+    high = 1 / (1 + math.exp(-0.5))
+    keys = 2**40
+    pair = [(round(high * keys), keys - round(high * keys))]
+    pair.append((pair[0][1], pair[0][0]))
+    for epsilon, times in ((0.0, 2), (0.7, 2), (0.3, 4)):
+        found = composed_delta([pair], epsilon=epsilon, times=times)
+        assert found == pytest.approx(joint([pair] * times, epsilon=epsilon), abs=1e-8)
+
+
+def test_pairs_that_are_alike_tell_nothing():
+    assert composed_delta([[(3, 3), (5, 5)]], epsilon=0.0, times=7) == pytest.approx(
+        0, abs=1e-9
+    )
+
+
+def test_laws_of_different_totals_are_compared_as_probabilities():
+    one = composed_delta([[(3, 1), (1, 3)]], epsilon=0.4, times=2)
+    assert composed_delta([[(30, 1), (10, 3)]], epsilon=0.4, times=2) == pytest.approx(one)
+
+
+def test_the_bound_never_exceeds_1_and_never_falls_with_more_cells():
+    pair = [(9, 1), (1, 9)]
+    deltas = [composed_delta([pair], epsilon=0.0, times=n) for n in (1, 2, 5, 20)]
+    assert deltas == sorted(deltas)
+    assert deltas[-1] <= 1
+    assert deltas[-1] == pytest.approx(1, abs=1e-4)

@@ -9,7 +9,6 @@ import pytest
 
 from ptable import NoiseSpec, PTable, PTableError, solve
 from ptable.design.mechanisms import Mechanism
-from ptable.proof.divergence import hockey_stick, smallest_epsilon
 from ptable.proof.guarantees import guarantee
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 44.0, 50.0, 1e6, math.inf)
@@ -102,29 +101,6 @@ def test_epsilon_is_the_smallest_for_its_delta(table, delta):
         return
     assert proof.delta_at(epsilon) <= delta
     assert epsilon == 0 or proof.delta_at(epsilon * (1 - 1e-9)) > delta
-
-
-def test_epsilon_of_two_known_laws_is_a_logarithm():
-    pairs = [(6, 3), (2, 5)]
-    assert smallest_epsilon(pairs, delta=0.0) == pytest.approx(math.log(2), rel=1e-15)
-    # (6 - 3t) / 8 = 1/4 at t = 4/3, and nothing else exceeds t there.
-    assert smallest_epsilon(pairs, delta=0.25) == pytest.approx(math.log(4 / 3), rel=1e-15)
-    assert smallest_epsilon(pairs, delta=0.375) == 0
-    assert smallest_epsilon([(3, 0), (5, 8)], delta=0.375) == 0
-    assert smallest_epsilon([(3, 0), (5, 8)], delta=0.3749) == math.inf
-    assert hockey_stick([(3, 0), (5, 8)], epsilon=math.inf) == 0.375
-
-
-def test_epsilon_of_the_longest_ratio_is_exact():
-    total = 2**64
-    pairs = [(total - 1, 1), (1, total - 1)]
-    assert smallest_epsilon(pairs, delta=0.0) == pytest.approx(64 * math.log(2), rel=1e-15)
-
-
-def test_figures_are_rounded_upwards():
-    exact = Fraction(1, 3)
-    assert Fraction(hockey_stick([(3, 2), (0, 1)], epsilon=0.0)) >= exact
-    assert hockey_stick([(3, 2), (0, 1)], epsilon=0.0) == math.nextafter(1 / 3, 1)
 
 
 # --- closed forms ---------------------------------------------------------------------------
@@ -261,27 +237,7 @@ def test_simulated_frequencies_agree_with_the_table():
             assert set(noise.tolist()) <= set(table.units(count))
 
 
-# --- words, frames, refusals ----------------------------------------------------------------
-
-
-def test_words_say_what_the_figures_say():
-    text = str(guarantee(Mechanism.discrete_laplace(1.0, max_noise=20).build(), delta=1e-5))
-    assert text.splitlines()[1:] == [
-        "Always published as they are: none.",
-        "Never published: none.",
-        (
-            "One record more or less in a cell: delta is 2.306e-09 at epsilon 1, worst for "
-            "counts 0 and 1."
-        ),
-        "Delta 1e-05 takes epsilon 1.",
-        "No epsilon gives delta 0.",
-    ]
-    words = guarantee(Mechanism.small_count_rounding(3).build()).summary()
-    assert "Always published as they are: 0, 3 and all larger." in words
-    assert "Never published: 1, 2." in words
-    assert "Always published as they are: 0, 10, …" in str(
-        guarantee(Mechanism.ons_10_5().build())
-    )
+# --- words and frames -----------------------------------------------------------------------
 
 
 def test_a_table_that_hides_nothing_and_one_that_hides_all_are_told():
@@ -329,6 +285,85 @@ def test_tables_of_magnitudes_have_bounds_but_no_privacy():
     ):
         with pytest.raises(PTableError, match="p-table of magnitudes does not tell"):
             ask()
+
+
+# --- several cells ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_cells", [1, 3])
+def test_several_cells_of_random_rounding_tell_a_record_unless_none_does(n_cells):
+    proof = guarantee(Mechanism.random_rounding(10).build(), epsilon=2.0)
+    exact = 1 - 0.9**n_cells
+    assert proof.delta_of_cells(n_cells, epsilon=math.inf) == pytest.approx(exact, abs=1e-9)
+    # without an epsilon it is that of the rows
+    assert proof.delta_of_cells(n_cells) == proof.delta_of_cells(n_cells, epsilon=2.0)
+    assert proof.delta_of_cells(n_cells, epsilon=0.0) > exact or n_cells == 1
+
+
+def test_large_counts_have_the_delta_of_the_last_row():
+    # a count of 1 is told from 0 by every key; larger ones by half of the keys
+    rows = [{0: 4}, {1: 4}, {-1: 2, 0: 2}]
+    proof = guarantee(PTable.from_units(rows, key_range=4))
+    assert proof.delta_of_cells(1) == 1
+    assert proof.delta_of_cells(1, are_large=True) == pytest.approx(0.5)
+    assert proof.delta_of_cells(2, are_large=True) == pytest.approx(0.75)
+    turns = guarantee(PTable.from_units(rows, key_range=4, large_counts="cycle:3"))
+    assert turns.delta_of_cells(1, are_large=True) == 1
+
+
+@pytest.mark.parametrize("wrong", [0, 1001, 2.0, True])
+def test_numbers_of_cells_out_of_range_are_refused(wrong):
+    with pytest.raises(PTableError, match="n_cells must be an integer from 1 to 1000"):
+        guarantee(TABLES["random rounding"]()).delta_of_cells(wrong)
+
+
+@pytest.mark.parametrize(
+    ("law", "apart"),
+    [
+        ({-1: 4, 1: 4}, 1.0),
+        ({0: 8}, 1.0),
+        ({-1: 2, 0: 4, 1: 2}, 1 - 2 * (1 / 4) * (1 / 2)),
+        ({0: 4, 1: 4}, 3 / 4),
+    ],
+)
+def test_two_cells_that_differ_by_a_record_are_published_apart(law, apart):
+    # with noise v and w they are published alike where v = w + 1
+    proof = guarantee(PTable.from_units([{0: 8}, law], key_range=8))
+    assert proof.chance_apart == apart
+
+
+def test_a_guarantee_cannot_be_changed():
+    proof = guarantee(TABLES["random rounding"]())
+    for thing in (proof, proof.rows[0]):
+        with pytest.raises(AttributeError):
+            thing.epsilon = 0.0
+
+
+def test_magnitudes_refuse_an_epsilon_that_is_none_first():
+    table = PTable(noise=[[0], [-2, 2]], upper=[[8], [4, 8]], key_range=8, step=2)
+    proof = guarantee(table)
+    with pytest.raises(PTableError, match="epsilon must be"):
+        proof.delta_at(-1.0)
+    with pytest.raises(PTableError, match="delta must be"):
+        proof.epsilon_at(1.0)
+    with pytest.raises(PTableError, match="does not tell a delta"):
+        proof.delta_of_cells(1)
+    with pytest.raises(PTableError, match="does not tell a chance"):
+        _ = proof.chance_apart
+
+
+def test_figures_of_magnitudes_are_told_in_units():
+    table = PTable(
+        noise=[[0], [0], [-4, 0, 6]], upper=[[8], [8], [2, 5, 8]], key_range=8, step=2
+    )
+    row = guarantee(table).rows[2]
+    assert row.mean == Fraction(-2 * 2 + 3 * 3, 8)
+    assert row.variance == Fraction(4 * 2 + 9 * 3, 8) - row.mean**2
+    assert (row.least_noise, row.greatest_noise) == (-2, 3)
+    assert row.p_stay == Fraction(3, 8)
+
+
+# --- refusals --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wrong", [-1.0, math.nan, True, "1", None, [1.0, 2.0], 1j])

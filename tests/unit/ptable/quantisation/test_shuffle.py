@@ -148,38 +148,3 @@ def test_a_key_matrix_looks_up_what_its_table_does(table):
         == few.lookup(counts + 20, keys, key_range=256)
     ).all()
     assert table_from_key_matrix(key_matrix(few, n_counts=few.n_rows - 1)) == few
-
-
-def test_larger_counts_take_the_last_columns_in_turn_as_in_superstar():
-    rng = np.random.default_rng(1)
-    matrix = rng.integers(-1, 3, (256, 30))
-    table = table_from_key_matrix(matrix, small_n=10)
-    keys = np.arange(256)
-    for count, column in [
-        (30, 30),
-        (31, 22),
-        (39, 30),
-        (40, 21),
-        (41, 22),
-        (50, 21),
-        (131, 22),
-    ]:
-        ours = table.lookup(np.full(256, count), keys, key_range=256)
-        assert (ours == matrix[:, column - 1]).all(), count
-    assert (key_matrix(table, n_counts=30) == matrix).all()
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [[1, 2], [[]], [], [[0.5]], [[None]], [["a"]], [[True]], np.zeros((2, 2, 2), int)],
-)
-def test_what_is_no_matrix_of_noise_is_refused(wrong):
-    with pytest.raises(PTableError, match="matrix must hold integers"):
-        table_from_key_matrix(wrong)
-
-
-def test_noise_that_leads_below_zero_is_refused():
-    with pytest.raises(PTableError, match="count 1 would be published as -1"):
-        table_from_key_matrix([[-2, 0], [0, 0]])
-    with pytest.raises(PTableError, match=r"small_n must be an integer from 1 to 2, not 3"):
-        table_from_key_matrix([[0, 0], [0, 0]], small_n=3)

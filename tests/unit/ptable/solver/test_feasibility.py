@@ -8,8 +8,8 @@ from scipy.optimize import linprog
 
 from ptable import Mechanism, NoiseSpec, PTableError, feasible, solve
 from ptable.advice.figures import few_outcomes
+from ptable.design.stack import StackedSpec
 from ptable.solver.reach import variance_bounds
-from ptable.solver.simplex import minimise_exactly
 
 
 @pytest.mark.parametrize("small", range(6))
@@ -124,12 +124,190 @@ def test_only_specifications_are_solved(spec):
             verb(spec)
 
 
-def test_exact_programs_give_their_answer_and_the_prices_that_prove_it():
-    columns, costs = np.array([[1, 1, 1], [-1, 0, 2]]), [-1, 0, -4]
-    goal = [Fraction(1), Fraction(0)]
-    amounts, prices = minimise_exactly(columns, costs, goal)
-    assert amounts == {0: Fraction(2, 3), 2: Fraction(1, 3)}
-    paid = [sum(p * int(n) for p, n in zip(prices, c, strict=True)) for c in columns.T]
-    assert all(p <= c for p, c in zip(paid, costs, strict=True))
-    assert sum(p * g for p, g in zip(prices, goal, strict=True)) == -2
-    assert minimise_exactly(columns, costs, [Fraction(1), Fraction(3)]) is None
+# --- what stands in the way, in words --------------------------------------------------------
+
+BELOW_1 = "the noise of a count of 1 cannot go below -1"
+BELOW_2 = "the noise of a count of 2 cannot go below -2"
+NOT_NEGATIVE = "a variance cannot be negative"
+
+
+@pytest.mark.parametrize(
+    ("fields", "lines"),
+    [
+        (
+            {"max_noise": 2, "variance": 2.5},
+            [f"1  0   2  2.5  no: {BELOW_1}", "2  0   4  2.5  yes", "use variance=1.97"],
+        ),
+        (
+            {"max_noise": 2, "variance": 3.9, "step": 2, "anchors": (1, 3)},
+            [f"1  0   2  3.9  no: {BELOW_1}", "3  0   4  3.9  yes", "use variance=2"],
+        ),
+        (
+            {"max_noise": 3, "variance": 1.0, "p_stay": 0.9},
+            [
+                "1  0.1  0.3  1  no: p_stay 0.9 leaves too little freedom",
+                "2  0.1  0.6  1  no: p_stay 0.9 leaves too little freedom",
+                "3  0.1  0.9  1  no: p_stay 0.9 leaves too little freedom",
+                "use variance=0.3",
+            ],
+        ),
+        (
+            {"max_noise": 2, "variance": 3.0, "symmetric": True},
+            [
+                "1  0  1  3  no: symmetric noise of a count of 1 cannot go beyond ±1",
+                "2  0  4  3  yes",
+                "use variance=0.999",
+            ],
+        ),
+        (
+            {"max_noise": 3, "variance": 1.0, "small": 2, "symmetric": True},
+            [
+                "1  none  none  1  no: a count of 1 has no noise whose opposite is in reach",
+                "2  4  4  1  no: no noise strictly between -2 and 2 is allowed",
+                *(
+                    f"{count}  0  {most}  1  yes"
+                    for count, most in zip("3456", "9149", strict=True)
+                ),
+                "relax the noise values: count 1 has no law with mean zero at all",
+            ],
+        ),
+        (
+            {"max_noise": 2, "variance": (3.0, 1.0)},
+            [f"1  0  2  3  no: {BELOW_1}", "2  0  4  1  yes", "use variance=(2, 1)"],
+        ),
+        (
+            {"max_noise": 3, "variance": 4.0, "monotone": "both"},
+            [
+                f"1  0  1.33333  4  no: {BELOW_1}",
+                '2  0  2.66667  4  no: monotone = "both" leaves too little freedom',
+                "3  0  4  4  yes",
+                "use variance=1.33333",
+            ],
+        ),
+    ],
+    ids=str,
+)
+def test_each_row_says_how_far_it_reaches_and_what_is_in_its_way(fields, lines):
+    answer = feasible(NoiseSpec(**fields))
+    head, *rest = (" ".join(line.split()) for line in str(answer).splitlines())
+    assert head == "count variance from to requested feasible"
+    assert rest == [" ".join(line.split()) for line in lines]
+    assert answer.ok == all(row.is_feasible for row in answer.rows) is False
+    html = answer._repr_html_()
+    assert "<caption>Variances that each row can reach</caption>" in html
+    assert "<td>none</td>" in html or "none" not in str(answer)
+
+
+def test_columns_of_text_end_below_each_other():
+    lines = str(feasible(NoiseSpec(max_noise=10, variance=10.5))).splitlines()[:-1]
+    ends = {
+        line.index(word)
+        for line in lines
+        for word in ("feasible", "no:", "yes")
+        if word in line
+    }
+    assert len(ends) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "count", "limits"),
+    [
+        ({"max_noise": 2}, 1, (NOT_NEGATIVE, BELOW_1)),
+        ({"max_noise": 2}, 2, (NOT_NEGATIVE, "the largest noise is 2")),
+        (
+            {"max_noise": 2, "step": 2, "anchors": (1, 3)},
+            3,
+            (NOT_NEGATIVE, "the largest noise is 2"),
+        ),
+        (
+            {"max_noise": 3, "small": 1},
+            1,
+            ("no noise strictly between -1 and 1 is allowed", BELOW_1),
+        ),
+        ({"max_noise": 3, "monotone": "left"}, 1, (NOT_NEGATIVE, 'monotone = "left"')),
+        ({"max_noise": 3, "monotone": "unimodal"}, 1, (NOT_NEGATIVE, 'monotone = "unimodal"')),
+        ({"max_noise": 2, "min_probability": 0.1}, 1, ("min_probability", "min_probability")),
+        (
+            {"max_noise": 3, "p_stay": 0.2, "p_stay_rule": "at-most"},
+            2,
+            ("p_stay at most 0.2", BELOW_2),
+        ),
+        (
+            {"max_noise": 3, "p_stay": 0.7, "p_stay_rule": "at-least"},
+            2,
+            (NOT_NEGATIVE, "p_stay at least 0.7"),
+        ),
+        (
+            {"max_noise": 3, "positive_bias": 0.3},
+            1,
+            ("its mean noise is 0.3", "the noise of a count of 1 cannot go below 0"),
+        ),
+        (
+            {"max_noise": 3, "small": 2, "symmetric": True},
+            2,
+            (
+                "no noise strictly between -2 and 2 is allowed",
+                "symmetric noise of a count of 2 cannot go beyond ±2",
+            ),
+        ),
+    ],
+    ids=str,
+)
+def test_what_limits_a_variance_is_named_at_both_ends(fields, count, limits):
+    rows = feasible(NoiseSpec(variance=1.0, **fields)).rows
+    assert next(row for row in rows if row.count == count).limits == limits
+
+
+def test_reach_is_told_in_units_whatever_the_step():
+    row = feasible(NoiseSpec(max_noise=2, variance=1.0, step=3, anchors=(1, 3))).rows[0]
+    assert (row.variance_min, row.variance_max, row.requested) == (0, 2, 1)
+
+
+def test_where_no_row_has_a_law_the_constraints_to_relax_are_named():
+    answer = feasible(
+        NoiseSpec(max_noise=4, variance=2.0, small=3, monotone="left", p_stay=0.1)
+    )
+    assert answer.nearest_variance is None
+    assert answer.advice == (
+        'relax p_stay 0.1 or monotone = "left": count 4 has no law with mean zero at all'
+    )
+
+
+def test_where_rows_exclude_each_other_every_way_out_is_named():
+    free = feasible(NoiseSpec(max_noise=4, variance=2.0, small=3))
+    assert free.nearest_variance == 4.0
+    spec = NoiseSpec(max_noise=4, variance=2.0, small=3, p_stay=0.95, monotone="left")
+    if all(row.variance_min is not None for row in feasible(spec).rows):
+        assert "another p_stay" in feasible(spec).advice
+    tight = feasible(NoiseSpec(max_noise=4, variance=2.0, small=3, p_stay=0.9))
+    assert tight.nearest_variance is None
+    assert tight.advice == (
+        "no single variance suits every row; use max_noise=5 or more, small=2 or less, "
+        "another p_stay"
+    )
+
+
+def test_parts_of_a_stack_are_advised_to_change():
+    stack = StackedSpec(
+        parts=(
+            (0, NoiseSpec(max_noise=2, variance=3.0)),
+            (3, NoiseSpec(max_noise=2, variance=1.5)),
+        )
+    )
+    answer = feasible(stack)
+    assert answer.nearest_variance is None
+    assert answer.advice == "change the variance of the parts that these rows belong to"
+    assert [row.is_feasible for row in answer.rows] == [False, True, True]
+
+
+def test_a_request_that_can_be_met_needs_no_advice():
+    answer = feasible(NoiseSpec(max_noise=3, variance=2.0))
+    assert (answer.ok, answer.advice, answer.nearest_variance) == (True, "", 2.0)
+    assert str(answer).splitlines()[-1].endswith("yes")
+
+
+def test_an_upper_bound_may_lie_above_every_reach():
+    answer = feasible(NoiseSpec(max_noise=2, variance=3.9, variance_rule="at-most"))
+    assert (answer.ok, answer.nearest_variance) == (True, 3.9)
+    low = feasible(NoiseSpec(max_noise=5, variance=1.0, small=2, variance_rule="at-most"))
+    assert (low.ok, low.nearest_variance, low.advice) == (False, 2.0, "use variance=2")

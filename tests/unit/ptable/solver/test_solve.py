@@ -2,6 +2,7 @@ import itertools
 import logging
 import warnings
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from ptable import (
     feasible,
     solve,
 )
+from ptable.design.stack import StackedSpec
 from ptable.solver.reach import variance_bounds
 
 
@@ -146,6 +148,126 @@ def test_the_message_stays_short_for_many_rows():
     assert "more rows" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("spec", "problem", "hint"),
+    [
+        (
+            StackedSpec(
+                parts=(
+                    (0, NoiseSpec(max_noise=2, variance=3.0)),
+                    (3, NoiseSpec(max_noise=2, variance=1.5)),
+                )
+            ),
+            (
+                "No p-table has the noise of these 2 parts. Out of reach: count 1 reaches "
+                "0 to 2 (the noise of a count of 1 cannot go below -1)."
+            ),
+            (
+                "change the variance of the parts that these rows belong to, or "
+                "variance_rule='at-most', where these rows have less"
+            ),
+        ),
+        (
+            NoiseSpec(
+                max_noise=(1, 2, 3),
+                variance=(1.5, 1.0, 2.0),
+                variance_rule=("exact", "at-most", "exact"),
+            ),
+            (
+                "No p-table has max_noise a value per row, small 0 and variance a variance per "
+                "row (a rule per row). Out of reach: count 1 reaches 0 to 1 (the largest noise "
+                "is 1)."
+            ),
+            "use variance=(1, 1, 2), or variance_rule='at-most', where these rows have less",
+        ),
+        (
+            NoiseSpec(max_noise=3, variance=1.0, small=1, p_stay=0.9),
+            (
+                "No p-table has max_noise 3, small 1 and variance 1 (exact). Out of reach: "
+                "count 2 reaches 0.2 to 0.6 (p_stay 0.9 leaves too little freedom); "
+                "count 3 reaches 0.1 to 0.9 (p_stay 0.9 leaves too little freedom); "
+                "count 4 reaches 0.1 to 0.6 (p_stay 0.9 leaves too little freedom); "
+                "count 5 reaches 0.1 to 0.9 (p_stay 0.9 leaves too little freedom)."
+            ),
+            None,
+        ),
+    ],
+    ids=["stack", "per row", "stay"],
+)
+def test_a_refusal_repeats_the_request_and_names_reach_and_cure(spec, problem, hint):
+    with pytest.raises(InfeasibleError) as caught:
+        solve(spec)
+    assert caught.value.problem == problem
+    assert hint is None or caught.value.hint == hint
+
+
+@pytest.mark.parametrize(("variance", "named"), [(42.0, 5), (46.0, 5), (60.0, 6)])
+def test_at_most_six_rows_are_named(variance, named):
+    spec = NoiseSpec(max_noise=8, variance=variance)
+    lost = [row for row in feasible(spec).rows if not row.is_feasible]
+    with pytest.raises(InfeasibleError) as caught:
+        solve(spec)
+    assert caught.value.rows == tuple(lost)
+    text = caught.value.problem
+    assert text.count(" reaches ") == min(len(lost), 6)
+    assert ("more rows" in text) == (len(lost) > 6)
+    if len(lost) > 6:
+        assert text.endswith(f"; and {len(lost) - 6} more rows.")
+
+
+def test_at_most_six_relaxed_rows_are_named():
+    spec = NoiseSpec(max_noise=8, variance=60.0, variance_rule="nearest")
+    with pytest.warns(PTableWarning) as caught:
+        table = solve(spec)
+    text = str(caught[0].message)
+    n_relaxed = len(table.certificate.relaxed)
+    assert n_relaxed > 6
+    assert text.count("instead of 60") == 6
+    assert text.endswith(f"; and {n_relaxed - 6} more.")
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("rule", ["exact", "at-least", "at-most"])
+@pytest.mark.parametrize("p_stay", [0.1, 0.35, 0.3989, 0.6])
+def test_a_probability_of_staying_is_kept_to_the_key(rule, p_stay):
+    spec = NoiseSpec(max_noise=4, variance=1.0, p_stay=p_stay, p_stay_rule=rule)
+    table = solve(spec)
+    asked = Fraction(str(p_stay)) * 2**32
+    for count in range(1, 5):
+        stays = table.units(count)[0]
+        if rule == "exact":
+            assert abs(stays - asked) <= Fraction(1, 2)
+        elif rule == "at-least":
+            assert stays >= asked
+        else:
+            assert stays <= asked
+
+
+def test_rows_that_are_the_same_problem_are_solved_once():
+    steps = []
+    table = solve(
+        NoiseSpec(max_noise=2, variance=1.0, step=1, anchors=(1, 2, 30, 400)),
+        progress=lambda *step: steps.append(step),
+    )
+    assert steps == [(1, 2), (2, 2)]
+    assert table.units(30) == table.units(400) == table.units(2)
+    assert [row.count for row in table.certificate.rows] == [1, 2, 30, 400]
+
+
+def test_a_count_of_0_is_left_alone_unless_noise_on_it_is_asked_for():
+    assert solve(NoiseSpec(max_noise=2, variance=1.0)).units(0) == {0: 2**32}
+    noisy = solve(NoiseSpec(max_noise=2, variance=1.0, zero_bias=0.25))
+    assert set(noisy.units(0)) == {0, 1, 2}
+    assert noisy.n_rows == 3
+    assert noisy.certificate.rows[0].count == 0
+
+
+def test_the_programs_that_took_part_are_told():
+    assert solve(NoiseSpec(max_noise=1, variance=0.5)).certificate.solver == {
+        "numpy": np.__version__
+    }
+
+
 def test_the_nearest_rule_relaxes_by_row_and_says_so():
     spec = NoiseSpec(max_noise=5, variance=1.0, small=2, variance_rule="nearest")
     with pytest.warns(PTableWarning, match="count 1: variance 2 instead of 1"):
@@ -177,6 +299,22 @@ def test_variance_may_differ_by_row():
     assert [round(row.variance, 9) for row in proof.rows] == [0.5, 1.0, 2.0]
 
 
+@pytest.mark.parametrize("rule", ["exact", "at-least", "at-most"])
+def test_positives_with_a_bias_may_be_asked_to_stay(rule):
+    spec = NoiseSpec(max_noise=3, variance=0.5, positive_bias=0.3, p_stay=0.8, p_stay_rule=rule)
+    table = solve(spec)
+    row = table.certificate.rows[0]
+    assert row.bias == pytest.approx(0.3, abs=1e-9)
+    assert row.variance == pytest.approx(0.5, abs=1e-8)
+    stays = table.units(1)[0] / 2**32 - 0.8
+    assert abs(stays) < 1e-9 or (stays > 0) == (rule == "at-least") != (rule == "exact")
+    (reach, *_) = feasible(spec).rows
+    # others than 0 have a mean of 3/2 among 1, 2, 3: their squares lie between 5/2 and 3
+    if rule == "exact":
+        assert reach.variance_min == pytest.approx(0.2 * 2.5 - 0.09)
+        assert reach.variance_max == pytest.approx(0.2 * 3 - 0.09)
+
+
 def test_at_most_keeps_the_variance_of_rows_where_it_does_not_bind():
     spec = NoiseSpec(max_noise=5, variance=2.0, monotone="left", variance_rule="at-most")
     variances = [row.variance for row in solve(spec).certificate.rows]
@@ -200,3 +338,9 @@ def test_integers_too_far_from_the_optimum_are_a_fault_of_ours(monkeypatch):
         solve(NoiseSpec(max_noise=2, variance=1.0))
     assert "the entropy gap of count 1" in str(caught.value)
     assert "was changed" not in str(caught.value)
+
+
+def test_a_row_with_one_peak_keeps_its_shape_in_keys():
+    table = solve(NoiseSpec(max_noise=3, variance=2.0, monotone="unimodal"))
+    for row in table.certificate.rows:
+        assert row.shape_excess <= 8 / 2**32

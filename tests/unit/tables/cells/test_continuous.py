@@ -10,12 +10,14 @@ import pytest
 from tables import (
     CodeTree,
     DataError,
+    DerivedVariable,
     HashedKeys,
     Hierarchy,
     Request,
     Secret,
     cell_table,
     cube,
+    derive_variables,
     open_source,
     prepare,
 )
@@ -138,15 +140,54 @@ def test_a_hierarchy_of_one_column_is_none():
         tabulate(CODES, Request(dimensions=["geo"], hierarchies=nested))
 
 
-def test_bands_are_judged_as_the_texts_that_they_are():
-    table = records(column=PLACES)
+def derived(table, **settings):
+    """Tabulate by a variable that is made of a column."""
     with open_source(table) as source:
-        source.banded = frozenset({"column"})
-        assert len(cube(source, KEYS, [Request(dimensions=["column"])])[0]) == 203
-    with open_source(records(column=np.arange(150))) as source:
-        source.banded = frozenset({"column"})
-        with pytest.raises(DataError, match="150 values; one record alone has 100 %"):
-            cube(source, KEYS, [Request(dimensions=["column"])])
+        made = DerivedVariable(name="made", of="column", **settings)
+        derive_variables(source, [made])
+        return cube(source, KEYS, [Request(dimensions=["made"])])[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "values", "median"),
+    [({"width": 1}, 202, "3"), ({"width": 2}, 101, "6"), ({"width": 100}, 3, "300")],
+)
+def test_bands_of_one_width_are_judged_by_their_own_figures(settings, values, median):
+    table = records(column=PLACES)
+    if median != "3":
+        assert len(derived(table, **settings)) == values + 1
+        return
+    with pytest.raises(DataError) as caught:
+        derived(table, **settings)
+    problem = "bands of 'made' are too fine for a dimension: it has 202 values; one record"
+    assert problem in caught.value.problem
+    assert "records of a value is 3" in caught.value.problem
+    assert "larger width" in caught.value.hint
+
+
+def test_months_of_few_records_are_no_dimension_and_years_of_them_are():
+    days = pa.array([DAY + dt.timedelta(30 * int(n)) for n in PLACES])
+    with pytest.raises(DataError, match="bands of 'made' are too fine"):
+        derived(records(column=days), width="month")
+    assert len(derived(records(column=days), width="year")) > 10
+
+
+def test_bands_and_codes_that_somebody_listed_are_categories():
+    table = records(column=PLACES)
+    assert len(derived(table, bands=list(range(202)))) == 203
+    assert len(derived(table, recode={str(n): f"c{n}" for n in range(202)})) == 203
+
+
+def test_codes_that_a_recode_keeps_are_those_of_its_column():
+    with pytest.raises(DataError, match="'made' cannot be a dimension: it has 202 values"):
+        derived(records(column=PLACES), recode={"0": "none"}, keep=True)
+    texts = pa.array([f"c{n}" for n in PLACES])
+    assert len(derived(records(column=texts), recode={"c0": "none"}, keep=True)) == 203
+
+
+def test_bands_of_which_one_record_has_most_are_no_dimension_however_they_were_made():
+    with pytest.raises(DataError, match="150 values; one record alone has 100 %"):
+        derived(records(column=np.arange(150)), bands=list(range(150)))
 
 
 @pytest.mark.parametrize("where", ["column < 50", "sex = 'F'", "column >= 0"])

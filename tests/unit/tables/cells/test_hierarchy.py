@@ -135,9 +135,35 @@ def test_trees_are_read_in_both_layouts(tmp_path):
     assert read(tmp_path, 'level,name\n@,"a, b"\n@@,c\n') == {"a, b": None, "c": "a, b"}
 
 
+def test_codes_of_a_tree_are_the_texts_of_its_file(tmp_path):
+    wanted = {"all": None, "A": "all", " A": "all", "A ": " A", "\u00a0A": " A"}
+    by_parent = "code,parent\nall,\nA,all\n A,all\nA , A\n\u00a0A, A\n"
+    assert read(tmp_path, by_parent) == wanted
+    by_level = "level,name\n@,all\n@@,A\n@@, A\n@@@,A \n@@@,\u00a0A\n"
+    assert read(tmp_path, by_level) == wanted
+    with pytest.raises(RequestError, match=r"'11 '.*\n.*blanks are part of codes"):
+        read(tmp_path, "code,parent\n11,\n75,11 \n")
+
+
+def test_blanks_behind_all_separators_are_no_part_of_codes_where_the_header_has_them(tmp_path):
+    wanted = {"all": None, "A": "all", " B": "all"}
+    assert read(tmp_path, 'code, parent\nall,\nA, all\n" B", all\n') == wanted
+    assert read(tmp_path, 'level, name\n@, all\n@@, A\n@@, " B"\n') == wanted
+
+
+def test_categories_that_differ_by_a_blank_have_cells_of_their_own_in_a_tree(tmp_path):
+    file = tmp_path / "zones.csv"
+    file.write_text("code,parent\nall,\nA,all\n A,all\n")
+    rows = records(zone=["A", " A", " A"])
+    tree = CodeTree.read(file)
+    found = cells(rows, ["zone"], {"zone": Hierarchy(columns=("zone",), tree=tree)})
+    assert {name: count for (name,), (count, _) in found.items()} == {"all": 3, "A": 1, " A": 2}
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
+        ("code,parent\na,\n \n", "code of line 3 is empty"),
         ("code,parent\na,\na,\n", "code of line 3 appears twice"),
         ("code,parent\na,\n,a\n", "code of line 3 is empty"),
         ("level,name\n@,a\n@@@,b\n", "level of line 3 must be @, @@"),

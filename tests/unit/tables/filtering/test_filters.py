@@ -228,11 +228,39 @@ def test_equal_filters_are_equal_and_share_a_hash():
     assert one.columns == {"a", "b"}
 
 
-def test_column_names_in_backticks_may_hold_anything():
-    for name in ("two words", "back`tick", 'quote"', "it's", "and", "é漢😀", "a\nb"):
+@pytest.mark.parametrize("mark", ["`", '"'])
+def test_column_names_in_quotes_may_hold_anything(mark):
+    for name in (
+        "two words",
+        "back`tick",
+        'quote"',
+        "it's",
+        "and",
+        "é漢😀",
+        "a\nb",
+        "n-1",
+        "1st",
+    ):
         table = pa.table({name: [1, 2], "key": pa.array([0, 0], pa.uint8())})
-        where = f"`{name.replace('`', '``')}` = 2"
-        assert count([], where, data=table) == 1
+        quoted = mark + name.replace(mark, mark * 2) + mark
+        conditions = ("= 2", "in (2)", "not in (1)", "between 2 and 3", "is not missing")
+        assert [count([], f"{quoted} {rest}", data=table) for rest in conditions] == [
+            *(1, 1, 1, 1, 2)
+        ]
+        assert count([], f"not ({quoted} = 1 or {quoted} is missing)", data=table) == 1
+
+
+def test_a_text_in_double_quotes_is_a_column_before_a_comparison_and_a_value_behind_it():
+    assert parse_filter('"sex" = "F"') == parse_filter("sex = 'F'")
+    for where in ("'sex' = 'F'", '"sex" = `sex`', "'sex' is missing", '"" = 1'):
+        with pytest.raises(FilterError):
+            parse_filter(where)
+
+
+def test_whoever_writes_a_name_with_blanks_or_signs_is_told_of_quotes():
+    for where in ("n-1 = 2", "age group = '0–4'", "wage € > 5"):
+        with pytest.raises(FilterError, match='stands in quotes: "age group" = '):
+            parse_filter(where)
 
 
 def test_a_whole_number_is_the_same_however_it_is_written():

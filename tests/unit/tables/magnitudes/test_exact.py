@@ -6,10 +6,11 @@ import math
 import sys
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from tables import open_source
-from tables.magnitudes.exact import require_addable
+from tables.magnitudes.exact import has_few_values, require_addable
 
 
 def variation(*values):
@@ -31,3 +32,11 @@ def test_the_variation_is_that_of_the_values_which_are_not_zero():
     assert variation(1, 3, None) == pytest.approx(0.5)
     assert variation(1, -1) == math.inf
     assert variation(0, 0) == math.inf
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.decimal128(9, 2), pa.int8()])
+@pytest.mark.parametrize(("values", "is_few"), [(1, True), (2, True), (3, False)])
+def test_one_value_or_two_are_few_in_every_type_of_numbers(kind, values, is_few):
+    numbers = pc.cast(pa.array([1.1, 2.2, 3.3][:values] * 9), kind, safe=False)
+    with open_source(pa.table({"x": numbers})) as source:
+        assert has_few_values(source, "x", None) is is_few

@@ -158,6 +158,26 @@ REFUSED = {
     ),
     "binary": (pa.array([b"a", None]), "binary values", "as text"),
     "binary view": (pa.array([b"a", None], pa.binary_view()), "binary values", "as text"),
+    "seconds far away": (
+        pa.array([9 * 10**14, None], pa.timestamp("s")),
+        "years beyond 290,000",
+        "leave",
+    ),
+    "seconds farther away": (
+        pa.array([-(2**63), None], pa.timestamp("s")),
+        "years beyond 290,000",
+        "leave",
+    ),
+    "milliseconds far away with a zone": (
+        pa.array([-(2**62), None], pa.timestamp("ms", "UTC")),
+        "years beyond 290,000",
+        "leave",
+    ),
+    "microseconds far away": (
+        pa.array([-(2**63) + 1000, None], pa.timestamp("us")),
+        "years beyond 290,000",
+        "leave",
+    ),
     "list": (pa.array([[1], None]), "nested values", "columns of their own"),
     "list of half floats": (
         pa.array([[np.float16(1)], None], pa.list_(pa.float16())),
@@ -230,6 +250,22 @@ def test_dictionaries_are_read_as_their_values(kind, tmp_path):
             assert outcome(data) == {label: labels.count(label) for label in labels}
         else:
             assert re.search(f"'v' holds .*{REFUSED[kind][1]}", outcome(data))
+
+
+def test_years_too_far_away_are_named_without_statistics_of_a_file(tmp_path):
+    far = pa.array([9 * 10**14, 0], pa.timestamp("s"))
+    table = keyed(u=["x", "y"], near=pa.array([0, 0], pa.timestamp("s")), v=far)
+    pq.write_table(table, tmp_path / "t.parquet", write_statistics=False)
+    assert categories(tmp_path / "t.parquet", "u") == {"x": 1, "y": 1}
+    assert "'v' holds years beyond 290,000" in outcome(tmp_path / "t.parquet")
+
+
+def test_years_too_far_away_in_some_groups_of_rows_of_some_files_are_named(tmp_path):
+    for place, far in enumerate([[0, 0], [0, 9 * 10**14]]):
+        table = keyed(u=["x", "y"], v=pa.array(far, pa.timestamp("s")))
+        pq.write_table(table, tmp_path / f"{place}.parquet", row_group_size=1)
+    assert categories(tmp_path, "u") == {"x": 2, "y": 2}
+    assert "'v' holds years beyond 290,000" in outcome(tmp_path)
 
 
 def test_integers_of_128_bits_are_exact(tmp_path):

@@ -219,6 +219,40 @@ def test_files_that_cannot_be_read_say_why(tmp_path):
         open_source(tmp_path / "notes.xlsx", query="SELECT 1")
 
 
+@pytest.mark.parametrize("text", [b"", b"\xef\xbb\xbf", b"\n", b"  \r\n\r\n", b"\n" * 99])
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.tsv.gz", "a.txt.gz"])
+def test_a_text_without_a_line_is_empty_compressed_or_not(name, text, tmp_path):
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    with pytest.raises(SourceError, match=rf"'{name}' is empty(: it holds no line|\.)"):
+        open_source(tmp_path / name)
+
+
+def test_a_blank_line_before_the_header_is_not_taken_for_an_empty_file(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"\na,b\n1,2\n")
+    with pytest.raises(SourceError, match="must name every column"):
+        open_source(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("size", [1, 15, 25])
+def test_a_compressed_file_that_ends_too_early_says_so(size, tmp_path):
+    data = gzip.compress(b"a,b\n1,2\n" * 9)
+    (tmp_path / "a.csv.gz").write_bytes(data[:size])
+    with pytest.raises(SourceError, match=r"'a\.csv\.gz' is no whole file of gzip"):
+        open_source(tmp_path / "a.csv.gz")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_files_without_columns_say_so(name, tmp_path):
+    nothing = pa.schema([]).empty_table()
+    if name == "a.parquet":
+        pq.write_table(nothing, tmp_path / name)
+    else:
+        with pa.ipc.new_file(str(tmp_path / name), nothing.schema) as writer:
+            writer.write_table(nothing)
+    with pytest.raises(SourceError, match=r"The data have no columns"):
+        open_source(tmp_path / name)
+
+
 def test_files_of_a_glob_must_agree(tmp_path):
     pq.write_table(pa.table({"x": [1]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"x": ["a"]}), tmp_path / "b.parquet")

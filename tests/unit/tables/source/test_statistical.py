@@ -11,6 +11,7 @@ import pytest
 
 from tables import DataWarning, SourceError, open_source
 from tables.source import statistical
+from tables.source.readstat_process import _SpssRecords
 
 pytestmark = pytest.mark.slow  # each file is read by a process of its own
 FRAME = pd.DataFrame(
@@ -28,6 +29,12 @@ WRITERS = {
     ),
     "dta": pyreadstat.write_dta,
     "xpt": pyreadstat.write_xport,
+}
+
+
+COMPRESSED = {
+    "zsav": {"compress": True},
+    "sav": {"row_compress": True},
 }
 
 
@@ -147,6 +154,62 @@ def test_parts_make_the_whole_whatever_their_size(tmp_path, monkeypatch, kind, r
     assert rows_of(path) == whole
 
 
+@pytest.mark.parametrize("kind", sorted(COMPRESSED))
+@pytest.mark.parametrize("rows", [1, 7, 1000])
+def test_compressed_records_are_those_of_the_plain_file(tmp_path, monkeypatch, kind, rows):
+    rng = np.random.default_rng(rows)
+    texts = np.array(["", "a", "01", " x", "é" * 5, "y" * 300, "eight888", "z" * 17])
+    numbers = np.array([-99, -100, 0, 151, 152, 0.5, 1e300, -1e-300, np.nan])
+    columns = {f"x{k}": rng.choice(numbers, 1500) for k in range(5)}
+    columns |= {f"t{k}": rng.choice(texts, 1500) for k in range(3)}
+    frame = pd.DataFrame({name: columns[name] for name in rng.permutation(list(columns))})
+    labels = {"x0": {0: "none", 152: "n" * 100}}
+    plain, compressed = tmp_path / "plain.sav", tmp_path / f"compressed.{kind}"
+    said = {"variable_value_labels": labels, "missing_ranges": {"x1": [{"lo": 0, "hi": 151}]}}
+    pyreadstat.write_sav(frame, str(plain), **said)
+    pyreadstat.write_sav(frame, str(compressed), **said, **COMPRESSED[kind])
+    monkeypatch.setattr(statistical, "_CELLS", rows * len(frame.columns))
+    with pytest.warns(DataWarning, match="'x1' \\(a range of codes\\)"):
+        assert rows_of(compressed) == rows_of(plain)
+
+
+def test_no_part_of_a_compressed_file_is_made_plain_twice(tmp_path):
+    """The time to read such files grows with their records, and not with their square."""
+    path = tmp_path / "x.zsav"
+    pyreadstat.write_sav(pd.DataFrame({"x": np.arange(4000.0)}), str(path), compress=True)
+    sizes = {len(part.getvalue()) for part in _SpssRecords(str(path)).parts(1000)}
+    header, full = min(sizes), max(sizes)
+    assert full - header == 8000
+
+
+@pytest.mark.parametrize("kind", sorted(COMPRESSED))
+def test_compressed_files_of_wrong_length_are_damaged(tmp_path, kind):
+    frame = pd.DataFrame({"x": np.arange(500) / 7, "t": ["secret"] * 500})
+    path = tmp_path / f"x.{kind}"
+    pyreadstat.write_sav(frame, str(path), **COMPRESSED[kind])
+    data = path.read_bytes()
+    for size in (len(data) - 1, len(data) - 40):
+        path.write_bytes(data[:size])
+        with pytest.raises(SourceError, match="damaged"):
+            rows_of(path)
+    longer = bytearray(data)
+    longer[80:84] = (501).to_bytes(4, "little")
+    path.write_bytes(longer)
+    with pytest.raises(SourceError, match="damaged"):
+        rows_of(path)
+
+
+def test_a_flipped_bit_of_compressed_blocks_is_seen(tmp_path):
+    path = tmp_path / "x.zsav"
+    frame = pd.DataFrame({"x": np.random.default_rng(1).integers(0, 9, 4000) / 7})
+    pyreadstat.write_sav(frame, str(path), compress=True)
+    data = path.read_bytes()
+    for place in np.linspace(len(data) // 3, len(data) - 100, 3).astype(int):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
+        with pytest.raises(SourceError, match="damaged"):
+            rows_of(path)
+
+
 @pytest.mark.parametrize("kind", ["sav", "dta"])
 def test_the_last_record_alone_can_make_a_column_one_of_decimals(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(statistical, "_CELLS", 1)
@@ -159,6 +222,14 @@ def test_a_file_without_records_has_its_columns(tmp_path, kind):
     rows, columns = rows_of(write(tmp_path / f"none.{kind}", FRAME.head(0)))
     assert rows == []
     assert list(columns) == list(FRAME.columns)
+
+
+@pytest.mark.parametrize("kind", ["sav", "dta"])
+def test_a_file_without_columns_is_not_called_damaged(tmp_path, kind):
+    file = tmp_path / f"none.{kind}"
+    getattr(pyreadstat, f"write_{kind}")(pd.DataFrame(), str(file))
+    with pytest.raises(SourceError, match=f"'none.{kind}' has no columns, or two of one name"):
+        open_source(file)
 
 
 def test_texts_in_another_encoding_than_the_declared_one_are_refused(tmp_path):

@@ -218,8 +218,8 @@ def test_a_sheet_of_names_alone_has_no_records(path):
     assert rows_of(book(path, [HEAD])) == ([], {"id": "VARCHAR", "code": "VARCHAR"})
 
 
-def test_an_empty_workbook_is_refused(path):
-    with pytest.raises(SourceError, match="is empty"):
+def test_a_workbook_without_a_row_is_refused(path):
+    with pytest.raises(SourceError, match="is empty: none of its sheets has a row"):
         rows_of(book(path, []))
 
 

@@ -126,7 +126,7 @@ def test_controls_are_measured_once_and_given_to_every_set(files):
     ("words", "match"),
     [
         (("evaluate", "{t}", "nowhere.parquet"), "no file 'nowhere.parquet'"),
-        (("evaluate", "{t}", "{t}.xlsx"), "from .parquet or .csv"),
+        (("evaluate", "{t}", "{t}.doc"), "from .parquet or .csv"),
         (("evaluate", "{t}", "{t}", "--class", "agee"), "'agee' is not in the data"),
         (("evaluate", "{t}", "{t}", "--sensitive", "age"), "at least one --key"),
         (("evaluate", "{t}", "{t}", "-o", "page.pdf"), "must end in"),

@@ -167,7 +167,7 @@ WRONG = {
     'data = "people.csv"': {
         "": "data is missing",
         'data = "nowhere.csv"': "nowhere.csv",
-        'data = "people.xlsx"': "from .parquet or .csv",
+        'data = "people.doc"': "from .parquet or .csv",
     },
 }
 

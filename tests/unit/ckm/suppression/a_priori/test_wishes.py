@@ -14,7 +14,7 @@ from ckm.errors import CheckFailedError, ConfigError
 from ckm.release.suppressed import release_true_numbers
 from ckm.suppression import Primary
 from ckm.suppression.a_priori.cell_names import CellNames
-from ckm.suppression.a_priori.files import UNSAFE
+from ckm.suppression.a_priori.files import SAFE, UNSAFE, read_lines
 from ckm.suppression.a_priori.wishes import Wishes
 from ckm.suppression.primary import Contributions
 from ckm.suppression.ways_out import subtracted
@@ -186,6 +186,16 @@ def test_what_cannot_be_meant_is_named_and_nothing_is_written(folder, text, name
     with pytest.raises(ConfigError, match=said):
         hidden(folder, more=cells_file(folder, text, name))
     assert not (folder / "out").exists()
+
+
+def test_categories_of_a_csv_of_cells_are_texts_with_their_blanks(tmp_path):
+    (tmp_path / "c.csv").write_text("region,status ,cost\n N, u, 3\nN ,s,\n")
+    lines = list(read_lines(tmp_path / "c.csv", dimensions=["region"], columns=["region"]))
+    assert [(line.named["region"], line.status) for line in lines] == [
+        (" N", UNSAFE),
+        ("N ", SAFE),
+    ]
+    assert lines[0].cost == 3
 
 
 def test_what_is_called_unsafe_is_not_published_by_a_key_or_for_another_measure(folder):

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from tables.errors import DataWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tables.cells.axes import Axis
+    from tables.source.source import Source
 
 
-def nesting_cautions(axis: Axis, *, missing_label: str) -> Iterator[str]:
-    """Say which levels hold categories in several of the level above, or in none of it.
+def warn_of_nesting(source: Source, axis: Axis, *, missing_label: str) -> None:
+    """Warn once of levels with categories in several of the level above, or in none of it.
 
     Their number is told, and none of them.
 
     Parameters
     ----------
+    source
+        Where the records are; it remembers what was said.
     axis
         The categories of a dimension.
     missing_label
         What stands for a missing category.
     """
+    for text in _cautions(axis, missing_label=missing_label):
+        mark = ("nesting", text)
+        if mark not in source.sound:
+            source.sound[mark] = True
+            warnings.warn(DataWarning(text), stacklevel=2)
+
+
+def _cautions(axis: Axis, *, missing_label: str) -> Iterator[str]:
+    """Say which levels do not nest; what was declared is as somebody wants it."""
     if axis.is_declared or len(axis.columns) != len(axis.levels) - 1:
         return
     for depth, (above, column) in enumerate(pairwise(axis.columns), start=1):

@@ -1,13 +1,16 @@
 """A commune in two regions, or without its region, does not pass unremarked."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from ckm import Engine
 from ckm.cli import app
-from ckm.engine.nesting import nesting_cautions
-from tables import Hierarchy, Request, StoredKeys, cube, open_source
+from ptable import NoiseSpec, solve
+from tables import DataWarning, Hierarchy, Request, Secret, StoredKeys, cube, open_source
 
 NOISE = "ptable = { max_noise = 2, variance = 1.0 }\nkeys = { secret = 'secret.key' }"
 JOB = """
@@ -81,6 +84,42 @@ def test_columns_that_nest_are_not_spoken_of(folder):
     assert "Categories of" not in told("check", "job.toml")
 
 
+def engine_of(frame, **options):
+    return Engine(
+        frame,
+        id="id",
+        secret=Secret(bytes(16)),
+        ptable=solve(NoiseSpec(max_noise=2, variance=1.0)),
+        hierarchies={"geo": ["region", "town"]},
+        **options,
+    )
+
+
+def warnings_of(act):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        act()
+    return [str(one.message) for one in caught if issubclass(one.category, DataWarning)]
+
+
+@pytest.mark.parametrize("label", ["(missing)", "unknown"])
+def test_an_engine_warns_once_of_all_its_tables(label):
+    with engine_of(people(), missing_label=label) as engine:
+        told = warnings_of(lambda: [engine.tabulate(["geo"]), engine.tabulate(["geo", "sex"])])
+    assert [text.partition(". ")[0] + "." for text in told] == [TWO, NONE]
+
+
+def test_a_service_warns_when_it_makes_its_records_ready():
+    with engine_of(people()) as engine:
+        told = warnings_of(lambda: engine.prepare(["geo", "sex"]))
+    assert [text.partition(". ")[0] + "." for text in told] == [TWO, NONE]
+
+
+def test_an_engine_of_nested_columns_says_nothing():
+    with engine_of(people(is_nested=True)) as engine:
+        assert warnings_of(lambda: engine.tabulate(["geo"])) == []
+
+
 def test_each_level_is_looked_at_and_declared_ones_are_not():
     frame = pd.DataFrame(
         [("A", "1", "x"), ("A", "2", "x"), ("B", "1", "y"), (None, "3", "z"), ("B", None, "z")],
@@ -93,10 +132,8 @@ def test_each_level_is_looked_at_and_declared_ones_are_not():
     def cautions(**options):
         request = Request(dimensions=["geo"], hierarchies=hierarchies, **options)
         with open_source(frame) as source:
-            (axis,) = cube(source, keys, [request])[0].axes
-        return [
-            text.partition(".")[0] for text in nesting_cautions(axis, missing_label="(missing)")
-        ]
+            told = warnings_of(lambda: cube(source, keys, [request]))
+        return [text.partition(".")[0] for text in told]
 
     assert cautions() == [
         "Categories of 'b' that lie in more than one of 'a': 1",
