@@ -150,7 +150,8 @@ class CodeTree:
     @property
     def leaves(self) -> tuple[str, ...]:
         """The codes without children, depth first."""
-        return tuple(code for code, _ in self.walk() if code not in self.children)
+        children = self.children  # worked out once for all codes
+        return tuple(code for code, _ in self.walk() if code not in children)
 
     def walk(self) -> list[tuple[str, int]]:
         """Return every code and its depth, parents before children; top codes have depth 1.

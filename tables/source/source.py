@@ -900,7 +900,6 @@ def _open_files(
     keys = find_partitions(paths, files)
     csv: CsvColumns | None = None
     copies: OfficeCopies | None = None
-    copies: OfficeCopies | None = None
     parquet: ParquetFiles | None = None
     refusals: dict[str, Refusal] = {}
     with explained(label):

@@ -76,7 +76,8 @@ def _read(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise click.UsageError(f"There is no file {path.name!r}.")
     if is_office(path):
-        return office_table(path).to_pandas()
+        records: pd.DataFrame = office_table(path).to_pandas()
+        return records
     try:
         if kind == ".parquet":
             return pd.read_parquet(path)

@@ -12,7 +12,6 @@ import pytest
 
 import ckm
 from ckm.engine.magnitudes import Flex, MagnitudeError, MagnitudeNoise, perturb_magnitudes
-from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.ledger import Ledger
 from ckm.ledger.watch import Watch
 from ptable import PTable
@@ -336,14 +335,6 @@ def test_what_is_no_noise_is_refused(given):
 def test_noise_of_a_column_that_is_not_there_is_refused():
     with pytest.raises(RequestError, match="did you mean 'income'"):
         engine(people(), magnitudes={"incme": MagnitudeNoise.start()})
-
-
-def test_every_variable_has_noise_of_its_own_that_of_all_or_one_to_begin_with():
-    common, own = MagnitudeNoise.start(decimals=1), MagnitudeNoise.start(decimals=2)
-    assert VariableNoises(common)["x"] is common
-    assert VariableNoises({"x": own})["x"] is own
-    assert VariableNoises({"x": own})["y"] == MagnitudeNoise.start()
-    assert VariableNoises(None).named == ()
 
 
 @pytest.mark.slow

@@ -176,3 +176,125 @@ def test_one_cell_tells_whether_somebody_came_or_left_as_often_as_stated():
 def test_shares_over_a_list_of_columns_are_refused_with_the_way_out():
     with pytest.raises(ckm.ConfigError, match="over one column, not"):
         ckm.shares(tabulate(people()), ["sex"], ptable=ptable())
+
+
+# --- by hand ------------------------------------------------------------------------------
+
+
+def table_of(lines_, counts, *, names=("area", "sex")):
+    """Make a table of lines of categories and their counts; None is hidden."""
+    dimensions = {}
+    for place, name in enumerate(names):
+        texts = sorted({line[place] for line in lines_})
+        codes = np.array([texts.index(line[place]) for line in lines_], np.int32)
+        dimensions[name] = (codes, texts)
+    hidden = [count is None for count in counts]
+    values = np.ma.array([77 if c is None else c for c in counts], mask=hidden)
+    return PublishedTable(
+        dimensions=dimensions, measures={"count": values if any(hidden) else values.data}
+    )
+
+
+AREAS = [(area, sex) for area in ("a", "b", "Total") for sex in ("Total", "F", "M")]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"level": 0.8}, {"independent": False}], ids=["default", "level", "any"]
+)
+@pytest.mark.parametrize("of", ["area", "sex"])
+def test_shares_and_changes_have_the_intervals_of_parts_and_differences(options, of):
+    later = table_of(AREAS, [30, 12, 17, 9, 3, 7, 40, 15, 24])
+    earlier = table_of(AREAS, [24, 11, 14, 12, 8, 3, 36, 18, 17])
+    asked = {"level": 0.95, "independent": True} | options
+    found = lines(ckm.shares(later, of, ptable=ptable(), **options))
+    counts = {place: line["count"] for place, line in lines(later).items()}
+    place = ("area", "sex").index(of)
+    assert len(found) == 6
+    assert all(line[place] != "Total" for line in found)
+    for cell, line in found.items():
+        whole = tuple("Total" if n == place else text for n, text in enumerate(cell))
+        ends = count_intervals(
+            (ptable(), ptable()), [counts[cell]], [counts[whole]], part=True, **asked
+        )
+        assert list(line.values()) == pytest.approx(
+            [100 * ends.figure[0], 100 * ends.lower[0], 100 * ends.upper[0]]
+        )
+    changed = lines(ckm.changes(later, earlier, ptable=ptable(), **options))
+    before = {cell: line["count"] for cell, line in lines(earlier).items()}
+    for cell, line in changed.items():
+        ends = count_intervals(
+            (ptable(), ptable()), [counts[cell]], [before[cell]], figure="difference", **asked
+        )
+        assert list(line.values()) == [ends.figure[0], ends.lower[0], ends.upper[0]]
+
+
+def test_each_table_of_a_change_may_have_its_own_p_table():
+    narrow = solve(NoiseSpec(max_noise=2, variance=1.0))
+    later, earlier = (
+        table_of([("a",)], [60], names=("x",)),
+        table_of([("a",)], [50], names=("x",)),
+    )
+    both = lines(ckm.changes(later, earlier, ptable=ptable(), earlier_ptable=narrow))["a",]
+    ends = count_intervals((ptable(), narrow), [60], [50], figure="difference")
+    assert list(both.values()) == [10.0, ends.lower[0], ends.upper[0]]
+    same = lines(ckm.changes(later, earlier, ptable=ptable()))["a",]
+    assert same["change_low"] < both["change_low"]
+
+
+def test_a_figure_is_hidden_where_either_of_its_counts_is():
+    cells = [("Total",), ("F",), ("M",)]
+    one = table_of(cells, [30, None, 17], names=("sex",))
+    other = table_of(cells, [25, 11, None], names=("sex",))
+    shared = ckm.shares(one, "sex", ptable=ptable())
+    assert lines(shared)["F",] == {"share": None, "share_low": None, "share_high": None}
+    assert lines(shared)["M",]["share"] == pytest.approx(100 * 17 / 30)
+    no_total = table_of(cells, [None, 11, 17], names=("sex",))
+    for values in lines(ckm.shares(no_total, "sex", ptable=ptable())).values():
+        assert set(values.values()) == {None}
+    changed = ckm.changes(one, other, ptable=ptable())
+    assert np.ma.getmaskarray(changed.measures["change"]).tolist() == [False, True, True]
+    assert changed.measures["change"].data.tolist() == [5.0, 0.0, 0.0], "nothing lies below"
+
+
+def test_cells_that_a_table_lacks_have_no_change_and_parts_without_a_total_no_share():
+    later = table_of([("a",), ("b",), ("c",)], [30, 20, 10], names=("x",))
+    earlier = table_of([("c",), ("a",), ("d",)], [4, 25, 9], names=("x",))
+    found = lines(ckm.changes(later, earlier, ptable=ptable()))
+    assert {cell: line["change"] for cell, line in found.items()} == {("a",): 5, ("c",): 6}
+    some = table_of([("a", "F"), ("b", "Total"), ("b", "F")], [12, 30, 15])
+    assert list(lines(ckm.shares(some, "sex", ptable=ptable()))) == [("b", "F")]
+
+
+def test_a_total_of_nobody_has_no_shares():
+    none = table_of([("Total",), ("F",)], [0, 0], names=("sex",))
+    found = ckm.shares(none, "sex", ptable=ptable())
+    assert found.measures["share"].mask.tolist() == [True]
+
+
+def test_totals_may_have_another_name():
+    table = table_of([("Ensemble",), ("F",)], [30, 12], names=("sex",))
+    found = lines(ckm.shares(table, "sex", ptable=ptable(), total_label="Ensemble"))
+    assert list(found) == [("F",)]
+    with pytest.raises(ckm.ConfigError, match="called 'Total'") as caught:
+        ckm.shares(table, "sex", ptable=ptable())
+    assert caught.value.hint == "columns are sex; ask for margins"
+
+
+def test_figures_of_counts_need_counts():
+    sums = PublishedTable(
+        dimensions={"sex": (np.array([0, 1], np.int32), ["Total", "F"])},
+        measures={"sum_x": np.array([3.0, 1.0])},
+    )
+    with pytest.raises(ckm.ConfigError, match="shows no counts"):
+        ckm.shares(sums, "sex", ptable=ptable())
+    with pytest.raises(ckm.ConfigError, match="shows no counts"):
+        ckm.changes(sums, sums, ptable=ptable())
+
+
+def test_a_part_is_no_larger_than_its_whole():
+    table = table_of([("Total",), ("F",)], [9, 9], names=("sex",))
+    ((share, low, high),) = (
+        line.values() for line in lines(ckm.shares(table, "sex", ptable=ptable())).values()
+    )
+    assert (share, high) == (100.0, 100.0)
+    assert 50 < low < 60

@@ -374,3 +374,219 @@ def test_progress_tells_every_stage_in_order():
     stages = [stage for stage, _, _ in told]
     assert list(dict.fromkeys(stages)) == ["keys", "scan", "protect"]
     assert all(0 <= done <= total for _, done, total in told)
+
+
+# --- what a small engine answers ----------------------------------------------------------
+
+TOWNS = pd.DataFrame(
+    {
+        "id": range(12),
+        "sex": ["F", "M"] * 6,
+        "town": ["a1", "a1", "a2", "b1", "b1", "b1"] * 2,
+        "region": ["a", "a", "a", "b", "b", "b"] * 2,
+        "age": [*range(20, 80, 5)],
+        "income": [10.0, 200.0, 35.0, 4.0, 900.0, 61.0, 7.0, 88.0, 15.0, 23.0, 3.0, 440.0],
+        "hours": [34.0, 35.0, 36.0] * 4,
+        "w": [1.5, 2.5, 2.0] * 4,
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def small():
+    with small_engine() as engine:
+        yield engine
+
+
+def small_engine(**options):
+    given = {"id": "id", "secret": SECRET, "ptable": PTABLE, "weight": "w"}
+    return ckm.Engine(TOWNS, **(given | options))
+
+
+SUMS = ckm.TableRequest(dimensions=["sex"], measures=["count", "sum:income", "mean:income"])
+COUNTS = ckm.TableRequest(dimensions=["town", "sex"])
+
+
+def test_an_engine_shows_what_it_was_made_of_and_no_secret(small):
+    assert small.ptable is PTABLE
+    assert small.files == ()
+    assert small.labels == {}
+    page = small._repr_html_()
+    for words in ("id, sex, town", "HashedKeys of", "<td>w</td>", "<td>yes</td>", "stop"):
+        assert words in page
+    with small_engine(weight=None, record_key="id", id=None, key_range=64, mix=False) as other:
+        page = other._repr_html_()
+        assert "StoredKeys of" in page
+        assert "none" in page
+        assert "<td>no</td>" in page
+    assert repr(small).startswith("Engine(")
+
+
+def test_an_engine_is_closed_with_its_block_and_where_it_cannot_be_made():
+    with small_engine() as engine:
+        assert engine.tabulate([]).n_rows == 1
+    with pytest.raises(SourceError, match="cannot be read"):
+        engine.tabulate(["sex"])
+    for wrong in ({"weight": "ww"}, {"magnitudes": {"incme": ckm.MagnitudeNoise.start()}}):
+        with pytest.raises(RequestError, match="is not in the data"):
+            small_engine(**wrong)
+
+
+def test_tables_one_after_the_other_tell_their_cells_sums_and_progress(small):
+    told, requests = [], {"counts": COUNTS, "sums": SUMS}
+    tables = small.protect_tables(requests, progress=lambda *event: told.append(event))
+    seen = {protected.name: protected for protected in tables}
+    assert {name: protected.request for name, protected in seen.items()} == requests
+    made = small.tabulate_all(requests)
+    for name, protected in seen.items():
+        assert made[name].to_arrow().equals(protected.table.to_arrow())
+        assert protected.counts.tolist() == small.protect(protected.cells)["count"].tolist()
+    assert not seen["counts"].sums
+    assert list(seen["sums"].sums) == ["income"]
+    assert len(seen["sums"].sums["income"]) == len(seen["sums"].cells) == 3
+    assert told[0] == ("keys", 0, 1)
+    assert ("keys", 1, 1) in told
+    assert told[-1] == ("protect", 2, 2)
+    assert [done for stage, done, _ in told if stage == "protect"] == [0, 1, 2]
+    assert [t for t in told if t[0] == "scan"][-1] == ("scan", 100, 100)
+    assert (
+        small.tabulate_all({"counts": COUNTS})["counts"]
+        .to_arrow()
+        .equals(made["counts"].to_arrow())
+    )
+
+
+def test_settings_of_numbers_and_labels_reach_the_tables():
+    with small_engine(round_weighted=False, total_label="All", missing_label="?") as engine:
+        table = engine.tabulate(["sex"], measures=["count", "weighted"], empty_cells="grid")
+    lines = {line["sex"]: line for line in table.to_arrow().to_pylist()}
+    assert set(lines) == {"All", "F", "M"}
+    for sex, line in lines.items():
+        part = TOWNS if sex == "All" else TOWNS[TOWNS.sex == sex]
+        assert line["weighted"] == pytest.approx(line["count"] * part.w.mean())
+    with small_engine() as rounded:
+        other = rounded.tabulate(["sex"], measures=["weighted"])
+    assert not any(n % 1 for n in other.to_pandas()["weighted"])
+
+
+def test_records_made_ready_give_the_cells_of_tables(small):
+    ready = small.prepare(["sex", "town"])
+    assert ready is not None
+    table = published(small.tabulate(["sex"]))
+    built = small._fitter.fit({"": ckm.TableRequest(dimensions=["sex"])})
+    (cells,) = small._cells([*built.values()], None)
+    found = small.protect(cells, measures=["count"])
+    assert list(found) == ["count"]
+    names = cells.axes[0].labels[0][cells.ranks[0]]
+    kept = {(n,): c for n, c in zip(names, found["count"].tolist(), strict=True) if c}
+    assert kept == table
+
+
+def test_cells_of_one_office_are_protected_by_another_as_its_records_would_be(small):
+    wish = {"t": ckm.TableRequest(dimensions=["town", "sex"])}
+    exported = small.cells(wish)
+    assert set(exported.column_names) == {"town", "sex", "count", "cell_key"}
+    assert sum(exported["count"].to_pylist()) == 12
+    made = ckm.Engine(
+        exported,
+        cells=["town", "sex"],
+        count="count",
+        cell_key="cell_key",
+        secret=SECRET,
+        ptable=PTABLE,
+    )
+    with made as other:
+        assert (
+            other.tabulate_all(wish)["t"]
+            .to_arrow()
+            .equals(small.tabulate_all(wish)["t"].to_arrow())
+        )
+        with pytest.raises(ckm.ConfigError, match="need records, and the data are cells"):
+            other.prepare(["sex"])
+        with pytest.raises(ckm.ConfigError, match="compares the records of cells"):
+            other.validate(wish, sketch=3)
+
+
+def test_cells_without_keys_are_rounded_without_a_secret(monkeypatch):
+    monkeypatch.delenv("CKM_SECRET", raising=False)
+    half = PTable(noise=[[0], [-1], [1], [0]], upper=[[8]] * 4, key_range=8)
+    table = pa.table({"sex": ["F", "M"], "count": [1, 2]})
+    with ckm.Engine(table, cells=["sex"], ptable=half) as engine:
+        assert published(engine.tabulate(["sex"])) == {("Total",): 3, ("M",): 3}
+    with pytest.raises(ckm.ConfigError, match="cell_key names its column"):
+        ckm.Engine(table, cells=["sex"], ptable=PTABLE).tabulate(["sex"])
+
+
+def test_a_request_is_validated_with_the_needs_of_a_ledger_and_without_a_record(small):
+    small.validate({"t": COUNTS, "s": SUMS})
+    small.validate({"t": COUNTS}, sketch=4)
+    data = pa.table({"key": pa.array([1, 2], pa.uint8()), "sex": ["F", "M"]})
+    with ckm.Engine(data, record_key="key", secret=SECRET, ptable=PTABLE) as narrow:
+        narrow.validate({"t": ckm.TableRequest(dimensions=["sex"])})
+        with pytest.raises(ValueError, match=r"(?i)key"):
+            narrow.validate({"t": ckm.TableRequest(dimensions=["sex"])}, sketch=4)
+
+
+def test_keys_are_checked_once_and_nobody_at_all_is_told(small):
+    assert small.check_keys() is small.check_keys()
+    empty = TOWNS.head(0)
+    with (
+        ckm.Engine(empty, id="id", secret=SECRET, ptable=PTABLE) as engine,
+        pytest.raises(DataError),
+    ):
+        engine.check_keys()
+
+
+def test_sums_of_amounts_that_hardly_vary_are_named_for_the_office(small):
+    alike = ckm.TableRequest(dimensions=["sex"], measures=["sum:hours"])
+    (said,) = small.cautions_of_sums({"t": alike, "u": SUMS})
+    assert said.startswith("Table 't': in all cells, amounts of 'hours'")
+    assert small.cautions_of_sums({"t": COUNTS}) == []
+
+
+def test_counts_of_cells_are_those_before_protection(small):
+    found = small.count_histogram({"t": ckm.TableRequest(dimensions=["sex"])})
+    assert found.listed == 3
+    somebody = found.tables["t"].within(1, None)
+    assert dict(zip(somebody.counts.tolist(), somebody.cells.tolist(), strict=True)) == {
+        6: 2,
+        12: 1,
+    }
+
+
+def test_what_needs_the_whole_table_is_not_streamed(small, tmp_path):
+    for measures, options in (
+        (["median:income"], {"weight": None}),
+        (
+            ["sum:income"],
+            {"magnitudes": ckm.MagnitudeNoise.start(named_cells=({"town": "a1"},))},
+        ),
+    ):
+        wish = ckm.TableRequest(dimensions=["sex"], measures=measures)
+        with (
+            small_engine(**options) as engine,
+            pytest.raises(ckm.ConfigError, match="need whole tables in memory"),
+        ):
+            engine.stream(wish, tmp_path)
+
+
+def test_a_streamed_table_tells_its_progress(small, tmp_path):
+    told = []
+    table = small.stream(
+        COUNTS,
+        tmp_path,
+        most=4,
+        progress=lambda *event: told.append(event),
+    )
+    assert table.n_rows == small.tabulate_all({"": COUNTS})[""].n_rows
+    assert told[-1] == ("scan", 100, 100)
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+
+
+def test_an_office_can_accept_a_continuous_dimension():
+    frame = people(x=np.arange(150) + 0.5)
+    with ckm.Engine(frame, id="id", secret=SECRET, ptable=PTABLE) as engine:
+        with pytest.raises((DataError, RequestError)):
+            engine.tabulate(["x"])
+        engine._allow_continuous(["x"])
+        assert engine.tabulate(["x"]).n_rows > 1

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import xml.etree.ElementTree as ET
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,20 @@ import pyarrow.parquet as pq
 import pytest
 
 import ckm
-from ckm.engine.published_table import measure_columns
+from ckm.engine.published_table import (
+    block_size,
+    encodings,
+    grid_size,
+    measure_columns,
+    open_categories,
+    publish,
+    published_numbers,
+    round_to_unit,
+    shows_grid,
+    unhidden,
+)
 from ptable import PTable
-from tables import CodeTree, Hierarchy, RequestError
+from tables import CodeTree, Hierarchy, Request, RequestError, StoredKeys, cube, open_source
 from tests.strategies import published
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -477,3 +488,253 @@ def test_a_frame_of_polars_has_the_rows_of_one_of_pandas():
     assert table.to_polars().rows() == list(
         table.to_pandas().itertuples(index=False, name=None)
     )
+
+
+# --- from cells to rows, without an engine ------------------------------------------------
+
+GROUPS = {
+    "x": ["a", "a", "b", "b", "c", None],
+    "y": ["u", "v", "u", "u", "v", "v"],
+    "w": [1.5, 0.0, 2.0, 4.0, 0.5, 1.0],
+}
+
+
+def cells_of(columns, dimensions, **request):
+    size = len(next(iter(columns.values())))
+    data = pa.table({**columns, "key": pa.array(np.arange(size) % 251, pa.uint8())})
+    with open_source(data) as source:
+        (cells,) = cube(
+            source, StoredKeys(column="key"), [Request(dimensions=dimensions, **request)]
+        )
+    return cells
+
+
+def named(cells):
+    """Give the categories of every cell, in order."""
+    columns = [axis.labels[0][rank] for axis, rank in zip(cells.axes, cells.ranks, strict=True)]
+    return list(zip(*columns, strict=True))
+
+
+def laid_out(cells, counts, *, empty_cells="drop", measures=("count",), **options):
+    given = {"measures": measures, "empty_cells": empty_cells, "round_weighted": True} | options
+    return publish(cells, np.asarray(counts), **given)
+
+
+def test_rows_stand_in_the_order_of_their_categories_totals_first():
+    cells = cells_of(GROUPS, ["x", "y"])
+    order = np.random.default_rng(1).permutation(len(cells))
+    mixed = replace(
+        cells, ranks=tuple(rank[order] for rank in cells.ranks), count=cells.count[order]
+    )
+    wanted = {name: n + 1 for n, name in enumerate(named(cells))}
+    counts = [wanted[name] for name in named(mixed)]
+    for empty_cells in ("drop", "grid"):
+        shown = published(laid_out(mixed, counts, empty_cells=empty_cells))
+        assert {cell: n for cell, n in shown.items() if n} == wanted
+        texts = ["Total", "(missing)", "a", "b", "c"]
+        ranks = [(texts.index(x), ["Total", "u", "v"].index(y)) for x, y in shown]
+        at = {rank: n for n, rank in enumerate(ranks)}
+        assert at[0, 0] < at[0, 1] < at[0, 2] < at[2, 0] < at[2, 1] < at[3, 0]
+
+
+def test_tables_of_more_combinations_than_a_word_counts_are_in_order_too():
+    rng = np.random.default_rng(2)
+    columns = {f"c{n}": [f"{v:02}" for v in rng.permutation(60)] for n in range(11)}
+    cells = cells_of(columns, list(columns), margins="none", discrete=list(columns))
+    assert np.prod([float(axis.size) for axis in cells.axes]) > 2**62
+    counts = np.where(np.arange(60) % 7, 5, 0)
+    rows = list(published(laid_out(cells, counts)))
+    kept = {name for name, count in zip(named(cells), counts.tolist(), strict=True) if count}
+    assert rows == sorted(kept)
+
+
+def test_a_grid_of_some_margins_has_every_combination_of_these_in_order():
+    cells = cells_of(GROUPS, ["x", "y"], margins=[["y"]], where="x is not missing")
+    shown = published(laid_out(cells, cells.count, empty_cells="grid"))
+    wanted = [("Total", y) for y in "uv"] + [(x, y) for x in "abc" for y in "uv"]
+    assert list(shown) == wanted
+    assert list(shown.values()) == [3, 2, 1, 1, 2, 0, 0, 1]
+    assert grid_size(cells) == 8
+    assert [block_size(cells, levels) for levels in cells.level_sets] == [6, 2]
+
+
+def test_a_grid_of_all_margins_counts_every_combination():
+    cells = cells_of(GROUPS, ["x", "y"], where="x is not missing")
+    assert grid_size(cells) == 4 * 3
+    table = laid_out(cells, cells.count, empty_cells="grid")
+    assert table.n_rows == 12
+    assert sum(published(table).values()) == 4 * 5
+    assert laid_out(cells_of(GROUPS, []), [6], empty_cells="grid").n_rows == 1
+
+
+def test_a_table_lists_its_empty_cells_where_asked_or_where_all_is_declared():
+    found, declared = (
+        cells_of(GROUPS, ["y"], categories=given) for given in ({}, {"y": ["u", "v", "z"]})
+    )
+    both = cells_of(GROUPS, ["y", "x"], categories={"y": ["u", "v", "z"]})
+    told = {
+        word: [shows_grid(cells, word) for cells in (found, declared, both)]
+        for word in ("grid", "drop", "auto")
+    }
+    assert told == {
+        "grid": [True, True, True],
+        "drop": [False, False, False],
+        "auto": [False, True, False],
+    }
+
+
+def test_where_nobody_is_a_grid_has_zeros_and_no_masked_number():
+    cells = cells_of(GROUPS, ["y"], categories={"y": ["u", "v", "z"]})
+    amounts = {
+        "sum:i": np.array([5.0, 6.0, 11.0]),
+        "mean:i": np.ma.array([2.5, 3.5, 0.0], mask=[0, 0, 1]),
+    }
+    table = laid_out(cells, cells.count, empty_cells="auto", amounts=amounts)
+    assert list(table.measures) == ["count", "sum_i", "mean_i"]
+    lines_ = {line["y"]: line for line in table.to_arrow().to_pylist()}
+    assert lines_["z"] == {"y": "z", "count": 0, "sum_i": 0.0, "mean_i": None}
+    names = [name for (name,) in named(cells)]
+    assert [lines_[name]["sum_i"] for name in names] == [5.0, 6.0, 11.0]
+    assert [lines_[name]["mean_i"] for name in names] == [2.5, 3.5, None]
+    assert table.measures["mean_i"].data.tolist().count(0.0) == 2
+
+
+def test_a_sum_that_is_not_zero_shows_its_cell_beside_a_count_of_zero():
+    cells = cells_of(GROUPS, ["x"], margins="none")
+    counts = np.zeros(len(cells), np.int64)
+    sums = np.where(np.arange(len(cells)) == 1, 7.0, 0.0)
+    for empty_cells in ("drop", "grid"):
+        for measure in ("sum:i", "mean:i"):
+            table = laid_out(cells, counts, empty_cells=empty_cells, amounts={measure: sums})
+            shown = [name for name, *_ in published(table)]
+            wanted = [named(cells)[1][0]] if measure == "sum:i" else []
+            assert shown == wanted
+            assert list(table.dimensions["x"][1]) == wanted
+
+
+def test_a_grid_hides_what_the_records_alone_tell_of_unless_a_number_shows_it():
+    cells = cells_of(GROUPS, ["x", "y"], categories={"y": ["u", "v"]})
+    shows = np.array([name == ("b", "u") for name in named(cells)])
+    flags = open_categories(cells.axes, cells.ranks, shows)
+    texts = [
+        axis.labels[0][flag].tolist() for axis, flag in zip(cells.axes, flags, strict=True)
+    ]
+    assert texts == [["Total", "b"], ["Total", "u", "v"]]
+    kept = unhidden(cells.ranks, flags)
+    wanted = [x in ("Total", "b") for x, _ in named(cells)]
+    assert kept.tolist() == wanted
+    assert unhidden([], []).tolist() == [True]
+    every = [np.ones_like(flag) for flag in flags]
+    assert unhidden(cells.ranks, every).all()
+
+
+def test_unused_categories_are_not_coded():
+    (axis,) = cells_of(GROUPS, ["x"]).axes
+    texts = axis.labels[0].tolist()
+    is_used = np.array([text in ("c", "Total") for text in texts])
+    codes, names = encodings(axis, is_used)["x"]
+    assert names == ["Total", "c"]
+    assert codes.dtype == np.int32
+    assert [names[codes[texts.index(text)]] for text in ("c", "Total")] == ["c", "Total"]
+
+
+def test_weighted_counts_are_rounded_where_the_cells_know_how_many_weights_count():
+    cells = cells_of(GROUPS, ["y"], weight="w")
+    counts = cells.count + 1
+    exact = counts * cells.weight / cells.count
+    both = ["count", "weighted"]
+    plain = published_numbers(cells, counts, measures=both, round_weighted=False)
+    assert plain["weighted"].tolist() == pytest.approx(exact.tolist())
+    unknown = replace(cells, weighted_count=None)
+    assert published_numbers(unknown, counts, measures=both, round_weighted=True)[
+        "weighted"
+    ].tolist() == pytest.approx(exact.tolist())
+    rounded = published_numbers(cells, counts, measures=["weighted"], round_weighted=True)
+    mean = cells.weight / cells.weighted_count
+    assert rounded["weighted"].tolist() == round_to_unit(exact, mean).tolist()
+    assert list(rounded) == ["weighted"]
+    bare = replace(cells, weight=None)
+    found = published_numbers(bare, counts, measures=both, round_weighted=True)
+    assert {name: values.tolist() for name, values in found.items()} == {
+        "count": counts.tolist()
+    }
+
+
+@pytest.mark.parametrize(
+    ("number", "mean", "rounded"),
+    [
+        (37.4, 1.0, 37.0),
+        (37.4, 1.5, 38.0),
+        (37.4, 2.0, 38.0),
+        (37.4, 2.1, 35.0),
+        (37.4, 5.0, 35.0),
+        (37.4, 5.1, 40.0),
+        (37.4, 10.0, 40.0),
+        (37.4, 0.3, 37.5),
+        (0.375, 0.02, 0.38),
+        (0.371, 0.01, 0.37),
+        (3740.0, 120.0, 3800.0),
+        (0.0, 0.0, 0.0),
+        (5.0, 0.0, 5.0),
+    ],
+)
+def test_units_are_1_2_or_5_times_a_power_of_ten_and_no_less_than_the_mean(
+    number, mean, rounded
+):
+    assert round_to_unit(np.array([number]), np.array([mean])).tolist() == [rounded]
+
+
+def test_columns_of_measures_give_way_to_dimensions_of_their_names():
+    dimensions = {"Count": 0, "sum_x": 1, "sum_x_published": 2, "y": 3}
+    assert measure_columns(["count", "sum:x", "weighted"], dimensions) == {
+        "count_published": "count",
+        "sum_x_published_published": "sum:x",
+        "weighted": "weighted",
+    }
+
+
+def test_pieces_of_a_table_are_its_rows_in_order():
+    cells = cells_of(GROUPS, ["x", "y"])
+    table = laid_out(cells, np.arange(1, len(cells) + 1))
+    assert table.n_rows > 9
+    for size in (1, 4, table.n_rows, 100):
+        parts = list(table.pieces(size))
+        assert [part.n_rows for part in parts[:-1]] == [size] * (len(parts) - 1)
+        assert pa.concat_tables(part.to_arrow() for part in parts).to_pydict() == (
+            table.to_arrow().to_pydict()
+        )
+    changed = table.mapped(lambda t: replace(t, measures={"n": t.measures["count"]}))
+    assert changed.columns == ("x", "y", "n")
+    assert table.columns == ("x", "y", "count")
+
+
+def test_a_table_is_read_by_whoever_reads_arrow():
+    table = laid_out(cells_of(GROUPS, ["y"]), [2, 3, 5])
+    assert pa.table(table).to_pydict() == table.to_arrow().to_pydict()
+    assert pa.types.is_dictionary(table.to_arrow()["y"].type)
+    assert table.to_polars()["y"].to_list() == table.to_arrow()["y"].to_pylist()
+
+
+def test_a_notebook_shows_twenty_rows_without_an_index():
+    many = cells_of(
+        {"x": [f"c{n:02}" for n in range(30)]}, ["x"], margins="none", discrete=["x"]
+    )
+    page = laid_out(many, np.full(30, 4))._repr_html_()
+    assert page.count("<tr>") == 20
+    assert "<th></th>" not in page
+    text = str(laid_out(many, np.full(30, 4))).splitlines()
+    assert len(text) == 1 + 20 + 1 + 1
+    assert text[-1] == "[30 cells]"
+    exact = str(laid_out(cells_of({"x": list("abc")}, ["x"], margins="none"), [1, 2, 33]))
+    assert exact == "x  count\na      1\nb      2\nc     33\n[3 cells]"
+
+
+def test_tables_are_given_by_name_and_show_no_number():
+    table = laid_out(cells_of(GROUPS, ["y"]), [77, 78, 155])
+    assert "77" not in repr(table)
+    assert repr(table) == "PublishedTable(y, count; 3 cells)"
+    assert table != replace(table)
+    with pytest.raises(TypeError):
+        ckm.PublishedTable({}, {})
+    with pytest.raises(FrozenInstanceError):
+        table.measures = {}

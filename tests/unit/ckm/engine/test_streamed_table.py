@@ -17,6 +17,7 @@ REQUESTS = {
     "texts": TableRequest(dimensions=["region", "sex", "age"]),
     "grid": TableRequest(dimensions=["age", "region"], empty_cells="grid"),
     "unseen": TableRequest(dimensions=["rare", "sex"], empty_cells="grid"),
+    "hidden": TableRequest(dimensions=["rare"], measures=["mean:income"], empty_cells="grid"),
     "declared": TableRequest(dimensions=["sex"]),
     "hierarchy": TableRequest(dimensions=["place", "sex"], where="age > 1"),
     "nested grid": TableRequest(dimensions=["place", "age"], empty_cells="grid"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ptable import NoiseSpec, solve
+from risk.distributions.distribution import Law
 from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.inference.inverse import Inverse
@@ -146,3 +147,14 @@ def test_a_frame_lists_counts():
 
 def test_nothing_of_a_prior_shows_in_its_text():
     assert repr(Prior.from_counts([1, 2])) == "Prior(beyond='none')"
+
+
+@pytest.mark.parametrize("off", [2e-9, -2e-9, 5e-4])
+def test_laws_and_priors_must_sum_to_one(off):
+    near, wrong = [0.5, 0.5 + 5e-10], [0.5, 0.5 + off]
+    assert Law(lowest=0, probabilities=near).support.tolist() == [0, 1]
+    assert Prior(probabilities=near).at([1]) == near[1]
+    with pytest.raises(RiskError, match="sum to 1 within 1e-9"):
+        Law(lowest=0, probabilities=wrong)
+    with pytest.raises(RiskError, match="sum to 1 within 1e-9"):
+        Prior(probabilities=wrong)

@@ -1,5 +1,7 @@
 """Intervals of the original: with a prior, and for every original without one."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ from risk.errors import RiskError
 from risk.inference.accuracy import accuracy_table
 from risk.inference.credible import credible_intervals
 from risk.inference.inverse import Inverse
+from tests.results import require_fixed
+from tests.unit.risk.inference.support import TABLE, WEIGHTS, posterior
 
 TABLES = {
     "entropy": solve(NoiseSpec(max_noise=5, variance=3.0)),
@@ -51,6 +55,24 @@ def test_with_a_prior_half_widths_are_the_least_that_hold_the_level(name):
         assert np.array_equal(found.upper[:, column], same.upper)
 
 
+@pytest.mark.parametrize("flat", [False, True])
+def test_half_widths_are_those_of_exact_fractions(flat):
+    """A level that a half-width holds exactly belongs to it; those between need one more."""
+    weights = (1,) * 40 if flat else WEIGHTS
+    prior = Prior.flat() if flat else Prior.supplied(weights)
+    seen = [j for j in range(10) if posterior(j, weights)]
+    levels = [Fraction(n, 12) for n in range(13)]
+    found = accuracy_table(Inverse(table=TABLE, prior=prior), seen, levels=map(float, levels))
+    assert found.levels == tuple(map(float, levels))
+    for line, published in enumerate(seen):
+        chances = posterior(published, weights)
+        for column, level in enumerate(levels):
+            h = 0
+            while sum(p for i, p in chances.items() if abs(i - published) <= h) < level:
+                h += 1
+            assert found.half_widths[line, column] == h
+
+
 def test_intervals_hold_the_originals_of_a_simulated_register_as_often_as_they_say():
     # Per level a correct program falls below the bound, 4 standard errors, once in 30,000.
     rng = np.random.default_rng(20)
@@ -70,7 +92,19 @@ def test_intervals_hold_the_originals_of_a_simulated_register_as_often_as_they_s
 
 def test_default_lines_are_the_counts_that_occur():
     inverse = Inverse(table=TABLES["blocked"], prior=Prior.flat())
-    assert accuracy_table(inverse).published.tolist() == [0, *range(3, 21)]
+    found = accuracy_table(inverse)
+    assert found.published.tolist() == [0, *range(3, 21)]
+    assert found.levels == (0.5, 0.9, 0.95)
+    assert accuracy_table(inverse, [[3, 4], [5, 6]]).published.tolist() == [3, 4, 5, 6]
+    assert accuracy_table(inverse, []).half_widths.shape == (0, 3)
+
+
+def test_a_table_of_intervals_cannot_be_changed_and_shows_no_count():
+    inverse = Inverse(table=TABLE, prior=Prior.flat())
+    found = accuracy_table(inverse, [2, 3], levels=[0.5])
+    require_fixed(found)
+    assert found != accuracy_table(inverse, [2, 3], levels=[0.5]), "arrays are not compared"
+    assert repr(found) == "Accuracy(n_published=2, levels=(0.5,))"
 
 
 def test_a_frame_has_one_line_per_count_and_level():

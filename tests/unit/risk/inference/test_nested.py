@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,8 @@ from ptable import Mechanism, NoiseSpec, PTable, solve
 from risk.distributions.histogram import Histogram
 from risk.distributions.prior import Prior
 from risk.errors import RiskError
-from risk.inference.nested import certain_with_one_more, differing_answers
+from risk.inference.nested import GivenAway, certain_with_one_more, differing_answers
+from tests.results import require_fixed
 
 
 @st.composite
@@ -116,6 +118,41 @@ def test_random_rounding_shows_a_count_between_its_multiples():
     assert found.set_probability == pytest.approx(sum(chances) / 4)
     wide = solve(NoiseSpec(max_noise=8, variance=6.5, small=4))
     assert certain_with_one_more(wide, Prior.flat(), range(1, 5)).set_probability == 0
+
+
+def test_what_is_given_away_cannot_be_changed():
+    require_fixed(certain_with_one_more(Mechanism.rounding(5).build(), Prior.flat(), [1]))
+
+
+def test_nothing_is_given_away_unless_it_is_said():
+    nothing = GivenAway()
+    assert (nothing.probability, nothing.set_probability) == (0, 0)
+    assert nothing.original is nothing.set_published is None
+
+
+@pytest.mark.parametrize(
+    ("weights", "original"), [([0, 1, 1, 1], 1), ([0, 3, 2, 1], 1), ([0, 1, 3, 2], 2)]
+)
+def test_of_several_originals_the_one_that_is_given_away_most_often_is_named(weights, original):
+    """Without noise all are; of equals it is the smallest."""
+    exact = PTable.from_units([{0: 4}, {0: 4}], key_range=4)
+    found = certain_with_one_more(exact, Prior.supplied(weights), range(1, 4))
+    assert (found.original, found.published, found.published_more) == (
+        original,
+        original,
+        original + 1,
+    )
+    assert (found.set_published, found.set_published_more) == (original, original + 1)
+    assert found.probability == found.set_probability == 1
+
+
+def test_rounded_sums_stay_probabilities():
+    rng = np.random.default_rng(2)
+    table = PTable.from_units([{0: 3}, {0: 2, 1: 1}], key_range=3)
+    for _ in range(30):
+        found = certain_with_one_more(table, Prior.supplied(rng.random(9)), range(9))
+        assert found.set_probability <= 1
+        assert found.set_probability == pytest.approx(1)
 
 
 def test_no_chance_means_the_same_answer():

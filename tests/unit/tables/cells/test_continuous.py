@@ -24,6 +24,7 @@ from tables import (
 from tables.cells.continuous import ValueFigures, records_by_value, require_discrete
 from tables.cells.cube import all_cells
 from tables.cells.parts import cube_parts
+from tests.results import require_fixed
 
 KEYS = HashedKeys(column="id", secret=Secret(bytes(16)))
 N = 606
@@ -267,6 +268,43 @@ def test_figures_are_those_of_numpy():
         assert found.median == np.median(records_of)
         assert found.alone == np.mean(records_of == 1)
     assert ValueFigures.of(np.zeros(0, np.int64)).values == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "median", "alone", "is_refused"),
+    [
+        (100, 1.0, 1.0, (False, False)),
+        (101, 5.0, 0.0, (False, False)),
+        (101, 4.5, 0.0, (True, False)),
+        (102, 5.0, 0.5, (False, False)),
+        (102, 1.5, 0.5, (True, False)),
+        (101, 5.0, 51 / 101, (True, True)),
+    ],
+)
+def test_the_limits_belong_to_what_is_allowed(values, median, alone, is_refused):
+    figures = ValueFigures(values=values, median=median, alone=alone)
+    assert (figures.forbids(is_ordered=True), figures.forbids(is_ordered=False)) == is_refused
+    require_fixed(figures)
+
+
+def test_figures_need_no_order():
+    assert ValueFigures.of(np.array([4, 1, 9, 1, 3])) == ValueFigures(
+        values=5, median=3.0, alone=0.4
+    )
+    assert ValueFigures.of(np.array([7, 1, 2]), np.array([1, 2, 3])) == ValueFigures(
+        values=6, median=2.0, alone=1 / 3
+    )
+    assert ValueFigures.of(np.array([2, 3])) == ValueFigures(values=2, median=2.5, alone=0.0)
+
+
+@pytest.mark.parametrize("is_coded", [False, True])
+def test_records_are_added_up_by_value_and_missing_is_none(is_coded):
+    values = pa.chunked_array([pa.array(["b", None, "a"]), pa.array(["b", "c", None])])
+    values = values.dictionary_encode() if is_coded else values
+    rows = pa.table({"v": values, "n": pa.array([1, 20, 3, 4, 5, 6], pa.int32())})
+    found = records_by_value(rows, "v", "n")
+    assert found.dtype == np.int64
+    assert sorted(found.tolist()) == [3, 5, 5]
 
 
 def test_cells_that_were_given_count_by_their_records():

@@ -15,15 +15,28 @@ from tables import (
     DataError,
     DataWarning,
     HashedKeys,
+    KeyQualityError,
     Request,
     RequestError,
     Secret,
     SourceError,
     StoredKeys,
+    cell_table,
     cube,
     open_source,
+    record_groups,
 )
-from tests.strategies import decode
+from tables.cells.cube import all_cells, finest_cells
+from tests.strategies import (
+    HIERARCHIES,
+    TREE,
+    as_arrow,
+    coded,
+    decode,
+    nested,
+    plain,
+    tabulate_directly,
+)
 
 KEYS = StoredKeys(column="key", key_range=256)
 SECRET = Secret(bytes(16))
@@ -150,6 +163,389 @@ def test_a_category_with_a_reserved_name_is_refused_with_a_way_out(column):
     assert tabulate(data, [wish])[0]["All", "All"][0] == 2
     with pytest.raises(RequestError, match="two different texts"):
         Request(dimensions=["x"], total_label="n/a", missing_label="n/a")
+
+
+# --- against a second way to tabulate -----------------------------------------------------
+
+PATHS = {
+    "sex": plain("sex"),
+    "age": plain("age"),
+    "geo": nested("region", "department"),
+    "zone": coded("zone", TREE),
+}
+
+
+def population(size=90, seed=3):
+    rng = np.random.default_rng(seed)
+    columns = {
+        "sex": ["F", "M", None],
+        "age": [0, 1, 2, 30, None],
+        "region": ["11", "24", None],
+        "department": ["01", "02", None],
+        "zone": [*TREE.leaves, None],
+    }
+    drawn = {name: rng.integers(0, len(codes), size) for name, codes in columns.items()}
+    return [
+        {name: columns[name][drawn[name][n]] for name in columns}
+        | {"id": n, "weight": int(n % 4), "key": (37 * n + 11) % 256}
+        for n in range(size)
+    ]
+
+
+RECORDS = population()
+
+
+def source_of(records=None):
+    return open_source(as_arrow(RECORDS if records is None else records, 256), threads=1)
+
+
+def wish(*dimensions, **options):
+    return Request(dimensions=dimensions, hierarchies=HIERARCHIES, **options)
+
+
+WISHES = {
+    "all": [(wish("sex", "geo", "zone", weight="weight"), lambda _: True)],
+    "parts of another": [
+        (wish("sex", "age"), lambda _: True),
+        (wish("sex"), lambda _: True),
+        (wish("age", "sex", weight="weight"), lambda _: True),
+        (wish(), lambda _: True),
+    ],
+    "apart": [(wish("sex", "age"), lambda _: True), (wish("zone"), lambda _: True)],
+    "one filter": [
+        (wish("age", where="sex = 'F'"), lambda r: r["sex"] == "F"),
+        (wish("geo", where="sex = 'F'"), lambda r: r["sex"] == "F"),
+        (wish(where="sex = 'F'"), lambda r: r["sex"] == "F"),
+    ],
+    "two filters": [
+        (wish("age", where="sex = 'F'"), lambda r: r["sex"] == "F"),
+        (wish("age", "zone", where="age >= 2"), lambda r: (r["age"] or 0) >= 2),
+        (wish("age", where="age >= 2"), lambda r: (r["age"] or 0) >= 2),
+    ],
+    "filter and none": [
+        (wish("age", where="sex = 'F'", weight="weight"), lambda r: r["sex"] == "F"),
+        (wish("age", "sex"), lambda _: True),
+        (wish(where="region is missing"), lambda r: r["region"] is None),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", WISHES)
+def test_tables_of_one_scan_are_those_of_a_direct_tabulation(name):
+    with source_of() as source:
+        found = cube(source, KEYS, [request for request, _ in WISHES[name]])
+    for cells, (request, keep) in zip(found, WISHES[name], strict=True):
+        paths = [PATHS[dimension] for dimension in request.dimensions]
+        wanted = tabulate_directly(RECORDS, paths, key_range=256, where=keep)
+        cells_by_name = decode(cells)
+        assert {n: c[:2] for n, c in cells_by_name.items()} == {
+            n: c[:2] for n, c in wanted.items()
+        }
+        assert (cells.weight is None) == (request.weight is None)
+        if request.weight is None:
+            continue
+        assert {n: c[2] for n, c in cells_by_name.items()} == {
+            n: float(c[2]) for n, c in wanted.items()
+        }
+        heavy = [{**record, "weight": int(record["weight"] > 0)} for record in RECORDS]
+        wanted = tabulate_directly(heavy, paths, key_range=256, where=keep)
+        numbers = dict(zip(cells_by_name, cells.weighted_count.tolist(), strict=True))
+        assert numbers == {n: int(c[2]) for n, c in wanted.items()}
+
+
+def test_one_table_may_have_a_weight_and_another_one_more():
+    data = keyed(x=["a", "a", "b"], v=[1, 0, 5], w=[2.5, 1.0, 0.0])
+    requests = [Request(dimensions=["x"], weight=weight) for weight in ("v", "w", None)]
+    found = tabulate(data, requests)
+    assert [cells["a",][2] for cells in found] == [1, 3.5, None]
+    assert [cells["Total",][2] for cells in found] == [6, 3.5, None]
+
+
+def test_very_many_columns_take_several_scans_that_report_their_shares():
+    """Of 63 columns DuckDB tells no more apart in one statement."""
+    columns = {f"c{n}": [n, 1, 2] for n in range(70)}
+    parts = (range(24), range(24, 48), range(48, 70), range(2))
+    requests = [Request(dimensions=[f"c{n}" for n in part], margins=[[]]) for part in parts]
+    shares = []
+    found = tabulate(keyed(**columns), requests, progress=shares.append)
+    assert all(0 <= share <= 1 for share in shares)
+    for part, cells in zip(parts, found, strict=True):
+        names = {tuple(str(columns[f"c{n}"][row]) for n in part) for row in range(3)}
+        assert cells.keys() == names | {("Total",) * len(part)}
+        assert cells[("Total",) * len(part)][:2] == (3, 111)
+
+
+# --- sums ---------------------------------------------------------------------------------
+
+
+def test_each_table_has_the_sums_and_the_largest_that_it_asked_for():
+    data = keyed(x=list("aab"), pay=[5, 7, 1], tax=[1, 2, -4], w=[1, 2, 3])
+    requests = [
+        Request(dimensions=["x"], sums=["pay"], top=1),
+        Request(dimensions=["x"], sums=["tax", "pay"], top=2),
+        Request(dimensions=["x"], sums=["pay"], weight="w"),
+        Request(dimensions=["x"]),
+    ]
+    with open_source(data) as source:
+        found = [cells.magnitudes for cells in cube(source, KEYS, requests)]
+    assert [None if f is None else list(f) for f in found] == [
+        ["pay"],
+        ["tax", "pay"],
+        ["pay"],
+        None,
+    ]
+    assert found[0]["pay"].top.tolist() == [[7], [1], [7]]
+    assert found[1]["pay"].top.tolist() == [[7, 5], [1, 0], [7, 5]]
+    assert found[1]["tax"].total.tolist() == [3, -4, -1]
+    assert found[2]["pay"].total.tolist() == [19, 3, 22]
+    assert found[2]["pay"].raw_total.tolist() == [12, 1, 13]
+    assert found[2]["pay"].top.shape == (3, 0)
+
+
+def test_records_without_a_value_stop_a_sum_unless_passed_over():
+    data = keyed(x=list("ab"), pay=[5, None])
+    with pytest.raises(DataError, match="Some records have no value in 'pay'") as caught:
+        tabulate(data, [Request(dimensions=["x"], sums=["pay"])])
+    assert 'missing_values = "skip"' in caught.value.hint
+    tabulate(data, [Request(dimensions=["x"], sums=["pay"], where="x = 'a'")])
+    request = Request(dimensions=["x"], sums=["pay"], missing_values="skip")
+    with open_source(data) as source:
+        (cells,) = cube(source, KEYS, [request])
+    assert cells.magnitudes["pay"].total.tolist() == [5, 0, 5]
+    assert cells.magnitudes["pay"].records.tolist() == [1, 0, 1]
+
+
+# --- cells as a file, as a statement, as groups -------------------------------------------
+
+
+def test_the_cells_of_a_table_are_sorted_and_have_all_that_it_is_made_of():
+    data = keyed(x=["b", "a", "b", "a"], y=[2, 1, 1, 1], w=[0.0, 2.0, 1.5, 1.0])
+    data = data.append_column("z", pa.array([1, 1, 2, 1]))
+    requests = [
+        Request(dimensions=["y"], where="z >= 1"),
+        Request(dimensions=["x"]),
+        Request(dimensions=["x", "y"], weight="w"),
+    ]
+    with open_source(data) as source:
+        cells = cell_table(source, KEYS, requests)
+    assert cells.to_pylist() == [
+        {"y": y, "x": x, "z": z, "count": n, "cell_key": key, "w": w, "w_n": w_n}
+        for y, x, z, n, key, w, w_n in (
+            (1, "a", 1, 2, 37 + 111, 3.0, 2),
+            (1, "b", 2, 1, 74, 1.5, 1),
+            (2, "b", 1, 1, 0, 0.0, 0),
+        )
+    ]
+    assert cells.schema.metadata == {b"key_range": b"256"}
+
+
+def test_the_cells_of_sums_have_contributors_and_the_largest_of_any_table():
+    data = pa.table(
+        {"id": range(4), "x": list("aabb"), "pay": [5, -7, 0, 1], "tax": [1, 1, 1, 1]}
+    )
+    keys = HashedKeys(column="id", secret=SECRET)
+    requests = [
+        Request(dimensions=["x"], sums=["pay"], top=1),
+        Request(dimensions=[], sums=["tax", "pay"], top=2),
+    ]
+    with open_source(data) as source:
+        cells = cell_table(source, keys, requests)
+    assert cells.drop_columns("cell_key").to_pylist() == [
+        {"x": "a", "count": 2, "pay": -2, "pay_n": 2, "pay_1": -7, "pay_2": 5}
+        | {"tax": 2, "tax_n": 2, "tax_1": 1, "tax_2": 1},
+        {"x": "b", "count": 2, "pay": 1, "pay_n": 1, "pay_1": 1, "pay_2": 0}
+        | {"tax": 2, "tax_n": 2, "tax_1": 1, "tax_2": 1},
+    ]
+    assert set(cells.schema.metadata) == {b"key_range", b"ckm_record_key_version"}
+    assert int(cells.schema.metadata[b"key_range"]) == 2**64
+
+
+@pytest.mark.parametrize("where", [None, "age >= 1"])
+def test_one_statement_gives_the_cells_of_all_levels(where):
+    """A bit of g stands for each column, the first highest, that is summed over."""
+    request = wish("sex", "geo", weight="weight", where=where)
+    parameters = {"mine": 1}
+    with source_of() as source:
+        statement, key_range = all_cells(source, KEYS, request, parameters)
+        assert parameters.pop("mine") == 1
+        rows = source.arrow(statement, parameters).to_pylist()
+        (cells,) = cube(source, KEYS, [request])
+    assert key_range == 256
+    found = {}
+    for row in rows:
+        shown = [row["g"] & bit == 0 for bit in (4, 2, 1)]
+        codes = [row[f"d{n}"] for n in range(3)]
+        name = tuple(
+            "Total" if not is_shown else "(missing)" if code is None else code
+            for code, is_shown in zip(codes, shown, strict=True)
+        )
+        assert name not in found
+        found[name] = (row["n"], row["key"], float(row["w0"]))
+    assert found == decode(cells)
+    assert sum(row["w0_n"] for row in rows if row["g"] == 7) == cells.weighted_count[-1]
+
+
+def test_no_record_gives_no_cell_at_any_level():
+    with source_of([]) as source:
+        statement, _ = all_cells(source, KEYS, wish("sex"), {})
+        assert source.arrow(statement).num_rows == 0
+
+
+def test_groups_of_records_are_those_that_no_table_tells_apart():
+    requests = [
+        wish("sex", "zone"),
+        wish("geo", where="sex = 'F'"),
+        wish("sex", where="age >= 2"),
+        wish(where="sex = 'F'"),
+    ]
+    keeps = [
+        lambda _: True,
+        lambda r: r["sex"] == "F",
+        lambda r: (r["age"] or 0) >= 2,
+        lambda r: r["sex"] == "F",
+    ]
+    with source_of() as source:
+        found = record_groups(source, requests, most=1000)
+        tables = cube(source, KEYS, requests)
+    seen = {
+        (r["sex"], r["zone"], r["region"], r["department"], *(keep(r) for keep in keeps))
+        for r in RECORDS
+    }
+    assert {len(is_in) for is_in, _ in found} == {len(seen)}
+    wanted, groups = [], []
+    for request, keep in zip(requests, keeps, strict=True):
+        paths = [PATHS[dimension] for dimension in request.dimensions]
+        wanted.append(
+            [(True, *(path(r)[0] for path in paths)) if keep(r) else (False,) for r in RECORDS]
+        )
+    for (is_in, ranks), cells in zip(found, tables, strict=True):
+        names = [
+            list(zip(*(labels[rank] for labels in axis.labels), strict=True))
+            for axis, rank in zip(cells.axes, ranks, strict=True)
+        ]
+        groups.append(
+            [
+                (True, *(name[n] for name in names)) if inside else (False,)
+                for n, inside in enumerate(is_in)
+            ]
+        )
+        for rank in ranks:
+            assert ((rank == -1) == ~is_in).all()
+    assert set(zip(*groups, strict=True)) == set(zip(*wanted, strict=True))
+
+
+def test_more_groups_than_wanted_are_none():
+    requests = [Request(dimensions=["x"])]
+    for most, number in ((2, None), (3, 3), (4, 3)):
+        with open_source(keyed(x=[1, 2, 3, 3])) as source:
+            found = record_groups(source, requests, most=most)
+        assert (None if found is None else len(found[0][0])) == number
+    with open_source(keyed(x=[1, 2])) as source:
+        ((is_in, ranks),) = record_groups(source, [Request(dimensions=[])], most=1)
+    assert (is_in.tolist(), ranks) == ([True], ())
+
+
+# --- categories ---------------------------------------------------------------------------
+
+
+def test_categories_keep_the_order_in_which_they_came_and_new_ones_come_behind():
+    levels = pd.Categorical(["mid", "low", None, "high"], ["low", "mid", "high", "never"])
+    data = pd.DataFrame({"level": levels, "key": [1, 2, 3, 4]})
+    request = Request(dimensions=["level"])
+    with open_source(data) as source:
+        (cells,) = cube(source, KEYS, [request])
+        assert cells.axes[0].labels[0].tolist() == ["Total", "low", "mid", "high", "(missing)"]
+    with open_source(data) as source:
+        known = {"level": pa.table({"level": ["new", "mid", "extra"]})}
+        (axis,), block, key_range = finest_cells(source, KEYS, request, known=known)
+    assert axis.labels[0].tolist() == [
+        "Total",
+        "low",
+        "mid",
+        "high",
+        "extra",
+        "new",
+        "(missing)",
+    ]
+    assert (block.codes[0].tolist(), block.count.tolist()) == ([0, 1, 2, 5], [1, 1, 1, 1])
+    assert key_range == 256
+
+
+def test_cells_beside_some_values_are_those_of_their_records():
+    data = keyed(x=["a", "b", None, "c", "a"], y=[1, 1, 2, 2, 2])
+    request = Request(dimensions=["x", "y"], margins="none", where="y < 3")
+    beside = pa.table({"x": pa.array(["a", None], pa.string())})
+    known = {"x": pa.table({"x": ["z", "a"]})}
+    with open_source(data) as source:
+        axes, block, _ = finest_cells(source, KEYS, request, known=known, beside=beside)
+    assert axes[0].labels[0].tolist() == ["Total", "a", "z", "(missing)"]
+    names = [axes[0].labels[0][1:][code] for code in block.codes[0]]
+    assert list(zip(names, block.codes[1], block.key, strict=True)) == [
+        ("a", 0, 0),
+        ("a", 1, 148),
+        ("(missing)", 1, 74),
+    ]
+
+
+def test_look_alike_categories_are_warned_of_by_the_first_five_pairs():
+    many = [f"{n}{blank}" for n in range(6) for blank in ("", " ")]
+    with pytest.warns(DataWarning, match="6 categories look like another") as caught:
+        tabulate(keyed(x=many), [Request(dimensions=["x"])])
+    assert str(caught[0].message.inside) == "; ".join(["nothing / U+0020"] * 5) + "; …"
+    with pytest.warns(DataWarning, match="5 categories look like another") as caught:
+        tabulate(keyed(x=many[:10]), [Request(dimensions=["x"])])
+    assert "…" not in str(caught[0].message.inside)
+
+
+# --- weights ------------------------------------------------------------------------------
+
+
+def test_weights_that_are_none_are_counted_for_the_terminal_alone():
+    data = keyed(x=[1] * 5, w=[1.0, -2.0, -1.0, 0.0, 5.0])
+    with pytest.raises(DataError) as caught:
+        tabulate(data, [Request(dimensions=["x"], weight="w")])
+    assert caught.value.inside == "2 of 5 records"
+    assert "2 of 5" not in str(caught.value)
+    data = keyed(x=[1] * 3, w=[-1, None, 0])
+    with pytest.raises(DataError, match="no weight in 'w'") as caught:
+        tabulate(data, [Request(dimensions=["x"], weight="w")])
+    assert caught.value.inside == "1 of 3 records"
+
+
+def test_a_sound_source_is_looked_at_once():
+    """A weight that was sound stays sound: its records are read once."""
+    data = keyed(x=["a", "b"], w=[1.5, 2.5])
+    with open_source(data) as source:
+        for _ in range(2):
+            cube(source, KEYS, [Request(dimensions=["x"], weight="w")])
+            assert source.sound["weight", "w"] is True
+
+
+@pytest.mark.parametrize(("weight", "is_refused"), [(5e21, True), (4.9e21, False)])
+def test_weights_whose_sum_may_reach_a_limit_are_refused_at_it(weight, is_refused):
+    """Two records of the largest weight make 10**22."""
+    data = keyed(x=[1, 2], w=[1.0, weight])
+    if is_refused:
+        with pytest.raises(DataError, match="too large"):
+            tabulate(data, [Request(dimensions=["x"], weight="w")])
+    else:
+        (found,) = tabulate(data, [Request(dimensions=["x"], weight="w")])
+        assert found["2",][2] == weight
+
+
+def test_missing_keys_count_as_0_where_they_are_tolerated():
+    data = pa.table({"x": [1, 1, 2], "key": pa.array([7, None, None], pa.uint8())})
+    with pytest.raises(KeyQualityError, match="have no 'key'"):
+        tabulate(data, [Request(dimensions=["x"])])
+    (found,) = tabulate(data, [Request(dimensions=["x"])], tolerate_missing_keys=True)
+    assert {name: cell[:2] for name, cell in found.items()} == {
+        ("1",): (2, 7),
+        ("2",): (1, 0),
+        ("Total",): (3, 7),
+    }
+
+
+# --- what runs together -------------------------------------------------------------------
 
 
 def test_several_threads_may_use_one_source_and_several():

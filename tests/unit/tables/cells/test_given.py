@@ -4,15 +4,19 @@ import pyarrow as pa
 import pytest
 
 from tables import (
+    CodeTree,
     DataError,
     DataWarning,
     GivenCells,
+    Hierarchy,
     Request,
     RequestError,
     cell_table,
     cube,
     open_source,
 )
+from tests.results import require_fixed
+from tests.strategies import decode
 
 GOOD = {
     "sex": ["F", "M", "Total"],
@@ -145,3 +149,238 @@ def test_cells_that_could_not_be_read_again_are_not_made(request_, problem):
     keys = GivenCells(dimensions=("sex",), cell_key="key", key_range=256).keys
     with open_source(records) as source, pytest.raises(RequestError, match=problem):
         cell_table(source, keys, [Request(**request_)])
+
+
+# --- several dimensions and trees ---------------------------------------------------------
+
+TREE = CodeTree({"all": None, "N": "all", "n1": "N", "n2": "N", "S": "all"})
+ZONED = Hierarchy(columns=("zone",), tree=TREE)
+#: Zone, sex, records and key: all cells, and all margins of both dimensions but two.
+ROWS = [
+    ("n1", "F", 4, 10),
+    ("n1", "M", 2, 20),
+    ("n2", "F", 1, 30),
+    ("S", None, 3, 250),
+    ("S", "F", 5, 1),
+    ("N", "F", 5, 40),
+    ("N", "M", 2, 20),
+    ("N", "Total", 7, 60),
+    ("n1", "Total", 6, 30),
+    ("n2", "Total", 1, 30),
+    ("S", "Total", 8, 251),
+    ("all", "F", 10, 41),
+    ("all", None, 3, 250),
+    ("all", "Total", 15, 311 % 256),
+]
+
+
+def grid(rows, **labels):
+    """Take a table of cells of zones and sexes, and tabulate it."""
+    zone, sex, n, key = zip(*rows, strict=True)
+    columns = {"zone": zone, "sex": pa.array(sex, pa.string()), "n": n, "key": key}
+    given = GivenCells(
+        dimensions=("zone", "sex"), count="n", cell_key="key", key_range=256,
+        trees={"zone": TREE}, **labels,
+    )  # fmt: skip
+    with open_source(pa.table(columns)) as source:
+        given.take(source)
+        request = Request(dimensions=["zone", "sex"], hierarchies={"zone": ZONED}, **labels)
+        found = decode(cube(source, given.keys, [request])[0])
+    return {name: cell[:2] for name, cell in found.items()}
+
+
+def test_inner_codes_of_a_tree_and_totals_are_margins_and_the_rest_are_cells():
+    wanted = {(zone, sex or "(missing)"): (n, key) for zone, sex, n, key in ROWS}
+    assert grid(ROWS) == {**wanted, ("all", "M"): (2, 20)}
+    assert grid(ROWS[:5]) == grid(ROWS), "margins may be left out"
+
+
+def test_totals_and_missing_categories_may_have_other_names():
+    rows = [
+        (zone, {"Total": "Alle", None: None}.get(sex, sex), n, key)
+        for zone, sex, n, key in ROWS
+    ]
+    found = grid(rows, total_label="Alle", missing_label="k. A.")
+    assert found["S", "k. A."] == (3, 250)
+    assert found["all", "Alle"] == (15, 55)
+
+
+@pytest.mark.parametrize(
+    ("row", "change", "totals"),
+    [
+        (7, (0, 1, 0), "totals of 'sex'"),
+        (5, (0, 0, 1), "totals of 'zone'"),
+        (11, (0, 1, 0), "totals of 'zone'"),
+        (13, (0, 0, 1), "totals of 'zone', 'sex'"),
+        (12, (0, 1, 0), "totals of 'zone'"),
+    ],
+)
+def test_a_margin_that_is_no_sum_is_told_by_the_dimensions_it_is_a_total_of(
+    row, change, totals
+):
+    rows = [list(each) for each in ROWS]
+    rows[row][2] += change[1]
+    rows[row][3] = (rows[row][3] + change[2]) % 256
+    with pytest.raises(DataError, match=f"1 of 9, {totals}"):
+        grid(rows)
+
+
+def test_a_cell_that_is_missing_is_seen_in_all_margins_that_hold_it():
+    with pytest.raises(DataError, match="in 'n': 5 of 9"):
+        grid([row for row in ROWS if row[:2] != ("n1", "F")])
+
+
+def test_margins_of_no_records_may_be_listed():
+    """Nothing adds up to them: that is 0 records."""
+    assert grid([*ROWS[:5], ("N", None, 0, 0)]) == grid(ROWS)
+    with pytest.raises(DataError, match="sums of their cells"):
+        grid([*ROWS[:5], ("N", None, 1, 0)])
+
+
+# --- without keys -------------------------------------------------------------------------
+
+
+def test_cells_without_keys_have_keys_of_nought():
+    given = GivenCells(dimensions=("sex",))
+    assert (given.keys.column, given.keys.key_range) == ("ckm_no_key", None)
+    columns = {"sex": ["F", "M", "Total"], "count": [4, 2, 6]}
+    with open_source(pa.table(columns)) as source:
+        given.take(source)
+        (cells,) = cube(source, given.keys, [Request(dimensions=["sex"])])
+    assert cells.count.tolist() == [4, 2, 6]
+    assert cells.cell_key.tolist() == [0, 0, 0]
+    with open_source(pa.table(columns | {"count": [4, 2, 7]})) as source:
+        given.take(source)
+        with pytest.raises(DataError, match="sums of their cells in 'count'"):
+            cube(source, given.keys, [Request(dimensions=["sex"])])
+
+
+def test_cells_cannot_be_changed_on_the_way():
+    given = GivenCells(dimensions=("sex",), cell_key="key", key_range=2**40)
+    require_fixed(given)
+    assert (given.keys.column, given.keys.key_range) == ("key", 2**40)
+    assert given.count == "count"
+    assert (given.total_label, given.missing_label) == ("Total", "(missing)")
+
+
+# --- numbers at their limits --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("count", "is_refused"), [(2**53, False), (2**53 + 2, True)])
+def test_numbers_of_records_are_whole_numbers_that_a_float_holds(count, is_refused):
+    columns = {"sex": ["F", "M"], "n": [count, 1], "key": [3, 4]}
+    if is_refused:
+        with pytest.raises(DataError, match="'n' that is no whole number of 0 or more"):
+            tabulate(columns)
+    else:
+        assert tabulate(columns).count[0] == count
+
+
+def test_empty_cells_are_no_cells():
+    found = tabulate({"sex": ["F", "M", "X"], "n": [3, 0, 1], "key": [7, 0, 9]})
+    assert found.axes[0].labels[0].tolist() == ["Total", "F", "X"]
+    found = tabulate({"sex": ["F", "M"], "n": [3, 0], "key": [7, None]})
+    assert found.count.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("key", "problem"),
+    [
+        (255, None),
+        (256, r"'key' outside \[0, 256\)"),
+        (-1, r"'key' outside \[0, 256\)"),
+    ],
+)
+def test_keys_lie_below_their_range(key, problem):
+    columns = {"sex": ["F", "M"], "n": [3, 2], "key": [key, 4]}
+    if problem is None:
+        assert tabulate(columns).cell_key.tolist() == [255, 4, 3]
+    else:
+        with pytest.raises(DataError, match=problem) as caught:
+            tabulate(columns)
+        assert caught.value.inside == "1 of 2 rows"
+
+
+def test_weights_come_with_the_number_of_records_that_have_one():
+    found = tabulate(GOOD, weight="w")
+    assert found.weight.tolist() == [2.5, 1.5, 4.0]
+    assert found.weighted_count.tolist() == [2, 1, 3]
+    for changes, problem in (
+        ({"w": [2.5, 1.5, 4.1]}, "sums of their cells in 'w'"),
+        ({"w_n": [2, 1, 4]}, "sums of their cells in 'w_n'"),
+        ({"w_n": [2.5, 1, 3.5]}, "'w_n' that is no number of records"),
+        ({"w_n": [-1, 1, 0]}, "'w_n' that is no number of records"),
+        ({"w_n": [None, 1, 1]}, "'w_n' that is no number of records"),
+        ({"w_n": [5172, 1, 5173]}, "'w_n' that is no number of records"),
+    ):
+        with pytest.raises(DataError, match=problem):
+            tabulate(GOOD | changes, weight="w")
+    tabulate(GOOD | {"w": [0.0, 1.5, 1.5], "w_n": [0, 1, 1]}, weight="w")
+
+
+@pytest.mark.parametrize(("off", "is_refused"), [(4e-10, False), (4e-9, True)])
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+def test_sums_of_others_may_be_off_by_a_billionth(off, is_refused, scale):
+    columns = GOOD | {"w": [2.5 * scale, 1.5 * scale, 4.0 * scale * (1 + off)]}
+    if is_refused:
+        with pytest.raises(DataError, match="sums of their cells in 'w'"):
+            tabulate(columns, weight="w")
+    else:
+        tabulate(columns, weight="w")
+
+
+@pytest.mark.parametrize(
+    ("largest", "is_refused"),
+    [
+        ([6.0, 4.0], False),
+        ([6.0 + 5e-9, 4.0], False),
+        ([6.0 - 5e-9, 4.0], False),
+        ([6.0 + 5e-8, 4.0], True),
+        ([6.0 - 5e-8, 4.0], True),
+        ([5.0, 5.0], False),
+        ([6.0, 0.0], True),
+    ],
+)
+def test_the_largest_of_as_many_as_contribute_are_the_sum(largest, is_refused):
+    """Of a sum of 10 by 2 contributors: rounded in the tenth digit, in order, and both."""
+    columns = GOOD | {"pay_1": [largest[0], 20.0, None], "pay_2": [largest[1], 8.0, None]}
+    if is_refused:
+        with pytest.raises(DataError, match="largest contributions to 'pay'"):
+            tabulate(columns, sums=["pay"], top=2)
+    else:
+        tabulate(columns, sums=["pay"], top=2)
+
+
+def test_what_was_found_sound_is_not_looked_at_again():
+    given = GivenCells(dimensions=("sex",), count="n", cell_key="key", key_range=256)
+    with open_source(pa.table(GOOD)) as source:
+        given.take(source)
+        cube(source, given.keys, [Request(dimensions=["sex"], sums=["pay"])])
+        assert {mark for mark in source.sound if mark[0] == "given"} == {
+            ("given", None),
+            ("given", ("sums", "pay")),
+        }
+        cube(source, given.keys, [Request(dimensions=["sex"], weight="w")])
+        assert ("given", ("weight", "w")) in source.sound
+
+
+def test_a_total_of_another_name_is_seen_by_counts_and_keys_in_any_dimension():
+    columns = {
+        "sex": ["F", "M", "F", "M"],
+        "zone": ["a", "a", "b", "whole"],
+        "n": [1, 2, 3, 6],
+        "key": [9, 4, 1, 14],
+    }
+    given = GivenCells(
+        dimensions=("sex", "zone"), count="n", cell_key="key", key_range=2**33,
+        total_label="Alle",
+    )  # fmt: skip
+    with open_source(pa.table(columns)) as source:
+        given.take(source)
+        with pytest.raises(DataError, match="category of 'zone' is all others") as caught:
+            cube(source, given.keys, [Request(dimensions=["sex"])])
+    assert "'Alle'" in str(caught.value)
+    assert "whole" not in str(caught.value)
+    with open_source(pa.table(columns | {"key": [9, 4, 1, 15]})) as source:
+        given.take(source)
+        cube(source, given.keys, [Request(dimensions=["sex"])])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -16,7 +17,17 @@ from tables import (
     cube,
     open_source,
 )
-from tables.cells.sketch import PRIME
+from tables.cells.sketch import (
+    MAX_WIDTH,
+    PRIME,
+    Sketch,
+    join_sketches,
+    merged_columns,
+    read_sketch,
+    require_sketchable,
+    smallest_members,
+)
+from tests.results import require_fixed
 
 KEYS = StoredKeys(column="key")
 
@@ -78,10 +89,9 @@ def text(code):
     return "0" if code == 0 else f"{code:g}" if isinstance(code, float) else str(code)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
 def test_every_cell_and_margin_has_the_sketch_of_its_records(width):
-    data = register()
+    data = register(60)
     wishes = [
         Request(dimensions=["a", "b"]),
         Request(dimensions=["b", "x"], where="a > 0"),
@@ -181,3 +191,127 @@ def test_no_records_give_no_sketches():
 def test_a_sketch_shows_nothing_of_itself():
     (cells,) = tabulate(register(), [Request(dimensions=["a"])], 2)
     assert repr(cells.sketch) == "Sketch(width 2)"
+
+
+# --- sketches of sets of keys -------------------------------------------------------------
+
+
+def sketch_of_sets(sets, width=2):
+    """Sketch sets of keys of 64 bits by the definition."""
+    found = [expected(sorted(keys), width) for keys in sets]
+    return Sketch(
+        partitions=np.array([f[0] for f in found], np.uint64).reshape(-1, width + 1),
+        power_sums=np.array([f[1] for f in found], np.int64).reshape(-1, width + 1),
+        member_cell=np.repeat(np.arange(len(found)), [len(f[2]) for f in found]),
+        member_key=np.array([key for f in found for key in f[2]], np.uint64),
+    )
+
+
+def same(one, other):
+    return all(
+        a.dtype == b.dtype and a.tolist() == b.tolist()
+        for a, b in zip(one.arrays, other.arrays, strict=True)
+    )
+
+
+def sets_of_keys(sizes, seed=5):
+    rng = np.random.default_rng(seed)
+    return [set(rng.integers(1, 2**64, size, dtype=np.uint64).tolist()) for size in sizes]
+
+
+SIZES = (0, 1, 30, 2, 3, 40, 1, 5)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_merged_sketches_are_those_of_the_unions(width):
+    """In the order of places, which need not follow each other; members of large sets go."""
+    sets = sets_of_keys(SIZES)
+    place = np.array([7, 2, 2, 9, 7, 4, 9, 4])
+    merged = sketch_of_sets(sets, width).merge(place)
+    unions = [
+        set().union(*(keys for keys, at in zip(sets, place, strict=True) if at == each))
+        for each in (2, 4, 7, 9)
+    ]
+    assert same(merged, sketch_of_sets(unions, width))
+    assert merged.is_small.tolist() == [len(expected(sorted(u), width)[2]) > 0 for u in unions]
+
+
+def test_sketches_taken_keep_their_members_in_the_new_order():
+    sets = sets_of_keys(SIZES)
+    sketch = sketch_of_sets(sets)
+    for cells in ([3, 0, 7, 6], [5], [], list(range(8))):
+        taken = sketch.take(np.array(cells, np.int64))
+        assert same(taken, sketch_of_sets([sets[cell] for cell in cells]))
+        assert len(taken) == len(cells)
+
+
+def test_lists_of_sketches_are_joined_one_behind_the_other():
+    sets = sets_of_keys(SIZES)
+    parts = [sketch_of_sets(sets[:3]), sketch_of_sets(sets[3:4]), sketch_of_sets(sets[4:])]
+    assert same(join_sketches(parts), sketch_of_sets(sets))
+    assert same(join_sketches(parts[:1]), parts[0])
+
+
+def test_sketches_merge_in_sql_as_they_do_here():
+    """Columns hold what is at or behind the start of a partition, so that they add up."""
+    sketch = sketch_of_sets(sets_of_keys(SIZES))
+    place = np.array([7, 2, 2, 9, 7, 4, 9, 4])
+    behind = np.bitwise_xor.accumulate(sketch.partitions[:, ::-1], axis=1)[:, ::-1]
+    columns = {f"x{n}": behind[:, n] for n in range(3)}
+    columns |= {f"p{n + 1}": sketch.power_sums[:, n] for n in range(3)}
+    with duckdb.connect() as connection:
+        connection.register("cells", pa.table({**columns, "place": place}))
+        listed = ", ".join(merged_columns(2))
+        sql = f"SELECT {listed} FROM cells GROUP BY place ORDER BY place"
+        found = read_sketch(connection.sql(sql).to_arrow_table(), 2)
+    merged = sketch.merge(place)
+    assert found.partitions.tolist() == merged.partitions.tolist()
+    assert found.power_sums.tolist() == merged.power_sums.tolist()
+
+
+def test_no_cells_merge_into_none():
+    nothing = sketch_of_sets([])
+    assert len(nothing.merge(np.zeros(0, np.int64))) == 0
+
+
+def test_the_smallest_members_of_each_cell_are_kept():
+    cell = np.array([3, 0, 3, 3, 0, 3, 8])
+    key = np.array([9, 5, 2, 7, 1, 4, 2**64 - 1], np.uint64)
+    for width, wanted in (
+        (1, [(0, 1), (0, 5), (3, 2), (3, 4), (8, 2**64 - 1)]),
+        (2, [(0, 1), (0, 5), (3, 2), (3, 4), (3, 7), (8, 2**64 - 1)]),
+        (4, [(0, 1), (0, 5), (3, 2), (3, 4), (3, 7), (3, 9), (8, 2**64 - 1)]),
+    ):
+        found = smallest_members(cell, key, width)
+        assert list(zip(*(column.tolist() for column in found), strict=True)) == wanted
+    none = smallest_members(cell[:0], key[:0], 2)
+    assert [len(column) for column in none] == [0, 0]
+
+
+def test_sketches_tell_their_width_and_cannot_be_changed():
+    sketch = sketch_of_sets(sets_of_keys(SIZES), 3)
+    assert sketch.width == 3
+    require_fixed(sketch)
+    assert sketch != sketch_of_sets(sets_of_keys(SIZES), 3), "arrays are not compared"
+
+
+@pytest.mark.parametrize(("key_range", "is_refused"), [(2**32, False), (2**32 - 1, True)])
+def test_keys_of_32_bits_are_enough(key_range, is_refused):
+    for width in range(1, MAX_WIDTH + 1):
+        if is_refused:
+            with pytest.raises(RequestError, match=f"or more, not {key_range}"):
+                require_sketchable(width, key_range)
+        else:
+            require_sketchable(width, key_range)
+    assert MAX_WIDTH == 4
+
+
+def test_keys_of_32_bits_are_sketched_by_their_upper_31():
+    keys = np.random.default_rng(9).integers(0, 2**32, 60)
+    data = register(60, key=pa.array(keys))
+    (cells,) = tabulate(
+        data, [Request(dimensions=["a"])], 3, StoredKeys(column="key", key_range=2**32)
+    )
+    for number in range(len(cells)):
+        members = records_of(data, cells, number)
+        assert sketch_of(cells, number) == expected(members, 3, key_range=2**32)

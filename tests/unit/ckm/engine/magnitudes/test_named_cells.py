@@ -10,16 +10,12 @@ import pytest
 
 import ckm
 from ckm.engine.magnitudes import (
-    Dominance,
-    FewContributors,
     MagnitudeError,
     MagnitudeNoise,
     perturb_magnitudes,
     plan_noise,
     sensitive_cells,
 )
-from ckm.engine.magnitudes.sensitive.named import as_named_cells
-from ckm.errors import ConfigError
 from tables import RequestError
 from tests.amounts import amounts
 from tests.strategies import worked_ptable
@@ -164,23 +160,3 @@ def test_a_cell_of_a_hierarchy_of_columns_is_named_by_its_columns():
             for e in (before, right)
         )
         assert (old != new).sum() == 1
-
-
-@pytest.mark.parametrize(
-    "named",
-    [3, "region", {"region": "North"}, [{}], [{"region": 3}], [{"": "x"}], [["a"]], [None]],
-)
-def test_what_names_no_cell_is_refused(named):
-    with pytest.raises(ConfigError, match="named_cells must be a list"):
-        MagnitudeNoise.start(named_cells=named)
-
-
-def test_a_cell_named_twice_counts_once():
-    pairs = (("branch", "steel"), ("region", "North"))
-    assert as_named_cells([CELL, dict(reversed(CELL.items())), pairs]) == (pairs,)
-
-
-def test_rules_for_largest_contributors_do_not_hide_named_cells():
-    cells = replace(amounts([[50.0, 40.0, 30.0]]), named=np.array([True]))
-    rules = [FewContributors(least=2), Dominance(n=1, percent=99)]
-    assert sensitive_cells(cells, rules).tolist() == [True]

@@ -8,7 +8,7 @@ import pytest
 
 import ckm
 from ckm.engine.magnitudes import MagnitudeNoise, perturb_magnitudes
-from ckm.engine.magnitudes.noise.alike import CountNoise, alike_cells, variations
+from ckm.engine.magnitudes.noise.alike import CountNoise, alike_cells
 from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.errors import MagnitudeError
 from ptable import NoiseSpec, PTable, solve
@@ -161,23 +161,6 @@ def test_amounts_that_vary_have_the_noise_that_they_had():
     bare = perturb_magnitudes(cells, noise, secret=SECRET)
     made = perturb_magnitudes(cells, noise, secret=SECRET, counts=COUNTS)
     assert np.array_equal(bare[~alike], made[~alike])
-
-
-def test_the_measure_of_spread_is_that_of_numpy():
-    for values in (constant, nearly, ratings, incomes):
-        data = frame(values)
-        own = data.groupby("cell")["x"]
-        expected = (own.std(ddof=0) / own.mean()).to_numpy()
-        found = variations(magnitudes(data))
-        assert np.allclose(found[SIZES > 2], expected[SIZES > 2], atol=1e-4)
-        whole = data["x"].std(ddof=0) / data["x"].mean()
-        assert np.allclose(found[SIZES == 1], whole, atol=1e-6)
-
-
-@pytest.mark.parametrize("scale", [1e-9, 1e-3, 1.0, 1e3, 1e12])
-def test_the_measure_does_not_depend_on_the_unit(scale):
-    one, two = magnitudes(frame(ratings)), magnitudes(frame(lambda n: ratings(n) * scale))
-    assert np.allclose(variations(one), variations(two), atol=1e-4)
 
 
 def test_zeros_are_no_contributors_and_the_same_contributors_have_the_same_noise():

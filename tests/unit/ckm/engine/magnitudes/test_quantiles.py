@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -11,8 +12,17 @@ import pandas as pd
 import pytest
 
 import ckm
-from ckm.engine.magnitudes.quantiles import QuantileNoise, rounded_means
+from ckm.engine.key_mixing import siphash
+from ckm.engine.magnitudes import MagnitudeNoise
+from ckm.engine.magnitudes.quantiles import (
+    QuantileNoise,
+    published_quantiles,
+    quantile_noise,
+    rounded_means,
+)
+from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.request import SHARES
+from ckm.errors import InternalError
 from ptable import NoiseSpec, PTable, solve
 from tables import DataError, KeyQualityWarning, RequestError, Secret
 
@@ -288,3 +298,122 @@ def read_off(shares, *, size=150, seed=1):
 def test_with_undeclared_shares_all_means_of_neighbours_in_a_cell_could_be_read():
     assert read_off([f"{n / 2000:.4f}" for n in range(120, 1880)]) > 0.99
     assert read_off(SHARES) < 0.2
+
+
+# --- by hand, without an engine -----------------------------------------------------------
+
+
+def cells_of(counts):
+    keys = np.random.default_rng(9).integers(0, 2**64, len(counts), np.uint64)
+    return SimpleNamespace(count=np.array(counts), cell_key=keys)
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_the_rank_is_the_least_that_has_the_share_of_records_at_or_below_it(share):
+    counts = [*range(1, 45), 100, 12_345]
+    part = Fraction(share)
+    wanted = [next(r for r in range(1, n + 1) if Fraction(r, n) >= part) for n in counts]
+    assert noise_of(share).ranks(cells_of(counts)).tolist() == wanted
+
+
+def test_noise_is_looked_up_in_the_last_row_at_a_keyed_number_of_the_cell():
+    """SipHash of the cell key, under a key for this variable, period and share."""
+    cells = cells_of([500] * 300)
+    noise = noise_of("0.25", period="2027")
+    text = '["ckm quantile v1","income","2027","0.25"]'
+    key = np.frombuffer(SECRET.derive(text)[:16], "<u8")
+    numbers = (siphash(cells.cell_key, key) >> np.uint64(32)).astype(np.uint32)
+    last = np.full(300, ptable().counts[-1])
+    wanted = ptable().lookup(last, numbers)
+    assert noise.noise(cells.cell_key, secret=SECRET).tolist() == wanted.tolist()
+    windows = noise.windows(cells, secret=SECRET)
+    assert windows.tolist() == [[125 + v + n for n in (-2, -1, 0, 1, 2)] for v in wanted]
+
+
+def test_the_least_count_leaves_five_records_beyond_the_farthest_window():
+    """5 + 2 + 5 of them on the shorter side of a rank, and the noise of the count."""
+    found = {share: noise_of(share).least_count for share in ("0.5", "0.1", "0.9", "0.75")}
+    wanted = {}
+    for share in found:
+        part = Fraction(share)
+        wanted[share] = next(
+            n
+            for n in range(1, 500)
+            if all(
+                min(-(-part * m // 1) - 1, m - -(-part * m // 1)) >= 5 + 2 + 5
+                for m in range(n, n + 200)
+            )
+        )
+    assert found == {share: n + 5 for share, n in wanted.items()}
+
+
+def test_noise_in_the_last_row_is_needed():
+    exact = PTable(noise=((0,), (0,)), upper=((8,), (8,)), key_range=8)
+    with pytest.raises(ckm.ConfigError, match="without noise"):
+        noise_of("0.5", ptable=exact)
+
+
+@pytest.mark.parametrize(
+    ("window", "mean"),
+    [
+        ([10.0, 11.0, 12.0, 13.0, 15.0], 12.0),  # range 5, unit 1
+        ([10.0, 11.0, 12.0, 13.0, 16.0], 12.0),  # unit 2
+        ([10.0, 10.0, 10.0, 10.0, 35.0], 15.0),  # unit 5
+        ([0.0, 0.0, 0.0, 0.0, 26.0], 10.0),  # unit 10, of 5.2
+        ([7.25] * 5, 7.25),
+        ([-0.0] * 5, 0.0),
+        ([-0.01, 0.0, 0.0, 0.0, 0.0], -0.002),
+        ([-9.0, 0.0, 0.0, 0.0, 9.0], 0.0),
+    ],
+)
+def test_means_of_neighbours_are_rounded_by_their_range(window, mean):
+    (found,) = rounded_means(np.array([window])).tolist()
+    assert found == pytest.approx(mean)
+    assert found == window_mean(window, 3)
+    assert not np.signbit(found) or mean < 0
+
+
+def test_a_measure_names_variable_share_and_period():
+    noises = VariableNoises(MagnitudeNoise.start(period="2027"))
+    found = quantile_noise("quantile:a:b:0.9", ptable=ptable(), noises=noises)
+    assert (found.variable, found.share, found.period) == ("a:b", "0.9", "2027")
+    assert quantile_noise("median:x", ptable=ptable(), noises=VariableNoises(None)) == (
+        noise_of("0.5", variable="x")
+    )
+    with pytest.raises(InternalError, match="and is none"):
+        quantile_noise("sum:x", ptable=ptable(), noises=noises)
+
+
+def test_quantiles_of_one_variable_are_read_at_once_and_masked_where_counts_are_small():
+    cells, asked = cells_of([900, 40, 1]), []
+
+    def values(column, ranks):
+        asked.append((column, ranks.shape))
+        return {"x": 1.0, "y": 3.0}[column] * ranks
+
+    measures = ["median:x", "median:y", "quantile:x:0.9"]
+    least = noise_of("0.5").least_count
+    counts = np.array([900, least, least - 1])
+    given = {"ptable": ptable(), "noises": VariableNoises(None), "secret": SECRET}
+    found = published_quantiles(measures, cells, counts, values, **given)
+    assert list(found) == measures
+    assert asked == [("x", (3, 10)), ("y", (3, 5))]
+    for measure, factor in (("median:x", 1.0), ("median:y", 3.0), ("quantile:x:0.9", 1.0)):
+        noise = quantile_noise(measure, ptable=ptable(), noises=VariableNoises(None))
+        wanted = rounded_means(factor * noise.windows(cells, secret=SECRET))
+        mask = (counts < noise.least_count).tolist()
+        assert found[measure].mask.tolist() == mask
+        assert found[measure].compressed().tolist() == wanted[~np.array(mask)].tolist()
+        assert found[measure].data[mask].tolist() == [0.0] * sum(mask), "nothing lies below"
+    assert found["median:x"].mask.tolist() == [False, False, True]
+
+
+def test_the_noise_of_a_quantile_is_given_by_name_and_does_not_change():
+    noise = noise_of("0.5")
+    assert noise.period == ""
+    assert noise == noise_of("0.5")
+    assert not hasattr(noise, "__dict__")
+    with pytest.raises(TypeError):
+        QuantileNoise("income", "0.5", ptable())
+    with pytest.raises(FrozenInstanceError):
+        noise.share = "0.9"
