@@ -145,6 +145,7 @@ class Service:
     def __init__(self, folder: Path) -> None:
         self.log = folder / "server.log"
         command = [sys.executable, "-m", "ckm", "serve", str(folder / "service.toml")]
+        command += ["--log-format", "json"]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stderr=log, stdout=subprocess.DEVNULL)
         self.port = self._port()
