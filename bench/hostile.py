@@ -91,7 +91,9 @@ class Judge:
             return {200, 304, 400, 405, 413}
         for pattern, methods in self._operations:
             if pattern.fullmatch(path):
-                return methods.get(shot.method, {405, 400, 413}) - {500, 503}
+                # HEAD is answered as GET is, without a body (RFC 9110, 9.3.2).
+                method = "GET" if shot.method == "HEAD" else shot.method
+                return methods.get(method, {405, 400, 413}) - {500, 503}
         return {404, 400, 413}
 
     def _wrong_problem(self, answer: Answer) -> Iterator[str]:
