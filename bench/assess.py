@@ -15,6 +15,7 @@ from ckm.config.job.data import JobData, JobKeys
 from ckm.config.job.job import Job
 from ckm.config.job.table import JobTable
 from ckm.engine.perturbation import perturb
+from ckm.engine.protection import Protected
 from ckm.engine.published_table import publish
 from ckm.engine.request import TableRequest
 from ptable import NoiseSpec, solve
@@ -74,16 +75,18 @@ def measured(n_cells: int, n_tables: int) -> dict[str, Any]:
         table = publish(
             cells, published, measures=["count"], empty_cells="drop", round_weighted=True
         )
-        tables[name] = (request, cells, published, table)
+        tables[name] = Protected(
+            name=name, request=request, cells=cells, table=table, counts=published
+        )
     before = peak_mb()
     started = time.process_time()
     assessor = Assessor(ptable, is_mixed=True)
-    for name, observed in tables.items():
-        assessor.observe(name, *observed)
+    for protected in tables.values():
+        assessor.add(protected)
     middle = time.process_time()
     findings(assessor, job, quality=None)
     return {
-        "cells": sum(len(observed[1]) for observed in tables.values()),
+        "cells": sum(len(protected.cells) for protected in tables.values()),
         "observe": middle - started,
         "rest": time.process_time() - middle,
         "before": before,

@@ -8,8 +8,9 @@ import os
 import re
 import secrets
 from pathlib import Path
-from typing import NoReturn, Self
+from typing import Self
 
+from footing.disclosive import Disclosive
 from footing.files import require_private
 from footing.messages import Message, Name, Text, said
 from tables.errors import SourceError
@@ -23,7 +24,7 @@ _CHECK = re.compile(rb"\s+check:([0-9a-f]{16})", re.IGNORECASE)
 _CHECK_PURPOSE = "ckm check of a secret file"
 
 
-class Secret:
+class Secret(Disclosive):
     """A secret that never shows itself.
 
     Its ``repr`` is ``Secret(…)``; it cannot be pickled, and compares in constant time.
@@ -226,13 +227,6 @@ class Secret:
 
     def __hash__(self) -> int:
         return hash(self.derive("hash"))
-
-    def __repr__(self) -> str:
-        return "Secret(…)"
-
-    def __reduce__(self) -> NoReturn:
-        msg = Message("A secret cannot be pickled.")
-        raise TypeError(msg)
 
 
 def _unreadable(path: str | os.PathLike[str], error: OSError | ValueError) -> SourceError:

@@ -7,25 +7,20 @@ counts serve to measure, for inside use, what it changed.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ckm.additivity.effect import RestorationEffect, measure_restoration
 from ckm.additivity.restore import restore_additivity
-from ckm.engine.published_table import measure_columns, publish
+from ckm.engine.published_table import measure_columns, table_of
 from ckm.errors import ReleaseError
-from ptable.lookup import rounding_base
-from tables import CodeTree
 
 if TYPE_CHECKING:
-    from ckm.config.job.job import Job
+    from ckm.engine.protection import Protected
     from ckm.engine.published_table import PublishedTable
-    from ckm.engine.request import TableRequest
+    from ckm.methods.settings import AdditivitySettings
     from footing.arrays import Integers
-    from ptable import PTable
-    from tables import Cells
 
 
 _MEASURE = "mean:original"  # one that decides of no row
@@ -73,55 +68,29 @@ class Change:
 
 
 class Restorer:
-    """Makes the tables of a release add up, and measures what that changed.
+    """Makes tables add up, and measures what that changed.
 
     Parameters
     ----------
-    job
-        The job. Its code trees are read at once.
-    ptable
-        The p-table of counts. Where it rounds to a base, numbers stay multiples of that.
+    settings
+        What decides which table is the nearest.
     """
 
-    def __init__(self, job: Job, *, ptable: PTable) -> None:
-        self._job, self._max_noise, self._base = job, ptable.max_noise, rounding_base(ptable)
-        self._trees = {
-            name: CodeTree.read(given if isinstance(given, Path) else Path(given["tree"]))
-            for name, given in job.hierarchies.items()
-            if not isinstance(given, list)
-        }
-        self._counts: dict[str, Integers] = {}
+    def __init__(self, settings: AdditivitySettings) -> None:
+        self.settings = settings
         self.changes: dict[str, Change] = {}
 
-    def observe(
-        self,
-        name: str,
-        request: TableRequest,
-        cells: Cells,
-        published: Integers,
-        table: PublishedTable,
-    ) -> None:
-        """Keep the original counts of a table until it is restored, in row order."""
-        beside = publish(
-            cells,
-            published,
-            measures=["count"],
-            empty_cells=request.empty_cells,
-            round_weighted=False,
-            amounts={_MEASURE: cells.count.astype(np.float64)},
-        )
-        (column,) = measure_columns([_MEASURE], table.dimensions)
-        self._counts[name] = np.asarray(beside.measures[column]).astype(np.int64)
-
-    def restore(self, name: str, table: PublishedTable) -> PublishedTable:
+    def restore(self, protected: Protected) -> PublishedTable:
         """Return the nearest table of whole numbers, or of multiples, that adds up."""
+        name, table = protected.name, protected.table
         (column,) = measure_columns(["count"], table.dimensions)
         trees = {
             dimension: t
-            for dimension, t in self._trees.items()
+            for dimension, t in self.settings.trees.items()
             if dimension in table.dimensions
         }
-        counts, total = self._counts.pop(name), self._job.output.total_label
+        counts, total = _originals(protected), self.settings.total_label
+        base = self.settings.base
         if not table.n_rows:
             self.changes[name] = _change(counts, counts, counts, None)
             return table
@@ -129,7 +98,7 @@ class Restorer:
             restored = restore_additivity(
                 table,
                 measure=column,
-                base=self._base,
+                base=base,
                 trees=trees,
                 total_label=total,
             )
@@ -140,11 +109,11 @@ class Restorer:
                 '"grid" if all of its parts are 0',
             ) from None
         effect = None
-        if counts.any() and self._base == 1:  # multiples tell less than least squares do
+        if counts.any() and base == 1:  # multiples tell less than least squares do
             effect = measure_restoration(
                 table,
                 counts,
-                max_noise=self._max_noise,
+                max_noise=self.settings.max_noise,
                 measure=column,
                 trees=trees,
                 total_label=total,
@@ -160,6 +129,19 @@ class Restorer:
     def as_dict(self) -> dict[str, Any]:
         """Return what was changed as JSON values, for the internal manifest."""
         return {name: asdict(change) for name, change in self.changes.items()}
+
+
+def _originals(protected: Protected) -> Integers:
+    """Return the original counts of a table in the order of its rows."""
+    cells = protected.cells
+    beside = table_of(
+        cells,
+        protected.counts,
+        {"count": protected.counts, _MEASURE: cells.count.astype(np.float64)},
+        empty_cells=protected.request.empty_cells,
+    )
+    (column,) = measure_columns([_MEASURE], protected.table.dimensions)
+    return np.asarray(beside.measures[column]).astype(np.int64)
 
 
 def _change(

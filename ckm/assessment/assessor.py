@@ -14,14 +14,14 @@ from ckm.assessment.utility import all_measures, table_measures
 from ckm.engine.cell_histogram import CountHistogram, CountHistogramBuilder
 from ckm.engine.magnitudes import MagnitudeNoise
 from ckm.engine.magnitudes.noise.alike import CountNoise
-from ckm.engine.published_table import PublishedTable, grid_size, published_numbers, shows_grid
-from ckm.engine.request import TableRequest
+from ckm.engine.protection import Protected
+from ckm.engine.published_table import grid_size, published_numbers, shows_grid
 from ptable import PTable
 from reports.facts.copying import fact_of
 from reports.facts.release import AmountFact, DominatedFact, MeasureFact
 from risk.attacks.dominated import average_dominated
 from risk.utility.pairs import Pairs
-from tables import Cells, Magnitudes
+from tables import Magnitudes
 
 _MIXED_RANGE = 2**32
 _LARGEST_GRID = 2**53
@@ -64,15 +64,10 @@ class Assessor:
         self._design: Design | None = None
         self._exposed: dict[str, list[tuple[NDArray[Any], ...]]] = {}
 
-    def observe(
-        self,
-        name: str,
-        request: TableRequest,
-        cells: Cells,
-        published: NDArray[np.int64],
-        table: PublishedTable,
-    ) -> None:
+    def add(self, protected: Protected) -> None:
         """Take in one table; what is kept of it stays in the process."""
+        name, request = protected.name, protected.request
+        cells, published = protected.cells, protected.counts
         design = self._applied(cells.key_range)
         held = cells.count > 0
         size = min(grid_size(cells), _LARGEST_GRID)
@@ -99,7 +94,7 @@ class Assessor:
             cells=own,
             empty=empty,
             margins=int((~margins.is_finest).sum()),
-            appeared=_appeared(table, cells, published) + int((published[~held] > 0).sum()),
+            appeared=_appeared(protected) + int((published[~held] > 0).sum()),
             is_new=is_new,
             utility=table_measures(
                 name,
@@ -113,26 +108,24 @@ class Assessor:
                 threshold=max(self.sensitive),
             ),
         )
+        for variable, sums in protected.sums.items():
+            self._add_sums(name, (cells.magnitudes or {})[variable], variable, sums)
 
-    def observe_sums(
-        self, name: str, cells: Cells, sums: Mapping[str, NDArray[np.float64]]
+    def _add_sums(
+        self, name: str, magnitudes: Magnitudes, variable: str, sums: NDArray[np.float64]
     ) -> None:
-        """Take in the sums of a table; what is kept of them stays in the process."""
-        for variable, published in sums.items():
-            magnitudes = (cells.magnitudes or {})[variable]
-            noise = self.noises[variable]
-            counts = self.tables[name].cells
-            both = counts.count, counts.published
-            fact = amount_fact(
-                name,
-                magnitudes,
-                published,
-                noise=noise,
-                counts=both,
-                count_noise=CountNoise(ptable=self.ptable, secret=None),
-            )
-            self.amounts.append(fact)
-            self._note_exposed(variable, magnitudes, published)
+        """Take in the sums of a variable in a table."""
+        counts = self.tables[name].cells
+        fact = amount_fact(
+            name,
+            magnitudes,
+            sums,
+            noise=self.noises[variable],
+            counts=(counts.count, counts.published),
+            count_noise=CountNoise(ptable=self.ptable, secret=None),
+        )
+        self.amounts.append(fact)
+        self._note_exposed(variable, magnitudes, sums)
 
     def _note_exposed(
         self, variable: str, magnitudes: Magnitudes, published: NDArray[np.float64]
@@ -198,9 +191,11 @@ class Assessor:
         return self._design
 
 
-def _appeared(table: PublishedTable, cells: Cells, published: NDArray[np.int64]) -> int:
+def _appeared(protected: Protected) -> int:
     """Count numbers that are not 0 and come from no published count, or from no amount."""
+    first = protected.before_additivity
+    table = protected.table if first is None else first
     shown = [int(np.count_nonzero(values)) for values in table.measures.values()]
-    given = [m.contributors > 0 for m in (cells.magnitudes or {}).values()]
-    some = np.any([published != 0, *given], axis=0)
+    given = [m.contributors > 0 for m in (protected.cells.magnitudes or {}).values()]
+    some = np.any([protected.counts != 0, *given], axis=0)
     return max(0, max(shown, default=0) - int(np.count_nonzero(some)))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.release import limit_options, tell_limit
-from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from ckm.cli.release import tell_limit
+from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
 from ckm.cli.terminal.exit_codes import explain
 from footing.text_files import read_text
 
@@ -46,17 +46,17 @@ def check(terminal: Terminal, /, *, file: Path, as_json: bool, **options: Any) -
     ckm check job.toml              everything that a release does, but writing it
     ckm check job.toml --quick      all but the look at the data's rows
     ckm check swap.toml             the same for what ckm swap takes
+    ckm check plan.toml             of private tables: their cost alone, no look at the data
     ckm check service.toml          the same for what ckm serve opens
     ckm check job.toml --json       for programs: problems with their lines, warnings, tables
 
     It reads the data once and computes the tables, as a release does, so it takes about as
     long.
     """
-    from ckm.config.service.service import is_service_file
-    from ckm.config.swap import is_swap_file
+    from ckm.config.read import kind_of
 
-    run = _check_service if is_service_file(file) else _check_job
-    run = _check_swap if is_swap_file(file) else run
+    checks = {"service": _check_service, "swap": _check_swap, "plan": _check_plan}
+    run = checks.get(kind_of(file), _check_job)
     if not as_json:
         run(terminal, file, **options)
         return 0
@@ -107,9 +107,7 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     from ckm.config import read_job
     from ckm.config.job.output import common_texts
     from ckm.release.files.table_files import TableFiles
-    from ckm.release.perturbed import NoiseRun
-    from ckm.release.rounded import RoundingRun
-    from ckm.release.suppressed import SuppressionRun
+    from ckm.release.run import ReleaseRun
     from ptable import NoiseSpec, feasible
 
     plan = read_job(file)
@@ -130,9 +128,8 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
             terminal.warn("caution", caution)
     if not quick:
         tell_limit(terminal, plan)
-    kind = NoiseRun if plan.has_noise else RoundingRun if plan.rounding else SuppressionRun
     with terminal.progress() as report_progress:
-        run = kind(plan, progress=report_progress, is_kept=False)
+        run = ReleaseRun(plan, progress=report_progress, is_kept=False)
         run.rehearse(quick=quick, step=terminal.step, **limits)
 
 
@@ -144,6 +141,17 @@ def _check_swap(terminal: Terminal, file: Path, **options: Any) -> None:
     terminal.step("swap read", f"{file.name}: areas by {', '.join(job.swap.plan.geography)}")
     with terminal.progress() as report_progress:
         rehearse_swap(job, step=terminal.step, progress=report_progress, **options)
+
+
+def _check_plan(terminal: Terminal, file: Path, **_: Any) -> None:
+    from ckm.cli.dp.release import carry_out_plan
+    from tables.source.spill import SpillFolder
+
+    place = SpillFolder()
+    try:
+        carry_out_plan(terminal, file, output=place.path / "release", dry_run=True)
+    finally:
+        place.remove()
 
 
 def _check_service(terminal: Terminal, file: Path, **options: Any) -> None:

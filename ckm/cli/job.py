@@ -247,7 +247,7 @@ def audit_pattern(
     for system in choice.systems:
         seen = audits[system.measure]
         counted = (system.disclosed, seen.under_protected, seen.exposed)
-        status = system.found.status[system.is_shown]
+        status = system.suppression.status[system.is_shown]
         unsafe = int((status == 1).sum()) + len(system.disclosed)
         numbers = (unsafe, int((status > 0).sum()), *map(len, counted))
         rows.append((printable(system.measure), *(f"{n:,}" for n in numbers)))

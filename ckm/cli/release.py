@@ -1,4 +1,4 @@
-"""``ckm release`` and ``suppress``: a job's tables, into a folder that appears whole or not."""
+"""``ckm release``: what a file describes, into a folder that appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
+from ckm.cli.terminal.click_group import (
+    PATH,
+    Command,
+    limit_options,
+    options,
+    with_terminal,
+)
 from ckm.cli.terminal.output import printable
 from ckm.formats import FORMAT_NAMES
 
@@ -40,13 +46,6 @@ class FormatName(click.Choice[str]):
         raise click.BadParameter(f"there is no format {value!r}; {way}", ctx=ctx, param=param)
 
 
-#: The limits of a tabulation; they never change a result.
-limit_options = options(
-    click.option(
-        "--memory-limit", metavar="SIZE", help='Memory for the tabulation, such as "3GB".'
-    ),
-    click.option("--threads", type=click.IntRange(min=1), help="Cores to use; all by default."),
-)
 #: The job, the folder and how to fill it.
 release_options = options(
     click.argument("job", type=PATH, metavar="JOB.toml"),
@@ -74,7 +73,6 @@ def carry_out(
     job: Path,
     output: Path,
     dry_run: bool,
-    show: Callable[[Terminal, Release], None] | None = None,
     **options: Any,
 ) -> None:
     """Run a release of the tables of a job, and say what it did."""
@@ -100,8 +98,8 @@ def carry_out(
         cells=done.cells,
         seconds=round(done.seconds, 3),
     )
-    if show is not None and not terminal.is_quiet:
-        show(terminal, done)
+    if done.measures and not terminal.is_quiet:
+        _show(terminal, done)
     click.echo(str(output))
 
 
@@ -117,7 +115,7 @@ def tell_limit(terminal: Terminal, plan: Job) -> None:
 @release_options
 @click.option("--full", is_flag=True, help="Write the long lists to the internal page, too.")
 def release(terminal: Terminal, /, **options: Any) -> None:
-    """Release the tables of a job.
+    """Release what a file describes, by the method that its sections ask for.
 
     Nothing appears under the name of the folder before all of it is there.
 
@@ -127,19 +125,46 @@ def release(terminal: Terminal, /, **options: Any) -> None:
     ckm release job.toml -o out/2027-03 --dry-run
     ckm release job.toml -o out/2027-03 --force --memory-limit 3GB
     ckm release job.toml -o out/2027-03 --format px --format json-stat2
+    ckm release swap.toml -o swapped.parquet      as ckm swap does
+    ckm release plan.toml -o out/                 as ckm dp release does
 
-    In job.toml, instead of [ptable], for controlled rounding of counts without noise
-    --------------------------------------------------------------------------------
-    [rounding]
-    base = 5
+    In job.toml, one of these
+    -------------------------
+    [ptable]                  noise of the cell key method
+    [suppression]             unsafe cells hidden, as ckm suppress does
+    [rounding]                counts rounded to multiples that add up
 
     Formats: csv, csv-labels, parquet, xlsx, json-stat2, px, sdmx-csv, sdmx-csv-1, csvw
 
     The folder holds public/, which may be published, and internal/, which may not.
     """
+    from ckm.config.read import kind_of
+
+    kind = kind_of(options["job"])
+    if kind == "swap":
+        from ckm.cli.swap import carry_out_swap
+
+        _require_unused("a swap", options, "formats", "full")
+        carry_out_swap(terminal, options.pop("job"), **options)
+        return
+    if kind == "plan":
+        from ckm.cli.dp.release import carry_out_plan
+
+        _require_unused("a plan of private tables", options, "formats", "full", "force")
+        carry_out_plan(terminal, options.pop("job"), **options)
+        return
     from ckm.release.perturbed import release as run
 
     carry_out(terminal, run, "released", command=terminal.command, **options)
+
+
+def _require_unused(what: str, options: dict[str, Any], *names: str) -> None:
+    """Take options out that a kind of file does not have; refuse those that were given."""
+    for name in names:
+        if options.pop(name):
+            option = "--format" if name == "formats" else f"--{name}"
+            text = f"{what} has no {option}: the file says what is written"
+            raise click.UsageError(text)
 
 
 @click.command(cls=Command)
@@ -167,7 +192,7 @@ def suppress(terminal: Terminal, /, **options: Any) -> None:
     """
     from ckm.release.suppressed import release_true_numbers
 
-    carry_out(terminal, release_true_numbers, "suppressed", show=_show, **options)
+    carry_out(terminal, release_true_numbers, "suppressed", **options)
 
 
 def _show(terminal: Terminal, done: Release) -> None:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.release import limit_options
-from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
 from ckm.cli.terminal.output import printable
 
 if TYPE_CHECKING:
@@ -66,6 +65,11 @@ def swap(terminal: Terminal, /, *, file: Path, output: Path, **options: Any) -> 
 
     The report of what moved lies beside the records: swapped.report.json. Both stay inside.
     """
+    carry_out_swap(terminal, file, output=output, **options)
+
+
+def carry_out_swap(terminal: Terminal, file: Path, *, output: Path, **options: Any) -> None:
+    """Make a swap, and say what moved."""
     from ckm.config.swap import read_swap
     from ckm.release.swapped import swap as run
 

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -147,6 +147,28 @@ def keys_in(path: Path) -> set[str]:
         return set(open_settings(path, kind="TOML")[1])
     except ValueError:
         return set()
+
+
+def kind_of(path: Path) -> Literal["job", "plan", "service", "swap"]:
+    """Tell by its sections what a TOML file describes; a job, if nothing else is there.
+
+    Parameters
+    ----------
+    path
+        The file; whether it can be read is for whoever reads it to say.
+
+    Examples
+    --------
+    >>> kind_of(Path("no such file"))
+    'job'
+    """
+    keys, of_jobs = keys_in(path), {"table", "tables", "magnitude", "output", "report"}
+    if "swap" in keys:
+        return "swap"
+    if "privacy" in keys:
+        return "plan"
+    is_service = "service" in keys or ("variable" in keys and not keys & of_jobs)
+    return "service" if is_service else "job"
 
 
 def build(

@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import Field
 
 from ckm.config.job.data import Records, SecretPath
-from ckm.config.read import build, keys_in, open_settings
+from ckm.config.read import build, kind_of, open_settings
 from ckm.config.reading import Reading
 from ckm.config.section import Items, Name, Section, SettingsFile, Some, optional
 from tables import RequestError
@@ -88,4 +88,4 @@ def read_swap(path: Path | str) -> SwapJob:
 
 def is_swap_file(path: Path) -> bool:
     """Return whether a TOML file describes a swap."""
-    return "swap" in keys_in(path)
+    return kind_of(path) == "swap"

@@ -17,7 +17,7 @@ from ckm.engine.inputs import (
 )
 from ckm.engine.magnitudes.sensitive.named import NamedKeys, named_requests
 from ckm.engine.magnitudes.settings import VariableNoises
-from ckm.engine.protection import Protection
+from ckm.engine.protection import Protected, Protection
 from ckm.engine.request import EmptyCells, MissingValues, TableRequest
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import ConfigError
@@ -41,7 +41,7 @@ from tables.cells.sketch import require_sketchable
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -59,16 +59,8 @@ if TYPE_CHECKING:
     from tables import Cells, Prepared
     from tables.quality import Action
 
-#: Called with a table's name and request, its cells, their published counts, and the table.
-Observer: TypeAlias = (
-    "Callable[[str, TableRequest, Cells, NDArray[np.int64], PublishedTable], None]"
-)
-
 #: Called with a stage, the steps done and the steps in all.
 Progress: TypeAlias = "Callable[[str, int, int], None]"
-
-#: Called with a table's name, its cells, and variable → their published sums.
-SumObserver: TypeAlias = "Callable[[str, Cells, Mapping[str, NDArray[np.float64]]], None]"
 
 logger = logging.getLogger(__name__)
 
@@ -353,8 +345,6 @@ class Engine:
         *,
         watch: Watch | None = None,
         progress: Progress | None = None,
-        observe: Observer | None = None,
-        observe_sums: SumObserver | None = None,
     ) -> dict[str, PublishedTable]:
         """Tabulate and protect several tables in one scan of the records.
 
@@ -367,11 +357,6 @@ class Engine:
         progress
             Called with a stage (``"keys"``, ``"scan"``, ``"protect"``), the steps done and
             the steps in all.
-        observe
-            Called with each table before its cells are let go. It sees unprotected counts:
-            what it keeps stays inside.
-        observe_sums
-            The same for tables with sums or means.
 
         Returns
         -------
@@ -383,6 +368,81 @@ class Engine:
         tables.TablesError, ConfigError
             If a request is wrong, or the data do not fit it.
         """
+        make = self.protect_tables if watch is None else functools.partial(watch.tables, self)
+        answers = {}
+        for protected in make(requests, progress=progress):
+            answers[protected.name] = protected.table
+            self._warn_of_sums(protected.cautions)
+            del protected  # its cells, before those of the next table are protected
+        return answers
+
+    def requests_of_cells(self, requests: Mapping[str, TableRequest]) -> dict[str, Request]:
+        """Return what is tabulated for each table; raise one error with all problems.
+
+        Parameters
+        ----------
+        requests
+            Name → request.
+
+        Raises
+        ------
+        ConfigError, tables.RequestError
+            If requests contradict themselves or do not fit the columns.
+        """
+        return self._fitter.fit(requests)
+
+    def noise_identities(self, requests: Mapping[str, TableRequest]) -> dict[str, str]:
+        """Return what tells the noise of the sums of tables apart, for a ledger.
+
+        Parameters
+        ----------
+        requests
+            Name → request.
+        """
+        return self._protection.noise_identities(requests.values())
+
+    def protect_tables(
+        self,
+        requests: Mapping[str, TableRequest],
+        *,
+        sketch: int = 0,
+        progress: Progress | None = None,
+    ) -> Iterator[Protected]:
+        """Tabulate several tables in one scan of the records, and protect one after the other.
+
+        Cells may fill the memory: each table's are gone once whoever takes the table lets go
+        of it.
+
+        Parameters
+        ----------
+        requests
+            Name → request.
+        sketch
+            Let cells have what a ledger compares, for differences of so many records.
+        progress
+            As for `tabulate_all`.
+
+        Yields
+        ------
+        Protected
+            Each table with its cells before protection, which must stay inside.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If a request is wrong, or the data do not fit it.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from ptable import NoiseSpec, solve
+        >>> people = pa.table({"id": range(90), "sex": ["F", "M", "F"] * 30})
+        >>> noise = solve(NoiseSpec(max_noise=2, variance=1.0))
+        >>> engine = Engine(people, id="id", secret=Secret(bytes(16)), ptable=noise)
+        >>> wanted = {"people": TableRequest(dimensions=["sex"])}
+        >>> [(found.name, found.table) for found in engine.protect_tables(wanted)]
+        [('people', PublishedTable(sex, count; 3 cells))]
+        """
         protection, built = self._protection, self._fitter.fit(requests)
         secret = protection.sums_secret(requests.values())
         named = self._named_requests(requests)
@@ -390,41 +450,38 @@ class Engine:
         report_progress("keys", 0, 1)
         protection.require_keys(requests.values(), quality=self.check_keys())
         report_progress("keys", 1, 1)
-        if watch is not None:
-            watch.add_noise_identity(protection.noise_identities(requests.values()))
-        width = 0 if watch is None else watch.width(built)
-        require_enough(self._source.cells, built, ptable=protection.ptable, sketch=width)
+        require_enough(self._source.cells, built, ptable=protection.ptable, sketch=sketch)
         wanted = [*built.values(), *(fitted for _, fitted in named)]
-        found = self._cells(wanted, progress, sketch=width)
-        looked_up = zip((request for request, _ in named), found[len(built) :], strict=True)
+        cells = self._cells(wanted, progress, sketch=sketch)
+        looked_up = zip((request for request, _ in named), cells[len(built) :], strict=True)
         named_keys = NamedKeys.of(looked_up, protection.noises)
         protection.require_amounts(requests, built, self._source)
         report_progress("scan", 100, 100)
         started = time.perf_counter()
-        answers = {}
         for done, (name, request) in enumerate(requests.items()):
             report_progress("protect", done, len(requests))
-            # Released table by table: cells may fill the memory.
-            cells = named_keys.flag(found.pop(0))
-            if watch is not None:
-                watch.add_table(name, built[name], cells, where=request.where)
-            values = functools.partial(values_at, self._source, built[name], cells)
-            protected = protection.protect(cells, request, secret=secret, values=values)
-            if observe is not None:
-                observe(name, request, cells, protected.counts, protected.table)
-            self._warn_of_sums(protection.cautions(name, protection.alike(cells)))
-            if observe_sums is not None and protected.sums:
-                observe_sums(name, cells, protected.sums)
-            answers[name] = protected.table
+            # No variable here holds a table or its cells while its taker has them.
+            yield self._protected(
+                name, request, built[name], named_keys.flag(cells.pop(0)), secret=secret
+            )
         report_progress("protect", len(requests), len(requests))
-        logger.info(
-            "protected",
-            extra={
-                "tables": len(answers),
-                "protect_s": round(time.perf_counter() - started, 3),
-            },
-        )
-        return answers
+        seconds = round(time.perf_counter() - started, 3)
+        logger.info("protected", extra={"tables": len(requests), "protect_s": seconds})
+
+    def _protected(
+        self,
+        name: str,
+        request: TableRequest,
+        built: Request,
+        cells: Cells,
+        *,
+        secret: Secret | None,
+    ) -> Protected:
+        """Protect the cells of a table, and lay them out."""
+        values = functools.partial(values_at, self._source, built, cells)
+        protected = self._protection.protect(cells, request, secret=secret, values=values)
+        cautions = self._protection.cautions(name, self._protection.alike(cells))
+        return Protected.of(name, request, protected, cautions=cautions)
 
     def stream(
         self,
@@ -434,7 +491,6 @@ class Engine:
         name: str = "",
         most: int = 2_000_000,
         progress: Progress | None = None,
-        observe: Callable[[Cells, ProtectedCells], None] | None = None,
     ) -> StreamedTable:
         """Tabulate and protect a table that need not fit into memory, part by part.
 
@@ -452,8 +508,6 @@ class Engine:
             How many cells a part may hold at most, see `tables.cells.parts`.
         progress
             As for `tabulate_all`.
-        observe
-            Called with the cells of one part, and what protection made of them.
 
         Raises
         ------
@@ -461,6 +515,40 @@ class Engine:
             If the request is wrong, or the data do not fit it.
         """
         from ckm.engine.streamed_table import TableSpool
+
+        spool = TableSpool(folder, empty_cells=request.empty_cells)
+        parts = self.protect_parts(request, name=name, most=most, progress=progress)
+        for _, part in parts:
+            spool.add(part)
+            del part  # before the next one is tabulated
+        return spool.table()
+
+    def protect_parts(
+        self,
+        request: TableRequest,
+        *,
+        name: str = "",
+        most: int = 2_000_000,
+        progress: Progress | None = None,
+    ) -> Iterator[tuple[float, ProtectedCells]]:
+        """Tabulate and protect the cells of a table part by part; see `stream`.
+
+        Parameters
+        ----------
+        request, name, most, progress
+            As for `stream`.
+
+        Yields
+        ------
+        tuple
+            The share of the parts that are done with this one, and its cells. The first of
+            several parts holds the total over the first dimension, or some of its categories.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If the request is wrong, or the data do not fit it.
+        """
         from tables.cells.parts import cube_parts
 
         protection, built = self._protection, self._fitter.fit({"": request})[""]
@@ -472,7 +560,6 @@ class Engine:
                 "Quantiles, and sums with named contributors, need whole tables in memory.",
                 hint="leave them out, or ask for a smaller table",
             )
-        spool = TableSpool(folder, empty_cells=request.empty_cells)
         parts = cube_parts(
             self._source,
             self._keys,
@@ -481,19 +568,20 @@ class Engine:
             lists_empty={"grid": True, "drop": False}.get(request.empty_cells),
             tolerate_missing_keys=self._checks == "warn",
         )
+        is_first = True
         alike: dict[str, NDArray[np.int64]] = {}
-        for number, (share, cells) in enumerate(parts):
-            if not number:
+        for share, cells in parts:
+            if is_first:
                 protection.require_amounts({"": request}, {"": built}, self._source)
-            if observe is not None and (number or share == 1) and len(cells):
-                observe(cells, protection.protect(cells, request, secret=secret))
-                observe = None
-            spool.add(cells, *protection.columns(cells, request, secret=secret))
+                is_first = False
+            part = share, protection.protect(cells, request, secret=secret)
             alike = {v: n + alike.get(v, 0) for v, n in protection.alike(cells).items()}
+            del cells
+            yield part
+            del part
             if progress is not None:
                 progress("scan", int(100 * share), 100)
         self._warn_of_sums(protection.cautions(name, alike))
-        return spool.table()
 
     def write_distributed(
         self, request: TableRequest, place: str | None, *, progress: Progress | None = None

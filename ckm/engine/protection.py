@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -19,9 +19,10 @@ from ckm.engine.magnitudes.noise.alike import (
 from ckm.engine.magnitudes.noise.perturb import perturb_magnitudes
 from ckm.engine.magnitudes.quantiles import published_quantiles, quantile_noise
 from ckm.engine.perturbation import perturb
-from ckm.engine.published_table import PublishedTable, publish, published_numbers
+from ckm.engine.published_table import PublishedTable, published_numbers, table_of
 from ckm.engine.request import variable_of
 from ckm.errors import InternalError, MagnitudeError
+from footing.disclosive import Disclosive
 from tables import Filter
 from tables.magnitudes.exact import has_few_values, joint_moments
 
@@ -38,23 +39,83 @@ if TYPE_CHECKING:
     from tables import Cells, KeyQuality, Request, Secret, Source
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ProtectedCells:
-    """What protection made of the cells of one table.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class ProtectedCells(Disclosive):
+    """The cells of a table, or of a part of one, with their published numbers beside them.
 
-    Attributes
+    Parameters
     ----------
+    cells
+        The cells before protection.
     counts
         The published count of every cell.
+    numbers
+        Measure → the published number of every cell.
     sums
         Variable → the published sum of every cell.
-    table
-        The table as it is published.
     """
 
+    cells: Cells
     counts: Integers
-    sums: dict[str, Floats]
+    numbers: Mapping[str, NDArray[Any]]
+    sums: Mapping[str, Floats]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Protected(Disclosive):
+    """A table as a method of protection gives it, and the cells that it was made of.
+
+    The table alone may be published: all else stays in the process.
+
+    Parameters
+    ----------
+    name, request
+        What the table is called, and what was asked for.
+    cells
+        The cells before protection.
+    table
+        The table as it is published.
+    counts
+        The published count of every cell; hidden ones are masked.
+    sums
+        Variable → the published sum of every cell.
+    cautions
+        What to tell the office of this table.
+    before_additivity
+        The table before it was made to add up; None where it was not.
+    """
+
+    name: str
+    request: TableRequest
+    cells: Cells
     table: PublishedTable
+    counts: NDArray[Any]
+    sums: Mapping[str, Floats] = field(default_factory=dict)
+    cautions: Sequence[str] = ()
+    before_additivity: PublishedTable | None = None
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        request: TableRequest,
+        cells: ProtectedCells,
+        *,
+        cautions: Sequence[str] = (),
+    ) -> Self:
+        """Lay cells out as the table that is published."""
+        table = table_of(
+            cells.cells, cells.counts, cells.numbers, empty_cells=request.empty_cells
+        )
+        return cls(
+            name=name,
+            request=request,
+            cells=cells.cells,
+            table=table,
+            counts=cells.counts,
+            sums=cells.sums,
+            cautions=cautions,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -113,15 +174,6 @@ class Protection:
             round_weighted=self.rounds_weighted,
         )
 
-    def columns(
-        self, cells: Cells, request: TableRequest, *, secret: Secret | None = None
-    ) -> tuple[Integers, dict[str, NDArray[Any]]]:
-        """Return the published counts of cells, and the numbers of every measure."""
-        published = self.counts(cells)
-        sums = self._sums(cells, published, request, secret)
-        numbers = self.numbers(cells, published, measures=request.measures)
-        return published, numbers | self._amounts(cells, published, request, sums)
-
     def protect(
         self,
         cells: Cells,
@@ -130,19 +182,13 @@ class Protection:
         secret: Secret | None = None,
         values: Values | None = None,
     ) -> ProtectedCells:
-        """Protect and lay out the cells of one table; `values` reads ranks for quantiles."""
+        """Protect cells of a table; `values` reads ranks for quantiles."""
         published = self.counts(cells)
         sums = self._sums(cells, published, request, secret)
-        table = publish(
-            cells,
-            published,
-            measures=request.measures,
-            empty_cells=request.empty_cells,
-            round_weighted=self.rounds_weighted,
-            amounts=self._amounts(cells, published, request, sums)
-            | self._quantiles(cells, published, request, secret, values),
-        )
-        return ProtectedCells(published, sums, table)
+        numbers = self.numbers(cells, published, measures=request.measures)
+        numbers |= self._amounts(cells, published, request, sums)
+        numbers |= self._quantiles(cells, published, request, secret, values)
+        return ProtectedCells(cells=cells, counts=published, numbers=numbers, sums=sums)
 
     def sums_secret(self, requests: Iterable[TableRequest]) -> Secret | None:
         """Return the secret of the noise of amounts, or say at once that it is missing."""

@@ -234,7 +234,18 @@ def publish(
     numbers = published_numbers(
         cells, published, measures=measures, round_weighted=round_weighted
     )
-    ranks, numbers = rows_of(cells, published, {**numbers, **(amounts or {})}, empty_cells)
+    return table_of(cells, published, {**numbers, **(amounts or {})}, empty_cells=empty_cells)
+
+
+def table_of(
+    cells: Cells,
+    published: Integers,
+    numbers: Mapping[str, NDArray[Any]],
+    *,
+    empty_cells: str,
+) -> PublishedTable:
+    """Lay the published numbers of cells out as a table, a column for each measure."""
+    ranks, numbers = rows_of(cells, published, dict(numbers), empty_cells)
     if "" in numbers:
         kept = unhidden(ranks, open_categories(cells.axes, ranks, numbers.pop("")))
         if not kept.all():

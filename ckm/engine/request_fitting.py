@@ -10,7 +10,7 @@ from tables import Filter, Request, RequestError, require_fit
 from tables.recoding.derive import root_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ckm.engine.magnitudes.settings import VariableNoises
     from ckm.engine.request import TableRequest
@@ -72,11 +72,7 @@ class RequestFitter:
                 require_fit([built[name]], self._source)
             except (RequestError, ConfigError) as error:
                 errors.append(type(error)(prefix + error.problem, hint=error.hint))
-        if len(errors) > 1:
-            lines = [str(error).replace("\n", "\n  ") for error in errors]
-            raise RequestError("\n  - ".join([f"{len(errors)} tables have problems:", *lines]))
-        if errors:
-            raise errors[0]
+        raise_together(errors)
         return built
 
     def _build(self, request: TableRequest) -> Request:
@@ -130,6 +126,15 @@ class RequestFitter:
                 "amounts are the same, and their sum would give the number of records away.",
                 hint="sum another variable, or leave the dimension out",
             )
+
+
+def raise_together(errors: Sequence[RequestError | ConfigError]) -> None:
+    """Raise the one error of several tables that has all their problems; none for none."""
+    if len(errors) > 1:
+        lines = [str(error).replace("\n", "\n  ") for error in errors]
+        raise RequestError("\n  - ".join([f"{len(errors)} tables have problems:", *lines]))
+    if errors:
+        raise errors[0]
 
 
 def nested_columns(hierarchies: Iterable[Hierarchy]) -> Iterator[str]:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from footing.arrays import Flags, Integers
-    from tables import Cells
+    from ckm.engine.protection import ProtectedCells
+    from footing.arrays import Flags
     from tables.cells.axes import Axis
 
 _ROWS = 1 << 20
@@ -84,9 +84,10 @@ class TableSpool:
         self._kinds: dict[str, np.dtype[Any]] = {}
         self._rows = 0
 
-    def add(self, cells: Cells, published: Integers, numbers: dict[str, NDArray[Any]]) -> None:
+    def add(self, part: ProtectedCells) -> None:
         """Write the rows of a part; all parts have the categories of the whole table."""
-        ranks, numbers = rows_of(cells, published, numbers, self._empty_cells)
+        cells, numbers = part.cells, dict(part.numbers)
+        ranks, numbers = rows_of(cells, part.counts, numbers, self._empty_cells)
         if not self._axes:
             self._axes = cells.axes
             self._measures = {n: v[:0] for n, v in numbers.items() if n}

@@ -1,12 +1,21 @@
 """A watch beside an engine: it digests the tables that pass, and publishes them or none."""
 
-from collections.abc import Collection, Mapping, Sequence
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from ckm.ledger.definition import Definition
 from ckm.ledger.ledger import Ledger, Policy
 from ckm.ledger.record_sets.entry import Entry
 from ckm.ledger.storage.record import ThinPair
-from tables import Cells, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from ckm.engine.engine import Engine, Progress
+    from ckm.engine.protection import Protected
+    from ckm.engine.request import TableRequest
+    from tables import Cells, Request
 
 
 class Watch:
@@ -50,6 +59,46 @@ class Watch:
         self._entries: list[Entry] = []
         self._published: list[Definition] = []
         self._noises: dict[str, str] = {}
+
+    def tables(
+        self,
+        engine: Engine,
+        requests: Mapping[str, TableRequest],
+        *,
+        progress: Progress | None = None,
+    ) -> Iterator[Protected]:
+        """Protect tables as the engine does, and digest the cells of each that passes.
+
+        Parameters
+        ----------
+        engine
+            The engine.
+        requests, progress
+            As for `Engine.protect_tables`.
+
+        Yields
+        ------
+        Protected
+            Each table.
+
+        Raises
+        ------
+        LedgerError, tables.TablesError, ConfigError
+            If a sum was published with another noise, or the engine refuses.
+
+        Examples
+        --------
+        >>> next(watch.tables(engine, requests)).table  # doctest: +SKIP
+        PublishedTable(sex, count; 3 cells)
+        """
+        wanted = engine.requests_of_cells(requests)
+        self.add_noise_identity(engine.noise_identities(requests))
+        sketch = self.width(wanted)
+        for protected in engine.protect_tables(requests, sketch=sketch, progress=progress):
+            name, where = protected.name, protected.request.where
+            self.add_table(name, wanted[name], protected.cells, where=where)
+            yield protected
+            del protected  # its cells, before those of the next table are protected
 
     def width(self, requests: Mapping[str, Request]) -> int:
         """Return the width of the sketches that these tables need, 0 when all are recorded.

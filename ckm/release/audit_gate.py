@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ckm.config.job.job import Job
 from ckm.errors import ConfigError
-from ckm.release.files.manifest import record_file
+from ckm.methods.internal_files import record_file
 from ckm.release.job_inputs import load_secret
 from reports.facts.release import CheckFact
 

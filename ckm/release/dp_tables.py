@@ -15,7 +15,7 @@ from ckm import __version__
 from ckm.engine.published_table import PublishedTable
 from ckm.formats import FORMATS, TableAbout, write_table
 from ckm.formats.content import encoded, free_name
-from ckm.release.files.manifest import record_file
+from ckm.methods.internal_files import record_file
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
 from ckm.release.pages.dp_tables import page_of, rows_of
 from dp import BudgetLedger, Plan, release

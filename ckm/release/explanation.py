@@ -17,13 +17,14 @@ from ckm.engine.magnitudes.noise.alike import CountNoise
 from ckm.engine.magnitudes.noise.perturb import trace_own
 from ckm.engine.magnitudes.quantiles import quantile_noise
 from ckm.engine.magnitudes.settings import VariableNoises
+from ckm.engine.protection import Protected
 from ckm.engine.published_table import PublishedTable, measure_columns
 from ckm.engine.request import TableRequest, quantile_of, variable_of
 from ckm.errors import ConfigError, InternalError
 from ckm.ledger import CellName, Definition
 from ckm.ledger.release_check import ReleaseCheck
 from ckm.release.job_inputs import OpenedJob, load_secret, opened_job
-from footing.arrays import Flags, Integers
+from footing.arrays import Flags
 from ptable import PTable
 from ptable.lookup import intervals, row_of
 from tables import Cells
@@ -79,9 +80,9 @@ def explain(
     is_quantile = quantile_of(measure) is not None
     variable = None if is_quantile else variable_of(measure)
 
-    def observe(
-        name: str, request: TableRequest, cells: Cells, counts: Integers, shown: PublishedTable
-    ) -> None:
+    def add(protected: Protected) -> None:
+        name, request = protected.name, protected.request
+        cells, shown = protected.cells, protected.table
         here = np.zeros(len(cells), bool)
         if name == table:  # the first one
             ranks = _ranks(cells, cell)
@@ -89,7 +90,7 @@ def explain(
             words = _name(cells, ranks, name, request)
             steps["number"] = f"{measure} of {words}"
             steps.update(_noise(job, opened.ptable, cells, here))
-            if counts[here].sum() != steps["count with noise"]:
+            if protected.counts[here].sum() != steps["count with noise"]:
                 raise InternalError("The steps do not give the number that is published.")
             if variable is not None and here.any():
                 steps.update(_sum_steps(job, opened, cells, here, variable))
@@ -109,12 +110,11 @@ def explain(
         same.extend(str(_name(cells, ranks, name, request)) for ranks in others)
 
     with opened_job(job, is_kept=False, progress=progress) as opened:
-        opened.engine.tabulate_all(
-            {table: job.tables[table], **job.tables},
-            watch=ReleaseCheck(opened.ledger, job.ledger).watch,
-            progress=progress,
-            observe=observe,
-        )
+        method = opened.method(ReleaseCheck(opened.ledger, job.ledger).watch)
+        requests = {table: job.tables[table], **job.tables}  # the one that is asked for first
+        for protected in method.protect(opened.engine, requests, progress=progress):
+            add(protected)
+            del protected  # its cells, before those of the next table are protected
     return {**steps, "in this job, by count and cell key": same}
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ckm.engine.magnitudes import MagnitudeNoise
     from ckm.engine.request import TableRequest
     from ckm.ledger import Ledger
+    from ckm.ledger.watch import Watch
+    from ckm.methods.noise import CellKeyNoise
     from ptable import InfeasibleError, NoiseSpec, PTable
 
 #: Called with an event and a sentence when a part of a job is found right.
@@ -57,7 +59,7 @@ def load_ptable(job: Job) -> PTable:
     if job.ptable is None:
         raise ConfigError(
             f"The job {job.path.name!r} has no noise: it is one for suppression or rounding.",
-            hint="with [suppression], ckm suppress takes it; with [rounding], ckm release",
+            hint="ckm release makes its release; this needs a job with [ptable]",
         )
     from ptable import InfeasibleError
 
@@ -283,6 +285,14 @@ class OpenedJob:
     ptable: PTable
     noises: Mapping[str, MagnitudeNoise]
     ledger: Ledger | None
+
+    def method(self, watch: Watch | None) -> CellKeyNoise:
+        """Return the noise of the job, whose tables a watch sees on their way."""
+        from ckm.methods.noise import CellKeyNoise
+        from ckm.methods.settings import NoiseSettings
+
+        settings = NoiseSettings(ptable=self.ptable, noises=self.noises)
+        return CellKeyNoise(settings, watch=watch)
 
 
 @contextlib.contextmanager

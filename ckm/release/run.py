@@ -1,6 +1,7 @@
 """One run of a release, from its inputs to a folder that appears complete or not at all.
 
-Releases by noise, releases by suppression and swaps of records all go this way.
+It is the same whatever the method: it writes what the method yields, once the review of the
+tables lets it, and then says what was done.
 """
 
 from __future__ import annotations
@@ -8,38 +9,42 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import math
+import shlex
 import time
-from abc import ABC, abstractmethod
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ckm.errors import ReleaseError
 from ckm.formats.derivations import derivations_of
+from ckm.methods.internal_files import record_file
 from ckm.release.files.manifest import (
     TableRecord,
     describe_columns,
     public_manifest,
-    record_file,
     write_manifest,
 )
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
 from ckm.release.files.refusal import places_beside
 from ckm.release.files.table_files import TableFiles, in_formats, refuse_foreign, refuse_overlap
 from ckm.release.job_inputs import silent
+from ckm.release.opening import job_method
+from ckm.release.review import NoReview, ReviewTools, noise_job_record
+from ckm.release.warnings_log import Notes, Stages, captured_warnings
 from ckm.versions import versions
 from reports.facts.release import FileFact, StatedFile
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from typing import Unpack
 
     from ckm.config.job.job import Job
     from ckm.engine.published_table import PublishedTable
     from ckm.release.job_inputs import Resources, Step
+    from ckm.release.opening import OpenedMethod
+    from ckm.release.review import Review
     from footing.places import FileState
 
     Progress = Callable[[str, int, int], None]
@@ -47,7 +52,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MOST_HASHED = 1 << 30  # bytes of a file for Spark
-_Opened = TypeVar("_Opened")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,8 +173,94 @@ def facts_of_run(started: dt.datetime, *, engine: str = "duckdb") -> dict[str, A
     }
 
 
-class ReleaseRun(ABC, Generic[_Opened]):
-    """One run of a job.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _OpenedRun:
+    """What a run works with: its job with the labels of the records, and the open method."""
+
+    job: Job
+    files: TableFiles
+    method: OpenedMethod
+    notes: Notes
+
+
+class ReleaseDraft:
+    """The folder of a release on its way, and the tables in it so far.
+
+    Parameters
+    ----------
+    job
+        The job, with the labels of its records.
+    files
+        What writes its tables.
+    folder
+        The folder, with ``public`` and ``internal`` in it.
+    is_original
+        Whether the numbers of its tables are the original ones.
+    """
+
+    def __init__(
+        self, job: Job, files: TableFiles, folder: Path, *, is_original: bool = False
+    ) -> None:
+        self.job, self.files, self.folder = job, files, folder
+        self.public, self.internal = folder / "public", folder / "internal"
+        self.tables: list[TableRecord] = []
+        self.stages = Stages()
+        self._is_original = is_original
+
+    def write_table(
+        self,
+        name: str,
+        table: PublishedTable,
+        *,
+        rows: int | None = None,
+        seconds: float = 0.0,
+    ) -> None:
+        """Write a table in each format; `seconds` is what it took so far.
+
+        Of a table of so many `rows` that workers wrote, only its columns are needed.
+        """
+        started, job = time.monotonic(), self.job
+        paths = self.files.write(self.public, name, table) if rows is None else ()
+        rows = table.n_rows if rows is None else rows
+        files = tuple(record_file(path, name=path.name) for path in paths)
+        seconds += time.monotonic() - started
+        dimensions = job.tables[name].dimensions
+        nested = {n: h for n, h in job.hierarchies.items() if n in dimensions}
+        extra = {"table": name, "cells": rows, "seconds": round(seconds, 3)}
+        logger.info("table written", extra=extra)
+        columns = describe_columns(
+            table,
+            nested,
+            derivations={
+                name: " ".join(derivations_of(job.derived, [name], language="en"))
+                for name in table.dimensions
+            },
+            total_label=job.output.total_label,
+            is_original=self._is_original,
+        )
+        record = TableRecord(
+            name=name,
+            title=self._title(name),
+            rows=rows,
+            columns=columns,
+            files=files,
+            seconds=seconds,
+        )
+        self.tables.append(record)
+
+    def public_manifest(
+        self, words: str | Sequence[str], *, report: Sequence[FileFact] = ()
+    ) -> dict[str, Any]:
+        """Return what anybody may know."""
+        return public_manifest(self.tables, title=self._title(), report=report, method=words)
+
+    def _title(self, table: str = "") -> str | Mapping[str, str] | None:
+        job = self.job
+        return job.title_of(table, languages=job.output.languages) or None
+
+
+class ReleaseRun:
+    """One run of a job, whatever method it asks for.
 
     Parameters
     ----------
@@ -182,15 +272,11 @@ class ReleaseRun(ABC, Generic[_Opened]):
         Called with a stage, how much of it is done, and how much there is.
     is_kept
         False lets nothing of it appear.
+    command
+        What was typed, for the internal report; by default the words that do the same.
+    is_full
+        Write the long lists to the internal report, too.
     """
-
-    kind: ClassVar[str]
-    #: What the log calls a release that is complete.
-    event: ClassVar[str]
-    #: The name of the folder to make; a rehearsal makes none.
-    name = ""
-    #: Whether the numbers of its tables are the original ones.
-    is_original: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -199,74 +285,49 @@ class ReleaseRun(ABC, Generic[_Opened]):
         formats: Sequence[str] = (),
         progress: Progress | None = None,
         is_kept: bool = True,
+        command: str | None = None,
+        is_full: bool = False,
     ) -> None:
-        self.started = dt.datetime.now(dt.UTC)
-        self.job = in_formats(job, formats) if formats else job
-        self.options = "".join(f" --format {name}" for name in formats)
-        self.progress = progress or silent
-        self.is_kept = is_kept
-        self.files = TableFiles(self.job)
-        self.files.require_fit()
+        self._started = dt.datetime.now(dt.UTC)
+        self._job = in_formats(job, formats) if formats else job
+        self._options = "".join(f" --format {name}" for name in formats)
+        self._progress = progress or silent
+        self._is_kept, self._is_full = is_kept, is_full
+        self._command = command
+        self._files = TableFiles(self._job)
+        self._files.require_fit()
         names = {path: job.shown(path) for path in job.input_files()}
         most = _MOST_HASHED if job.data.engine == "spark" else math.inf
-        self.inputs = InputFiles(names, most=most)
-        self.measures: tuple[Mapping[str, Any], ...] = ()
-
-    @abstractmethod
-    def opened(
-        self, *, step: Step, **resources: Unpack[Resources]
-    ) -> AbstractContextManager[_Opened]:
-        """Open all that the run needs, and check that it fits together; read no row."""
-
-    @abstractmethod
-    def fill(self, public: Path, internal: Path, opened: _Opened) -> Sequence[TableRecord]:
-        """Write everything into the two folders of the draft."""
-
-    @abstractmethod
-    def tell_keys(self, step: Step) -> None:
-        """Tell what the look at the keys of the records found."""
-
-    def take_labels(self, labels: Mapping[str, Mapping[str, str]]) -> None:
-        """Let the labels of the records stand where the job gives none of its own."""
-        job = self.job.labelled(labels)
-        if job is not self.job:
-            self.job, self.files = job, TableFiles(job)
-            self.files.require_fit()
-
-    def publish(self, internal: Path) -> None:
-        """Do what comes last before the folder appears."""
+        self._inputs = InputFiles(names, most=most)
+        self._method = job_method(job)
 
     def release(
-        self,
-        out: Path | str,
-        *,
-        force: bool,
-        **resources: Unpack[Resources],
+        self, out: Path | str, *, force: bool, **resources: Unpack[Resources]
     ) -> Release:
         """Make the folder; it appears complete or not at all."""
         started = time.monotonic()
         target = resolve_target(out)
         may_replace = refuse_foreign if force else None
-        refuse_overlap(self.job, target)
-        self.name = target.name
+        refuse_overlap(self._job, target)
         check_target(target, may_replace)
         with (
-            places_beside(target, is_kept=self.is_kept),
-            self.opened(step=silent, **resources) as opened,
-            new_folder(target, may_replace=may_replace, is_kept=self.is_kept) as folder,
+            places_beside(target, is_kept=self._is_kept),
+            self._opened(step=silent, **resources) as opened,
+            new_folder(target, may_replace=may_replace, is_kept=self._is_kept) as folder,
         ):
-            cells = self._write(folder, opened)
+            cells = self._write(folder, opened, name=target.name)
+            measures = opened.method.method.statement().measures
         done = Release(
             folder=Path(out),
-            tables=tuple(self.job.tables),
+            tables=tuple(self._job.tables),
             cells=cells,
             seconds=time.monotonic() - started,
-            measures=self.measures,
+            measures=tuple(measures),
         )
-        if self.is_kept:
+        if self._is_kept:
             seconds = round(done.seconds, 3)
             extra = {"tables": len(done.tables), "cells": cells, "seconds": seconds}
-            logger.info(self.event, extra=extra)
+            logger.info(self._method.event, extra=extra)
         return done
 
     def rehearse(
@@ -277,118 +338,194 @@ class ReleaseRun(ABC, Generic[_Opened]):
         What stops the release of the job, stops this; only the folder of the release is not
         there to be looked at.
         """
-        formats = ", ".join(self.job.output.formats)
+        formats = ", ".join(self._job.output.formats)
         step("formats checked", f"names and words fit into every format: {formats}")
         place = SpillFolder()
         try:
             with (
                 places_beside(place.path, is_kept=False),
-                self.opened(step=step, **resources) as opened,
+                self._opened(step=step, **resources) as opened,
             ):
                 if quick:
                     return
                 with new_folder(place.path / "release", is_kept=False) as folder:
-                    cells = self._write(folder, opened)
+                    cells = self._write(folder, opened, name="")
         finally:
             place.remove()
-        self.tell_keys(step)
+        opened.method.tell_keys(step)
         step("release checked", f"the release can be made: {cells:,} cells")
 
-    def _write(self, folder: Path, opened: _Opened) -> int:
-        """Fill the draft folder; return the number of published cells."""
+    @contextmanager
+    def _opened(self, *, step: Step, **resources: Unpack[Resources]) -> Iterator[_OpenedRun]:
+        """Open the method and its data, and check that they fit together; read no row."""
+        with captured_warnings() as texts:
+            notes = Notes(texts)
+            with self._method.open(
+                self._job,
+                notes=notes,
+                is_kept=self._is_kept,
+                step=step,
+                progress=self._progress,
+                **resources,
+            ) as method:
+                method.method.require(self._job.tables)
+                self._inputs.require_all(method.files)
+                self._inputs.include(method.far_files)
+                job, files = self._job.labelled(method.labels), self._files
+                if job is not self._job:  # which gives no labels of its own
+                    files = TableFiles(job)
+                    files.require_fit()
+                yield _OpenedRun(job=job, files=files, method=method, notes=notes)
+
+    def _write(self, folder: Path, opened: _OpenedRun, *, name: str) -> int:
+        """Fill the draft folder; return the number of published cells.
+
+        `name` is that of the folder to make; a rehearsal makes none.
+        """
         public, internal = folder / "public", folder / "internal"
         internal.mkdir(mode=0o700)
         public.mkdir()
-        (internal / "job.toml").write_bytes(self.job.text.encode())
-        tables = self.fill(public, internal, opened)
+        (internal / "job.toml").write_bytes(opened.job.text.encode())
+        statement = opened.method.method.statement()
+        draft = ReleaseDraft(
+            opened.job, opened.files, folder, is_original=statement.is_original
+        )
+        fill = self._fill if opened.job.output.place is None else self._fill_distributed
+        manifest, review = fill(draft, opened, name)
         for path in internal.iterdir():
             path.chmod(0o600)
-        if self.is_kept:
-            self.publish(internal)
-        return sum(table.rows for table in tables)
+        if self._is_kept and (entries := review.publish()):
+            write_manifest(internal / "manifest.json", {**manifest, **entries})
+        return sum(table.rows for table in draft.tables)
 
-    def write_table(
-        self,
-        public: Path,
-        name: str,
-        table: PublishedTable,
-        *,
-        rows: int | None = None,
-        seconds: float = 0.0,
-    ) -> TableRecord:
-        """Write a table in each format; `seconds` is what it took so far.
-
-        Of a table of so many `rows` that workers wrote, only its columns are needed.
-        """
-        started = time.monotonic()
-        paths = self.files.write(public, name, table) if rows is None else ()
-        rows = table.n_rows if rows is None else rows
-        files = tuple(record_file(path, name=path.name) for path in paths)
-        seconds += time.monotonic() - started
-        dimensions = self.job.tables[name].dimensions
-        nested = {n: h for n, h in self.job.hierarchies.items() if n in dimensions}
-        extra = {"table": name, "cells": rows, "seconds": round(seconds, 3)}
-        logger.info("table written", extra=extra)
-        return TableRecord(
-            name=name,
-            title=self._title(name),
-            rows=rows,
-            columns=describe_columns(
-                table,
-                nested,
-                derivations={
-                    name: " ".join(derivations_of(self.job.derived, [name], language="en"))
-                    for name in table.dimensions
-                },
-                total_label=self.job.output.total_label,
-                is_original=self.is_original,
-            ),
-            files=files,
-            seconds=seconds,
+    def _tools(self, draft: ReleaseDraft, opened: _OpenedRun, name: str) -> ReviewTools:
+        command = self._command
+        if command is None:
+            words = ["ckm", "release", draft.job.path.name, "-o", name]
+            command = shlex.join(words) + self._options if name else ""
+        return ReviewTools(
+            job=draft.job,
+            files=draft.files,
+            notes=opened.notes,
+            stages=draft.stages,
+            progress=self._progress,
+            command=command,
+            options=self._options,
+            is_full=self._is_full,
+            started=self._started,
         )
 
-    def _title(self, table: str = "") -> str | Mapping[str, str] | None:
-        return self.job.title_of(table, languages=self.job.output.languages) or None
+    def _fill(
+        self, draft: ReleaseDraft, opened: _OpenedRun, name: str
+    ) -> tuple[dict[str, Any], Review]:
+        """Write tables, pages and manifests; return the internal manifest and the review."""
+        method, stages, n_tables = opened.method.method, draft.stages, len(draft.job.tables)
+        with stages.timed("inputs"):
+            inputs = self._inputs.record(self._progress)
+        review = opened.method.review(self._tools(draft, opened, name))
+        waiting: dict[str, PublishedTable] = {}
+        tables = self._protected(draft.job, opened.method, review)
+        with stages.timed("tables"), closing(tables):  # with what lies on disk, if it fails
+            for table_name, table in tables:
+                if review.is_late:
+                    waiting[table_name] = table
+                else:
+                    self._progress("writing", len(draft.tables), n_tables)
+                    draft.write_table(table_name, table)
+                del table
+        self._inputs.require_rest()
+        review.judge(method.statement().notes)
+        if review.is_late:
+            share = stages.seconds["tables"] / n_tables
+            with stages.timed("writing"):
+                for table_name in list(waiting):
+                    self._progress("writing", len(draft.tables), n_tables)
+                    draft.write_table(table_name, waiting.pop(table_name), seconds=share)
+        self._progress("writing", n_tables, n_tables)
+        self._inputs.require_rest()
+        statement, record = method.statement(), method.record(draft.internal)
+        pages = review.write(draft.folder, draft.tables, inputs, record)
+        words = statement.words if pages.words is None else pages.words
+        public = draft.public_manifest(words, report=pages.public)
+        review.require_clean(public)
+        write_manifest(draft.public / "manifest.json", public)
+        manifest = self._write_manifest(
+            draft,
+            inputs,
+            job=review.job_record(draft.internal),
+            method=record.method,
+            inside={**record.inside, **pages.inside},
+            notice=statement.notice,
+            last={**pages.last, **record.last},
+        )
+        return manifest, review
 
-    def public_manifest(
-        self,
-        tables: Sequence[TableRecord],
-        *,
-        method: str,
-        report: Sequence[FileFact] = (),
-    ) -> dict[str, Any]:
-        """Return what anybody may know."""
-        return public_manifest(tables, title=self._title(), report=report, method=method)
+    def _protected(
+        self, job: Job, opened: OpenedMethod, review: Review
+    ) -> Generator[tuple[str, PublishedTable]]:
+        """Give the tables one after the other, each reviewed, whether it fits memory or not."""
+        streamed = review.streamed()
+        if streamed is not None:
+            yield from streamed
+            return
+        tables = opened.method.protect(opened.data, dict(job.tables), progress=self._progress)
+        for protected in tables:
+            review.add(protected)
+            name, table = protected.name, protected.table
+            del protected  # its cells, before those of the next table are protected
+            yield name, table
+            del table
 
-    def write_internal_manifest(
+    def _fill_distributed(
+        self, draft: ReleaseDraft, opened: _OpenedRun, name: str
+    ) -> tuple[dict[str, Any], Review]:
+        """Let workers write the tables, then write the manifests."""
+        from ckm.release.files.distributed import DistributedTables
+
+        inputs = self._inputs.record(self._progress)
+        tables = DistributedTables(
+            draft, opened.method, name=name, is_kept=self._is_kept, progress=self._progress
+        )
+        tables.write()
+        self._inputs.require_rest()
+        write_manifest(draft.public / "manifest.json", tables.public_manifest())
+        manifest = self._write_manifest(
+            draft,
+            inputs,
+            job=noise_job_record(draft.job, draft.internal),
+            method=tables.record(),
+            inside={"written": opened.method.written, "warnings": opened.notes.texts},
+        )
+        return manifest, NoReview(self._tools(draft, opened, name))
+
+    def _write_manifest(
         self,
-        internal: Path,
-        tables: Sequence[TableRecord],
+        draft: ReleaseDraft,
         inputs: Sequence[FileFact],
         *,
         job: Mapping[str, Any],
         method: Mapping[str, Any],
         inside: Mapping[str, Any],
-        first: Mapping[str, str] | None = None,
+        notice: str = "",
         last: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Write what the office needs to explain and repeat the release."""
-        public = sorted((internal.parent / "public").iterdir())
+        public = sorted(draft.public.iterdir())
         manifest = {
-            "kind": self.kind,
+            "kind": self._method.kind,
             "schema": 1,
-            **(first or {}),
-            "job": {**job, "formats": list(self.job.output.formats)},
+            **({"notice": notice} if notice else {}),
+            "job": {**job, "formats": list(draft.job.output.formats)},
             "inputs": [asdict(file) for file in inputs],
             **method,
             "tables": [
                 {"name": table.name, "cells": table.rows, "seconds": round(table.seconds, 3)}
-                for table in tables
+                for table in draft.tables
             ],
             "public": [asdict(record_file(path, name=path.name)) for path in public],
             **inside,
-            **facts_of_run(self.started, engine=self.job.data.engine),
+            **facts_of_run(self._started, engine=draft.job.data.engine),
             **(last or {}),
         }
-        write_manifest(internal / "manifest.json", manifest)
+        write_manifest(draft.internal / "manifest.json", manifest)
         return manifest

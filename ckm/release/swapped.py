@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckm.errors import ReleaseError
-from ckm.release.files.manifest import manifest_text, record_file
+from ckm.methods.internal_files import record_file
+from ckm.release.files.manifest import manifest_text
 from ckm.release.files.output_folder import draft_folder, flush_files
 from ckm.release.job_inputs import read_secret, silent
 from ckm.release.run import InputFiles, facts_of_run

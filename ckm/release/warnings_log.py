@@ -1,13 +1,57 @@
-"""Listen to what the engine warns of, so that a report can repeat it."""
+"""Listen to what the engine warns of, so that a report can repeat it, and time what it does."""
 
 import contextlib
 import logging
 import threading
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ckm._packages import PACKAGES, is_own
+
+logger = logging.getLogger(__name__)
+
+
+class Notes:
+    """What a run warned of, each text once, in order.
+
+    Parameters
+    ----------
+    texts
+        What was warned of already; it grows.
+    """
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Take note of texts, without a log."""
+        self.texts += [text for text in texts if text not in self.texts]
+
+    def note_warning(self, text: str, **extra: str) -> None:
+        """Log a text, and take note of it; also where nobody wants logs."""
+        logger.warning(text, extra=extra)
+        self.add([text])
+
+    def note_once(self, text: str, **extra: str) -> None:
+        """Warn, unless the run did so before."""
+        if text not in self.texts:
+            self.note_warning(text, **extra)
+
+
+class Stages:
+    """How long the stages of a run took, in seconds."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Time a stage that ends without an error."""
+        started = time.monotonic()
+        yield
+        self.seconds[stage] = round(time.monotonic() - started, 3)
 
 
 @contextlib.contextmanager

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.config.job.suppression import JobSuppression
     from ckm.engine.engine import Progress
     from ckm.engine.request import TableRequest
+    from ckm.methods.settings import SuppressionSettings
     from ckm.suppression.original_cells import Finest
     from footing.arrays import Codes, Flags, Floats, Integers
     from tables import Cells, Magnitudes
@@ -50,7 +50,7 @@ _MANY = 2**31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class System:
+class MeasureSystem:
     """The numbers of one measure over all tables that show it; disclosive.
 
     Parameters
@@ -64,7 +64,7 @@ class System:
         remainder, that of the cell of which it is left.
     is_shown
         Which cells of the problem a table shows; the others only link those that are shown.
-    problem, found
+    problem, suppression
         What was asked for, and what its own choice was.
     disclosed
         Unsafe cells that a pattern of another program publishes.
@@ -75,12 +75,12 @@ class System:
     cells: Integers
     is_shown: Flags
     problem: Problem
-    found: Suppression
+    suppression: Suppression
     disclosed: Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Choice:
+class HiddenCells:
     """Which cells of the tables are hidden: the same for all measures and all tables.
 
     Made by `choose_hidden`. Disclosive: only `publish` makes what may leave.
@@ -101,7 +101,7 @@ class Choice:
     requests: Mapping[str, TableRequest]
     relations: Relations
     status: NDArray[np.int8]
-    systems: tuple[System, ...]
+    systems: tuple[MeasureSystem, ...]
 
     @property
     def hidden(self) -> Flags:
@@ -120,7 +120,7 @@ class Choice:
         --------
         See `choose_hidden`.
         """
-        found = [system.cells[system.found.unproven()] for system in self.systems]
+        found = [system.cells[system.suppression.unproven()] for system in self.systems]
         return np.unique(np.concatenate(found))
 
     def places(self, cells: Integers) -> Places:
@@ -155,7 +155,7 @@ class Choice:
             report_progress("audit", done, len(self.systems))
             hidden = self.hidden[system.cells] & system.is_shown
             hidden |= system.problem.primary.is_primary  # remainders are in no table
-            changes = system.found.changes
+            changes = system.suppression.changes
             found[system.measure] = audit(system.problem, hidden, changes=changes)
         report_progress("audit", len(self.systems), len(self.systems))
         return found
@@ -190,13 +190,13 @@ def choose_hidden(
     tables: Mapping[str, Cells],
     requests: Mapping[str, TableRequest],
     *,
-    rules: JobSuppression,
+    rules: SuppressionSettings,
     groups: Sequence[Groups] = (),
     whole: Sequence[tuple[str, Cells]] = (),
     finest: Finest | None = None,
     pattern: Flags | None = None,
     progress: Progress | None = None,
-) -> Choice:
+) -> HiddenCells:
     """Choose the cells to hide, for all tables and measures together.
 
     Each measure is a problem of its own, and a cell that one of them hides is hidden in all
@@ -238,12 +238,12 @@ def choose_hidden(
             is_given=pattern is not None,
             progress=progress,
         )
-        status[system.cells[system.found.hidden & system.is_shown]] = SECONDARY
+        status[system.cells[system.suppression.hidden & system.is_shown]] = SECONDARY
         systems.append(system)
     for system in systems:  # unsafe for one measure is unsafe
         status[system.cells[system.problem.primary.is_primary & system.is_shown]] = PRIMARY
     report_progress("suppression", len(wanted), len(wanted))
-    return Choice(
+    return HiddenCells(
         tables=tables,
         requests=requests,
         relations=relations,
@@ -305,14 +305,14 @@ def _solved(
     measure: str,
     members: tuple[int, ...],
     links: _Links,
-    rules: JobSuppression,
+    rules: SuppressionSettings,
     wishes: APriori,
     *,
     names: Sequence[str],
     hidden: Flags,
     is_given: bool,
     progress: Progress | None,
-) -> System:
+) -> MeasureSystem:
     """Solve the problem of one measure, of which the first tables are shown, and have names."""
     chosen = [links.tables[m] for m in members]
     own, number = links.of(members), np.concatenate(links.of(members).numbers)
@@ -398,13 +398,13 @@ def _solved(
         raise ConfigError(
             f"The measure {measure!r}: {error.problem}", hint=error.hint
         ) from None
-    return System(
+    return MeasureSystem(
         measure=measure,
         members=members,
         cells=cells,
         is_shown=is_shown,
         problem=found.problem if is_given else problem,
-        found=found,
+        suppression=found,
         disclosed=np.flatnonzero(primary.is_primary & ~found.problem.primary.is_primary),
     )
 
@@ -423,7 +423,7 @@ def _given(problem: Problem, hidden: Flags) -> Suppression:
 
 def _searched(
     problem: Problem,
-    rules: JobSuppression,
+    rules: SuppressionSettings,
     *,
     known: Callable[[int], Primary] | None,
     tables: Iterable[tuple[str, Integers]],
@@ -438,7 +438,7 @@ def _searched(
         raise UnprotectedError(error.cells, error.problem, hint=hint) from None
 
 
-def _known_to_be_there(cells: Cells, rules: JobSuppression) -> Flags:
+def _known_to_be_there(cells: Cells, rules: SuppressionSettings) -> Flags:
     """Tell which cells readers know not to be empty, of those that are not.
 
     All of them, unless zeros may be hidden: somebody is in every category that is listed, if
@@ -554,7 +554,7 @@ def _asked(
     return laid_out([_magnitudes(c, own).top[:, :1] for c in tables])[:, 0]
 
 
-def _primary(measure: str, amounts: Amounts, rules: JobSuppression) -> Primary:
+def _primary(measure: str, amounts: Amounts, rules: SuppressionSettings) -> Primary:
     found: list[Frequency | Dominance | Percent | Requested | ZeroSum] = []
     if rules.threshold is not None:
         found.append(Frequency(least=rules.threshold, margin=rules.margin))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from footing.arrays import Codes, Floats, Integers, Words
+from footing.disclosive import Disclosive
 from tables.cells.axes import Axis
 from tables.cells.sketch import Sketch, join_sketches
 from tables.magnitudes.amounts import Amounts, Magnitudes, join_amounts
@@ -20,7 +21,7 @@ from tables.magnitudes.limbs import from_limbs, sum_at, sum_keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Cells:
+class Cells(Disclosive):
     """The non-empty cells of a table. Disclosive: never write or print them.
 
     Parameters
@@ -66,7 +67,7 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Block:
+class Block(Disclosive):
     """Cells of one combination of levels, in the order of their codes."""
 
     codes: tuple[Codes, ...]

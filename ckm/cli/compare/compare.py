@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.compare.method_table import show_methods, told
-from ckm.cli.release import limit_options
-from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
 from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
 

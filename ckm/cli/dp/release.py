@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.release import limit_options
-from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,6 +51,13 @@ def release(
     by = { region = ["1", "2"] }
     ask = [{ kind = "units" }, { kind = "mean", column = "age", lower = 0, upper = 120 }]
     """
+    carry_out_plan(terminal, file, output=output, dry_run=dry_run, **limits)
+
+
+def carry_out_plan(
+    terminal: Terminal, file: Path, *, output: Path, dry_run: bool, **limits: Any
+) -> None:
+    """Release the tables of a plan, or tell what they would cost."""
     from ckm.config.dp_plan import read_dp_plan
     from ckm.release.dp_tables import release_dp
     from dp.aggregates.plan import warnings_of

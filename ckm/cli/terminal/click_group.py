@@ -243,6 +243,15 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return add
 
 
+#: The limits of a tabulation; they never change a result.
+limit_options = options(
+    click.option(
+        "--memory-limit", metavar="SIZE", help='Memory for the tabulation, such as "3GB".'
+    ),
+    click.option("--threads", type=click.IntRange(min=1), help="Cores to use; all by default."),
+)
+
+
 def _told(change: Callable[[Terminal, Any], None]) -> dict[str, Any]:
     """Change the terminal as soon as an option is read, whatever else is wrong."""
 

@@ -80,9 +80,7 @@ class Job(SettingsFile, title="A release job of ckm"):
     ptable: JobNoise | None = optional(
         "The noise; needed where there is no [suppression] or [rounding]."
     )
-    suppression: JobSuppression | None = optional(
-        "For ckm suppress: which cells are hidden, instead of noise."
-    )
+    suppression: JobSuppression | None = optional("Which cells are hidden, instead of noise.")
     rounding: JobRounding | None = optional("Controlled rounding of counts, instead of noise.")
     hierarchies: Hierarchies = Field(default={})
     categories: Categories = Field(default={})
@@ -263,7 +261,7 @@ class Job(SettingsFile, title="A release job of ckm"):
         if not self.has_noise:
             return
         if self.ptable is None:
-            hint = "[ptable] is for noise; a job for ckm suppress has [suppression] instead"
+            hint = "[ptable] is for noise; a job that hides cells has [suppression] instead"
             reading.add("[ptable]", "is missing: which noise protects the tables?", hint)
         if self.output.additive:
             self._add_problems_of_additive(reading)

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ckm.config.job.suppression import add_problems_without_noise
 from ckm.config.section import Section, optional
+from ckm.methods.settings import RoundingSettings
 
 if TYPE_CHECKING:
     from ckm.config.job.job import Job
@@ -22,6 +23,11 @@ class JobRounding(Section):
     base: int = Field(ge=3, le=1000, description="Published numbers are multiples of it.")
     bound: int | None = optional("How far a number may lie from the true count.", ge=1)
     exact: bool = optional("Find the table that deviates least, if small.", default=False)
+
+    @property
+    def settings(self) -> RoundingSettings:
+        """The parameters of the method."""
+        return RoundingSettings(**dict(self))
 
     def add_problems(self, reading: Reading) -> None:
         """Note a bound that most counts are not within."""

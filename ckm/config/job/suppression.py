@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from ckm.config.problems import did_you_mean
 from ckm.config.section import FilePath, Items, Name, ReadAs, Section, optional
 from ckm.engine.request import quantile_of, variable_of
+from ckm.methods.settings import CellsFile, RequestRule, SuppressionSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ckm.config.job.job import Job
     from ckm.config.reading import Reading
 
@@ -133,12 +132,13 @@ class JobSuppression(Section):
             text = f"previous {reading.name_of(self.previous)!r} is no folder of a release."
             reading.add(_WHERE, text, "it has a folder public, with the tables")
 
-    def told(self, shown: Callable[[Path], str]) -> dict[str, Any]:
-        """Return the section for a manifest, paths as people wrote them."""
-        files = [dict(file) | {"path": shown(file.path)} for file in self.cells]
-        previous = None if self.previous is None else shown(self.previous)
-        request = None if self.request is None else dict(self.request)
-        return dict(self) | {"cells": files, "previous": previous, "request": request}
+    @property
+    def settings(self) -> SuppressionSettings:
+        """The parameters of the method."""
+        request = self.request
+        rule = None if request is None else RequestRule(**dict(request))
+        cells = tuple(CellsFile(**dict(file)) for file in self.cells)
+        return SuppressionSettings(**dict(self) | {"request": rule, "cells": cells})
 
     def files(self, tables: list[str]) -> list[Path]:
         """Return the files that the choice of cells depends on."""

@@ -14,7 +14,7 @@ from ckm.config.job.noise import JobNoise
 from ckm.config.job.output import JobOutput
 from ckm.config.job.variable import add_problems_of_variables
 from ckm.config.problems import JobError, did_you_mean
-from ckm.config.read import build, keys_in, open_settings, read_job
+from ckm.config.read import build, kind_of, open_settings, read_job
 from ckm.config.reading import Reading
 from ckm.config.section import Items, SettingsFile, Some, optional
 from ckm.config.service.rules import RuleSettings
@@ -228,9 +228,7 @@ def _place(ledger: JobLedger) -> tuple[Path | str, str]:
 
 def is_service_file(path: Path) -> bool:
     """Return whether a TOML file describes a service rather than a job."""
-    keys = keys_in(path)
-    of_jobs = {"table", "tables", "magnitude", "output", "report"}
-    return "service" in keys or ("variable" in keys and not keys & of_jobs)
+    return kind_of(path) == "service"
 
 
 def read_service(path: Path | str) -> Service:

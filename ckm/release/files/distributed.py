@@ -5,23 +5,19 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckm.assessment.facts import keeps_positive
-from ckm.errors import ConfigError, ReleaseError
-from ckm.release.files.manifest import write_manifest, write_ptable
+from ckm.errors import ConfigError, InternalError, ReleaseError
+from ckm.methods.internal_files import write_ptable
 from ckm.release.job_inputs import load_secret
 from ckm.release.pages.report_pages import LeakCheck
 from reports.facts.release import PublicFacts, StatedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ckm.engine.engine import Engine
-    from ckm.release.files.manifest import TableRecord
-    from ckm.release.job_inputs import OpenedJob
-    from ckm.release.perturbed import NoiseRun
+    from ckm.engine.engine import Progress
+    from ckm.release.opening import OpenedMethod
+    from ckm.release.run import ReleaseDraft
 
 #: What a page would know of the release, which has none.
 _NOTHING = PublicFacts(
@@ -29,54 +25,77 @@ _NOTHING = PublicFacts(
 )
 
 
-def fill_distributed(
-    run: NoiseRun, public: Path, internal: Path, opened: OpenedJob
-) -> list[TableRecord]:
-    """Let workers write the tables of a run, then write the manifests."""
-    ptable, inputs = opened.ptable, run.inputs.record(run.progress)
-    tables = list(_write_tables(run, public, opened.engine))
-    run.quality = opened.engine.check_keys()
-    run.inputs.require_rest()
-    method = "positive" if keeps_positive(ptable.transition.tolist()) else "noise"
-    manifest = run.public_manifest(tables, method=method) | {"words": run.files.words}
-    hidden = [str(run.job.path.parent), ptable.id]
-    leaks = LeakCheck(_NOTHING, hidden=hidden, secret=load_secret(run.job))
-    leaks.require_clean(manifest, what="the public manifest")
-    write_manifest(public / "manifest.json", manifest)
-    run.write_internal_manifest(
-        internal,
-        tables,
-        inputs,
-        job=run.job_record(internal),
-        method={"ptable": write_ptable(internal / "pt.parquet", ptable)},
-        inside={"written": run.written, "warnings": run.warnings},
-    )
-    return tables
+class DistributedTables:
+    """Lets workers write the tables of a draft, and says what they are.
 
+    Parameters
+    ----------
+    draft
+        The draft, which holds none of the tables.
+    opened
+        The method with its engine, whose workers write; what they wrote is noted there.
+    name
+        The name of the folder of the release; a rehearsal has none.
+    is_kept
+        False lets workers make the tables and write none.
+    progress
+        Called with a stage, how much of it is done, and how much there is.
+    """
 
-def _write_tables(run: NoiseRun, public: Path, engine: Engine) -> Iterator[TableRecord]:
-    """Let workers write each table into a new folder; in a rehearsal they only make them."""
-    folder = f"{run.job.output.place}/{run.name or '.check'}"
-    if engine.far_files(folder):
-        raise ReleaseError(
-            f"There are files in {folder!r}, where workers are to write the tables.",
-            hint="remove them if a failed run left them, or choose another name for the output",
-        )
-    for name, request in run.job.tables.items():
-        started, place = time.monotonic(), f"{folder}/{name}"
-        if run.is_kept:
-            run.written[place] = []  # perhaps not to its end
-        target, progress = place if run.is_kept else None, partial(_progress, run, name)
-        rows = engine.write_distributed(request, target, progress=progress)
-        if run.is_kept:
-            files = [StatedFile.of(*found) for found in engine.far_files(place).items()]
-            run.written[place] = [asdict(file) for file in files]
-        if not rows:
-            hint = "do its filter and its categories fit the data?"
-            raise ConfigError(f"Table {name!r} has no cells.", hint=hint)
-        seconds, columns = time.monotonic() - started, run.files.rehearsal(name)
-        yield run.write_table(public, name, columns, rows=rows, seconds=seconds)
+    def __init__(
+        self,
+        draft: ReleaseDraft,
+        opened: OpenedMethod,
+        *,
+        name: str,
+        is_kept: bool,
+        progress: Progress,
+    ) -> None:
+        if opened.noise is None:
+            raise InternalError("Workers write tables with noise alone.")
+        self._draft, self._noise, self._written = draft, opened.noise, opened.written
+        self._folder = f"{draft.job.output.place}/{name or '.check'}"
+        self._is_kept, self._progress = is_kept, progress
 
+    def write(self) -> None:
+        """Write each table into a new folder; in a rehearsal workers only make them."""
+        draft, engine = self._draft, self._noise.engine
+        if engine.far_files(self._folder):
+            raise ReleaseError(
+                f"There are files in {self._folder!r}, where workers are to write the tables.",
+                hint="remove them if a failed run left them, or choose another name for the "
+                "output",
+            )
+        for name, request in draft.job.tables.items():
+            started, place = time.monotonic(), f"{self._folder}/{name}"
+            if self._is_kept:
+                self._written[place] = []  # perhaps not to its end
+            target = place if self._is_kept else None
+            rows = engine.write_distributed(request, target, progress=partial(self._tell, name))
+            if self._is_kept:
+                files = [StatedFile.of(*file) for file in engine.far_files(place).items()]
+                self._written[place] = [asdict(file) for file in files]
+            if not rows:
+                hint = "do its filter and its categories fit the data?"
+                raise ConfigError(f"Table {name!r} has no cells.", hint=hint)
+            seconds, columns = time.monotonic() - started, draft.files.rehearsal(name)
+            draft.write_table(name, columns, rows=rows, seconds=seconds)
 
-def _progress(run: NoiseRun, name: str, _stage: str, done: int, total: int) -> None:
-    run.progress(f"table {name}", done, total)
+    def public_manifest(self) -> dict[str, Any]:
+        """Return what anybody may know, once nothing in it must stay inside."""
+        job, ptable = self._draft.job, self._noise.ptable
+        is_positive = keeps_positive(ptable.transition.tolist())
+        manifest = self._draft.public_manifest("positive" if is_positive else "noise")
+        manifest |= {"words": self._draft.files.words}
+        hidden = [str(job.path.parent), ptable.id]
+        leaks = LeakCheck(_NOTHING, hidden=hidden, secret=load_secret(job))
+        leaks.require_clean(manifest, what="the public manifest")
+        return manifest
+
+    def record(self) -> dict[str, Any]:
+        """Write the p-table, and return what the internal manifest says of it."""
+        path = self._draft.internal / "pt.parquet"
+        return {"ptable": write_ptable(path, self._noise.ptable)}
+
+    def _tell(self, name: str, _stage: str, done: int, total: int) -> None:
+        self._progress(f"table {name}", done, total)

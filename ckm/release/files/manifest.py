@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckm import __version__
 from footing.data_files import read_data
-from reports.facts.release import FileFact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from ckm.engine.magnitudes import MagnitudeNoise
     from ckm.engine.published_table import PublishedTable
-    from ptable import PTable
+    from reports.facts.release import FileFact
 
 KIND = "ckm-release"
-SUPPRESSION_KIND = "ckm-suppression"
-ROUNDING_KIND = "ckm-rounding"
-RELEASE_KINDS = frozenset({KIND, SUPPRESSION_KIND, ROUNDING_KIND})
-_CHUNK = 1 << 22
 METHODS = read_data("ckm.release", "methods.toml")
-
-
-#: The p-tables of a sum.
-_PTABLES = ("ptable", "even", "odd", "small_cells")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,20 +30,6 @@ class TableRecord:
     columns: tuple[tuple[str, str, str], ...]
     files: tuple[FileFact, ...]
     seconds: float
-
-
-def record_file(
-    path: Path, *, name: str, progress: Callable[[int], None] | None = None
-) -> FileFact:
-    """Hash a file in pieces; it need not fit into memory."""
-    digest, size = hashlib.sha256(), 0
-    with path.open("rb") as file:
-        while piece := file.read(_CHUNK):
-            digest.update(piece)
-            size += len(piece)
-            if progress is not None:
-                progress(len(piece))
-    return FileFact(file=name, bytes=size, sha256=digest.hexdigest())
 
 
 def describe_columns(
@@ -109,7 +84,7 @@ def public_manifest(
     *,
     title: str | Mapping[str, str] | None,
     report: Sequence[FileFact] = (),
-    method: str = "noise",
+    method: str | Sequence[str] = "noise",
 ) -> dict[str, Any]:
     """Return what anybody may know: the tables, their columns, the method in words.
 
@@ -121,7 +96,7 @@ def public_manifest(
         "title": title,
         "engine": {"name": "ckm", "version": __version__},
         "method": [
-            *METHODS[method],
+            *(METHODS[method] if isinstance(method, str) else method),
             *(
                 METHODS["amounts"]
                 if method in ("noise", "positive") and _has_sums(tables)
@@ -161,33 +136,3 @@ def manifest_text(manifest: Mapping[str, Any]) -> str:
 def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     """Write a manifest as JSON, in UTF-8, for people to read."""
     path.write_bytes(manifest_text(manifest).encode())
-
-
-def write_ptable(path: Path, ptable: PTable) -> dict[str, Any]:
-    """Write a p-table, and tell what it is."""
-    ptable.write(path)
-    return {
-        "id": ptable.id,
-        "file": asdict(record_file(path, name=path.name)),
-        "certificate": ptable.certificate.summary() if ptable.certificate else None,
-    }
-
-
-def write_amount_ptables(
-    folder: Path, noises: Mapping[str, MagnitudeNoise]
-) -> list[dict[str, Any]]:
-    """Write each p-table once, and tell which variable has which."""
-    written: dict[str, dict[str, Any]] = {}
-    found = []
-    for variable, noise in noises.items():
-        used = {}
-        for field in _PTABLES:
-            ptable = getattr(noise, field)
-            if ptable is None:
-                continue
-            if ptable.id not in written:
-                path = folder / f"pt-amounts-{len(written) + 1}.parquet"
-                written[ptable.id] = write_ptable(path, ptable)
-            used[field] = written[ptable.id]
-        found.append({"variable": variable, "rules": noise.rules, "ptables": used})
-    return found

@@ -20,8 +20,8 @@ from ckm.formats import FORMATS, to_bytes, without_repeats
 from ckm.formats.about import to_plain, with_noise
 from ckm.formats.csv_text import formulas, is_formula, without_formulas
 from ckm.formats.registry import format_named
-from ckm.release.files.manifest import RELEASE_KINDS
 from ckm.release.files.table_metadata import TableWords
+from ckm.release.opening import RELEASE_KINDS
 from ckm.release.pages.report_pages import FILES, is_draft
 from footing.places import as_connectors_know, is_below, is_matched
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ckm.errors import CheckFailedError
-from ckm.release.files.manifest import record_file
+from ckm.methods.internal_files import record_file
 from footing import drafts
 from reports.facts.checking import walk
 

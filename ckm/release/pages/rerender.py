@@ -14,8 +14,10 @@ from typing import Any, Literal, NoReturn
 from urllib.parse import quote
 
 from ckm.errors import CheckFailedError, ReleaseError
-from ckm.release.files.manifest import KIND, RELEASE_KINDS, record_file
+from ckm.methods.internal_files import record_file
+from ckm.release.files.manifest import KIND
 from ckm.release.files.output_folder import only_writer, resolve_target
+from ckm.release.opening import RELEASE_KINDS
 from ckm.release.pages.manifest_pages import follows_from, renewed_manifests
 from ckm.release.pages.report_pages import (
     EDITIONS,

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.config.job.suppression import JobSuppression
     from ckm.engine.request import TableRequest
+    from ckm.methods.settings import SuppressionSettings
     from footing.arrays import Flags, Floats, Integers
     from tables import Cells
 
@@ -140,7 +140,7 @@ class APriori:
 
     def __init__(
         self,
-        rules: JobSuppression,
+        rules: SuppressionSettings,
         tables: Mapping[str, Cells],
         requests: Mapping[str, TableRequest],
         *,

@@ -11,7 +11,7 @@ import numpy as np
 from ckm.errors import ConfigError
 from ckm.suppression.a_priori.cell_names import CellNames
 from ckm.suppression.argus.metadata import read_text
-from ckm.suppression.cell_selection import Choice, choose_hidden
+from ckm.suppression.cell_selection import HiddenCells, choose_hidden
 from ckm.suppression.original_cells import open_originals
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _HIDDEN, _SHOWN = set("UMABCDFX"), set("SPVZE")
 _MAX_NAMED, _UNKNOWN = 5, -1
 
 
-def choice_of_pattern(job: Job, path: Path, *, progress: Progress | None = None) -> Choice:
+def choice_of_pattern(job: Job, path: Path, *, progress: Progress | None = None) -> HiddenCells:
     """Return what another program chose for the one table of a job, ready to be audited."""
     if job.suppression is None or len(job.tables) != 1:
         raise ConfigError(
@@ -43,7 +43,7 @@ def choice_of_pattern(job: Job, path: Path, *, progress: Progress | None = None)
         return choose_hidden(
             tables,
             job.tables,
-            rules=job.suppression,
+            rules=job.suppression.settings,
             groups=opened.groups() if finest is None else (),
             whole=opened.whole(),
             finest=finest,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.config.job.job import Job
-    from ckm.config.job.suppression import JobSuppression
+    from ckm.methods.settings import SuppressionSettings
     from footing.arrays import Floats
     from tables import Cells
     from tables.cells.axes import Axis
@@ -47,9 +47,9 @@ def argus_files(job: Job) -> dict[str, str]:
 
     They hold true numbers.
     """
-    rules = job.suppression
-    if rules is None:
+    if job.suppression is None:
         raise ConfigError(f"The job {job.path.name!r} has no [suppression].")
+    rules = job.suppression.settings
     if job.signed:
         raise ConfigError(
             f"{', '.join(map(repr, job.signed))} may be negative.",
@@ -84,7 +84,7 @@ class _Table:
     stem: str
     cells: Cells
     measure: str
-    rules: JobSuppression
+    rules: SuppressionSettings
     wish: Wishes
 
     def files(self, dimensions: Sequence[str]) -> dict[str, str]:

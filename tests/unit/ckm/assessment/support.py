@@ -12,6 +12,7 @@ from ckm.config.job.data import JobData, JobKeys
 from ckm.config.job.report import JobReport
 from ckm.config.job.table import JobTable
 from ckm.engine.perturbation import perturb
+from ckm.engine.protection import Protected
 from ckm.engine.published_table import publish
 from ckm.engine.request import TableRequest
 from ptable import PTable
@@ -71,7 +72,9 @@ def observed(
         )
         if spoil is not None:
             table = spoil(name, table)
-        assessor.observe(name, request, cells, published, table)
+        assessor.add(
+            Protected(name=name, request=request, cells=cells, table=table, counts=published)
+        )
     return assessor
 
 

@@ -148,9 +148,8 @@ def assessed(**noise):
     with ckm.Engine(
         business(), id="id", secret=secret, ptable=table, magnitudes=made
     ) as engine:
-        engine.tabulate_all(
-            {"t": request}, observe=assessor.observe, observe_sums=assessor.observe_sums
-        )
+        for protected in engine.protect_tables({"t": request}):
+            assessor.add(protected)
     return assessor
 
 

@@ -40,7 +40,8 @@ def test_a_report_and_a_comparison_have_the_same_figures(empty_cells):
     }
     assessor = Assessor(OWN, is_mixed=True)
     with engine_of(people(120, area=60, sex=2)) as engine:
-        engine.tabulate_all(requests, observe=assessor.observe)
+        for protected in engine.protect_tables(requests):
+            assessor.add(protected)
         count_histogram = engine.count_histogram(requests)
     assert (count_histogram.together.unlisted > 0) == (empty_cells == "drop")
     reported = found_in(assessor, designs=DESIGNS)

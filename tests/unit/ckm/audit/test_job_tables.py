@@ -69,16 +69,14 @@ def released(job):
     """Return the counts of the release, table by table and level by level."""
     found = {}
     with opened_job(job, is_kept=False) as opened:
-
-        def observe(name, _request, cells, counts, _table):
+        tables = {n: t for n, t in job.tables.items() if "count" in t.measures}
+        for protected in opened.engine.protect_tables(tables):
+            cells, counts = protected.cells, protected.counts
             for levels in cells.level_sets:
                 here = counts > 0
                 for axis, level, ranks in zip(cells.axes, levels, cells.ranks, strict=True):
                     here &= np.isin(ranks, axis.levels[level].ranks)
-                found[name, levels] = sorted(counts[here].tolist())
-
-        tables = {n: t for n, t in job.tables.items() if "count" in t.measures}
-        opened.engine.tabulate_all(tables, observe=observe)
+                found[protected.name, levels] = sorted(counts[here].tolist())
     return found
 
 

@@ -14,13 +14,12 @@ import pytest
 from click.testing import CliRunner
 from scipy.optimize import linprog
 
-import ckm.release.suppressed
+import ckm.methods.suppression
 import ckm.suppression.cell_selection
 from ckm.cli import app
 from ckm.config import read_job
 from ckm.errors import CheckFailedError, ConfigError
 from ckm.release.files.manifest import METHODS
-from ckm.release.perturbed import release
 from ckm.release.suppressed import release_true_numbers
 from ckm.suppression import Audit
 
@@ -431,7 +430,9 @@ def test_a_choice_that_fails_its_audit_is_not_published(folder, monkeypatch):
         n_programs=1,
     )
     monkeypatch.setattr(
-        ckm.release.suppressed.Choice, "audits", lambda *_args, **_named: {"count": failed}
+        ckm.methods.suppression.HiddenCells,
+        "audits",
+        lambda *_args, **_named: {"count": failed},
     )
     with pytest.raises(CheckFailedError, match=r"1 cells are not protected"):
         release_true_numbers(read_job("job.toml"), "out")
@@ -539,9 +540,7 @@ def test_rules_that_contradict_themselves_are_told(folder):
     assert "dominance" in done.stderr
 
 
-def test_a_job_of_noise_and_one_of_suppression_are_not_mixed_up(folder):
-    with pytest.raises(ConfigError, match="one for suppression"):
-        release(read_job("job.toml"), "out")
+def test_suppress_refuses_a_job_of_noise(folder):
     (folder / "secret.key").write_text("a secret of sixteen bytes or more")
     noisy = JOB.replace(
         "[suppression]\nthreshold = 3", "[ptable]\nmax_noise = 3\nvariance = 1.5"

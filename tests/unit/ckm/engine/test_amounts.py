@@ -59,11 +59,10 @@ def cells_of(table):
 
 def observed(data, dimensions, measures, **options):
     """Return the cells, their published counts, and the table."""
-    seen = []
     wish = {"t": ckm.TableRequest(dimensions=dimensions, measures=measures, empty_cells="grid")}
     with engine(data, **options) as opened:
-        opened.tabulate_all(wish, observe=lambda *all_of_it: seen.append(all_of_it))
-    ((_, _, cells, published, table),) = seen
+        (protected,) = opened.protect_tables(wish)
+    cells, published, table = protected.cells, protected.counts, protected.table
     labels = [axis.labels[0][r] for axis, r in zip(cells.axes, cells.ranks, strict=True)]
     return list(zip(*labels, strict=True)), cells, published, cells_of(table)
 
@@ -387,14 +386,14 @@ def test_no_original_amount_is_shown_by_a_log_an_object_or_a_table(caplog):
     marked = 987_654_321.0
     data = people()
     data.loc[7, ["area", "income"]] = ["lonely", marked]
-    seen = []
     wish = {"t": ckm.TableRequest(dimensions=["area"], measures=["count", "sum:income"])}
     with engine(data) as opened:
-        table = opened.tabulate_all(wish, observe=lambda *parts: seen.append(parts))["t"]
-        cells = seen[0][2]
+        (protected,) = opened.protect_tables(wish)
+        cells, table = protected.cells, protected.table
         texts = [
             repr(opened),
             repr(table),
+            repr(protected),
             repr(cells),
             str(cells.magnitudes),
             repr(caplog.text),

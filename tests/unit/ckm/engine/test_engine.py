@@ -432,24 +432,18 @@ def test_an_engine_is_closed_with_its_block_and_where_it_cannot_be_made():
             small_engine(**wrong)
 
 
-def test_tables_of_several_observers_are_those_that_are_returned(small):
-    seen, sums, told = [], [], []
-    made = small.tabulate_all(
-        {"counts": COUNTS, "sums": SUMS},
-        observe=lambda *parts: seen.append(parts),
-        observe_sums=lambda *parts: sums.append(parts),
-        progress=lambda *event: told.append(event),
-    )
-    assert [(name, request) for name, request, *_ in seen] == [
-        ("counts", COUNTS),
-        ("sums", SUMS),
-    ]
-    for name, _, cells, counts, table in seen:
-        assert made[name] is table
-        assert counts.tolist() == small.protect(cells)["count"].tolist()
-    ((name, cells, found),) = sums
-    assert (name, list(found)) == ("sums", ["income"])
-    assert len(found["income"]) == len(cells) == 3
+def test_tables_one_after_the_other_tell_their_cells_sums_and_progress(small):
+    told, requests = [], {"counts": COUNTS, "sums": SUMS}
+    tables = small.protect_tables(requests, progress=lambda *event: told.append(event))
+    seen = {protected.name: protected for protected in tables}
+    assert {name: protected.request for name, protected in seen.items()} == requests
+    made = small.tabulate_all(requests)
+    for name, protected in seen.items():
+        assert made[name].to_arrow().equals(protected.table.to_arrow())
+        assert protected.counts.tolist() == small.protect(protected.cells)["count"].tolist()
+    assert not seen["counts"].sums
+    assert list(seen["sums"].sums) == ["income"]
+    assert len(seen["sums"].sums["income"]) == len(seen["sums"].cells) == 3
     assert told[0] == ("keys", 0, 1)
     assert ("keys", 1, 1) in told
     assert told[-1] == ("protect", 2, 2)
@@ -576,17 +570,15 @@ def test_what_needs_the_whole_table_is_not_streamed(small, tmp_path):
             engine.stream(wish, tmp_path)
 
 
-def test_a_streamed_table_tells_its_progress_and_one_part(small, tmp_path):
-    told, seen = [], []
+def test_a_streamed_table_tells_its_progress(small, tmp_path):
+    told = []
     table = small.stream(
         COUNTS,
         tmp_path,
         most=4,
         progress=lambda *event: told.append(event),
-        observe=lambda *part: seen.append(part),
     )
     assert table.n_rows == small.tabulate_all({"": COUNTS})[""].n_rows
-    assert len(seen) == 1
     assert told[-1] == ("scan", 100, 100)
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
 

@@ -21,7 +21,7 @@ from ckm.engine.magnitudes.noise.alike import CountNoise
 from ckm.engine.magnitudes.quantiles import quantile_noise, rounded_means
 from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.perturbation import perturb_counts
-from ckm.engine.protection import Protection
+from ckm.engine.protection import Protected, Protection
 from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError, InternalError, MagnitudeError
 from ptable import NoiseSpec, PTable, solve
@@ -61,6 +61,22 @@ def cells_of(*sums, weight=None, ordered=()):
 def protection(noises=NOISE, **options):
     given = {"ptable": PTABLE, "secret": SECRET, "noises": VariableNoises(noises)}
     return Protection(**(given | options))
+
+
+def columns(protect, cells, request, **given):
+    """Return the published counts of cells, and the numbers of every measure."""
+    made = protect.protect(cells, request, **given)
+    return made.counts, made.numbers
+
+
+def table_of(protect, cells, request, **given):
+    made = protect.protect(cells, request, **given)
+    return Protected.of("", request, made).table
+
+
+def cautions(cells, noises=NOISE, **options):
+    protect = protection(noises, **options)
+    return protect.cautions("people", protect.alike(cells))
 
 
 def counts_by_hand(cells, secret=SECRET):
@@ -115,7 +131,7 @@ def test_sums_and_means_are_those_of_their_parts(weight):
     noises = {"income": NOISE, "hours": MagnitudeNoise.start(decimals=1)}
     protect = protection(noises, weight=weight, rounds_weighted=False)
     request = wish("count", "sum:income", "mean:hours", "mean:income")
-    counts, numbers = protect.columns(cells, request, secret=SECRET)
+    counts, numbers = columns(protect, cells, request, secret=SECRET)
     assert list(numbers) == ["count", "sum:income", "mean:hours", "mean:income"]
     assert counts.tolist() == numbers["count"].tolist() == counts_by_hand(cells).tolist()
     assert (counts == 0).any()
@@ -137,9 +153,9 @@ def test_sums_and_means_are_those_of_their_parts(weight):
 
 def test_a_sum_may_be_published_as_zero_where_the_count_is():
     cells = cells_of("income")
-    counts, plain = protection().columns(cells, wish("sum:income"), secret=SECRET)
+    counts, plain = columns(protection(), cells, wish("sum:income"), secret=SECRET)
     zeroed = protection(MagnitudeNoise.start(zero_with_count=True))
-    _, numbers = zeroed.columns(cells, wish("sum:income"), secret=SECRET)
+    _, numbers = columns(zeroed, cells, wish("sum:income"), secret=SECRET)
     assert list(plain) == ["sum:income"]
     assert plain["sum:income"][counts == 0].all()
     assert not numbers["sum:income"][counts == 0].any()
@@ -149,12 +165,12 @@ def test_a_sum_may_be_published_as_zero_where_the_count_is():
 def test_a_protected_table_has_the_rows_and_columns_that_were_asked_for():
     cells = cells_of("income")
     request = wish("mean:income", "count", empty_cells="drop")
-    made = protection().protect(cells, request, secret=SECRET)
+    table = table_of(protection(), cells, request, secret=SECRET)
     counts = counts_by_hand(cells)
     sums = sums_by_hand(cells, "income")
     labels = cells.axes[0].labels[0][cells.ranks[0]]
-    shown = {line["area"]: line for line in made.table.to_arrow().to_pylist()}
-    assert list(made.table.measures) == ["count", "mean_income"]
+    shown = {line["area"]: line for line in table.to_arrow().to_pylist()}
+    assert list(table.measures) == ["count", "mean_income"]
     for label, count, total in zip(labels, counts.tolist(), sums, strict=True):
         if count:
             line = shown.pop(label)
@@ -167,7 +183,7 @@ def test_a_protected_table_has_the_rows_and_columns_that_were_asked_for():
 def test_other_tools_rules_may_take_the_keys_of_all_records():
     noise = MagnitudeNoise.start(rules="cellkey", zero_keys=True, sensitive=())
     cells = cells_of("income")
-    _, numbers = protection(noise).columns(cells, wish("sum:income"))
+    _, numbers = columns(protection(noise), cells, wish("sum:income"))
     wanted = perturb_magnitudes(cells.magnitudes["income"], noise, cell_keys=cells.cell_key)
     assert numbers["sum:income"].tolist() == wanted.tolist()
 
@@ -182,7 +198,7 @@ def test_quantiles_are_read_at_ranks_with_noise_and_withheld_where_few():
         return values[np.clip(ranks, 1, N) - 1]
 
     request = wish("count", "median:income", "quantile:income:0.9")
-    table = protection().protect(cells, request, secret=SECRET, values=at).table
+    table = table_of(protection(), cells, request, secret=SECRET, values=at)
     assert asked == ["income"], "one scan for a variable"
     labels = cells.axes[0].labels[0][cells.ranks[0]].tolist()
     counts = dict(zip(labels, counts_by_hand(cells).tolist(), strict=True))
@@ -374,15 +390,15 @@ def test_variables_of_which_no_record_has_both_are_no_combination():
 
 def test_a_caution_names_the_table_and_each_variable_whose_sums_have_the_noise_of_counts():
     cells = cells_of("income", "hours")
-    (said,) = protection().cautions("people", cells)
+    (said,) = cautions(cells)
     assert said.startswith("Table 'people': in all cells, amounts of 'hours'")
     rule = (FewContributors(least=3),)
     other = {"hours": MagnitudeNoise.start(rules="cellkey", sensitive=rule)}
-    assert protection(other).cautions("people", cells) == []
-    assert protection(ptable=EXACT).cautions("people", cells) == []
+    assert cautions(cells, other) == []
+    assert cautions(cells, ptable=EXACT) == []
     little = solve(NoiseSpec(max_noise=2, variance=0.5))
-    assert len(protection(ptable=little).cautions("people", cells)) == 1
-    assert protection().cautions("people", cells_of()) == []
+    assert len(cautions(cells, ptable=little)) == 1
+    assert cautions(cells_of()) == []
 
 
 def test_protection_and_what_it_makes_are_fixed_and_show_no_number():

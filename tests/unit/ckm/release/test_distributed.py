@@ -16,7 +16,8 @@ from ckm.config import read_job
 from ckm.engine import distributed
 from ckm.engine.engine import Engine
 from ckm.errors import CheckFailedError, ConfigError, ReleaseError
-from ckm.release.perturbed import NoiseRun, release
+from ckm.release.perturbed import release
+from ckm.release.run import ReleaseRun
 from tables import open_source
 from tables.spark import spark
 from tests.environments.spark_cluster import people, rows
@@ -137,7 +138,7 @@ def test_tables_on_the_store_are_those_of_one_machine_and_the_manifest_lists_the
 
 def test_a_check_and_a_dry_run_make_the_tables_and_write_nothing(folder, store):
     steps = []
-    run = NoiseRun(job(folder), is_kept=False)
+    run = ReleaseRun(job(folder), is_kept=False)
     run.rehearse(step=lambda _, text: steps.append(text))
     assert not store
     assert "the release can be made: " in steps[-1]
@@ -213,7 +214,7 @@ def test_a_failed_dry_run_left_nothing_and_says_nothing_of_it(folder, store, cap
 )
 def test_what_needs_cells_on_this_machine_is_refused(folder, store, add, what):
     with pytest.raises(ConfigError, match=f"place under .* not go with .*{what}"):
-        NoiseRun(job(folder, add=add), is_kept=False)
+        ReleaseRun(job(folder, add=add), is_kept=False)
 
 
 @pytest.mark.parametrize(

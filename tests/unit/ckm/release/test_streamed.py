@@ -63,9 +63,8 @@ def job(folder, stream):
 
 
 def test_streamed_files_are_those_of_tables_in_memory(folder, monkeypatch):
-    monkeypatch.setattr(
-        Engine.stream, "__kwdefaults__", Engine.stream.__kwdefaults__ | {"most": 9}
-    )
+    parts = Engine.protect_parts
+    monkeypatch.setattr(parts, "__kwdefaults__", parts.__kwdefaults__ | {"most": 9})
     release(job(folder, ""), "whole")
     done = release(job(folder, "stream = true"), "streamed")
     files = [
@@ -89,6 +88,23 @@ def test_a_streamed_part_counts_cells_as_its_table_does(folder):
     table = pq.read_table(folder / "out/public/places.parquet").to_pandas()
     part = (table["region"] != "Total").sum()
     assert f"one part of it, {part:,} of {len(table):,} cells" in report
+
+
+def test_rows_on_disk_are_gone_at_once_where_a_streamed_table_cannot_be_written(
+    folder, monkeypatch
+):
+    (folder / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder / "temporary"))
+
+    def refuse(*_given, **_more):
+        assert list((folder / "temporary").glob("ckm-spill-*/rows/*"))
+        raise ConfigError("No room.")
+
+    monkeypatch.setattr("ckm.release.files.table_files.TableFiles.write", refuse)
+    with pytest.raises(ConfigError, match="No room") as caught:
+        release(job(folder, "stream = true"), "out")
+    assert caught.value is not None  # its traceback holds what was under way
+    assert not list((folder / "temporary").glob("ckm-spill-*/rows"))
 
 
 def test_a_streamed_release_that_stops_leaves_nothing(folder, monkeypatch):

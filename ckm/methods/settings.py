@@ -1,0 +1,195 @@
+"""The parameters of every method that a job can ask for; sections of files become these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ckm.engine.magnitudes import MagnitudeNoise
+    from ptable import PTable
+    from tables import CodeTree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseSettings:
+    """The noise of counts, and that of amounts.
+
+    Parameters
+    ----------
+    ptable
+        The p-table of counts.
+    noises
+        Variable → the noise of its sums.
+    """
+
+    ptable: PTable
+    noises: Mapping[str, MagnitudeNoise] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdditivitySettings:
+    """What decides which table is the nearest that adds up.
+
+    Parameters
+    ----------
+    max_noise
+        The largest noise of a count before this step.
+    base
+        What numbers stay multiples of.
+    trees
+        Dimension → its code tree, for those that have one.
+    total_label
+        What totals are called.
+    """
+
+    max_noise: int
+    base: int = 1
+    trees: Mapping[str, CodeTree] = field(default_factory=dict)
+    total_label: str = "Total"
+
+    @classmethod
+    def of(
+        cls, ptable: PTable, *, hierarchies: Mapping[str, Any], total_label: str
+    ) -> AdditivitySettings:
+        """Return the settings after the noise of a p-table; code trees are read at once."""
+        from ptable.lookup import rounding_base
+        from tables import CodeTree
+
+        trees = {
+            name: CodeTree.read(nesting if isinstance(nesting, Path) else Path(nesting["tree"]))
+            for name, nesting in hierarchies.items()
+            if not isinstance(nesting, list)
+        }
+        return cls(
+            max_noise=ptable.max_noise,
+            base=rounding_base(ptable),
+            trees=trees,
+            total_label=total_label,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundingSettings:
+    """What counts are rounded to.
+
+    Parameters
+    ----------
+    base
+        Published numbers are multiples of it.
+    bound
+        How far a number may lie from the true count; None for less than the base.
+    exact
+        Find the table that deviates least, if it is small.
+    """
+
+    base: int
+    bound: int | None = None
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRule:
+    """Passive confidentiality: cells are unsafe whose contributor asked for protection.
+
+    Parameters
+    ----------
+    column
+        Of records: whether the contributor asked.
+    percent
+        The contributor's share of the total, from which on a cell is unsafe.
+    """
+
+    column: str | None = None
+    percent: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellsFile:
+    """A file of what is known of cells beforehand.
+
+    Parameters
+    ----------
+    path
+        The ``.hst`` of tau-ARGUS, or CSV with a header.
+    table, measure
+        The table whose cells it names, and the measure that is meant; None for all.
+    """
+
+    path: Path
+    table: str
+    measure: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuppressionSettings:
+    """Which cells are unsafe, and how others are chosen to protect them.
+
+    Parameters
+    ----------
+    threshold
+        Cells of fewer contributors are unsafe.
+    margin
+        Protection of such cells of amounts, per cent.
+    dominance, p_percent, prior_posterior
+        The nk rule, the p % rule and the p-q rule (posterior, prior).
+    request
+        Cells are unsafe whose contributor asked.
+    zero_margin
+        Sums of 0 over records are unsafe, and kept so wide.
+    holding
+        Column of the holding that a record belongs to.
+    coalition
+        How many contributors may join what they know.
+    prior
+        Within what readers know every number beforehand: below, above, per cent.
+    costs
+        What it costs to hide a cell: ``"value"``, ``"one"``, or a measure.
+    cells
+        Files that call cells safe, unsafe or protected.
+    keep, prefer
+        Cells that are published, and that are hidden before others: dimension → category.
+    previous
+        The folder of an earlier release, whose hidden cells are preferred.
+    preferred_cost, zero_cost
+        What it costs to hide a preferred cell, as a share, and a cell of 0.
+    method, limit_s
+        How secondary cells are chosen, and when the search stops.
+    audit
+        Compute what readers can work out of each hidden cell.
+    """
+
+    threshold: int | None = None
+    margin: float = 10.0
+    dominance: tuple[int, float] | None = None
+    p_percent: float | None = None
+    prior_posterior: tuple[float, float] | None = None
+    request: RequestRule | None = None
+    zero_margin: float | None = None
+    holding: str | None = None
+    coalition: int = 1
+    prior: tuple[float, float] | None = None
+    costs: str = "value"
+    cells: Sequence[CellsFile] = ()
+    keep: Sequence[Mapping[str, str]] = ()
+    prefer: Sequence[Mapping[str, str]] = ()
+    previous: Path | None = None
+    preferred_cost: float = 0.01
+    zero_cost: float | None = None
+    method: Literal["auto", "exact", "sequential"] = "auto"
+    limit_s: float = 600.0
+    audit: bool = True
+
+    def record(self, shown: Callable[[Path], str]) -> dict[str, Any]:
+        """Return the settings for a manifest, paths as people wrote them."""
+        files = [_values(file) | {"path": shown(file.path)} for file in self.cells]
+        previous = None if self.previous is None else shown(self.previous)
+        request = None if self.request is None else _values(self.request)
+        return _values(self) | {"cells": files, "previous": previous, "request": request}
+
+
+def _values(settings: Any) -> dict[str, Any]:
+    return {each.name: getattr(settings, each.name) for each in fields(settings)}

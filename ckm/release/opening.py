@@ -1,0 +1,210 @@
+"""Which method a job asks for, and what that needs: its data, its p-tables, its ledger."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ckm.errors import InternalError
+from ckm.release.files.manifest import KIND
+from ckm.release.job_inputs import opened_job
+from ckm.release.review import NoReview
+from tables.recoding.variable import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+    from typing import Unpack
+
+    from ckm.config.job.job import Job
+    from ckm.engine.engine import Progress
+    from ckm.methods.method import Method
+    from ckm.release.job_inputs import OpenedJob, Resources, Step
+    from ckm.release.review import Review, ReviewTools
+    from ckm.release.warnings_log import Notes
+    from footing.places import FileState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OpenedMethod:
+    """A method with the data that it protects, both open.
+
+    Parameters
+    ----------
+    method, data
+        The method, and what its `protect` takes.
+    files, far_files, labels
+        Of the records: their files, those that lie on no disk of this machine, and what they
+        call categories.
+    tell_keys
+        Tells what the look at the keys of the records found.
+    review
+        Makes what judges the tables before they are published.
+    noise
+        Of a job with noise, all that it works with.
+    written
+        Of tables that workers write: their folders, and the files in each.
+    """
+
+    method: Method[Any]
+    data: Any
+    files: tuple[str, ...]
+    far_files: Callable[[], Mapping[str, FileState]]
+    labels: Mapping[str, Mapping[str, str]]
+    tell_keys: Callable[[Step], None]
+    review: Callable[[ReviewTools], Review] = NoReview
+    noise: OpenedJob | None = None
+    written: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+
+class JobMethod(NamedTuple):
+    """A method that a job can ask for.
+
+    Parameters
+    ----------
+    kind
+        What the internal manifest calls its releases.
+    event
+        What the log calls a release that is complete.
+    open
+        Opens the method and the data of a job.
+    """
+
+    kind: str
+    event: str
+    open: Callable[..., AbstractContextManager[OpenedMethod]]
+
+
+@contextmanager
+def opened_noise(
+    job: Job,
+    *,
+    notes: Notes,
+    is_kept: bool,
+    step: Step,
+    progress: Progress,
+    **resources: Unpack[Resources],
+) -> Iterator[OpenedMethod]:
+    """Open the data with the keys, the p-tables and the ledger."""
+    from functools import partial
+
+    from ckm.additivity.release_step import Restorer
+    from ckm.ledger.release_check import ReleaseCheck
+    from ckm.methods.additivity import Additivity
+    from ckm.methods.settings import AdditivitySettings
+    from ckm.release.noise_review import NoiseReview, read_job_designs
+
+    designs = read_job_designs(job)
+    notes.add(job.warnings)
+    with opened_job(job, is_kept=is_kept, step=step, progress=progress, **resources) as opened:
+        release_check = ReleaseCheck(opened.ledger, job.ledger)
+        method: Method[Any] = opened.method(release_check.watch)
+        if job.output.additive:
+            steps = AdditivitySettings.of(
+                opened.ptable,
+                hierarchies=job.hierarchies,
+                total_label=job.output.total_label,
+            )
+            method = Additivity(method, Restorer(steps))
+
+        def tell_keys(step: Step) -> None:
+            if job.checks == "skip":
+                step("keys not checked", 'record keys: not checked, for checks = "skip"')
+            elif (quality := opened.engine.check_keys()).is_sound:
+                step("keys checked", quality.summary())
+
+        engine = opened.engine
+        opened_method = OpenedMethod(
+            method=method,
+            data=engine,
+            files=engine.files,
+            far_files=engine.far_files,
+            labels=engine.labels,
+            tell_keys=tell_keys,
+            review=partial(NoiseReview, opened, release_check, designs),
+            noise=opened,
+        )
+        try:
+            yield opened_method
+        except BaseException:
+            if opened_method.written:
+                left = ", ".join(opened_method.written)
+                text = f"No release: unless another run writes there, remove {left}"
+                notes.note_warning(text, event="tables left")
+            raise
+
+
+@contextmanager
+def opened_suppression(job: Job, **options: Any) -> Iterator[OpenedMethod]:
+    """Open the records, to hide cells of their tables."""
+    from ckm.methods.suppression import CellSuppression
+
+    if job.suppression is None:
+        raise InternalError("Cells are to be hidden, and the job has no rules for that.")
+    method = CellSuppression(job.suppression.settings, shown=job.shown)
+    with _opened_originals(job, method, **options) as opened:
+        yield opened
+
+
+@contextmanager
+def opened_rounding(job: Job, **options: Any) -> Iterator[OpenedMethod]:
+    """Open the records, to round the counts of their tables."""
+    from ckm.methods.rounding import ControlledRounding
+
+    if job.rounding is None:
+        raise InternalError("Counts are to be rounded, and the job has no base for that.")
+    method = ControlledRounding(job.rounding.settings)
+    with _opened_originals(job, method, **options) as opened:
+        yield opened
+
+
+@contextmanager
+def _opened_originals(
+    job: Job,
+    method: Method[Any],
+    *,
+    notes: Notes,
+    is_kept: bool,
+    step: Step,
+    progress: Progress,
+    **resources: Unpack[Resources],
+) -> Iterator[OpenedMethod]:
+    """Open the records for a method that begins with original numbers."""
+    from ckm.suppression.original_cells import open_originals
+
+    del notes, is_kept, progress
+
+    def tell_keys(step: Step) -> None:
+        if job.checks != "skip":
+            step("records checked", "no record is there twice")
+
+    with open_originals(job, **resources) as originals:
+        step("columns checked", "the data have every column, with types that fit")
+        for variable in job.derived:
+            step("variable derived", words_of(variable))
+        source = originals.source
+        yield OpenedMethod(
+            method=method,
+            data=originals,
+            files=source.files,
+            far_files=source.far_files,
+            labels=source.labels,
+            tell_keys=tell_keys,
+        )
+
+
+#: Section of a job → the method that it asks for.
+JOB_METHODS: dict[str, JobMethod] = {
+    "suppression": JobMethod("ckm-suppression", "suppression complete", opened_suppression),
+    "rounding": JobMethod("ckm-rounding", "rounding complete", opened_rounding),
+    "ptable": JobMethod(KIND, "release complete", opened_noise),
+}
+
+RELEASE_KINDS = frozenset(method.kind for method in JOB_METHODS.values())
+
+
+def job_method(job: Job) -> JobMethod:
+    """Return the method that a job asks for."""
+    names = (name for name in JOB_METHODS if getattr(job, name, None) is not None)
+    return JOB_METHODS[next(names, "ptable")]
