@@ -11,6 +11,7 @@ from ckm.engine.magnitudes.noise.alike import (
     CountNoise,
     alike_caution,
     alike_cells,
+    alike_numbers,
     as_published,
     tells_count,
     variations,
@@ -76,7 +77,7 @@ def test_rounding_makes_no_variation_below_zero():
 )
 def test_a_caution_says_which_cells_have_the_noise_of_counts(n_alike, n_others, which):
     cells = cells_of([[5.0, 5.0, 5.0]] * n_alike + [[1.0, 1.0, 90.0]] * n_others + [[]])
-    said = alike_caution("ages", cells)
+    said = alike_caution("ages", "income", alike_numbers(cells))
     if which is None:
         assert said is None
     else:
