@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from footing.checks import is_integer, problems_of, require_integer
-from footing.messages import Message, Name, Shape, joined
+from footing.messages import Argument, Message, Name, Shape, joined
 from footing.svg import html_table
 from ptable.errors import PTableError, PTableWarning
 from ptable.lookup import KeyIndex, cycle_length, intervals, look_up
