@@ -148,7 +148,9 @@ class PTable:
             return count
         if is_count and self.anchors is not None and count in self.anchors:
             return self.anchors.index(count)
-        raise PTableError(Message("Count {count} has no row of its own.", count=Argument(count)))
+        raise PTableError(
+            Message("Count {count} has no row of its own.", count=Argument(count))
+        )
 
     @property
     def n_rows(self) -> int:
