@@ -17,8 +17,6 @@ from tables import Hierarchy, Request, StoredKeys, cube, open_source
 from tests.strategies import decode, published
 
 GEO = {"GEO": ["REG", "DEP"]}
-# One department of these made records lies in two regions.
-pytestmark = pytest.mark.filterwarnings("ignore:Categories of 'DEP':tables.DataWarning")
 DIMENSIONS = {"t1": ["DIPLOME", "SEXE", "AGE"], "t2": ["DIPLOME", "SEXE", "AGE", "GEO"]}
 COLUMNS = {
     "t1": ["DIPLOME", "SEXE", "AGE"],

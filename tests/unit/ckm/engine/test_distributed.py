@@ -67,7 +67,6 @@ def written(engine, request):
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=range(len(REQUESTS)))
 @pytest.mark.parametrize("mix", [True, False])
-@pytest.mark.filterwarnings("ignore:Categories of:tables.DataWarning")
 def test_cells_one_by_one_are_published_as_a_whole_table_is(monkeypatch, request_, mix):
     monkeypatch.setattr(distributed, "SparkSource", object)
     with Engine(people(), mix=mix, **OPTIONS) as engine:
@@ -79,7 +78,6 @@ def test_cells_one_by_one_are_published_as_a_whole_table_is(monkeypatch, request
 
 
 @pytest.mark.parametrize("checks", ["warn", "stop", "skip"])
-@pytest.mark.filterwarnings("ignore:Categories of:tables.DataWarning")
 def test_records_without_a_key_are_accepted_as_on_one_machine(monkeypatch, checks):
     monkeypatch.setattr(distributed, "SparkSource", object)
     drawn = np.random.default_rng(5).integers(0, 2**32, 1498).tolist()

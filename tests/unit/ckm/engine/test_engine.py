@@ -157,7 +157,6 @@ def test_no_table_is_no_problem():
         assert engine.tabulate_all({}) == {}
 
 
-@pytest.mark.filterwarnings("ignore:Categories of:tables.DataWarning")
 def test_one_column_as_a_plain_dimension_and_in_a_hierarchy_agrees():
     rng = np.random.default_rng(2)
     frame = people(region=rng.integers(1, 4, 500), area=rng.integers(1, 4, 500))

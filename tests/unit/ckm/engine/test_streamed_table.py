@@ -89,7 +89,6 @@ def test_a_streamed_table_warns_of_alike_amounts_as_one_in_memory(
 
 @pytest.mark.parametrize("most", [1, 40, 10**6])
 @pytest.mark.parametrize("name", REQUESTS)
-@pytest.mark.filterwarnings("ignore:Categories of:tables.DataWarning")
 def test_a_streamed_table_has_the_bytes_of_one_in_memory(engine, name, most, tmp_path):
     whole = engine.tabulate_all({name: REQUESTS[name]})[name]
     streamed = engine.stream(REQUESTS[name], tmp_path, most=most)

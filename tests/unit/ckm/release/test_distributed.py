@@ -109,7 +109,6 @@ def manifest(folder, part):
     return json.loads((folder / part / "manifest.json").read_text())
 
 
-@pytest.mark.filterwarnings("ignore:Categories of:tables.DataWarning")
 def test_tables_on_the_store_are_those_of_one_machine_and_the_manifest_lists_them(
     folder, store
 ):

@@ -38,9 +38,6 @@ from tests.strategies import (
     tabulate_directly,
 )
 
-# Made records need not be nested as their columns are.
-pytestmark = pytest.mark.filterwarnings("ignore:Categories of:tables.DataWarning")
-
 KEYS = StoredKeys(column="key", key_range=256)
 SECRET = Secret(bytes(16))
 

@@ -10,9 +10,6 @@ from tables.source.source import open_source
 from tests.results import require_fixed
 from tests.strategies import MISSING, TOTAL, coded, decode, nested, plain, tabulate_directly
 
-# Made records need not be nested as their columns are.
-pytestmark = pytest.mark.filterwarnings("ignore:Categories of:tables.DataWarning")
-
 KEYS = StoredKeys(column="key", key_range=256)
 
 

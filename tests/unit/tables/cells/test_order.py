@@ -18,9 +18,6 @@ from tables import (
     values_at,
 )
 
-# Made records need not be nested as their columns are.
-pytestmark = pytest.mark.filterwarnings("ignore:Categories of:tables.DataWarning")
-
 KEYS = StoredKeys(column="key", key_range=256)
 ZONES = Hierarchy(
     columns=("zone",), tree=CodeTree({"a": None, "a1": "a", "a2": "a", "b": None})

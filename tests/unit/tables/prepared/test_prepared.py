@@ -32,9 +32,6 @@ from tables import (
 from tables.prepared.prepared import POPULATIONS
 from tests.strategies import examples
 
-# Made records need not be nested as their columns are.
-pytestmark = pytest.mark.filterwarnings("ignore:Categories of:tables.DataWarning")
-
 KEYS = HashedKeys(column="id", secret=Secret(bytes(range(16))))
 TREE = CodeTree({"young": None, "old": None, "0": "young", "1": "young", "2": "old", "9": None})
 HIERARCHIES = {

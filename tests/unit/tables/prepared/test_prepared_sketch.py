@@ -25,9 +25,6 @@ from tests.unit.tables.prepared.test_prepared import (
     records,
 )
 
-# Made records need not be nested as their columns are.
-pytestmark = pytest.mark.filterwarnings("ignore:Categories of:tables.DataWarning")
-
 
 def sketched(cells):
     """Return category texts → everything of a cell's sketch."""

@@ -149,7 +149,6 @@ def test_a_cell_that_does_not_exist_is_refused(named, error, words):
     assert "named cell" in str(caught.value)
 
 
-@pytest.mark.filterwarnings("ignore:Categories of:tables.DataWarning")
 def test_a_cell_of_a_hierarchy_of_columns_is_named_by_its_columns():
     places = {"place": ["region", "branch"]}
     wrong = engine([{"place": "North"}], hierarchies=places)

@@ -133,7 +133,6 @@ def test_a_named_cell_of_known_categories_may_be_empty():
     assert looked_up(cell, by=["branch", "region"]).keys == {"income": frozenset()}
 
 
-@pytest.mark.filterwarnings("ignore:Categories of:tables.DataWarning")
 def test_a_cell_of_nested_columns_is_named_by_these():
 
     wish = TableRequest(dimensions=["place"], measures=["sum:income"])
