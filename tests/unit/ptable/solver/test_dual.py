@@ -176,6 +176,7 @@ def general(problem):
     return -answer.fun
 
 
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds")  # older SciPy's SLSQP
 @pytest.mark.parametrize("problem", SHAPED)
 def test_shaped_rows_have_the_entropy_that_a_general_solver_finds(problem):
     answer = maximise(problem)
