@@ -454,7 +454,7 @@ def _open_far(path: str, place: str, session: SparkSession) -> SparkSource:
             reader = session.read if root is None else session.read.option("basePath", root)
             records = reader.parquet(place)
             columns = records.limit(0).toArrow()
-            told = _footer_texts(records.inputFiles(), session)
+            told = _footer_texts(records, session)
     except Exception as error:  # noqa: BLE001  (explained)
         problem = explain(error, masked(path))
     if problem is not None:  # no chain: Spark's texts quote records
@@ -474,9 +474,10 @@ def _open_far(path: str, place: str, session: SparkSession) -> SparkSource:
     return SparkSource(described, session=session, place=place, root=root)
 
 
-def _footer_texts(urls: Sequence[str], session: SparkSession) -> dict[str, str]:
+def _footer_texts(records: DataFrame, session: SparkSession) -> dict[str, str]:
     """Return what the footer of the first file says beside its columns; no server tells it."""
-    if not urls or not hasattr(session, "_jsparkSession"):
+    urls = records.inputFiles() if hasattr(session, "_jsparkSession") else []
+    if not urls:
         return {}
     context = cast("Any", session.sparkContext)
     jvm, settings = context._jvm, context._jsc.hadoopConfiguration()  # noqa: SLF001
@@ -523,22 +524,30 @@ def _existing(place: str, session: SparkSession) -> tuple[str, str | None]:
 
     What exists is never a pattern, whatever signs its name holds.
     """
-    from pyspark.errors import AnalysisException
-
     parts = place.split("/")
     for number in range(3, len(parts)):  # after the scheme and the bucket
         if not _WILDCARDS.search(parts[number]):
             continue
         literal = "/".join([*parts[:3], *map(_escaped, parts[3 : number + 1])])
-        try:
-            session.read.format("binaryFile").load(literal)
-        except AnalysisException as error:
-            if "PATH_NOT_FOUND" not in str(error):
-                raise
+        if not _is_there(literal, session):
             fixed = [*parts[:3], *map(_escaped, parts[3:number])]
             _require_no_names([*fixed, *parts[number:]], number, session)
             return "/".join([*fixed, *parts[number:]]), "/".join(parts[:number])
     return "/".join([*parts[:3], *map(_escaped, parts[3:])]), None
+
+
+def _is_there(place: str, session: SparkSession) -> bool:
+    """Tell whether there is a file or a folder of this name, or one below a pattern."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        # A server looks no sooner than it is asked for the columns.
+        _ = session.read.format("binaryFile").load(place).schema
+    except AnalysisException as error:
+        if "PATH_NOT_FOUND" not in str(error):
+            raise
+        return False
+    return True
 
 
 def _require_no_names(pattern: Sequence[str], start: int, session: SparkSession) -> None:
@@ -546,18 +555,11 @@ def _require_no_names(pattern: Sequence[str], start: int, session: SparkSession)
 
     On this machine it would be read as the name, and Spark takes it for a pattern.
     """
-    from pyspark.errors import AnalysisException
-
     for number in range(start + 1, len(pattern)):
         part = pattern[number]
         if not _WILDCARDS.search(part) or set(part) == {"*"}:
             continue
-        literal = "/".join([*pattern[:number], _escaped(part)])
-        try:
-            session.read.format("binaryFile").load(literal)
-        except AnalysisException as error:
-            if "PATH_NOT_FOUND" not in str(error):
-                raise
+        if not _is_there("/".join([*pattern[:number], _escaped(part)]), session):
             continue
         raise SourceError(
             Message(

@@ -75,7 +75,7 @@ def as_parquet_files(table, folder):
 
 
 def as_csv(table, folder):
-    table.to_pandas().to_csv(folder / "people.csv", index=False)
+    table.to_pandas(integer_object_nulls=True).to_csv(folder / "people.csv", index=False)
     return folder / "people.csv"
 
 
