@@ -134,21 +134,26 @@ def require_addable(source: Source, columns: Sequence[str], *, weight: str | Non
             warn_of_zeros(Message("values"), column)
 
 
+#: A name that is no column's: Spark tells types by the names of columns.
+_VALUE = "ckm value"
+
+
 def has_few_values(source: Source, column: str, where: Filter | None) -> bool:
     """Tell whether a column has one value or two among some records, not all of them 0."""
     mark = ("few values", column, where)
     if mark not in source.sound:
         parameters: dict[str, object] = {}
         condition = "true" if where is None else where.sql(source.types, parameters)
+        x = quote(_VALUE)
         records = (
-            f"(SELECT {number_sql(source, column)} AS x FROM {source.relation} "
+            f"(SELECT {number_sql(source, column)} AS {x} FROM {source.relation} "
             f"WHERE {condition})"
         )
-        low, high = source.fetch(f"SELECT min(x), max(x) FROM {records}", parameters)[0]
+        low, high = source.fetch(f"SELECT min({x}), max({x}) FROM {records}", parameters)[0]
         is_few = low is not None and (low, high) != (0, 0)
         if is_few and low != high:  # not one scan: this one ends at the first other value
             ends = {"least_value": low, "largest_value": high}
-            others = f"{records} WHERE x <> $least_value AND x <> $largest_value"
+            others = f"{records} WHERE {x} <> $least_value AND {x} <> $largest_value"
             is_few = not source.has_rows(others, parameters | ends)
         source.sound[mark] = is_few
     return bool(source.sound[mark])

@@ -482,7 +482,7 @@ def _require_codes(
                 ),
             )
     absent = sorted(set(variable.codes) - set(texts))
-    is_empty = not texts and not source.fetch(f"SELECT 1 FROM {source.relation} LIMIT 1")
+    is_empty = not texts and not source.has_rows(source.relation)
     if absent and variable.absent != "allow" and not is_empty:
         what = Message("codes that") if len(absent) > 1 else Message("code that")
         listed = ", ".join(map(repr, absent[:_SHOWN])) + ", …" * (len(absent) > _SHOWN)

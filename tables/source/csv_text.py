@@ -29,7 +29,9 @@ _MOST_NAME, _MOST_HEADER = 10_000, 50_000_000
 _BREAK = re.compile(r"\r\n|\r|\n")
 _CHUNK = 1 << 22
 _LOOK = 65_536
-_NUMBER = re.compile(r"[ \t\n\v\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+# Blanks as C and DuckDB know them; Python's own are more.
+_BLANKS = r"[ \t\n\v\f\r]*"
+_NUMBER = re.compile(_BLANKS + r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?" + _BLANKS)
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _FAILURES = (OSError, EOFError, zlib.error)

@@ -105,7 +105,8 @@ def _value(
     compared = place.parent
     if compared is None or not isinstance(compared.this, exp.Column):
         raise unknown()
-    return _literal(value, columns[compared.this.name])
+    # A name that is no column's stands for numbers that the statement made.
+    return _literal(value, columns.get(compared.this.name, "DOUBLE"))
 
 
 def _literal(value: object, column: str) -> exp.Expr:
