@@ -135,7 +135,7 @@ def require_addable(source: Source, columns: Sequence[str], *, weight: str | Non
 
 
 #: A name that is no column's: Spark tells types by the names of columns.
-_VALUE = "ckm value"
+_VALUE = "ckm_value"
 
 
 def has_few_values(source: Source, column: str, where: Filter | None) -> bool:
