@@ -48,7 +48,9 @@ def test_the_check_of_r_finds_nothing_and_the_vignette_shows_what_is_computed(tm
     ignore = ["--ignore-vignettes"] if without else []
     check = ["R", "CMD", "check", "--no-manual", *ignore, "ckm_0.1.0.tar.gz"]
     said = run(check, tmp_path).stdout
-    assert "Status: OK" in said, said
+    # R notes that packages are absent which it was told to do without.
+    is_noted = not has_knitr and "Packages suggested but not available" in said
+    assert "Status: OK" in said or (is_noted and "Status: 1 NOTE" in said), said
     if without:
         pytest.skip("knitr, rmarkdown or pandoc is not installed: no vignette is made")
     with tarfile.open(tmp_path / "ckm_0.1.0.tar.gz") as sources:
