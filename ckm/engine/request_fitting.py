@@ -128,6 +128,11 @@ class RequestFitter:
             )
 
 
+def table_measures(tables: Mapping[str, TableRequest]) -> list[tuple[str, str]]:
+    """Return the measures of all tables, each behind the name of its table."""
+    return [(name, measure) for name, request in tables.items() for measure in request.measures]
+
+
 def raise_together(errors: Sequence[RequestError | ConfigError]) -> None:
     """Raise the one error of several tables that has all their problems; none for none."""
     if len(errors) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ckm.engine.request_fitting import raise_together
+from ckm.engine.request_fitting import raise_together, table_measures
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ class Additivity(Generic[_Data]):
                     f"Table {name!r} shows {measure!r}, and additivity is for counts.",
                     hint="publish it in a job of its own without additive",
                 )
-                for name, request in tables.items()
-                for measure in request.measures
+                for name, measure in table_measures(tables)
                 if measure != "count"
             ]
         )

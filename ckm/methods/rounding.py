@@ -11,7 +11,7 @@ from ckm.additivity.equations import TableSums
 from ckm.additivity.round_counts import kept_within, round_counts
 from ckm.engine.protection import Protected
 from ckm.engine.published_table import PublishedTable, encodings, publish
-from ckm.engine.request_fitting import raise_together
+from ckm.engine.request_fitting import raise_together, table_measures
 from ckm.errors import ConfigError, InternalError
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
@@ -52,8 +52,7 @@ class ControlledRounding:
                     f"Table {name!r} shows {measure!r}, and rounding is for counts.",
                     hint="publish it in a job with noise or suppression",
                 )
-                for name, request in tables.items()
-                for measure in request.measures
+                for name, measure in table_measures(tables)
                 if measure != "count"
             ]
         )

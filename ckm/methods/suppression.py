@@ -10,7 +10,7 @@ import numpy as np
 
 from ckm.engine.protection import Protected
 from ckm.engine.request import quantile_of
-from ckm.engine.request_fitting import raise_together
+from ckm.engine.request_fitting import raise_together, table_measures
 from ckm.errors import CheckFailedError, ConfigError, InternalError
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
@@ -56,7 +56,7 @@ class CellSuppression:
 
     def require(self, tables: Mapping[str, TableRequest]) -> None:
         """Refuse quantiles, and counts without a threshold."""
-        measures = [(name, m) for name, request in tables.items() for m in request.measures]
+        measures = table_measures(tables)
         raise_together(
             [
                 ConfigError(
