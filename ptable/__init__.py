@@ -7,6 +7,7 @@ from ptable.advice.advice import advise, conflicts
 from ptable.advice.alternatives import alternatives
 from ptable.advice.figures import Figures, figures
 from ptable.design.goal import Goal
+from ptable.design.limits import Limits
 from ptable.design.mechanisms import Mechanism
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
@@ -29,6 +30,7 @@ __all__ = [
     "Guarantee",
     "InfeasibleError",
     "InternalError",
+    "Limits",
     "Mechanism",
     "NoiseSpec",
     "PTable",

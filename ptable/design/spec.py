@@ -3,18 +3,22 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 
 from footing.checks import is_integer, is_number, problems_of
 from footing.messages import Argument, Message, Name, Shape, joined, said
 from footing.svg import html_table
+from ptable.design.limits import OBJECTIVES, Limits, Objective
 from ptable.errors import InfeasibleError, PTableError
 from ptable.solver.integer.rounding import exact
 from ptable.solver.row import RowProblem, Rule
+
+if TYPE_CHECKING:
+    from ptable.table import PTable
 
 VarianceRule: TypeAlias = Literal["exact", "at-most", "nearest"]
 Monotone: TypeAlias = Literal["none", "left", "both", "unimodal"]
@@ -30,6 +34,8 @@ _WORDS: dict[str, tuple[str, ...]] = {
 _ONE_KEY = 2.0**-32
 _MAX_STEPS = 100_000
 _LARGEST_ANCHOR = 10**12
+#: What a target is stored by.
+_TABLE = ("noise", "upper")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +87,17 @@ class NoiseSpec:
         Noise comes in multiples of ``1 / step``; more than 1 for magnitudes.
     anchors
         The counts that have a row, for magnitudes; None for 1, 2, ...
+    limits
+        What an intruder may learn at most; rows are then solved together, `variance` is a
+        ceiling and may be None, and there is a row for each count up to the largest sensitive
+        one plus ``2 max_noise``.
+    objective
+        What is best within the limits, weighted by the first of their priors: the greatest
+        ``"entropy"`` of every row, or the least mean deviation, variance, Hellinger distance
+        of published counts, or distance to a `target`. Of all tables within a hundredth of
+        the least, the one of greatest entropy is taken.
+    target
+        The p-table to be near to, for ``"distance-to"``.
 
     Examples
     --------
@@ -94,7 +111,7 @@ class NoiseSpec:
     """
 
     max_noise: int | tuple[int, ...]
-    variance: float | tuple[float, ...]
+    variance: float | tuple[float, ...] | None = None
     small: int = 0
     p_stay: float | tuple[float | None, ...] | None = None
     p_stay_rule: Rule | tuple[Rule, ...] = "exact"
@@ -107,10 +124,13 @@ class NoiseSpec:
     positive_bias: float = 0.0
     step: int = 1
     anchors: tuple[int, ...] | None = None
+    limits: Limits | None = None
+    objective: Objective = "entropy"
+    target: "PTable | None" = None
 
     def __post_init__(self) -> None:
         problems = self._unordered() or self._normalise_shape()
-        if problems:
+        if problems := problems or self._normalise_limits():
             raise _refusal(problems)
         problems = self._normalise_options() + self._normalise_zero()
         if problems := problems + self._normalise_positive():
@@ -127,7 +147,13 @@ class NoiseSpec:
         )
         is_floor = partial(is_number, minimum=0, below=1 / size)
         checks: tuple[tuple[str, _Test, str, Callable[[Any], Any]], ...] = (
-            ("variance", _is_positive, Message("be a finite number above 0"), float),
+            *(
+                ()
+                if self.variance is None
+                else (
+                    ("variance", _is_positive, Message("be a finite number above 0"), float),
+                )
+            ),
             *(
                 (
                     name,
@@ -161,6 +187,7 @@ class NoiseSpec:
                 type_name=Shape(type(value)),
             )
             for name in self.__dataclass_fields__
+            if name not in {"limits", "target"}
             if isinstance(value := getattr(self, name), Mapping | AbstractSet | bytes)
             or _is_wrapped(value)
         ]
@@ -214,6 +241,75 @@ class NoiseSpec:
                 )
             )
         return problems
+
+    def _normalise_limits(self) -> list[str]:
+        """Check what ties the rows together, and settle what follows from the noise."""
+        if isinstance(self.limits, Mapping):
+            object.__setattr__(self, "limits", Limits.from_dict(self.limits))
+        if isinstance(self.target, Mapping):
+            object.__setattr__(self, "target", _table_from(self.target))
+        limits = self.limits
+        if self.objective not in OBJECTIVES:
+            return [
+                Message(
+                    "objective must be one of {words}, not {objective!r}",
+                    words=Argument(OBJECTIVES),
+                    objective=Argument(self.objective),
+                )
+            ]
+        if limits is None:
+            problems = []
+            if self.variance is None:
+                problems.append(
+                    Message("variance must be given: it can be missing beside limits alone")
+                )
+            if self.objective != "entropy" or self.target is not None:
+                problems.append(Message("objective and target need limits"))
+            return problems
+        if not isinstance(limits, Limits):
+            return [
+                Message("limits must be Limits, not a {name}", name=Shape(type(self.limits)))
+            ]
+        return self._fit(limits)
+
+    def _fit(self, limits: Limits) -> list[str]:
+        if self.step > 1 or self.anchors is not None:
+            return [
+                Message(
+                    "limits are for counts: with steps or anchors nothing says which published "
+                    "amount stems from which"
+                )
+            ]
+        if self.objective != "entropy" and not limits.priors:
+            return [
+                Message(
+                    "objective {objective!r} needs a prior: it weighs what each count loses",
+                    objective=Name(self.objective),
+                )
+            ]
+        if (self.objective == "distance-to") != (self.target is not None):
+            return [Message("objective 'distance-to' and a target go together")]
+        noises = _as_tuple(self.max_noise)
+        reach = max(noises)
+        sensitive = limits.sensitive or tuple(range(1, max(self.small, 2) + 1))
+        last = sensitive[-1] + 2 * reach
+        if isinstance(self.max_noise, tuple) and len(noises) < last:
+            return [
+                Message(
+                    "max_noise must have at least {last} values: with limits there is a row "
+                    "for each count up to the largest sensitive one plus twice max_noise",
+                    last=last,
+                )
+            ]
+        object.__setattr__(self, "limits", replace(limits, sensitive=sensitive))
+        fitted = limits.fitted(small=self.small, reach=reach, last=self.last_count)
+        object.__setattr__(self, "limits", fitted)
+        return [
+            problem
+            for name in ("variance_floor", "variance_ceiling")
+            if isinstance(values := getattr(fitted, name), tuple)
+            for problem in self._wrong_number(name, values)
+        ]
 
     def _normalise_anchors(self, last_noise: int) -> list[str]:
         anchors = _as_tuple(self.anchors)
@@ -353,7 +449,9 @@ class NoiseSpec:
             (
                 _at(self.variance, place)
                 for place in range(len(self._row_counts))
-                if _at(self.variance_rule, place) == "exact"
+                if self.variance is not None
+                and self.limits is None
+                and _at(self.variance_rule, place) == "exact"
             ),
             default=0.0,
         )
@@ -415,7 +513,10 @@ class NoiseSpec:
             return self.anchors[-1]
         if isinstance(self.max_noise, tuple):
             return len(self.max_noise)
-        return self._full_from(self.max_noise)
+        last = self._full_from(self.max_noise)
+        if self.limits is None or self.limits.sensitive is None:
+            return last
+        return max(last, self.limits.sensitive[-1] + 2 * self.max_noise)
 
     def _full_from(self, max_noise: int) -> int:
         """Give the first count from which on no noise is cut off or blocked."""
@@ -461,10 +562,12 @@ class NoiseSpec:
         if symmetric and monotone != "none":
             monotone = "both"
         p_stay = _at(self.p_stay, place)
+        if self.limits is not None:
+            return self._limited_row(count, place, noise, mean)
         return RowProblem(
             count=count,
             noise=noise,
-            variance=exact(_at(self.variance, place)) * self.step**2,
+            variance=exact(_at(self.variance or 0.0, place)) * self.step**2,
             floor=exact(_at(self.min_probability, place)),
             at_most=_at(self.variance_rule, place) == "at-most",
             nearest=_at(self.variance_rule, place) == "nearest",
@@ -476,6 +579,43 @@ class NoiseSpec:
             p_stay_rule=_at(self.p_stay_rule, place),
             mean=mean,
             step=self.step,
+        )
+
+    def _limited_row(
+        self, count: int, place: int, noise: tuple[int, ...], mean: Fraction
+    ) -> RowProblem:
+        """Give a row under limits: its variance is a ceiling, and a full row has its peak."""
+        limits = self.limits or Limits()
+        largest = self.max_noises[place]
+        stays = 0 in noise
+        shape = _at(self.monotone, place)
+        is_full = len(noise) == 2 * largest + 1
+        if is_full and limits.is_peaked:
+            shape = "both"
+        p_stay, rule = _at(self.p_stay, place), _at(self.p_stay_rule, place)
+        if p_stay is None and limits.p_stay is not None and limits.p_stay < 1:
+            p_stay, rule = limits.p_stay, "at-most"
+        ceiling = _at(limits.variance_ceiling, place)
+        if ceiling is None:
+            ceiling = _at(self.variance, place)
+        symmetric = _at(self.symmetric, place)
+        if symmetric and shape != "none":
+            shape = "both"
+        return RowProblem(
+            count=count,
+            noise=noise,
+            variance=Fraction(largest**2) if ceiling is None else exact(ceiling),
+            floor=exact(_at(self.min_probability, place)),
+            at_most=True,
+            nearest=True,
+            n_left=sum(v <= 0 for v in noise)
+            if stays and shape in {"left", "both", "unimodal"}
+            else 0,
+            n_right=sum(v >= 0 for v in noise) if stays and shape in {"both", "unimodal"} else 0,
+            symmetric=symmetric,
+            p_stay=exact(p_stay) if stays and p_stay is not None else None,
+            p_stay_rule=rule,
+            mean=mean,
         )
 
     def _zero_row(self) -> RowProblem:
@@ -671,5 +811,20 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
-def _plain(value: object) -> object:
+def _table_from(fields: Mapping[str, Any]) -> "PTable":
+    from ptable.table import PTable
+
+    return PTable(
+        noise=tuple(map(tuple, fields["noise"])),
+        upper=tuple(map(tuple, fields["upper"])),
+        key_range=fields["key_range"],
+    )
+
+
+def _plain(value: Any) -> object:
+    if isinstance(value, Limits):
+        return value.to_dict()
+    if hasattr(value, "key_range"):  # a target: what it does, not how it came about
+        rows = {name: [list(row) for row in getattr(value, name)] for name in _TABLE}
+        return {**rows, "key_range": value.key_range}
     return list(value) if isinstance(value, tuple) else value

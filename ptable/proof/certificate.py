@@ -20,7 +20,9 @@ from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
 from ptable.lookup import moments
+from ptable.proof.limits import LimitsCertificate
 from ptable.solver.dual import dual_bound, residual_at
+from ptable.solver.joint import Joint
 from ptable.solver.row import RowProblem
 from ptable.solver.thresholds import mean_units
 from ptable.solver.unimodal import bound_over_peaks, entropy, shaped
@@ -185,6 +187,8 @@ class Certificate:
         Programs that took part, with versions.
     record
         What the solver contributed; None where no row needed one, and in files of before.
+    limits
+        What proves a table by limits, whose rows are solved together.
 
     Examples
     --------
@@ -197,6 +201,7 @@ class Certificate:
     variance_rule: str | tuple[str, ...]
     solver: Mapping[str, str]
     record: SolverRecord | None = None
+    limits: LimitsCertificate | None = None
 
     @property
     def largest_bias(self) -> float:
@@ -330,8 +335,14 @@ class Certificate:
             [(row.multipliers, row.peak) for row in self.rows],
             solver=self.solver,
             record=self.record,
+            limits=self.limits,
         )
-        off = _differences(self, again) + _failures(again) + _breaches(table.spec, table)
+        off = _differences(self, again) + _failures(again)
+        if again.limits is None:
+            off += _breaches(table.spec, table)
+        else:
+            joint, units = Joint.of(table.spec), _units_of(table, table.spec)
+            off += again.limits.failures(joint, units, table.key_range)
         if off:
             raise PTableError(
                 Message(
@@ -352,8 +363,10 @@ class Certificate:
         >>> solve(NoiseSpec(max_noise=2, variance=1.0)).certificate.to_dict()["variance_rule"]
         'exact'
         """
-        record = {} if self.record is None else {"record": _plain_record(self.record)}
-        return record | {
+        more = {} if self.record is None else {"record": _plain_record(self.record)}
+        if self.limits is not None:
+            more["limits"] = self.limits.to_dict()
+        return more | {
             "rows": [asdict(row) for row in self.rows],
             "variance_rule": (
                 self.variance_rule
@@ -387,7 +400,10 @@ class Certificate:
             raise PTableError(Message("The certificate does not say which programs took part."))
         record = fields.get("record")
         record = None if record is None else SolverRecord.from_dict(record)
-        return cls(**{**fields, "rows": rows, "variance_rule": rule, "record": record})
+        limits = fields.get("limits")
+        limits = None if limits is None else LimitsCertificate.from_dict(limits)
+        own = {"rows": rows, "variance_rule": rule, "record": record, "limits": limits}
+        return cls(**{**fields, **own})
 
 
 def _plain_record(record: SolverRecord) -> dict[str, Any]:
@@ -425,6 +441,7 @@ def certify(
     *,
     solver: Mapping[str, str],
     record: SolverRecord | None = None,
+    limits: LimitsCertificate | None = None,
 ) -> Certificate:
     """Compute the certificate of a p-table from its integers and multipliers."""
     counts = spec.counts
@@ -439,16 +456,65 @@ def certify(
                 number_2=len(solutions),
             )
         )
-    resolved = resolve(spec)
-    rows = tuple(
-        _certify_row(row, table.units(row.problem.count), table.key_range, *solution)
-        for row, solution in zip(resolved, solutions, strict=True)
-    )
+    if limits is None:
+        resolved = resolve(spec)
+        rows = tuple(
+            _certify_row(row, table.units(row.problem.count), table.key_range, *solution)
+            for row, solution in zip(resolved, solutions, strict=True)
+        )
+    else:
+        joint, units = Joint.of(spec), _units_of(table, spec)
+        limits = limits.again(joint, units, table.key_range)
+        rows = tuple(
+            _certify_limited(joint, row, units[row.count], table.key_range)
+            for row in joint.rows
+        )
     return Certificate(
         rows=rows,
         variance_rule=(spec.variance_rule if isinstance(spec, NoiseSpec) else "by part"),
         solver=dict(solver),
         record=record,
+        limits=limits,
+    )
+
+
+def _units_of(table: PTable, spec: NoiseSpec | StackedSpec) -> dict[int, dict[int, int]]:
+    return {count: table.units(count) for count in spec.counts}
+
+
+def _certify_limited(
+    joint: Joint, problem: RowProblem, units: Mapping[int, int], total: int
+) -> RowCertificate:
+    """Compute the figures of a row that is solved together with the others."""
+    bias, variance = moments(units, total)
+    low, high = joint.variance_limits(problem)
+    ordered = [units.get(v, 0) for v in problem.noise]
+    spread = entropy([Fraction(n, total) for n in units.values()])
+    note = ""
+    if high > problem.variance:
+        note = Message(
+            "variance {variance:.6g} instead of {asked:.6g}: it cannot have less",
+            variance=float(variance),
+            asked=float(problem.variance),
+        )
+    return RowCertificate(
+        count=problem.count,
+        requested_variance=float(problem.variance),
+        variance=float(variance),
+        bias=float(bias),
+        variance_drift=float(max(variance - high, low - variance, Fraction(0))),
+        entropy=spread,
+        entropy_bound=spread,
+        residual=0.0 if set(units) <= set(problem.noise) else math.inf,
+        min_probability=float(Fraction(min(ordered), total)),
+        multipliers=None,
+        place="together",
+        note=note,
+        requested_bias=float(
+            Fraction(mean_units(problem.mean, problem.noise, total=total), total)
+        ),
+        stay_excess=float(_stay_excess(problem, ordered, total)),
+        shape_excess=_wrong_way(problem, ordered) / total,
     )
 
 
@@ -557,9 +623,26 @@ def _differences(stored: Certificate, again: Certificate) -> list[str]:
                 off.append(
                     Message("{name} of count {count}", name=Name(name), count=left.count)
                 )
+    if stored.limits is not None and again.limits is not None:
+        ours, theirs = stored.limits.to_dict(), again.limits.to_dict()
+        off += [
+            Message("{name} of the limits", name=Name(name))
+            for name in ours.keys() | theirs.keys()
+            if not _is_close(ours.get(name), theirs.get(name))
+        ]
     if stored.variance_rule != again.variance_rule:
         off.append("variance_rule")
     return off
+
+
+def _is_close(ours: Any, theirs: Any) -> bool:
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(map(_is_close, ours, theirs))
+    if isinstance(ours, float) and isinstance(theirs, float):
+        return math.isclose(
+            ours, theirs, rel_tol=_FIGURE_TOLERANCE, abs_tol=_FIGURE_TOLERANCE
+        )
+    return bool(ours == theirs)
 
 
 def breaches(table: PTable) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from importlib.metadata import version
+from inspect import getdoc
 from time import perf_counter
 from typing import Self
 
@@ -22,10 +23,13 @@ from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import InfeasibleError, InternalError, PTableError, PTableWarning
 from ptable.proof.certificate import Certificate, SolverRecord, certify
+from ptable.proof.limits import LimitsCertificate, kept_of, sparse
 from ptable.solver.dual import maximise
 from ptable.solver.feasibility import Feasibility, RowFeasibility, feasible
+from ptable.solver.joint import Joint, limits_of
+from ptable.solver.limited import solve_limited
 from ptable.solver.row import RowProblem
-from ptable.solver.statement import Answer, Statement, answers
+from ptable.solver.statement import Answer, JointStatement, Own, Statement, answers
 from ptable.solver.statement import programs as versions
 from ptable.solver.thresholds import UnitRow, apportion
 from ptable.solver.unimodal import best_peak, shaped
@@ -46,9 +50,14 @@ _LEAST_DISTANCE = -15
 
 
 def solve(
-    spec: NoiseSpec | StackedSpec, *, progress: Callable[[int, int], None] | None = None
+    spec: NoiseSpec | StackedSpec,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    constraints: Own | None = None,
 ) -> PTable:
     """Build the p-table of greatest entropy that satisfies a specification.
+
+    With limits, the one that loses least within them.
 
     Parameters
     ----------
@@ -56,6 +65,12 @@ def solve(
         What the noise must satisfy.
     progress
         Called with the number of finished rows and of all rows.
+    constraints
+        Called with ``P``, a cvxpy expression of all probabilities, and the original and the
+        published counts that its rows and columns belong to, as arrays of the shapes
+        ``(rows, 1)`` and ``(1, columns)``; gives a list of constraints of cvxpy, which hold
+        beside the others. Rows are then solved together. The certificate holds its docstring,
+        or else its name.
 
     Returns
     -------
@@ -89,6 +104,8 @@ def solve(
     began = perf_counter()
     answer = feasible(spec)
     _refuse_infeasible(spec, answer)
+    if limits_of(spec) is not None or constraints is not None:
+        return _solve_together(spec, constraints)
     resolved = resolve(spec)
     _warn_relaxed(resolved)
     alike = {_alike(row): _settled(row) for row in reversed(resolved)}
@@ -122,6 +139,52 @@ def solve(
     return table
 
 
+def _solve_together(spec: NoiseSpec | StackedSpec, own: Own | None) -> PTable:
+    """Build a table whose rows are tied together."""
+    began = perf_counter()
+    joint = Joint.of(spec)
+    answer = solve_limited(joint, own=own)
+    zero = [] if joint.rows[0].count == 0 else [{0: _KEY_RANGE}]
+    bare = PTable.from_units([*zero, *answer.units.values()], key_range=_KEY_RANGE)
+    proof = LimitsCertificate(
+        objective=joint.objective,
+        loss=0.0,
+        bound=None,
+        least=answer.least,
+        worst=(),
+        margin=answer.margin,
+        budget=answer.budget,
+        entropy=0.0,
+        entropy_bound=0.0,
+        solver_entropy=answer.solver_entropy,
+        loss_multipliers=sparse(answer.loss_multipliers),
+        entropy_multipliers=sparse(answer.entropy_multipliers),
+        kept=kept_of(replace(joint, closed=answer.closed)),
+        own="" if own is None else getdoc(own) or getattr(own, "__name__", "constraints"),
+        violation=answer.violation,
+    )
+    programs = {name: text for one in answer.statuses for name, text in versions(one).items()}
+    certificate = certify(
+        spec,
+        bare,
+        [(None, None)] * len(joint.rows),
+        solver={**programs, "numpy": version("numpy")},
+        record=SolverRecord(
+            solver=", ".join(answer.statuses),
+            status=", ".join(dict.fromkeys(answer.statuses.values())),
+            distance=0.0,
+        ),
+        limits=proof,
+    )
+    table = bare.with_proof(spec, certificate)
+    _require_proof(table, certificate)
+    logger.info(
+        "p-table solved",
+        extra={"rows": len(joint.rows), "seconds": round(perf_counter() - began, 3)},
+    )
+    return table
+
+
 def program(spec: NoiseSpec | StackedSpec) -> str:
     """Print a specification as the convex problem that cvxpy gets, with its sizes.
 
@@ -137,6 +200,8 @@ def program(spec: NoiseSpec | StackedSpec) -> str:
     maximise    Σ_ij -P[i, j] ln P[i, j]
     """
     _refuse_infeasible(spec, feasible(spec))
+    if limits_of(spec) is not None:
+        return str(JointStatement.of(Joint.of(spec)))
     resolved = [_settled(row) for row in resolve(spec)]
     distinct = {_alike(row): row for row in reversed(resolved)}
     lines = [str(Statement.of([row.problem for row in resolved]))]

@@ -21,7 +21,7 @@ The only module that imports cvxpy, when a table is solved.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import pairwise
@@ -29,14 +29,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from footing.messages import Message, mark, said
+from footing.messages import Argument, Message, mark, said
+from ptable.errors import PTableError
 
 if TYPE_CHECKING:
     import cvxpy as cp
     from numpy.typing import NDArray
 
+    from ptable.solver.joint import Joint, Linear
     from ptable.solver.row import RowProblem
 
+#: Somebody's own constraints on the matrix of probabilities, its rows and its columns.
+Own: TypeAlias = "Callable[[Any, NDArray[np.int64], NDArray[np.int64]], Any]"
 _Float: TypeAlias = "NDArray[np.float64]"
 _Int: TypeAlias = "NDArray[np.int64]"
 
@@ -52,7 +56,26 @@ _WORDS = {
     "shape": mark("probabilities rise to the peak and fall beyond"),
     "symmetry": mark("noise and its opposite are equally likely"),
     "floor": mark("the least probability"),
+    "variance ceiling": mark("the greatest variance of a row"),
+    "variance floor": mark("the least variance of a row, against averaging"),
+    "posterior": mark("the probability of one sensitive count, against guessing it"),
+    "posterior of the set": mark("the probability of a sensitive count, against knowing it"),
+    "best guess of one count": mark("what is guessed for a published count"),
+    "best guess": mark("the share of sensitive counts that the best guesses get right"),
+    "ratio": mark("the odds of a sensitive count against the next, whatever the prior"),
+    "excess over a neighbour": mark("what a count shows and its neighbour does not"),
+    "neighbours": mark("the most of it, against differencing by one record"),
+    "distance to the target": mark("the distance of each probability to the target"),
+    "loss": mark("what the entropy may cost"),
 }
+_LOSSES = {
+    "least-deviation": "Σ_ij w_i |j - i| P[i, j]",
+    "least-variance": "Σ_ij w_i (j - i)² P[i, j]",
+    "least-hellinger": "Σ_ij w_i ½ (√j - √i)² P[i, j]",
+    "distance-to": "Σ_ij w_i ½ D[i, j]",
+}
+_LINEAR = {"threads": 1, "random_seed": 0, "dual_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}
+_TIGHT = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,3 +380,207 @@ def programs(solver: str) -> Mapping[str, str]:
 
     packages = {"Clarabel": "clarabel", "HiGHS": "highspy"}
     return {"cvxpy": cp.__version__, solver: version(packages[solver])}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointAnswer:
+    """What a solver said of all rows together.
+
+    Parameters
+    ----------
+    status
+        In cvxpy's words; ``"failed"`` where the solver gave up.
+    values
+        The unknowns of `Joint`, in its order; None where there is no answer.
+    multipliers
+        The duals of each line, in its order; not negative for inequalities.
+    """
+
+    status: str
+    values: _Float | None = None
+    multipliers: tuple[_Float, ...] = ()
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether there is an answer that is worth a look."""
+        return self.values is not None and self.status.startswith("optimal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointStatement:
+    """A design by limits as a problem of cvxpy.
+
+    Parameters
+    ----------
+    joint
+        Its unknowns and constraints.
+    probabilities, auxiliaries
+        The variables; the latter None where no limit needs them.
+    lines
+        Each line with the constraint that cvxpy gets.
+    own
+        Somebody's own constraints.
+    problem
+        All of it.
+    """
+
+    joint: Joint
+    probabilities: cp.Variable
+    auxiliaries: cp.Variable | None
+    lines: tuple[tuple[Linear, cp.Constraint], ...]
+    own: tuple[cp.Constraint, ...]
+    problem: cp.Problem = field(repr=False)
+
+    @classmethod
+    def of(cls, joint: Joint, *, own: Own | None = None) -> JointStatement:
+        """State the least loss within the limits, or, with a budget, the greatest entropy."""
+        import cvxpy as cp
+
+        P = cp.Variable(len(joint.entries), nonneg=True, name="P")  # noqa: N806
+        T = None  # noqa: N806
+        unknowns = P
+        if joint.extras:
+            T = cp.Variable(len(joint.extras), nonneg=True, name="T")  # noqa: N806
+            unknowns = cp.hstack([P, T])
+        lines = tuple((line, _constraint(line, unknowns, joint.size)) for line in joint.lines())
+        extra = _own_constraints(joint, P, own)
+        if joint.costs is None or joint.budget is not None:
+            goal = cp.Maximize(cp.sum(cp.entr(P)))
+        else:
+            goal = cp.Minimize(joint.costs @ unknowns)
+        problem = cp.Problem(goal, [*(constraint for _, constraint in lines), *extra])
+        return cls(
+            joint=joint,
+            probabilities=P,
+            auxiliaries=T,
+            lines=lines,
+            own=extra,
+            problem=problem,
+        )
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether HiGHS can solve it."""
+        return bool(self.problem.is_lp())
+
+    def solve(self) -> JointAnswer:
+        """Solve by HiGHS what is linear, and by Clarabel what is not."""
+        if self.is_linear:
+            status = solved(self.problem, "HIGHS", **_LINEAR)
+        else:
+            status = solved(self.problem, "CLARABEL", **_TIGHT)
+        values = self.probabilities.value
+        if values is None or not np.isfinite(values).all():
+            return JointAnswer(status=status)
+        if self.auxiliaries is not None:
+            values = np.concatenate([values, self.auxiliaries.value])
+        duals = [
+            np.zeros(len(line.goal))
+            if constraint.dual_value is None
+            else np.atleast_1d(np.asarray(constraint.dual_value, dtype=np.float64))
+            for line, constraint in self.lines
+        ]
+        return JointAnswer(status=status, values=values, multipliers=tuple(duals))
+
+    def is_feasible(self) -> bool:
+        """Say whether any table keeps the limits, whatever it loses."""
+        import cvxpy as cp
+
+        question = cp.Problem(cp.Minimize(0), self.problem.constraints)
+        if question.is_lp():
+            return solved(question, "HIGHS", **_LINEAR) == "optimal"
+        return solved(question, "CLARABEL") == "optimal"
+
+    def violation(self, transition: _Float) -> float:
+        """Say by how much a table breaks somebody's own constraints, at most."""
+        self.probabilities.value = transition
+        return max((float(np.max(one.violation())) for one in self.own), default=0.0)
+
+    def __str__(self) -> str:
+        """Print the program as a paper does, with its sizes."""
+        return _printed_joint(self)
+
+
+def _constraint(line: Linear, unknowns: cp.Expression, size: int) -> cp.Constraint:
+    from scipy.sparse import csr_array
+
+    matrix = csr_array((line.weight, (line.row, line.place)), shape=(len(line.goal), size))
+    sums = matrix @ unknowns
+    return sums == line.goal if line.relation == "=" else sums <= line.goal
+
+
+def _own_constraints(
+    joint: Joint, P: cp.Variable, own: Own | None  # noqa: N803
+) -> tuple[cp.Constraint, ...]:
+    """Ask for somebody's own constraints on the matrix of all probabilities."""
+    if own is None:
+        return ()
+    import cvxpy as cp
+    from scipy.sparse import csr_array
+
+    n_rows = joint.last + 1
+    n_columns = max(j for _, j in joint.entries) + 1
+    places = [i * n_columns + j for i, j in joint.entries]
+    spread = csr_array(
+        (np.ones(len(places)), (places, np.arange(len(places)))),
+        shape=(n_rows * n_columns, len(places)),
+    )
+    fixed = np.zeros(n_rows * n_columns)
+    fixed[0] = joint.rows[0].count > 0
+    matrix = cp.reshape(spread @ P + fixed, (n_rows, n_columns), order="C")
+    i, j = np.arange(n_rows)[:, None], np.arange(n_columns)[None, :]
+    try:
+        constraints = own(matrix, i, j)
+    except Exception as error:
+        raise PTableError(
+            Message(
+                "constraints(P, i, j) failed: {error}", error=Argument(type(error).__name__)
+            ),
+            hint=Message(
+                "P has the shape {shape}: counts 0 to {last} by published counts from 0",
+                shape=Argument(matrix.shape),
+                last=joint.last,
+            ),
+        ) from error
+    constraints = [constraints] if isinstance(constraints, cp.Constraint) else constraints
+    if not isinstance(constraints, Sequence) or not all(
+        isinstance(one, cp.Constraint) and one.is_dcp() for one in constraints
+    ):
+        raise PTableError(
+            Message("constraints(P, i, j) must give a list of convex constraints of cvxpy."),
+            hint=Message("for example lambda P, i, j: [P[1, 0] <= 0.3]"),
+        )
+    return tuple(constraints)
+
+
+def _printed_joint(stated: JointStatement) -> str:
+    joint = stated.joint
+    if joint.costs is None:
+        heads = [f"{'maximise':<12}Σ_ij -P[i, j] ln P[i, j]"]
+    else:
+        heads = [f"{'minimise':<12}{_LOSSES[joint.objective]}"]
+    width = max(len(line.formula) for line, _ in stated.lines)
+    for place, (line, _) in enumerate(stated.lines):
+        head = "" if place else "subject to"
+        words = said(_WORDS.get(line.name, line.name))
+        heads.append(f"{head:<12}{line.formula:<{width}}  {len(line.goal):>6}  {words}")
+    if stated.own:
+        heads.append(f"{'':<12}{Message('and {n} constraints of your own', n=len(stated.own))}")
+    heads.append(
+        f"{'':<12}P[i, j] = 0 "
+        + said(Message("beyond the largest noise, below 0 and on forbidden counts"))
+    )
+    sizes = Message(
+        "{rows} rows, {probabilities} probabilities, {auxiliaries} auxiliaries, "
+        "{constraints} constraints",
+        rows=len(joint.rows),
+        probabilities=len(joint.entries),
+        auxiliaries=len(joint.extras),
+        constraints=sum(len(line.goal) for line, _ in stated.lines),
+    )
+    heads.append(f"{'':<12}{sizes}")
+    if joint.costs is not None:
+        heads.append(
+            Message("then the greatest entropy that loses at most a hundredth more than that")
+        )
+    return "\n".join(map(str, heads))
