@@ -34,8 +34,9 @@ _Multipliers: TypeAlias = "Sequence[NDArray[np.float64]]"
 MET = Fraction(1, 10**6)
 #: How far a shape may be off, in keys, as for tables by rows.
 _MAX_UNITS = 8
-#: What a table may lose, of the least there is.
-ALLOWANCE = 1.01
+#: What a table may lose, of the least there is; where that is little, so much more.
+_ALLOWANCE = 1.01
+_SMALL_LOSS = 1e-3
 _GAP = 1e-6
 #: What whole keys may change in the entropy of all rows.
 _KEYS_COST = 1e-4
@@ -385,7 +386,8 @@ class LimitsCertificate:
         The most that the table of greatest entropy was allowed to lose.
     entropy, entropy_bound, solver_entropy
         Of the keys; the most of any table with these margins, budget and tails, recomputed
-        from `entropy_multipliers`; and of the probabilities before they became keys.
+        from `entropy_multipliers`, None where a table of least loss was taken as it is; and of
+        the probabilities before they became keys.
     loss_multipliers, entropy_multipliers
         Per line of the two programs the places and sizes of its multipliers.
     kept
@@ -405,7 +407,7 @@ class LimitsCertificate:
     margin: float
     budget: float | None
     entropy: float
-    entropy_bound: float
+    entropy_bound: float | None
     solver_entropy: float
     loss_multipliers: Sparse
     entropy_multipliers: Sparse
@@ -492,8 +494,13 @@ class LimitsCertificate:
                 for one in worst_of(joint, units, total)
             ),
             entropy=entropy_of(units, total),
-            entropy_bound=greatest_entropy(second, _dense(second, self.entropy_multipliers)),
+            entropy_bound=self._entropy_bound(second),
         )
+
+    def _entropy_bound(self, joint: Joint) -> float | None:
+        if not self.entropy_multipliers:
+            return None
+        return greatest_entropy(joint, _dense(joint, self.entropy_multipliers))
 
     def failures(self, joint: Joint, units: Units, total: int) -> list[str]:
         """Name what does not hold: a limit, or a bound that is too far away."""
@@ -501,14 +508,20 @@ class LimitsCertificate:
         if self.bound is not None and self.least is not None:
             if not self.least - self.bound <= _GAP * max(1.0, abs(self.least)):
                 problems.append(Message("the bound of the least loss is too far from it"))
-            if not self.loss <= ALLOWANCE * self.bound + 1e-9:
+            if not self.loss <= allowed_loss(self.bound):
                 problems.append(Message("the loss is more than a hundredth above its bound"))
         most = _GAP * max(1.0, abs(self.solver_entropy))
-        if not self.own and not self.entropy_bound - self.solver_entropy <= most:
+        bound = self.entropy_bound
+        if not (self.own or bound is None) and not bound - self.solver_entropy <= most:
             problems.append(Message("the bound of the entropy is too far from it"))
         if not abs(self.entropy - self.solver_entropy) <= _KEYS_COST:
             problems.append(Message("the keys are not those of the greatest entropy"))
         return problems
+
+
+def allowed_loss(least: float) -> float:
+    """Give the most that a table of greatest entropy may lose: a hundredth more."""
+    return max(_ALLOWANCE * least, least + _SMALL_LOSS)
 
 
 def sparse(multipliers: _Multipliers) -> Sparse:

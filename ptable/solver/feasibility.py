@@ -297,7 +297,7 @@ def _structure(problem: RowProblem, end: int) -> Message:
 def _nearest(
     spec: NoiseSpec | StackedSpec, rows: tuple[RowFeasibility, ...]
 ) -> float | tuple[float, ...] | None:
-    if not isinstance(spec, NoiseSpec):
+    if not isinstance(spec, NoiseSpec) or spec.limits is not None or spec.variance is None:
         return None
     reach: list[tuple[float, float]] = []
     for row in (row for row in rows if row.count):
@@ -318,7 +318,7 @@ def _advice(
     rows: tuple[RowFeasibility, ...],
     nearest: float | tuple[float, ...] | None,
 ) -> str:
-    if all(row.is_feasible for row in rows):
+    if all(row.is_feasible or row.problem.nearest for row in rows):
         return ""
     if isinstance(nearest, tuple):
         return Message(

@@ -20,9 +20,10 @@ import numpy as np
 
 from footing.messages import Message, Name, joined
 from ptable.errors import InfeasibleError, InternalError
-from ptable.proof.limits import breaches_of, least_loss
+from ptable.proof.limits import allowed_loss, breaches_of, least_loss
 from ptable.solver.joint import Joint
 from ptable.solver.nearest import nearest_limits
+from ptable.solver.reach import variance_bounds
 from ptable.solver.statement import JointAnswer, JointStatement, Own
 from ptable.solver.thresholds import mean_units
 
@@ -40,7 +41,6 @@ _RARE = 2.0**-20
 #: A tail that holds less than this gets no key: rows are solved as far as they reach.
 _NO_KEY = 1e-11
 _MARGINS = (2e-5, 1e-4, 5e-4, 2.5e-3)
-_ALLOWANCE = 1.01
 #: Of the allowance, what is left for the keys.
 _KEPT = 2e-5
 _MOST_ROUNDS = 6
@@ -87,6 +87,7 @@ class LimitedTable:
 
 def solve_limited(joint: Joint, *, own: Own | None = None) -> LimitedTable:
     """Find the table that loses least within its limits."""
+    _refuse_floor(joint)
     statuses: dict[str, str] = {}
     least: float | None = None
     budget: float | None = None
@@ -101,23 +102,23 @@ def solve_limited(joint: Joint, *, own: Own | None = None) -> LimitedTable:
         least = float(stated.problem.value)
         prices = tuple(map(_cleaned, joint.lines(), answer.multipliers))
         bound = least if own is not None else float(least_loss(joint, prices) or 0)
-        budget = max(bound * _ALLOWANCE, bound + 1e-9) * (1 - _KEPT)
+        budget = allowed_loss(bound) * (1 - _KEPT)
         start = answer.values
-    last: tuple[str, ...] = ()
+    last: tuple[str, ...] = (Message("the limits leave no room for whole keys"),)
+    closed = _beyond(joint, start)
     for margin in _MARGINS:
         tight = replace(joint, margin=margin, budget=budget)
-        closed = _beyond(joint, start)
         answer, tight = _spread(tight, closed, own)
-        if not answer.is_solved:
-            if joint.costs is None and margin == _MARGINS[0]:
-                _refuse(joint, answer, own)
-            last = (Message("the limits leave no room for whole keys"),)
-            break
+        if not answer.is_solved and joint.costs is None and margin == _MARGINS[0]:
+            _refuse(joint, answer, own)
         statuses["Clarabel"] = answer.status
-        values = answer.values
-        if values is None:
+        is_spread = answer.is_solved
+        if not is_spread:
+            tight = replace(joint, margin=margin)
+            answer = JointStatement.of(tight, own=own).solve()
+        if not answer.is_solved or answer.values is None:
             break
-        units = _in_keys(tight, values)
+        units = _in_keys(tight, answer.values)
         last = breaches_of(joint, units, _KEY_RANGE)
         if last:
             continue
@@ -125,12 +126,12 @@ def solve_limited(joint: Joint, *, own: Own | None = None) -> LimitedTable:
         return LimitedTable(
             units=units,
             loss_multipliers=prices,
-            entropy_multipliers=multipliers,
+            entropy_multipliers=multipliers if is_spread else (),
             least=least,
             margin=margin,
-            budget=budget,
+            budget=budget if is_spread else None,
             statuses=statuses,
-            solver_entropy=_entropy(values[: len(tight.entries)]),
+            solver_entropy=_entropy(answer.values[: len(tight.entries)]),
             closed=tight.closed,
             violation=_violation(joint, own, units),
         )
@@ -138,6 +139,32 @@ def solve_limited(joint: Joint, *, own: Own | None = None) -> LimitedTable:
         Message("No whole keys keep every limit: {problems}.", problems=joined("; ", last[:3])),
         hint=Message("limits that are a little looser work"),
     )
+
+
+def _refuse_floor(joint: Joint) -> None:
+    """Refuse a floor that a row cannot have, whatever the other limits."""
+    lost = []
+    greatest = Fraction(10**9)
+    for row in joint.rows:
+        ends = variance_bounds(row)
+        if ends is not None and row.count > 0:
+            greatest = min(greatest, ends[1].value)
+            if joint.variance_limits(row)[0] > ends[1].value:
+                lost.append((row.count, float(ends[1].value)))
+    if lost and joint.limits.variance_floor is not None:
+        count, most = lost[0]
+        nearest = math.floor(float(greatest) / 1.001 * 1000) / 1000
+        raise InfeasibleError(
+            Message(
+                "variance_floor is out of reach: the row of count {count} cannot vary by more "
+                "than {most:.6g}.",
+                count=count,
+                most=most,
+            ),
+            hint=Message(
+                "use a variance_floor of at most {nearest:g}, or one per row", nearest=nearest
+            ),
+        )
 
 
 def _refuse(joint: Joint, answer: JointAnswer, own: Own | None) -> None:
@@ -333,7 +360,12 @@ def _change(
     """Find few keys on likely noise that add up to what a row lacks."""
     keys = units[row.count]
     lacking, tilt, square = lacks
-    held = row.p_stay is not None
+    held = row.p_stay is not None and row.p_stay_rule == "exact"
+    if row.symmetric:
+        if 0 in keys:
+            return {0: lacking}
+        widest = max(keys, key=lambda v: (keys[v], v))
+        return {widest: lacking // 2, -widest: lacking // 2}
     heaviest = max(keys.values())
     heavy = [v for v, n in keys.items() if n * 64 >= heaviest and not (held and v == 0)]
     if len(heavy) < 3:
@@ -384,7 +416,7 @@ def _thirds(
             if k != row.count and k in units
         )
         for v in row.noise
-        if not (row.p_stay is not None and v == 0)
+        if not (row.p_stay is not None and row.p_stay_rule == "exact" and v == 0)
     }
     for v in sorted(crowd, key=lambda v: -crowd[v])[:6]:
         for amount in range(1, 12):

@@ -8,7 +8,7 @@ from typing import Any
 
 from footing.messages import Message, Name
 from ptable.design.limits import Limits
-from ptable.solver.joint import Joint
+from ptable.solver.joint import Joint, limits_of
 from ptable.solver.statement import JointStatement, Own
 
 _STEPS = 12
@@ -52,6 +52,8 @@ _Range = tuple[str, float, float, Callable[[float], Limits]]
 def _ranges(joint: Joint) -> list[_Range]:
     """List each limit that is set: its name, value, the loosest there is, and how to set it."""
     limits = joint.limits
+    if limits_of(joint.spec) is None:
+        return []
 
     def field(name: str) -> Callable[[float], Limits]:
         def change(value: float) -> Limits:
