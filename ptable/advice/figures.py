@@ -12,6 +12,7 @@ from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
 from ptable.proof.certificate import Certificate
 from ptable.solver.dual import maximise
+from ptable.solver.joint import limits_of
 from ptable.solver.integer.rounding import inward
 from ptable.solver.reach import reaches, variance_bounds
 from ptable.solver.row import RowProblem
@@ -142,6 +143,11 @@ def figures_of(rows: Mapping[int, _Law], *, last_count: int, prior: float = 1.0)
 
 def laws(spec: NoiseSpec | StackedSpec) -> dict[int, dict[int, float]]:
     """Give the noise of greatest entropy of every row, by count and noise, in floats."""
+    if limits_of(spec) is not None:
+        raise PTableError(
+            Message("Rows of a design by limits are tied together: they have no figures alone."),
+            hint=Message("solve it: ckm ptable build, and ckm ptable show --guarantee"),
+        )
     return {
         row.problem.count: dict(zip(row.problem.noise, _priced(row)[0], strict=True))
         for row in resolve(spec)
@@ -191,7 +197,7 @@ def few_outcomes(
     With less variance, the entropy of these rows rises, by a tenth of the outcomes at least.
     Rows of little noise, and those where blocked counts leave no more, are not meant.
     """
-    if spec.step != 1 or spec.anchors is not None:
+    if spec.step != 1 or spec.anchors is not None or limits_of(spec) is not None:
         return ()
     rows = []
     suspects = spec.rows()
@@ -288,7 +294,7 @@ def cautions(
 
 
 def _name_short(proof: Certificate | None) -> str:
-    rows = () if proof is None else proof.rows
+    rows = () if proof is None or proof.limits is not None else proof.rows
     each = [
         Message("{variance:.3g} for count {count}", variance=row.variance, count=row.count)
         for row in rows

@@ -20,6 +20,8 @@ _FLOOR = 2.0
 _PROBABILITIES = ("posterior", "posterior_set", "best_guess", "p_stay")
 #: What a prior is compared to 1 with.
 _SUM = 1e-9
+#: Of longer priors the shares of larger counts are added up.
+_KEPT = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,9 +227,10 @@ def refusal(problems: Sequence[str]) -> PTableError:
 
 
 def _shares(prior: Any, *, last: int, needed: int) -> tuple[tuple[float, ...], Message | None]:
-    """Give the shares of counts 0..last and of all beyond, or what is wrong with them."""
+    """Give the share of each count, all large ones at the end, or what is wrong with them."""
+    kept = max(last + 1, _KEPT)
     if hasattr(prior, "at"):
-        shares = [float(share) for share in prior.at(list(range(last + 1)))]
+        shares = [float(share) for share in prior.at(list(range(kept)))]
         shares.append(max(0.0, 1 - math.fsum(shares)))
     else:
         try:
@@ -236,16 +239,16 @@ def _shares(prior: Any, *, last: int, needed: int) -> tuple[tuple[float, ...], M
             return (), Message("must be shares by count, or have at(counts)")
         if not all(is_number(share, minimum=0) for share in values):
             return (), Message("must be shares of 0 or more, without a missing one")
-        shares = [float(share) for share in values[: last + 1]]
-        shares.append(math.fsum(map(float, values[last + 1 :])))
-    if len(shares) < needed + 2:
+        shares = [float(share) for share in values[:kept]]
+        if values[kept:]:
+            shares.append(math.fsum(map(float, values[kept:])))
+    if len(shares) <= needed:
         return (), Message(
             "ends at a count of {last}: its shares must go to {needed}, from where published "
             "counts may stem",
-            last=len(shares) - 2,
+            last=len(shares) - 1,
             needed=needed,
         )
-    shares = shares[:-1] + [0.0] * (last + 2 - len(shares)) + shares[-1:]
     gaps = [count for count in range(1, needed + 1) if not shares[count] > 0]
     if gaps:
         return (), Message(

@@ -73,6 +73,11 @@ class StackedSpec:
             raise PTableError(
                 Message("Tables for magnitudes cannot be stacked: their noise scales.")
             )
+        if first and spec.limits is not None:
+            raise PTableError(
+                Message("limits belong to the first part: they tie all rows together."),
+                hint=Message("give the variance of this part, and limits in the first one"),
+            )
         if first and spec.zero_bias:
             raise PTableError(
                 Message("zero_bias belongs to the first part, which holds count 0.")

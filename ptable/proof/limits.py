@@ -70,7 +70,11 @@ def worst_of(joint: Joint, units: Units, total: int) -> tuple[Worst, ...]:
 def _worst(joint: Joint, units: Units, total: int) -> Iterator[Worst]:
     limits = joint.limits
     columns = _columns(joint, units)
-    priors = [[Fraction(share) for share in prior] for prior in limits.priors]
+    counts = range(joint.last + 1)
+    priors = [
+        [Fraction(joint.share(one, count)) for count in counts]
+        for one in range(len(limits.priors))
+    ]
     sensitive = limits.sensitive or ()
     sets = [(i,) for i in sensitive]
     for name, some in (("posterior", sets), ("posterior_set", [sensitive])):

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING
 
 from footing.checks import require_integer
 from footing.messages import Argument, Message, joined, said
+from ptable.design.spec import NoiseSpec
+from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
 from ptable.lookup import moments
 from ptable.quantisation.row_keys import goal_of_row, keys_of_row
+from ptable.solver.joint import limits_of
 from ptable.table import PTable
 
 if TYPE_CHECKING:
@@ -234,6 +237,11 @@ def quantise(
     total = require_integer(
         key_range, "key_range", error=PTableError, hint=way, minimum=2, maximum=_MAX_KEYS
     )
+    if isinstance(table.spec, NoiseSpec | StackedSpec) and limits_of(table.spec) is not None:
+        raise PTableError(
+            Message("A table by limits is not put into fewer keys: row by row they would break."),
+            hint=Message("keys of 2**32 are exact; use the table as it is"),
+        )
     cache: dict[object, RowKeys] = {}
     units: list[dict[int, int]] = []
     rows = []

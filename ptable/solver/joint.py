@@ -231,7 +231,8 @@ class Joint:
 
     def share(self, prior: int, count: int) -> float:
         """Give the share of cells of a count; of the last row's count, its own alone."""
-        return float(self.limits.priors[prior][count])
+        shares = self.limits.priors[prior]
+        return float(shares[count]) if count < len(shares) else 0.0
 
     @property
     def _sensitive(self) -> tuple[int, ...]:
@@ -248,7 +249,7 @@ class Joint:
         shares = {
             row.count: self.share(0, row.count) for row in self.rows if row.count > 0
         }
-        shares[self.last] += self.limits.priors[0][self.last + 1]
+        shares[self.last] += math.fsum(self.limits.priors[0][self.last + 1 :])
         total = math.fsum(shares.values())
         weights = {count: max(share / total, _LEAST_WEIGHT) for count, share in shares.items()}
         return {0: _LEAST_WEIGHT, **weights}

@@ -294,11 +294,15 @@ def _cap(joint: Joint, units: _Units) -> None:
         if i > 0:
             columns.setdefault(j, []).append(i)
     inside = set(limits.sensitive or ())
+    priors = [
+        [joint.share(one, count) for count in range(joint.last + 1)]
+        for one in range(len(limits.priors))
+    ]
     for j, origins in columns.items():
         here = [i for i in origins if i in inside]
         if not here:
             continue
-        for prior, _ in itertools.product(limits.priors, range(3)):
+        for prior, _ in itertools.product(priors, range(3)):
             total = math.fsum(prior[k] * units[k][j - k] for k in origins)
             zero = prior[0] * _KEY_RANGE if limits.zeros_in_prior and j == 0 else 0.0
             for i in here if limits.posterior is not None else ():

@@ -59,6 +59,9 @@ def check(terminal: Terminal, /, *, file: Path, **options: Any) -> int:
             terminal.step("design found", f"looks like{title}: {table.label or table.spec}")
             terminal.step("p-table checked", "built again from its mechanism, it is the same")
             continue
+        if table.certificate is not None and table.certificate.limits is not None:
+            _tell_limits(terminal, table.certificate)
+            continue
         answer = identify(table)
         if table.certificate is not None:
             _draw_certificate(terminal, table.certificate)
@@ -98,6 +101,15 @@ def _tell(terminal: Terminal, table: PTable, answer: Identification, title: str)
     found = "its mean noise is the design's" if biased else "every row has mean noise 0"
     terminal.step("p-table checked", f"{found}; there is no certificate to recompute{title}")
     return True
+
+
+def _tell_limits(terminal: Terminal, certificate: Certificate) -> None:
+    """Say what a table by limits keeps and loses; reading has recomputed all of it."""
+    _draw_certificate(terminal, certificate)
+    if certificate.limits is not None:
+        for line in certificate.limits.lines():
+            terminal.step("limit", str(line))
+    terminal.step("p-table checked", "the certificate holds: every limit, and the bounds")
 
 
 def _keeps_specification(terminal: Terminal, table: PTable, title: str) -> bool:
