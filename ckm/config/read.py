@@ -3,7 +3,7 @@
 import logging
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -37,7 +37,7 @@ _EXAMPLES = {
 
 
 def _alone(section: PTableSection, reading: Reading) -> NoiseSpec | None:
-    if section.path is None:
+    if section.path is None or section.limits is not None:
         return noise_spec(section, reading)
     text = "path names a p-table that exists; a specification has max_noise and variance."
     reading.add("[ptable]", text)
@@ -96,13 +96,23 @@ def read_job(path: Path | str) -> Job:
     return job
 
 
-def read_noise_spec(path: Path | str) -> NoiseSpec:
+def read_job_for_its_tables(path: Path | str) -> Job:
+    """Read a job whose noise is yet to be designed: for its data and tables alone."""
+    reading, document = open_settings(path, kind="job")
+    return build(Job, document | {"ptable": {"max_noise": 2, "variance": 1.0}}, reading)
+
+
+def read_noise_spec(
+    path: Path | str, *, prior_of_tables: Callable[[Path], Any] | None = None
+) -> NoiseSpec:
     r"""Read the specification of a p-table: the ``[ptable]`` section of a TOML file.
 
     Parameters
     ----------
     path
         A job file, or a file with the section ``[ptable]`` alone.
+    prior_of_tables
+        Gives the prior "tables" of a job file; None where its data must not be read.
 
     Raises
     ------
@@ -118,6 +128,7 @@ def read_noise_spec(path: Path | str) -> NoiseSpec:
     2
     """
     reading, document = open_settings(path, kind="specification")
+    reading.prior_of_tables = prior_of_tables
     known = keys_of(Job)
     reading.problems += [
         problem_from_pydantic(

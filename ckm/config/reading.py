@@ -34,6 +34,8 @@ class Reading:
         self.path, self.text, self.languages = path, text, languages
         self.problems: list[Problem] = []
         self.infeasible: ExplainedError | None = None
+        #: Tabulates the job, where a command may look at its data.
+        self.prior_of_tables: Callable[[Path], Any] | None = None
         self._written: dict[Path, str] = {}
 
     def add(self, where: str, text: str, hint: str | None = None, *, at: Place = ()) -> None:

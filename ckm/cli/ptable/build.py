@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.check import show_feasibility, tell_noise, tell_preset
-from ckm.cli.ptable.options import asked_spec, named, noise_options
+from ckm.cli.ptable.options import asked_spec, limit_options, named, noise_options
 from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output_options import may_replace, output_options
@@ -48,6 +48,7 @@ _mechanism_options = options(
 @click.argument("spec", type=PATH, required=False, metavar="[SPEC.toml]")
 @output_options("A .parquet or .json file.", ".parquet", ".json", required=True)
 @noise_options
+@limit_options
 @_mechanism_options
 @click.option("--dry-run", is_flag=True, help="Show what is feasible, write nothing.")
 @with_terminal
@@ -69,6 +70,7 @@ def build(
     ckm ptable build --preset insee-qpv -o pt.parquet
     ckm ptable build job.toml -o pt.parquet          the [ptable] section of a file
     ckm ptable build --max-noise 2 --variance 3 --dry-run -o other.parquet
+    ckm ptable build --max-noise 5 --variance 3 --posterior 0.8 --floor 1 -o limits.parquet
     ckm ptable build --mechanism random-rounding --base 3 -o rounding.parquet
     """
     from ptable.design.presets import ONS, ONS_TEXT
@@ -102,6 +104,9 @@ def _solve(terminal: Terminal, asked: NoiseSpec, *, shows_reach: bool) -> PTable
         report_progress("solving", 0, 1)
         table = solve(asked)
     tell_noise(terminal, asked, proof=table.certificate)
+    if table.certificate is not None and table.certificate.limits is not None:
+        for line in table.certificate.limits.lines():
+            terminal.step("limit", str(line))
     return table
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from ptable import NoiseSpec
+    from ptable import Limits, NoiseSpec
 
 LAYOUTS = (
     "cantabular",
@@ -128,6 +128,52 @@ _OPTIONS: tuple[tuple[str, click.ParamType[Any], str], ...] = (
     ("step", click.IntRange(min=1), "Noise in multiples of 1/step, for magnitudes."),
     ("anchors", _PerRow(click.INT), "Counts that have a row, for magnitudes."),
 )
+#: Options of limits, and the fields they are; for the textbook's prior. A file takes others.
+_LIMITS = {
+    "sensitive": "sensitive",
+    "posterior": "posterior",
+    "posterior_set": "posterior_set",
+    "floor": "variance_floor",
+    "ceiling": "variance_ceiling",
+    "neighbours": "neighbours",
+    "ratio": "ratio",
+    "most_stay": "p_stay",
+}
+_LIMIT_OPTIONS: tuple[tuple[str, click.ParamType[Any], str], ...] = (
+    (
+        "objective",
+        click.Choice(["entropy", "least-deviation", "least-variance", "least-hellinger"]),
+        "What is best within limits; any of these options asks for a table by limits.",
+    ),
+    ("sensitive", click.IntRange(min=1), "Counts 1..N that nobody may infer."),
+    (
+        "posterior",
+        click.FloatRange(0, 1, min_open=True),
+        "Largest probability of one sensitive count, against guessing it.",
+    ),
+    (
+        "posterior_set",
+        click.FloatRange(0, 1, min_open=True),
+        "Largest probability of a sensitive count, against knowing that a count is small.",
+    ),
+    ("floor", click.FloatRange(min=0), "Least variance of every row, against averaging."),
+    ("ceiling", click.FloatRange(min=0), "Greatest variance of every row."),
+    (
+        "neighbours",
+        _PerRow(click.FLOAT),
+        "EPSILON,DELTA between positive counts one apart, against differencing.",
+    ),
+    (
+        "ratio",
+        click.FloatRange(min=1),
+        "Odds of a sensitive count against the next, whatever the prior.",
+    ),
+    (
+        "most_stay",
+        click.FloatRange(0, 1, min_open=True),
+        "Largest probability of staying, against reading counts as true.",
+    ),
+)
 
 
 def _flag(name: str) -> str:
@@ -141,6 +187,14 @@ noise_options = options(
 )
 
 
+limit_options = options(
+    *(
+        click.option(_flag(name), name, type=kind, help=text)
+        for name, kind, text in _LIMIT_OPTIONS
+    )
+)
+
+
 def asked_spec(file: Path | None, options: Mapping[str, Any]) -> NoiseSpec:
     """Return the specification of a file, or of the options that were given."""
     from ptable import NoiseSpec
@@ -149,11 +203,27 @@ def asked_spec(file: Path | None, options: Mapping[str, Any]) -> NoiseSpec:
         not_both(options)
         from ckm.config import read_noise_spec
 
-        return read_noise_spec(file)
-    fields = as_fields(options)
-    if "max_noise" not in fields or "variance" not in fields:
+        from ckm.release.prior_of_tables import prior_of_tables
+
+        return read_noise_spec(file, prior_of_tables=prior_of_tables)
+    limits = {name: options[name] for name in _LIMITS if name in options}
+    fields = as_fields({name: v for name, v in options.items() if name not in _LIMITS})
+    if limits or "objective" in fields:
+        fields["limits"] = _limits(limits)
+    if "max_noise" not in fields or not {"variance", "limits"} & fields.keys():
         raise click.UsageError("Give SPEC.toml, --preset, or --max-noise and --variance.")
     return NoiseSpec(**fields)
+
+
+def _limits(given: Mapping[str, Any]) -> Limits:
+    """Build limits from options; without data the prior is the textbook's."""
+    from ckm.config.job.limits import TEXTBOOK
+    from ptable import Limits
+
+    options = {field: given[name] for name, field in _LIMITS.items() if name in given}
+    if "sensitive" in options:
+        options["sensitive"] = tuple(range(1, options["sensitive"] + 1))
+    return Limits(**options, priors=(TEXTBOOK,))
 
 
 def not_both(options: Mapping[str, Any]) -> None:

@@ -1,12 +1,15 @@
 """The section ``[ptable]``: the noise, as a specification to solve or a file."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
+from ckm.config.job.limits import LimitsSection, as_limits
 from ckm.config.reading import Reading
 from ckm.config.section import FilePath, Items, ReadAs, Section, Some, optional
+from footing.messages import Message
 from ptable import NoiseSpec, PTableError
 from ptable.design.presets import spelled_out
 
@@ -48,11 +51,15 @@ class PTableSection(Section):
     )
     step: int | None = optional("Noise in multiples of 1/step, for magnitudes.", ge=1)
     anchors: Some[int] | None = optional("The counts that have a row, for magnitudes.")
+    objective: (
+        Literal["entropy", "least-deviation", "least-variance", "least-hellinger"] | None
+    ) = optional("What is best within the limits.")
+    limits: LimitsSection | None = optional("What an intruder may learn at most.")
 
     @property
     def given(self) -> dict[str, Any]:
         """What the specification says; nothing where there is a file alone."""
-        return self.model_dump(exclude_none=True, exclude={"path"})
+        return self.model_dump(exclude_none=True, exclude={"path", "limits"})
 
 
 def noise_spec(section: PTableSection, reading: Reading) -> NoiseSpec | None:
@@ -62,7 +69,8 @@ def noise_spec(section: PTableSection, reading: Reading) -> NoiseSpec | None:
     except PTableError as error:
         reading.add_error("[ptable]", error)
         return None
-    missing = [name for name in ("max_noise", "variance") if name not in given]
+    needs = ("max_noise",) if section.limits is not None else ("max_noise", "variance")
+    missing = [name for name in needs if name not in given]
     if missing:
         hint = "give max_noise and variance, a preset, or the path of a p-table"
         text = (
@@ -73,10 +81,21 @@ def noise_spec(section: PTableSection, reading: Reading) -> NoiseSpec | None:
         reading.add("[ptable]", text, hint)
         return None
     try:
+        if section.limits is not None:
+            given["limits"] = as_limits(section.limits, partial(_prior_of_tables, reading))
         return NoiseSpec(**given)
     except PTableError as error:
         reading.add_error("[ptable]", error)
         return None
+
+
+def _prior_of_tables(reading: Reading) -> Any:
+    if reading.prior_of_tables is None:
+        raise PTableError(
+            Message('The prior "tables" needs the data of a job, which are not read here.'),
+            hint=Message('ckm ptable build reads them; or priors = ["textbook"]'),
+        )
+    return reading.prior_of_tables(reading.path)
 
 
 def _noise(section: PTableSection, reading: Reading) -> NoiseSpec | Path:
@@ -85,10 +104,16 @@ def _noise(section: PTableSection, reading: Reading) -> NoiseSpec | Path:
         if getattr(section, name) is not None:
             text = f"{name} is for magnitudes, and a job publishes counts."
             reading.add(where, text, f"remove {name}")
+    if section.path is None and section.limits is not None:
+        text = "A table by limits is chosen once and kept: a release never solves one."
+        name = reading.path.name
+        hint = f'ckm ptable build {name} -o pt.parquet, and path = "pt.parquet" in [ptable]'
+        reading.add("[ptable.limits]", text, hint, at=("ptable", "limits"))
+        return Path()
     if section.path is None:
         # With a problem noted the job is never used; any path will do.
         return noise_spec(section, reading) or Path()
-    if section.given:
+    if section.given and section.limits is None:
         hint = "a p-table file has its own specification: keep one of the two"
         reading.add(where, f"has both path and {', '.join(section.given)}.", hint)
     reading.require_file(where, "path", section.path)

@@ -1,0 +1,373 @@
+"""Tables by limits: the optimum of an independent program, kept by whole keys, with proof."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from ptable import InfeasibleError, Limits, NoiseSpec, PTable, PTableError, quantise, solve
+from ptable.advice.figures import cautions, figures
+from ptable.proof.limits import worst_of
+from ptable.solver.joint import Joint
+from ptable.solver.solve import program
+
+
+def shares(decay, n=400):
+    weights = [0.0, *(decay(i) for i in range(1, n))]
+    return tuple(weight / sum(weights) for weight in weights)
+
+
+HEAVY = shares(lambda i: i**-1.3)
+TEXTBOOK = shares(lambda i: 1 / (i * (i + 1)))
+PRIORS = (HEAVY, TEXTBOOK)
+
+
+def independent_optimum(spec, loss):
+    """State the limits a second time, as dense rows for scipy."""
+    limits, reach, small = spec.limits, spec.max_noise, spec.small
+    sensitive = limits.sensitive
+    last = max(reach + (small + 1 if small else 0), sensitive[-1] + 2 * reach)
+    width = last + reach + 1
+    places = {
+        (i, j): k
+        for k, (i, j) in enumerate(
+            (i, j)
+            for i in range(1, last + 1)
+            for j in range(max(0, i - reach), i + reach + 1)
+            if not 1 <= j <= small
+        )
+    }
+    pairs = [(i, i + 1) for i in range(1, last + 1)]
+    pairs += [(k, i) for i, k in pairs]
+    n = len(places)
+    extra = {(i, k, j): n + m for m, (i, k, j) in enumerate(
+        (i, k, j) for i, k in pairs for j in range(width + 1)
+    )}  # fmt: skip
+    size = n + len(extra)
+
+    def at(i, j):
+        return places.get((last, j - 1) if i > last else (i, j))
+
+    equal, goals, below, bounds = [], [], [], []
+
+    def row(entries):
+        line = np.zeros(size)
+        for place, weight in entries:
+            if place is not None:
+                line[place] += weight
+        return line
+
+    for i in range(1, last + 1):
+        mine = [(j, places[i, j]) for j in range(width) if (i, j) in places]
+        equal += [row((k, 1) for _, k in mine), row((k, j - i) for j, k in mine)]
+        goals += [1, 0]
+        below += [row((k, (j - i) ** 2) for j, k in mine)]
+        bounds += [spec.variance]
+        below += [row((k, -((j - i) ** 2)) for j, k in mine)]
+        bounds += [-limits.variance_floor]
+        if (i, i) in places:
+            below.append(row([(places[i, i], 1)]))
+            bounds.append(limits.p_stay)
+        if len(mine) == 2 * reach + 1:
+            for v in range(reach):
+                below += [
+                    row([(places[i, i + v + 1], 1), (places[i, i + v], -1)]),
+                    row([(places[i, i - v - 1], 1), (places[i, i - v], -1)]),
+                ]
+                bounds += [0, 0]
+    epsilon, delta = limits.neighbours
+    for i, k in pairs:
+        for j in range(width + 1):
+            if at(i, j) is not None:
+                terms = [(at(i, j), 1), (at(k, j), -math.exp(epsilon)), (extra[i, k, j], -1)]
+                below.append(row(terms))
+                bounds.append(0)
+        below.append(row((extra[i, k, j], 1) for j in range(width + 1)))
+        bounds.append(delta)
+    for prior in PRIORS:
+        for j in range(sensitive[-1] + reach + 1):
+            origins = [(k, at(k, j)) for k in range(1, last + 1) if at(k, j) is not None]
+            for some in [*((i,) for i in sensitive), sensitive]:
+                tau = limits.posterior if len(some) == 1 else limits.posterior_set
+                if tau is not None:
+                    below.append(row((p, prior[k] * ((k in some) - tau)) for k, p in origins))
+                    bounds.append(0)
+    weight = {i: HEAVY[i] for i in range(1, last)} | {last: sum(HEAVY[last:])}
+    cost = row((k, weight[i] * loss(i, j)) for (i, j), k in places.items())
+    answer = linprog(cost, np.array(below), bounds, np.array(equal), goals, method="highs")
+    assert answer.status == 0
+    return answer.fun
+
+
+LOSSES = {
+    "least-variance": lambda i, j: (j - i) ** 2,
+    "least-deviation": lambda i, j: abs(j - i),
+    "least-hellinger": lambda i, j: (math.sqrt(j) - math.sqrt(i)) ** 2 / 2,
+}
+LIMITS = Limits(
+    posterior=0.8, posterior_set=0.97, priors=PRIORS, variance_floor=1.0, p_stay=0.5
+)
+
+
+@pytest.fixture(scope="module")
+def table():
+    spec = NoiseSpec(
+        max_noise=5, variance=3.0, small=2, limits=LIMITS, objective="least-variance"
+    )
+    return solve(spec)
+
+
+@pytest.mark.parametrize("small", [0, 2])
+@pytest.mark.parametrize("objective", LOSSES)
+def test_nothing_within_the_limits_loses_less_says_an_independent_program(objective, small):
+    limits = replace(LIMITS, neighbours=(1.0, 0.1))
+    spec = NoiseSpec(
+        max_noise=4, variance=3.0, small=small, limits=limits, objective=objective
+    )
+    proof = solve(spec).certificate.limits
+    assert proof.bound == pytest.approx(independent_optimum(spec, LOSSES[objective]), rel=1e-7)
+    assert proof.least - proof.bound < 1e-6
+    assert proof.loss <= 1.01 * proof.bound
+    assert proof.entropy_bound - proof.solver_entropy < 1e-5
+
+
+def test_every_limit_is_kept_by_whole_keys(table):
+    joint = Joint.of(table.spec)
+    units = {count: table.units(count) for count in table.counts.tolist() if count}
+    worst = {one.name: one for one in worst_of(joint, units, 2**32)}
+    assert worst.keys() == {
+        *("posterior", "posterior_set", "neighbours", "p_stay"),
+        *("variance_floor", "variance_ceiling"),
+    }
+    assert all(one.is_met for one in worst.values())
+    assert float(worst["posterior"].value) == pytest.approx(0.8, abs=1e-4)
+    assert table.certificate.largest_bias == 0
+    transition = table.transition
+    for prior in PRIORS:  # once more, in floats
+        origins = np.array(prior[: table.n_rows])[:, None] * transition
+        origins[0] = 0
+        shown = origins[:, : 2 + 5 + 1].sum(axis=0)
+        best = np.divide(origins[1:3, : 2 + 5 + 1], shown, where=shown > 0, out=None)
+        assert best[:, shown > 0].max() <= 0.8
+
+
+def test_a_table_by_limits_is_read_back_with_its_proof(table, tmp_path):
+    for name in ("t.json", "t.parquet"):
+        table.write(tmp_path / name)
+        again = PTable.read(tmp_path / name)
+        assert (again, again.spec, again.certificate) == (
+            table,
+            table.spec,
+            table.certificate,
+        )
+
+
+def test_tables_by_limits_keep_to_the_ceiling_that_a_row_can_have():
+    limits = Limits(posterior=0.9, priors=PRIORS, variance_floor=1.0, neighbours=None)
+    spec = NoiseSpec(
+        max_noise=5, variance=3.0, small=3, limits=limits, objective="least-variance"
+    )
+    rows = solve(spec).certificate.rows
+    assert "it cannot have less" in rows[1].note  # 2 (3 + 1 - 2) = 4
+    assert rows[1].variance == pytest.approx(4, abs=0.005)
+
+
+REACH = [(5, 3.0, 0, 0.35), (5, 3.0, 2, 0.2), (8, 6.5, 4, 0.25)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("reach", "variance", "small", "saved"), REACH)
+def test_at_equal_limits_much_variance_is_saved(reach, variance, small, saved):
+    """Worst posterior of 1 and of the set, δ at ε = 1 and staying as for greatest entropy."""
+    fields = {"max_noise": reach, "small": small}
+    sensitive = range(1, max(small, 2) + 1)
+    free = Limits(
+        sensitive=sensitive,
+        posterior=1.0,
+        posterior_set=1.0,
+        neighbours=(1.0, 1.0),
+        p_stay=0.999,
+        variance_floor=0.0,
+        priors=PRIORS,
+    )
+    greatest = solve(NoiseSpec(**fields, variance=variance, variance_rule="nearest"))
+    joint = Joint.of(NoiseSpec(**fields, limits=free))
+    last = int(greatest.counts[-1])
+    units = {row.count: greatest.units(min(row.count, last)) for row in joint.rows}
+    worst = {one.name: float(one.value) + 1e-6 for one in worst_of(joint, units, 2**32)}
+    limits = replace(
+        free,
+        posterior=worst["posterior"],
+        posterior_set=worst["posterior_set"],
+        neighbours=(1.0, worst["neighbours"]),
+        p_stay=max(row.get(0, 0) for row in units.values()) / 2**32 + 1e-6,
+    )
+    table = solve(
+        NoiseSpec(**fields, variance=variance, limits=limits, objective="least-variance")
+    )
+    rows = table.certificate.rows
+    for prior in PRIORS:
+        mean = sum(
+            share * rows[min(count, len(rows)) - 1].variance
+            for count, share in enumerate(prior)
+            if count
+        )
+        assert mean <= (1 - saved) * variance
+    assert max(row.variance for row in rows if not row.note) <= variance
+
+
+def test_without_a_loss_the_greatest_entropy_within_the_limits_is_taken():
+    limits = replace(LIMITS, neighbours=(1.0, 0.2))
+    spec = NoiseSpec(max_noise=4, variance=2.0, limits=limits)
+    tied = solve(spec).certificate
+    assert tied.limits.bound is None
+    assert tied.limits.entropy == pytest.approx(tied.limits.entropy_bound, abs=1e-4)
+    loose = replace(LIMITS, posterior=1.0, posterior_set=None, neighbours=None, is_peaked=False)
+    free = solve(replace(spec, limits=replace(loose, p_stay=None))).certificate
+    alone = solve(NoiseSpec(max_noise=4, variance=2.0, variance_rule="at-most")).certificate
+    # without a limit that binds rows are those of greatest entropy
+    for row, other in zip(free.rows[:4], alone.rows, strict=True):
+        assert row.entropy == pytest.approx(other.entropy, abs=1e-4)
+
+
+def test_a_target_is_approached():
+    target = solve(NoiseSpec(max_noise=4, variance=2.0))
+    spec = NoiseSpec(
+        max_noise=4,
+        variance=2.0,
+        limits=replace(LIMITS, posterior=0.75, neighbours=(1.0, 0.3)),
+        objective="distance-to",
+        target=target,
+    )
+    table = solve(spec)
+    proof = table.certificate.limits
+    assert 0 < proof.bound < proof.loss < proof.bound + 0.01
+    assert NoiseSpec.from_dict(spec.to_dict()) == spec
+
+
+def test_limits_that_nothing_keeps_are_answered_by_the_nearest_that_something_does():
+    limits = Limits(posterior=0.4, priors=PRIORS)
+    spec = NoiseSpec(max_noise=3, variance=2.5, limits=limits, objective="least-variance")
+    with pytest.raises(InfeasibleError, match="No p-table keeps all of these limits") as caught:
+        solve(spec)
+    words = caught.value.hint
+    least = float(words.partition("posterior ")[2].split(";")[0])
+    assert solve(replace(spec, limits=replace(limits, posterior=least)))
+    with pytest.raises(InfeasibleError):
+        solve(replace(spec, limits=replace(limits, posterior=least - 0.002)))
+
+
+def test_a_floor_above_what_a_row_can_vary_names_the_row_and_a_floor():
+    limits = Limits(posterior=0.9, priors=PRIORS, variance_floor=7.0)
+    with pytest.raises(InfeasibleError, match="row of count 1 cannot vary by more than 4"):
+        solve(NoiseSpec(max_noise=4, limits=limits, objective="least-variance"))
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [({"ratio": 6.0}, "ratio"), ({"best_guess": 0.8}, "best_guess")],
+)
+def test_further_limits_are_kept(change, name):
+    limits = replace(LIMITS, posterior=0.9, posterior_set=None, neighbours=None, **change)
+    spec = NoiseSpec(max_noise=4, variance=3.0, limits=limits, objective="least-variance")
+    worst = {one: (value, limit) for one, value, limit in solve(spec).certificate.limits.worst}
+    value, limit = worst[name]
+    assert value <= limit == change[name]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"symmetric": True},
+        {"zero_bias": 0.2},
+        {"monotone": "left"},
+        {"p_stay": 0.4},
+        {"small": 1, "positive_bias": 0.5},
+    ],
+)
+def test_limits_combine_with_the_other_options(options):
+    limits = Limits(
+        posterior=0.97,
+        priors=PRIORS,
+        variance_floor=0.3,
+        neighbours=(1.0, 0.95),
+        p_stay=0.95,
+        zeros_in_prior="zero_bias" in options,
+    )
+    spec = NoiseSpec(
+        max_noise=4, variance=3.0, limits=limits, objective="least-variance", **options
+    )
+    table = solve(spec)
+    assert table.certificate.limits.loss <= 1.01 * table.certificate.limits.bound
+    if "p_stay" in options:
+        assert abs(table.transition[3, 3] - 0.4) < 1e-9
+
+
+def unlikely_to_stay(P, i, j):
+    """At most a tenth of twos stay."""
+    assert P.shape == (len(i), j.shape[1])
+    return [P[2, 2] <= 0.1]
+
+
+def test_anybody_may_add_constraints_of_his_own(table):
+    plain = NoiseSpec(max_noise=4, variance=3.0)
+    own = solve(plain, constraints=unlikely_to_stay)
+    assert own.transition[2, 2] <= 0.1 + 1e-7
+    assert own.certificate.limits.own == "At most a tenth of twos stay."
+    assert np.abs(own.transition[:5] @ own.targets - np.arange(5)).max() < 1e-9
+    both = solve(replace(table.spec, small=0), constraints=unlikely_to_stay)
+    assert both.transition[2, 2] <= 0.1 + 1e-6
+    assert both.certificate.limits.violation < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("constraints", "problem"),
+    [
+        (lambda P, i, j: [P[99, 0] <= 1], "failed: IndexError"),
+        (lambda P, i, j: True, "must give a list"),
+        (lambda P, i, j: [P[1, 0] * P[1, 1] <= 0.1], "must give a list of convex"),
+    ],
+)
+def test_constraints_that_are_none_are_refused(constraints, problem):
+    with pytest.raises(PTableError, match=problem):
+        solve(NoiseSpec(max_noise=2, variance=1.0), constraints=constraints)
+
+
+def test_a_changed_multiplier_limit_or_key_is_found_out(table):
+    proof = table.certificate
+    lower = replace(
+        proof.limits,
+        loss_multipliers=tuple(line[:0] for line in proof.limits.loss_multipliers),
+    )
+    with pytest.raises(PTableError, match="does not fit"):
+        replace(proof, limits=lower).check(table)
+    tighter = replace(table.spec, limits=replace(table.spec.limits, posterior=0.7))
+    with pytest.raises(PTableError, match="posterior is 0.79"):
+        proof.check(table.with_proof(tighter, proof))
+    rows = [table.units(count) for count in range(table.n_rows)]
+    rows[3] = {**rows[3], 0: rows[3][0] + 2**28, 1: rows[3][1] - 2**28}
+    with pytest.raises(PTableError, match="does not fit"):
+        proof.check(PTable.from_units(rows).with_proof(table.spec, proof))
+
+
+def test_what_works_row_by_row_refuses_rows_that_are_tied(table):
+    with pytest.raises(PTableError, match="tied together"):
+        figures(table.spec)
+    with pytest.raises(PTableError, match="not put into fewer keys"):
+        quantise(table, 256)
+    assert cautions(table.spec, proof=table.certificate) == ()
+
+
+def test_the_program_of_limits_is_printed_with_its_sizes(table):
+    text = program(table.spec)
+    assert text.startswith("minimise    Σ_ij w_i (j - i)² P[i, j]\n")
+    for formula in (
+        "π_i P[i, j] ≤ τ Σ_k π_k P[k, j]",
+        "Σ_{i in S} π_i P[i, j] ≤ τ Σ_k π_k P[k, j]",
+        "Σ_j T[i, k, j] ≤ δ",
+        "Σ_j (j - i)² P[i, j] ≥ F_i",
+    ):
+        assert formula in text
+    assert "12 rows, 109 probabilities, 224 auxiliaries" in text
