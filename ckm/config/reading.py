@@ -1,6 +1,6 @@
 """A settings file while it is read: where its paths start, and what is wrong with it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -64,4 +64,5 @@ def smoothed(counts: Integers, cells: Integers) -> Floats:
     shares[last + 1 :] = shares[last] * _DECAY**beyond
     tiny = shares[1:].sum() * 1e-12
     shares[1:] = np.maximum(shares[1:], tiny)
-    return shares / shares.sum()
+    total: float = shares.sum()
+    return np.asarray(shares / total, dtype=np.float64)

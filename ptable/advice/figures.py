@@ -12,8 +12,8 @@ from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
 from ptable.proof.certificate import Certificate
 from ptable.solver.dual import maximise
-from ptable.solver.joint import limits_of
 from ptable.solver.integer.rounding import inward
+from ptable.solver.joint import limits_of
 from ptable.solver.reach import reaches, variance_bounds
 from ptable.solver.row import RowProblem
 from ptable.solver.unimodal import best_peak, entropy
@@ -145,7 +145,9 @@ def laws(spec: NoiseSpec | StackedSpec) -> dict[int, dict[int, float]]:
     """Give the noise of greatest entropy of every row, by count and noise, in floats."""
     if limits_of(spec) is not None:
         raise PTableError(
-            Message("Rows of a design by limits are tied together: they have no figures alone."),
+            Message(
+                "Rows of a design by limits are tied together: alone they have no figures."
+            ),
             hint=Message("solve it: ckm ptable build, and ckm ptable show --guarantee"),
         )
     return {
@@ -230,9 +232,8 @@ def smaller_variance(spec: NoiseSpec) -> NoiseSpec | None:
     trials: list[float | tuple[float, ...]] = []
     if not isinstance(spec.variance, tuple):
         trials.append(min(limits.values()))
-    variances = (
-        spec.variance if isinstance(spec.variance, tuple) else (spec.variance,) * len(rows)
-    )
+    variance = spec.variance or 0.0
+    variances = variance if isinstance(variance, tuple) else (variance,) * len(rows)
     places = [row.count for row in spec.rows() if row.count]
     if len(variances) == len(places):
         trials.append(tuple(limits.get(c, v) for c, v in zip(places, variances, strict=True)))

@@ -142,6 +142,10 @@ class Limits:
                 problems += problems_of(value, name, above=0, maximum=1)
         if self.ratio is not None:
             problems += problems_of(self.ratio, "ratio", minimum=1)
+        return problems + self._normalise_variances() + self._normalise_neighbours()
+
+    def _normalise_variances(self) -> list[str]:
+        problems: list[str] = []
         for name in ("variance_floor", "variance_ceiling"):
             option = getattr(self, name)
             if option is None:
@@ -153,15 +157,20 @@ class Limits:
             if not problems:
                 plain = tuple(map(float, values))
                 object.__setattr__(self, name, plain[0] if is_single else plain)
-        if self.neighbours is not None:
-            pair: tuple[Any, ...] = tuple(self.neighbours)
-            if len(pair) == 2:
-                problems += problems_of(pair[0], "epsilon of neighbours", minimum=0)
-                problems += problems_of(pair[1], "delta of neighbours", minimum=0, maximum=1)
-            else:
-                problems.append(Message("neighbours must be a pair of epsilon and delta"))
-            if not problems:
-                object.__setattr__(self, "neighbours", (float(pair[0]), float(pair[1])))
+        return problems
+
+    def _normalise_neighbours(self) -> list[str]:
+        if self.neighbours is None:
+            return []
+        pair: tuple[Any, ...] = tuple(self.neighbours)
+        if len(pair) != 2:
+            return [Message("neighbours must be a pair of epsilon and delta")]
+        problems = [
+            *problems_of(pair[0], "epsilon of neighbours", minimum=0),
+            *problems_of(pair[1], "delta of neighbours", minimum=0, maximum=1),
+        ]
+        if not problems:
+            object.__setattr__(self, "neighbours", (float(pair[0]), float(pair[1])))
         return problems
 
     def fitted(self, *, small: int, reach: int, last: int) -> Self:

@@ -150,9 +150,7 @@ class NoiseSpec:
             *(
                 ()
                 if self.variance is None
-                else (
-                    ("variance", _is_positive, Message("be a finite number above 0"), float),
-                )
+                else (("variance", _is_positive, Message("be a finite number above 0"), float),)
             ),
             *(
                 (
@@ -258,7 +256,7 @@ class NoiseSpec:
                 )
             ]
         if limits is None:
-            problems = []
+            problems: list[str] = []
             if self.variance is None:
                 problems.append(
                     Message("variance must be given: it can be missing beside limits alone")
@@ -592,7 +590,8 @@ class NoiseSpec:
         is_full = len(noise) == 2 * largest + 1
         if is_full and limits.is_peaked:
             shape = "both"
-        p_stay, rule = _at(self.p_stay, place), _at(self.p_stay_rule, place)
+        p_stay = _at(self.p_stay, place)
+        rule: Rule = _at(self.p_stay_rule, place)
         if p_stay is None and limits.p_stay is not None and limits.p_stay < 1:
             p_stay, rule = limits.p_stay, "at-most"
         ceiling = _at(limits.variance_ceiling, place)
@@ -611,7 +610,9 @@ class NoiseSpec:
             n_left=sum(v <= 0 for v in noise)
             if stays and shape in {"left", "both", "unimodal"}
             else 0,
-            n_right=sum(v >= 0 for v in noise) if stays and shape in {"both", "unimodal"} else 0,
+            n_right=sum(v >= 0 for v in noise)
+            if stays and shape in {"both", "unimodal"}
+            else 0,
             symmetric=symmetric,
             p_stay=exact(p_stay) if stays and p_stay is not None else None,
             p_stay_rule=rule,

@@ -144,6 +144,10 @@ class SolverRecord:
     unsolved: tuple[int, ...] = ()
 
     def __str__(self) -> str:
+        if not self.unsolved and not self.distance:
+            return Message(
+                "{solver} said {status!r}", solver=Name(self.solver), status=Name(self.status)
+            )
         if not self.unsolved:
             return Message(
                 "{solver} said {status!r}; polishing moved no probability by more than "
@@ -639,9 +643,7 @@ def _is_close(ours: Any, theirs: Any) -> bool:
     if isinstance(ours, list) and isinstance(theirs, list):
         return len(ours) == len(theirs) and all(map(_is_close, ours, theirs))
     if isinstance(ours, float) and isinstance(theirs, float):
-        return math.isclose(
-            ours, theirs, rel_tol=_FIGURE_TOLERANCE, abs_tol=_FIGURE_TOLERANCE
-        )
+        return math.isclose(ours, theirs, rel_tol=_FIGURE_TOLERANCE, abs_tol=_FIGURE_TOLERANCE)
     return bool(ours == theirs)
 
 

@@ -1,7 +1,7 @@
 """What a table by limits is held against: the limits themselves, in fractions, and two bounds.
 
-Nothing here asks a solver. Whole numbers of keys are exact probabilities, and priors are taken as
-the binary fractions that they are. The least loss is bounded from below by weak duality: any
+Nothing here asks a solver. Whole numbers of keys are exact probabilities, and priors are taken
+as the binary fractions that they are. The least loss is bounded from below by weak duality: any
 multipliers do, those of inequalities not negative, since every row sums to one and every
 auxiliary lies in [0, 1].
 """
@@ -261,13 +261,16 @@ def loss_of(joint: Joint, units: Units, total: int) -> Fraction:
                 sums.append(Fraction(joint.weights[row.count]) / 2 * distance)
         return sum(sums, Fraction(0))
     costs = joint.costs
-    return sum(
-        (
-            Fraction(float(costs[place])) * units[i].get(j - i, 0)
-            for (i, j), place in joint.place.items()
-        ),
-        Fraction(0),
-    ) / total
+    return (
+        sum(
+            (
+                Fraction(float(costs[place])) * units[i].get(j - i, 0)
+                for (i, j), place in joint.place.items()
+            ),
+            Fraction(0),
+        )
+        / total
+    )
 
 
 def entropy_of(units: Units, total: int) -> float:
@@ -285,10 +288,11 @@ def reduced_costs(
     That a row sums to one is left out: it is used by whoever takes the least of a row. None
     where the multipliers do not fit, or one of an inequality is negative.
     """
-    lines = [line for line in joint.lines()]
+    lines = list(joint.lines())
     if len(lines) != len(multipliers):
         return None
-    scale = 2**200  # every product of two of our floats is a whole number of 2**-200 …
+    # Multipliers are taken in units of 2**-60, weights and costs so that products are exact.
+    scale = 2**200
     costs = [0] * joint.size if joint.costs is None else [_whole(c, 200) for c in joint.costs]
     worth = 0
     for line, prices in zip(lines, multipliers, strict=True):
@@ -313,7 +317,7 @@ def reduced_costs(
 
 
 def _whole(number: float, bits: int) -> int:
-    """Give a float in units of ``2**-bits``: exactly, or the nearest below where it is finer."""
+    """Give a float in units of ``2**-bits``: exactly, but below 2**-140 nothing is told."""
     return math.floor(math.ldexp(number, bits)) if math.isfinite(number) else 0
 
 
@@ -449,7 +453,7 @@ class LimitsCertificate:
         if self.own:
             told.append(
                 Message(
-                    "own constraints: {words}; kept to within {violation:.1e} when it was built",
+                    "own constraints: {words}; kept to within {violation:.1e} when it was made",
                     words=Name(self.own),
                     violation=self.violation,
                 )
@@ -551,8 +555,8 @@ def kept_of(joint: Joint) -> tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 def _closed(
     joint: Joint, kept: Sequence[tuple[int, Sequence[tuple[int, int]]]]
 ) -> frozenset[tuple[int, int]]:
-    open_entries = {(i, j) for i, runs in kept for low, high in runs for j in range(low, high + 1)}
-    return frozenset(entry for entry in joint.entries if entry not in open_entries)
+    known = {(i, j) for i, runs in kept for low, high in runs for j in range(low, high + 1)}
+    return frozenset(entry for entry in joint.entries if entry not in known)
 
 
 def _dense(joint: Joint, multipliers: Sparse) -> list[NDArray[np.float64]]:

@@ -239,7 +239,7 @@ def quantise(
     )
     if isinstance(table.spec, NoiseSpec | StackedSpec) and limits_of(table.spec) is not None:
         raise PTableError(
-            Message("A table by limits is not put into fewer keys: row by row they would break."),
+            Message("A table by limits is not put into fewer keys: they would break them."),
             hint=Message("keys of 2**32 are exact; use the table as it is"),
         )
     cache: dict[object, RowKeys] = {}

@@ -1,9 +1,9 @@
 """The linear program of a design by limits: all rows together, and what an intruder learns.
 
-Unknown are ``P[i, j]`` on its support, and auxiliaries of limits that are convex and not linear:
-``T[i, k, j] ≥ P[i, j] - e^ε P[k, j]`` of neighbours, ``U[π, j] ≥ π_i P[i, j]`` of the best guess
-and ``D[i, j] ≥ |P[i, j] - Q[i, j]|`` of a target. The last row ``L`` serves all larger counts:
-row ``L + 1`` is row ``L`` shifted.
+Unknown are ``P[i, j]`` on its support, and auxiliaries of limits that are convex and not
+linear: ``T[i, k, j] ≥ P[i, j] - e^ε P[k, j]`` of neighbours, ``U[π, j] ≥ π_i P[i, j]`` of the
+best guess and ``D[i, j] ≥ |P[i, j] - Q[i, j]|`` of a target. The last row ``L`` serves all
+larger counts: row ``L + 1`` is row ``L`` shifted.
 
 Constraints are held as the plain numbers of a sparse matrix: cvxpy gets them to solve, and who
 checks a bound or a table computes with them without any solver.
@@ -33,7 +33,7 @@ _Float: TypeAlias = "NDArray[np.float64]"
 _Int: TypeAlias = "NDArray[np.int64]"
 _Entry: TypeAlias = "tuple[int, float]"
 
-#: A row that has one distribution at its least variance gets so much more to be written in keys.
+#: A row that has one distribution at its least variance gets so much more, for its keys.
 _ROOM = Fraction(1001, 1000)
 #: A count that no prior expects weighs so much.
 _LEAST_WEIGHT = 1e-6
@@ -180,7 +180,7 @@ class Joint:
     def extras(self) -> dict[tuple[Any, ...], int]:
         """Where the auxiliaries stand, each in [0, 1], behind the probabilities."""
         names: list[tuple[Any, ...]] = []
-        if self.limits.neighbours is not None:
+        if self._delta is not None:
             names += [("T", i, k, j) for i, k in self.pairs for j in self._published(i)]
         if self.limits.best_guess is not None:
             names += [
@@ -192,6 +192,12 @@ class Joint:
             names += [("D", i, j) for i, j in self.entries if i > 0]
         start = len(self.entries)
         return {name: start + place for place, name in enumerate(names)}
+
+    @property
+    def _delta(self) -> float | None:
+        """The limit of neighbours; 1 is none."""
+        delta = None if self.limits.neighbours is None else self.limits.neighbours[1]
+        return None if delta is None or delta >= 1 else delta
 
     @property
     def size(self) -> int:
@@ -246,9 +252,7 @@ class Joint:
         """What each row counts for in the loss: the share of its cells in the first prior."""
         if not self.limits.priors:
             return {row.count: 1 / len(self.rows) for row in self.rows}
-        shares = {
-            row.count: self.share(0, row.count) for row in self.rows if row.count > 0
-        }
+        shares = {row.count: self.share(0, row.count) for row in self.rows if row.count > 0}
         shares[self.last] += math.fsum(self.limits.priors[0][self.last + 1 :])
         total = math.fsum(shares.values())
         weights = {count: max(share / total, _LEAST_WEIGHT) for count, share in shares.items()}
@@ -276,7 +280,7 @@ class Joint:
         return costs
 
     def variance_limits(self, row: RowProblem) -> tuple[Fraction, Fraction]:
-        """Give the floor and the ceiling of a row's variance, as far as the row can have them."""
+        """Give the floor and the ceiling of a row's variance, as far as it can have them."""
         return self._ranges[row.count]
 
     @cached_property
@@ -465,7 +469,7 @@ class Joint:
             ),
         )
         for name, limit, sets, formula in kinds:
-            if limit is None:
+            if limit is None or limit >= 1:
                 continue
             tau = limit * (1 - self.margin)
             yield Linear.of(
@@ -570,7 +574,7 @@ class Joint:
         )
 
     def _neighbour_lines(self) -> Iterator[Linear | None]:
-        if self.limits.neighbours is None:
+        if self.limits.neighbours is None or self._delta is None:
             return
         epsilon, delta = self.limits.neighbours
         factor = math.exp(epsilon)
@@ -641,12 +645,24 @@ class Joint:
             for v, n in table.units(min(row.count, last)).items()
         }
 
+    @property
+    def _closed_loss(self) -> float:
+        """What is lost where a target has something and an entry is closed."""
+        if self.objective != "distance-to":
+            return 0.0
+        return math.fsum(
+            self.weights[i] / 2 * self.target.get((i, j), 0.0) for i, j in self.closed if i
+        )
+
     def _budget_lines(self) -> Iterator[Linear | None]:
         if self.budget is None or self.costs is None:
             return
-        entries = [(int(place), float(self.costs[place])) for place in np.flatnonzero(self.costs)]
-        scale = max(abs(self.budget), _LEAST_WEIGHT)
-        scaled = [(place, cost / scale) for place, cost in entries]
+        budget = self.budget - self._closed_loss
+        scale = max(abs(budget), _LEAST_WEIGHT)
+        scaled = [
+            (int(place), float(self.costs[place]) / scale)
+            for place in np.flatnonzero(self.costs)
+        ]
         yield Linear.of(
-            "loss", "loss ≤ 1.01 of the least", "≤", [(scaled, self.budget / scale)]
+            "loss", "loss ≤ 1.01 of the least", "≤", [(scaled, budget / scale)]
         )

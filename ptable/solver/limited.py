@@ -44,6 +44,9 @@ _MARGINS = (2e-5, 1e-4, 5e-4, 2.5e-3)
 #: Of the allowance, what is left for the keys.
 _KEPT = 2e-5
 _MOST_ROUNDS = 6
+#: How often a column is gone over, and by how much its floats are distrusted.
+_ROUNDS = 3
+_SURE = 1e-9
 _STEP = 4
 
 
@@ -102,7 +105,7 @@ def solve_limited(joint: Joint, *, own: Own | None = None) -> LimitedTable:
         least = float(stated.problem.value)
         prices = tuple(map(_cleaned, joint.lines(), answer.multipliers))
         bound = least if own is not None else float(least_loss(joint, prices) or 0)
-        budget = allowed_loss(bound) * (1 - _KEPT)
+        budget = allowed_loss(bound) * (1 - _KEPT) - _KEPT
         start = answer.values
     last: tuple[str, ...] = (Message("the limits leave no room for whole keys"),)
     closed = _beyond(joint, start)
@@ -177,7 +180,9 @@ def _refuse(joint: Joint, answer: JointAnswer, own: Own | None) -> None:
     hint = (
         Message("one of these is enough, all else as it is: {ways}", ways=joined("; ", ways))
         if ways
-        else Message("no single limit is in the way: loosen several, or take a larger max_noise")
+        else Message(
+            "no single limit is in the way: loosen several, or take a larger max_noise"
+        )
     )
     raise InfeasibleError(Message("No p-table keeps all of these limits together."), hint=hint)
 
@@ -233,9 +238,7 @@ def _spread(
 
 
 def _floored(joint: Joint) -> set[tuple[int, int]]:
-    return {
-        (row.count, row.count + v) for row in joint.rows if row.floor for v in row.noise
-    }
+    return {(row.count, row.count + v) for row in joint.rows if row.floor for v in row.noise}
 
 
 def _longer(joint: Joint, values: _Float) -> set[tuple[int, int]]:
@@ -250,9 +253,7 @@ def _longer(joint: Joint, values: _Float) -> set[tuple[int, int]]:
         for side in (1, -1):
             end = max((v * side for v in there), default=0)
             if at.get((i, i + end * side), 0.0) > needs:
-                grown |= {
-                    (i, i + v) for v in row.noise if end < v * side <= end + _STEP
-                }
+                grown |= {(i, i + v) for v in row.noise if end < v * side <= end + _STEP}
     return grown & joint.closed
 
 
@@ -280,6 +281,7 @@ def _in_keys(joint: Joint, values: _Float) -> _Units:
         else:
             units[i][j - i] = math.ceil(share) if share > 0.01 else 0
     _cap(joint, units)
+    _cap_ratio(joint, units)
     for row in joint.rows:
         _mend_shape(row, units[row.count])
         _repair(joint, row, units)
@@ -287,7 +289,7 @@ def _in_keys(joint: Joint, values: _Float) -> _Units:
 
 
 def _cap(joint: Joint, units: _Units) -> None:
-    """Lower what a sensitive row has in a column where a posterior would be passed."""
+    """Lower what a sensitive row has in a column where a limit would be passed."""
     limits = joint.limits
     columns: dict[int, list[int]] = {}
     for i, j in joint.entries:
@@ -300,31 +302,42 @@ def _cap(joint: Joint, units: _Units) -> None:
     ]
     for j, origins in columns.items():
         here = [i for i in origins if i in inside]
-        if not here:
-            continue
-        for prior, _ in itertools.product(priors, range(3)):
-            total = math.fsum(prior[k] * units[k][j - k] for k in origins)
-            zero = prior[0] * _KEY_RANGE if limits.zeros_in_prior and j == 0 else 0.0
-            for i in here if limits.posterior is not None else ():
-                tau = (limits.posterior or 1) * (1 - 1e-9)
-                others = total + zero - prior[i] * units[i][j - i]
-                most = tau / max(1 - tau, 1e-12) * others / prior[i]
-                if units[i][j - i] > most:
-                    units[i][j - i] = math.floor(most)
-                    total = others - zero + prior[i] * units[i][j - i]
-            if limits.posterior_set is not None:
-                tau = limits.posterior_set * (1 - 1e-9)
-                held = math.fsum(prior[i] * units[i][j - i] for i in here)
-                most = tau / max(1 - tau, 1e-12) * (total + zero - held)
-                if held > most:
-                    for i in here:
-                        units[i][j - i] = math.floor(units[i][j - i] * most / held)
-    if limits.ratio is not None:
-        for i in sorted(inside, reverse=True):
-            for v in units[i]:
-                beside = min(i + 1, joint.last)
-                other = units[beside].get(v - 1 if beside == i + 1 else v, 0)
-                units[i][v] = min(units[i][v], math.floor(limits.ratio * other))
+        for prior, _ in itertools.product(priors, range(_ROUNDS)):
+            if limits.posterior is not None:
+                for i in here:
+                    _cap_column(joint, units, (j, origins, [i], prior), limits.posterior)
+            if limits.posterior_set is not None and here:
+                _cap_column(joint, units, (j, origins, here, prior), limits.posterior_set)
+
+
+def _cap_ratio(joint: Joint, units: _Units) -> None:
+    """Lower what a sensitive count has more than the next one allows."""
+    ratio = joint.limits.ratio
+    for i in sorted(joint.limits.sensitive or (), reverse=True) if ratio is not None else ():
+        beside = min(i + 1, joint.last)
+        for v in units[i]:
+            other = units[beside].get(v - (beside - i), 0)
+            units[i][v] = min(units[i][v], math.floor((ratio or 1) * other))
+
+
+def _cap_column(
+    joint: Joint,
+    units: _Units,
+    column: tuple[int, Sequence[int], Sequence[int], Sequence[float]],
+    limit: float,
+) -> None:
+    """Scale some origins of a published count down to their posterior's limit."""
+    j, origins, some, prior = column
+    if limit >= 1:
+        return
+    others = math.fsum(prior[k] * units[k][j - k] for k in origins if k not in some)
+    if joint.limits.zeros_in_prior and j == 0:
+        others += prior[0] * _KEY_RANGE
+    held = math.fsum(prior[i] * units[i][j - i] for i in some)
+    most = limit / (1 - limit) * others * (1 - _SURE)
+    if held > most:
+        for i in some:
+            units[i][j - i] = math.floor(units[i][j - i] * most / held)
 
 
 def _mend_shape(row: RowProblem, keys: dict[int, int]) -> None:
@@ -364,35 +377,21 @@ def _change(
     """Find few keys on likely noise that add up to what a row lacks."""
     keys = units[row.count]
     lacking, tilt, square = lacks
-    held = row.p_stay is not None and row.p_stay_rule == "exact"
     if row.symmetric:
-        if 0 in keys:
-            return {0: lacking}
         widest = max(keys, key=lambda v: (keys[v], v))
-        return {widest: lacking // 2, -widest: lacking // 2}
-    heaviest = max(keys.values())
-    heavy = [v for v, n in keys.items() if n * 64 >= heaviest and not (held and v == 0)]
-    if len(heavy) < 3:
-        ranked = sorted(keys, key=lambda v: -keys[v])
-        heavy = [v for v in ranked if keys[v] and not (held and v == 0)][:4]
+        half = {widest: lacking // 2, -widest: lacking // 2}
+        return {0: lacking} if 0 in keys else half
+    heavy = _heavy(row, keys)
     best: tuple[float, dict[int, int]] | None = None
     for third, amount in _thirds(joint, row, units, heavy):
         rest = lacking - amount, tilt - amount * third
-        for u, w in itertools.combinations(sorted(heavy), 2):
-            if (rest[1] - u * rest[0]) % (w - u):
-                continue
-            x = (rest[1] - u * rest[0]) // (w - u)
+        for u, w in itertools.combinations(heavy, 2):
+            x, left = divmod(rest[1] - u * rest[0], w - u)
             change = {u: rest[0] - x, w: x}
             change[third] = change.get(third, 0) + amount
-            if any(keys[v] + n < 0 for v, n in change.items()):
+            if left or any(keys[v] + n < 0 for v, n in change.items()):
                 continue
-            size = max(abs(n) / max(keys[v], 1) for v, n in change.items() if n) if any(
-                change.values()
-            ) else 0.0
-            if square is not None:
-                size += abs(sum(n * v * v for v, n in change.items()) - float(square)) * 1e-6
-            falls = _falls(row, keys, change)
-            rank = size + falls
+            rank = _rank(row, keys, change, square)
             if best is None or rank < best[0]:
                 best = rank, change
         if best is not None and amount == 0 and square is None:
@@ -400,6 +399,24 @@ def _change(
     if best is None:
         raise InternalError(Message("No integer thresholds keep a row's sum and mean."))
     return best[1]
+
+
+def _heavy(row: RowProblem, keys: Mapping[int, int]) -> list[int]:
+    """Choose the likeliest noise, which a few keys hardly change; three values at least."""
+    held = row.p_stay is not None and row.p_stay_rule == "exact"
+    ranked = [v for v in sorted(keys, key=lambda v: -keys[v]) if keys[v] and (v or not held)]
+    heaviest = keys[ranked[0]]
+    return sorted(v for k, v in enumerate(ranked) if k < 4 or keys[v] * 64 >= heaviest)
+
+
+def _rank(
+    row: RowProblem, keys: Mapping[int, int], change: Mapping[int, int], square: Fraction | None
+) -> float:
+    """Say how much a change disturbs: keys in relation, variance where it is met, shape."""
+    size = max(abs(n) / max(keys[v], 1) for v, n in change.items())
+    if square is not None:
+        size += abs(sum(n * v * v for v, n in change.items()) - float(square)) * 1e-6
+    return size + _falls(row, keys, change)
 
 
 def _falls(row: RowProblem, keys: Mapping[int, int], change: Mapping[int, int]) -> int:

@@ -11,7 +11,7 @@ from ptable.design.limits import Limits
 from ptable.solver.joint import Joint, limits_of
 from ptable.solver.statement import JointStatement, Own
 
-_STEPS = 12
+_STEPS = 10
 #: What is told keeps this much from the edge, so that it works.
 _INWARD = 2e-4
 
@@ -85,9 +85,7 @@ def _ranges(joint: Joint) -> list[_Range]:
     ceilings = [float(row.variance) for row in joint.rows]
     largest = float(max(max(map(abs, row.noise)) for row in joint.rows) ** 2)
     if len(set(ceilings[1:])) <= 1 and max(ceilings) < largest:
-        ranges.append(
-            ("variance_ceiling", max(ceilings), largest, field("variance_ceiling"))
-        )
+        ranges.append(("variance_ceiling", max(ceilings), largest, field("variance_ceiling")))
     if limits.ratio is not None:
         ranges.append(("ratio", limits.ratio, 1e4, field("ratio")))
     return ranges

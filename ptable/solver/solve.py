@@ -160,7 +160,7 @@ def _solve_together(spec: NoiseSpec | StackedSpec, own: Own | None) -> PTable:
         loss_multipliers=sparse(answer.loss_multipliers),
         entropy_multipliers=sparse(answer.entropy_multipliers),
         kept=kept_of(replace(joint, closed=answer.closed)),
-        own="" if own is None else getdoc(own) or getattr(own, "__name__", "constraints"),
+        own="" if own is None else str(getdoc(own) or getattr(own, "__name__", "own")),
         violation=answer.violation,
     )
     programs = {name: text for one in answer.statuses for name, text in versions(one).items()}

@@ -74,7 +74,12 @@ _LOSSES = {
     "least-hellinger": "Σ_ij w_i ½ (√j - √i)² P[i, j]",
     "distance-to": "Σ_ij w_i ½ D[i, j]",
 }
-_LINEAR = {"threads": 1, "random_seed": 0, "dual_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}
+_LINEAR = {
+    "threads": 1,
+    "random_seed": 0,
+    "dual_feasibility_tolerance": 1e-9,
+    "primal_feasibility_tolerance": 1e-9,
+}
 _TIGHT = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-9)
 
 
@@ -510,7 +515,7 @@ def _constraint(line: Linear, unknowns: cp.Expression, size: int) -> cp.Constrai
 
 
 def _own_constraints(
-    joint: Joint, P: cp.Variable, own: Own | None  # noqa: N803
+    joint: Joint, probabilities: cp.Variable, own: Own | None
 ) -> tuple[cp.Constraint, ...]:
     """Ask for somebody's own constraints on the matrix of all probabilities."""
     if own is None:
@@ -527,7 +532,7 @@ def _own_constraints(
     )
     fixed = np.zeros(n_rows * n_columns)
     fixed[0] = joint.rows[0].count > 0
-    matrix = cp.reshape(spread @ P + fixed, (n_rows, n_columns), order="C")
+    matrix = cp.reshape(spread @ probabilities + fixed, (n_rows, n_columns), order="C")
     i, j = np.arange(n_rows)[:, None], np.arange(n_columns)[None, :]
     try:
         constraints = own(matrix, i, j)

@@ -202,7 +202,6 @@ def asked_spec(file: Path | None, options: Mapping[str, Any]) -> NoiseSpec:
     if file is not None:
         not_both(options)
         from ckm.config import read_noise_spec
-
         from ckm.release.prior_of_tables import prior_of_tables
 
         return read_noise_spec(file, prior_of_tables=prior_of_tables)

@@ -59,7 +59,10 @@ def as_limits(section: LimitsSection, prior_of_tables: Callable[[], Any]) -> Lim
             options[name] = False
     if isinstance(options.get("neighbours"), list):
         options["neighbours"] = tuple(options["neighbours"])
-    words = {"tables": prior_of_tables, "textbook": lambda: TEXTBOOK}
+    words: dict[str, Callable[[], Any]] = {
+        "tables": prior_of_tables,
+        "textbook": lambda: TEXTBOOK,
+    }
     priors = [
         words[prior]() if isinstance(prior, str) else prior
         for prior in section.priors or _PRIORS

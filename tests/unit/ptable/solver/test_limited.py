@@ -24,7 +24,7 @@ TEXTBOOK = shares(lambda i: 1 / (i * (i + 1)))
 PRIORS = (HEAVY, TEXTBOOK)
 
 
-def independent_optimum(spec, loss):
+def independent_optimum(spec, loss):  # noqa: C901  (written without a helper of ours)
     """State the limits a second time, as dense rows for scipy."""
     limits, reach, small = spec.limits, spec.max_noise, spec.small
     sensitive = limits.sensitive
@@ -123,9 +123,7 @@ def table():
 @pytest.mark.parametrize("objective", LOSSES)
 def test_nothing_within_the_limits_loses_less_says_an_independent_program(objective, small):
     limits = replace(LIMITS, neighbours=(1.0, 0.1))
-    spec = NoiseSpec(
-        max_noise=4, variance=3.0, small=small, limits=limits, objective=objective
-    )
+    spec = NoiseSpec(max_noise=4, variance=3.0, small=small, limits=limits, objective=objective)
     proof = solve(spec).certificate.limits
     assert proof.bound == pytest.approx(independent_optimum(spec, LOSSES[objective]), rel=1e-7)
     assert proof.least - proof.bound < 1e-6
@@ -237,7 +235,7 @@ def test_a_target_is_approached():
     spec = NoiseSpec(
         max_noise=4,
         variance=2.0,
-        limits=replace(LIMITS, posterior=0.75, neighbours=(1.0, 0.3)),
+        limits=replace(LIMITS, posterior=0.8, neighbours=(1.0, 0.2)),
         objective="distance-to",
         target=target,
     )
@@ -247,6 +245,7 @@ def test_a_target_is_approached():
     assert NoiseSpec.from_dict(spec.to_dict()) == spec
 
 
+@pytest.mark.slow
 def test_limits_that_nothing_keeps_are_answered_by_the_nearest_that_something_does():
     limits = Limits(posterior=0.4, priors=PRIORS)
     spec = NoiseSpec(max_noise=3, variance=2.5, limits=limits, objective="least-variance")
@@ -305,7 +304,7 @@ def test_limits_combine_with_the_other_options(options):
         assert abs(table.transition[3, 3] - 0.4) < 1e-9
 
 
-def unlikely_to_stay(P, i, j):
+def unlikely_to_stay(P, i, j):  # noqa: N803
     """At most a tenth of twos stay."""
     assert P.shape == (len(i), j.shape[1])
     return [P[2, 2] <= 0.1]
@@ -325,9 +324,9 @@ def test_anybody_may_add_constraints_of_his_own(table):
 @pytest.mark.parametrize(
     ("constraints", "problem"),
     [
-        (lambda P, i, j: [P[99, 0] <= 1], "failed: IndexError"),
-        (lambda P, i, j: True, "must give a list"),
-        (lambda P, i, j: [P[1, 0] * P[1, 1] <= 0.1], "must give a list of convex"),
+        (lambda p, *_: [p[99, 0] <= 1], "failed: IndexError"),
+        (lambda *_: True, "must give a list"),
+        (lambda p, *_: [p[1, 0] * p[1, 1] <= 0.1], "must give a list of convex"),
     ],
 )
 def test_constraints_that_are_none_are_refused(constraints, problem):
@@ -344,7 +343,7 @@ def test_a_changed_multiplier_limit_or_key_is_found_out(table):
     with pytest.raises(PTableError, match="does not fit"):
         replace(proof, limits=lower).check(table)
     tighter = replace(table.spec, limits=replace(table.spec.limits, posterior=0.7))
-    with pytest.raises(PTableError, match="posterior is 0.79"):
+    with pytest.raises(PTableError, match=r"posterior is 0\.79"):
         proof.check(table.with_proof(tighter, proof))
     rows = [table.units(count) for count in range(table.n_rows)]
     rows[3] = {**rows[3], 0: rows[3][0] + 2**28, 1: rows[3][1] - 2**28}
