@@ -126,6 +126,7 @@ class Mutator(ast.NodeTransformer):
                 yield f"{value} -> {not value}", lambda _: ast.Constant(not value)
             case ast.Constant(value=int(value) | float(value)):
                 other = value + (1 if len(self.sites) % 2 else -1)
+                other = 2 * value if other == value else other
                 yield f"{value} -> {other}", lambda _: ast.Constant(other)
             case ast.Return(value=ast.expr() as value) if ast.unparse(value) != "None":
                 yield "return None", lambda _: ast.Return(ast.Constant(None))

@@ -222,7 +222,7 @@ def recorded_row(seed):
 
 
 RECORDED = (
-    (range(0, 12), "04b018217ecd"),
+    (range(12), "04b018217ecd"),
     (range(12, 24), "60a3455fa818"),
     (range(24, 36), "8e797cf4e844"),
     (range(36, 48), "680e857b70fd"),
