@@ -67,6 +67,8 @@ def test_an_odd_number_of_keys_cannot_hold_an_odd_sum_of_squares():
     )
     assert "nothing less is possible" in str(answer)
     assert "exact in 1 of 4 rows" in str(answer)
+    assert not answer.is_exact
+    assert quantise(solve(NoiseSpec(max_noise=2, variance=1.0)), 256).is_exact
 
 
 def test_a_variance_between_two_numbers_of_keys_takes_the_nearer():

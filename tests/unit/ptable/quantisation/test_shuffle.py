@@ -9,7 +9,7 @@ import pytest
 
 from ptable import NoiseSpec, PTable, PTableError, solve
 from ptable.quantisation.key_matrix import table_from_key_matrix
-from ptable.quantisation.shuffle import _pieces, shuffle
+from ptable.quantisation.shuffle import _pieces, _size, shuffle
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +65,14 @@ def test_an_exact_multiple_leaves_no_empty_piece():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("piece", "key_range", "keys"),
+    [(0.29, 100, 29), (0.57, 100, 57), (Fraction(1, 3), 300, 100), ("key", 300, 1), (1, 7, 7)],
+)
+def test_a_piece_is_the_probability_that_is_written(piece, key_range, keys):
+    assert _size(piece, key_range) == keys
+
+
 def test_every_order_of_pieces_comes_up_equally_often():
     table = PTable.from_units([{0: 3}, {-1: 1, 0: 1, 1: 1}], key_range=3)
     rng = np.random.default_rng(20270301)
