@@ -308,7 +308,10 @@ def function_at(source: str, line: int) -> str:
 
 
 def _change(what: str) -> str:
-    return _shape(what) if what.startswith("not (") else what
+    """Return what is changed: of a constant its value, whichever way it moves."""
+    if what.startswith("not ("):
+        return _shape(what)
+    return re.sub(r"^([-\d.e+]+) -> .*", r"\1", what)
 
 
 def _shape(line: str) -> str:

@@ -15,6 +15,7 @@ from tables import (
     DataError,
     DataWarning,
     HashedKeys,
+    Hierarchy,
     KeyQualityError,
     Request,
     RequestError,
@@ -495,6 +496,27 @@ def test_look_alike_categories_are_warned_of_by_the_first_five_pairs():
     with pytest.warns(DataWarning, match="5 categories look like another") as caught:
         tabulate(keyed(x=many[:10]), [Request(dimensions=["x"])])
     assert "…" not in str(caught[0].message.inside)
+
+
+@pytest.mark.parametrize(
+    ("where", "column"),
+    [
+        ("x = 'e\u0301' and y = 'c' and z = 'f'", "x"),
+        ("x = 'b' and y = 'd ' and z = 'f'", "y"),
+        ("y = 'c' and z = 'g '", "z"),
+    ],
+)
+def test_a_filter_s_text_that_no_category_of_its_column_is_but_one_looks_alike(where, column):
+    data = keyed(x=["\u00e9", "b"], y=["c", "d"], z=["f", "g"])
+    with pytest.raises(DataError, match=f"A filter compares '{column}' with a text that no"):
+        tabulate(data, [Request(dimensions=["x"], where=where)])
+
+
+def test_levels_that_do_not_nest_are_warned_of():
+    data = keyed(region=["1", "2", "2"], town=["a", "a", "b"])
+    nested = {"geo": Hierarchy(columns=("region", "town"))}
+    with pytest.warns(DataWarning, match="'town' that lie in more than one of 'region': 1"):
+        tabulate(data, [Request(dimensions=["geo"], hierarchies=nested)])
 
 
 # --- weights ------------------------------------------------------------------------------
