@@ -519,6 +519,32 @@ def test_levels_that_do_not_nest_are_warned_of():
         tabulate(data, [Request(dimensions=["geo"], hierarchies=nested)])
 
 
+@pytest.mark.parametrize("where", [None, "y <> 'q'"])
+def test_sketches_of_small_cells_hold_the_keys_of_their_records(where):
+    data = pa.table(
+        {"id": range(40), "x": [0] * 30 + [1] * 5 + [2] * 2 + [3, 4, 4], "y": list("pq") * 20}
+    )
+    keys = HashedKeys(column="id", secret=SECRET)
+    with open_source(data) as source:
+        (cells,) = cube(source, keys, [Request(dimensions=["x"], where=where)], sketch=2)
+    n_small = 0
+    for cell in np.flatnonzero(cells.sketch.is_small):
+        members = cells.sketch.member_key[cells.sketch.member_cell == cell]
+        if len(members) == cells.count[cell]:
+            n_small += 1
+            assert sum(map(int, members)) % 2**64 == cells.cell_key[cell]
+    assert n_small == (cells.count <= 2).sum() > 1
+
+
+def test_known_counts_are_those_of_all_records_or_none():
+    data = keyed(x=list(range(120)) * 2, y=["a"] * 120 + ["b"] * 120)
+    with pytest.raises(DataError, match="120 values"):
+        tabulate(data, [Request(dimensions=["x"], where="x < 50")])
+    wide = keyed(x=list(range(110)) * 6, y=["a"] * 330 + ["b"] * 330)
+    (found,) = tabulate(wide, [Request(dimensions=["x"], where="y = 'a'")])
+    assert len(found) == 111
+
+
 # --- weights ------------------------------------------------------------------------------
 
 
