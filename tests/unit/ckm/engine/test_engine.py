@@ -517,6 +517,16 @@ def test_cells_without_keys_are_rounded_without_a_secret(monkeypatch):
         ckm.Engine(table, cells=["sex"], ptable=PTABLE).tabulate(["sex"])
 
 
+def test_cells_that_do_not_add_up_are_refused_with_their_keys():
+    half = PTable(noise=[[0], [-1], [1], [0]], upper=[[8]] * 4, key_range=8)
+    table = pa.table({"sex": ["F", "M", "Total"], "count": [1, 2, 4]})
+    with (
+        ckm.Engine(table, cells=["sex"], ptable=half) as engine,
+        pytest.raises(DataError, match="sum"),
+    ):
+        engine.check_keys()
+
+
 def test_a_request_is_validated_with_the_needs_of_a_ledger_and_without_a_record(small):
     small.validate({"t": COUNTS, "s": SUMS})
     small.validate({"t": COUNTS}, sketch=4)

@@ -567,6 +567,21 @@ def test_a_grid_of_all_margins_counts_every_combination():
     assert laid_out(cells_of(GROUPS, []), [6], empty_cells="grid").n_rows == 1
 
 
+@pytest.mark.parametrize("margins", ["all", [["x"], []]])
+def test_a_large_grid_has_every_combination_in_order(margins):
+    columns = {
+        "x": [f"{n % 15:02}" for n in range(99)],
+        "y": [f"{n % 13:02}" for n in range(99)],
+    }
+    cells = cells_of(columns, ["x", "y"], margins=margins)
+    table = laid_out(cells, cells.count, empty_cells="grid")
+    shown = published(table)
+    counted = dict(zip(named(cells), cells.count.tolist(), strict=True))
+    assert {cell: n for cell, n in shown.items() if n} == counted
+    assert len(shown) == (16 * 14 if margins == "all" else 15 * 13 + 15 + 1)
+    assert list(shown) == sorted(shown, key=lambda cell: [(x != "Total", x) for x in cell])
+
+
 def test_a_table_lists_its_empty_cells_where_asked_or_where_all_is_declared():
     found, declared = (
         cells_of(GROUPS, ["y"], categories=given) for given in ({}, {"y": ["u", "v", "z"]})
