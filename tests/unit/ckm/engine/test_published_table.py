@@ -159,6 +159,17 @@ def test_a_grid_beyond_reason_is_refused():
     assert 'empty_cells = "drop"' in str(caught.value)
 
 
+@pytest.mark.parametrize(("most", "is_refused"), [(12, False), (11, True)])
+def test_a_grid_may_be_as_large_as_allowed(monkeypatch, most, is_refused):
+    monkeypatch.setattr("ckm.engine.published_table._MAX_GRID", most)
+    cells = cells_of(GROUPS, ["x", "y"], where="x is not missing")
+    if is_refused:
+        with pytest.raises(ckm.ReleaseError, match="The full grid has 12 cells; at most 11"):
+            laid_out(cells, cells.count, empty_cells="grid")
+    else:
+        assert laid_out(cells, cells.count, empty_cells="grid").n_rows == 12
+
+
 @pytest.mark.parametrize("empty_cells", ["auto", "drop", "grid"])
 @pytest.mark.parametrize("where", [None, "x > 5"])
 def test_a_table_without_records_is_a_table(empty_cells, where):

@@ -19,6 +19,7 @@ REQUESTS = {
     "unseen": TableRequest(dimensions=["rare", "sex"], empty_cells="grid"),
     "hidden": TableRequest(dimensions=["rare"], measures=["mean:income"], empty_cells="grid"),
     "declared": TableRequest(dimensions=["sex"]),
+    "masked": TableRequest(dimensions=["sex"], measures=["count", "mean:income"]),
     "hierarchy": TableRequest(dimensions=["place", "sex"], where="age > 1"),
     "nested grid": TableRequest(dimensions=["place", "age"], empty_cells="grid"),
     "second": TableRequest(dimensions=["sex", "place"], margins=[["region"], []]),
@@ -99,6 +100,8 @@ def test_a_streamed_table_has_the_bytes_of_one_in_memory(engine, name, most, tmp
     whole = engine.tabulate_all({name: REQUESTS[name]})[name]
     streamed = engine.stream(REQUESTS[name], tmp_path, most=most)
     assert streamed.n_rows == whole.n_rows > 0
+    has_masks = any(map(np.ma.is_masked, whole.measures.values()))
+    assert has_masks == (name == "masked")
     for kind in ("csv", "csv-labels", "csvw", "parquet"):
         assert to_bytes(streamed, kind) == to_bytes(whole, kind), kind
     joined = [piece.to_arrow() for piece in streamed.pieces(7)]
