@@ -292,7 +292,8 @@ class Exceptions:
 
 def function_at(source: str, line: int) -> str:
     """Return the name of the function or class that a line lies in, with those around it."""
-    names, body = [], ast.parse(source).body
+    names: list[str] = []
+    body = ast.parse(source).body
     while True:
         around = (
             node
