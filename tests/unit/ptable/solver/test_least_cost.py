@@ -65,11 +65,14 @@ def test_no_other_numbers_cost_less(seed, least):
     assert any(answers)
 
 
+@pytest.mark.parametrize("least", [0.0, -900.0])
 @pytest.mark.parametrize("seed", range(3))
-def test_no_other_numbers_of_sums_that_few_have_cost_less(seed):
+def test_no_other_numbers_of_sums_that_few_have_cost_less(seed, least):
     rng = np.random.default_rng(seed + 100)
     for _ in range(8):
-        costs = [bowl(float(rng.uniform(0, 13)), float(rng.uniform(0.1, 3))) for _ in range(3)]
+        costs = [
+            bowl(float(rng.uniform(0, 13)), float(rng.uniform(0.1, 3)), least) for _ in range(3)
+        ]
         row = rng.integers(5, 14, 3)
         goal = int(rng.integers(0, 14, 3) @ row)
         near = tuple(rng.integers(0, 14, 3).tolist())
