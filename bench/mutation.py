@@ -107,6 +107,8 @@ class Plan:
         reached = set(self.reached[mutant["mutant"]])
         if MIRRORED in os.environ:
             own = mirror(mutant["path"])
+            if mutant["at_import"]:  # such as a default of a class, which no function reaches
+                reached = set(self.seconds)
             reached = {name for name in reached if name.startswith(own)}
         if not reached and mutant["at_import"]:
             word = re.compile(
