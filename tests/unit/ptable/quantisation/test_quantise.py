@@ -134,7 +134,6 @@ def test_rows_that_are_their_own_mirror_image_stay_so_or_have_the_greatest_entro
     assert alike.table.units(1) == best.table.units(1)
 
 
-@pytest.mark.slow
 def test_unless_told_otherwise_rows_of_a_handful_of_keys_stay_their_own_mirror_image():
     table = solve(NoiseSpec(max_noise=2, variance=1.0))
     alike, best = quantise(table, 10), quantise(table, 10, keep_symmetry=False)
@@ -143,6 +142,7 @@ def test_unless_told_otherwise_rows_of_a_handful_of_keys_stay_their_own_mirror_i
     assert best.rows[2].is_exact
 
 
+@pytest.mark.slow
 def test_a_table_from_elsewhere_keeps_its_shape(shared):
     frame = pd.read_csv(shared / "reference/ptable/cnt_D5_V300_js2.csv")
     table = PTable.from_frame(frame, key_range=10**8)

@@ -64,7 +64,6 @@ def test_an_exact_multiple_leaves_no_empty_piece():
         assert new.units(1) == table.units(1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("piece", "key_range", "keys"),
     [(0.29, 100, 29), (0.57, 100, 57), (Fraction(1, 3), 300, 100), ("key", 300, 1), (1, 7, 7)],
@@ -73,6 +72,7 @@ def test_a_piece_is_the_probability_that_is_written(piece, key_range, keys):
     assert _size(piece, key_range) == keys
 
 
+@pytest.mark.slow
 def test_every_order_of_pieces_comes_up_equally_often():
     table = PTable.from_units([{0: 3}, {-1: 1, 0: 1, 1: 1}], key_range=3)
     rng = np.random.default_rng(20270301)
