@@ -142,6 +142,11 @@ def test_that_no_numbers_have_the_sums_is_an_answer(question):
     assert hold(question) is None
 
 
+def test_a_number_whose_range_is_a_single_one_is_that():
+    question = program([bowl(1), bowl(1)], [(1, 1)], [7], lower=(3, 0), upper=(3, 6))
+    assert hold(question) == (3, 4)
+
+
 def test_numbers_that_only_fractions_have_inside_a_window_are_searched_for_outside():
     # 6 x + 10 y + 15 z = 29 has no solution from 0 on, 6 x + 10 y + 15 z = 59 a single few
     costs = [bowl(4), bowl(2), bowl(1)]
