@@ -66,7 +66,14 @@ def test_an_exact_multiple_leaves_no_empty_piece():
 
 @pytest.mark.parametrize(
     ("piece", "key_range", "keys"),
-    [(0.29, 100, 29), (0.57, 100, 57), (Fraction(1, 3), 300, 100), ("key", 300, 1), (1, 7, 7)],
+    [
+        (0.29, 100, 29),
+        (0.57, 100, 57),
+        (Fraction(1, 3), 300, 100),
+        (Fraction(1, 300), 300, 1),
+        ("key", 300, 1),
+        (1, 7, 7),
+    ],
 )
 def test_a_piece_is_the_probability_that_is_written(piece, key_range, keys):
     assert _size(piece, key_range) == keys
