@@ -27,7 +27,7 @@ from tables import (
     open_source,
     record_groups,
 )
-from tables.cells.cube import all_cells, finest_cells
+from tables.cells.cube import _part_of, all_cells, finest_cells
 from tests.strategies import (
     HIERARCHIES,
     TREE,
@@ -274,6 +274,14 @@ def test_very_many_columns_take_several_scans_that_report_their_shares():
         names = {tuple(str(columns[f"c{n}"][row]) for n in part) for row in range(3)}
         assert cells.keys() == names | {("Total",) * len(part)}
         assert cells[("Total",) * len(part)][:2] == (3, 111)
+
+
+def test_the_share_of_a_scan_is_told_as_that_of_all():
+    told = []
+    for done in range(3):
+        for share in (0.0, 0.5, 1.0):
+            _part_of(told.append, done, 3)(share)
+    assert told == pytest.approx([0, 1 / 6, 1 / 3, 1 / 3, 1 / 2, 2 / 3, 2 / 3, 5 / 6, 1])
 
 
 # --- sums ---------------------------------------------------------------------------------
