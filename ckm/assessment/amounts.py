@@ -58,18 +58,18 @@ def amount_fact(
     if not fact.cells:
         return fact
     if counts is not None:
-        told = counts[0][(counts[1] == 0) & (published != 0)]
-        single = float((told == 1).mean()) if len(told) else None
-        fact = replace(fact, told=len(told), single=single)
+        true_counts = counts[0][(counts[1] == 0) & (published != 0)]
+        single = float((true_counts == 1).mean()) if len(true_counts) else None
+        fact = replace(fact, told=len(true_counts), single=single)
     exposed = exposed_cells(magnitudes, published)
     if exposed is None:
         return fact
     fact = replace(fact, exposed=len(exposed.places))
     if not len(exposed.places):
         return fact
-    found = float((np.abs(exposed.estimates - 1) <= NEAR).mean())
+    share = float((np.abs(exposed.estimates - 1) <= NEAR).mean())
     return replace(
-        fact, expected=_expected(magnitudes, exposed, noise, count_noise), found=found
+        fact, expected=_expected(magnitudes, exposed, noise, count_noise), found=share
     )
 
 

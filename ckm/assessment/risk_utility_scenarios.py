@@ -79,10 +79,10 @@ def map_scenarios(
 
     while name in designs:
         name += "*"
-    built = build_designs({**designs, name: own}, progress=progress)
-    kept = {design: keep_zeros(table) for design, table in built.tables.items()}
-    ptables, chosen = _chosen(kept, own=name)
-    found = risk_utility_map(
+    build = build_designs({**designs, name: own}, progress=progress)
+    tables = {design: keep_zeros(table) for design, table in build.tables.items()}
+    ptables, own_name = _chosen(tables, own=name)
+    risk_map = risk_utility_map(
         ptables,
         count_histogram.tables,
         together=count_histogram.together,
@@ -92,7 +92,9 @@ def map_scenarios(
         progress=progress,
     )
     return Scenarios(
-        map=dataclasses.replace(found, refused=built.refused), ptables=ptables, chosen=chosen
+        map=dataclasses.replace(risk_map, refused=build.refused),
+        ptables=ptables,
+        chosen=own_name,
     )
 
 

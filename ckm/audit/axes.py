@@ -35,9 +35,9 @@ class Areas:
     coarsest: Integers
     codes: tuple[str, ...]
 
-    def sample(self, kept: Flags) -> Areas:
+    def sample(self, mask: Flags) -> Areas:
         """Keep some of the finest areas, which are whole coarsest ones."""
-        codes, coarsest = np.unique(self.coarsest[kept], return_inverse=True)
+        codes, coarsest = np.unique(self.coarsest[mask], return_inverse=True)
         return replace(self, coarsest=coarsest, codes=tuple(self.codes[n] for n in codes))
 
 

@@ -195,10 +195,10 @@ class Answerer:
             if behind and all(f is not None for f in behind):
                 return self._refused(query, commonest(behind))
         deadline.require()
-        spent = None if account is None else account(query)
-        if spent is not None:
-            return self._refused(query, spent)
-        found, protected = self._counted(
+        budget_finding = None if account is None else account(query)
+        if budget_finding is not None:
+            return self._refused(query, budget_finding)
+        cells, protected = self._counted(
             plan, plan.shown(), deadline=deadline, measures=_measures(query)
         )
         findings = self._judged(plan, protected, rules)
@@ -210,7 +210,7 @@ class Answerer:
         deadline.require()  # what is recorded is answered
         flag = None
         if self._ledger is not None:
-            objection = self._ledger.review(self._publication(query, plan, found, withheld))
+            objection = self._ledger.review(self._publication(query, plan, cells, withheld))
             if objection is not None and self._ledger.policy == "refuse":
                 return self._refused(query, objection)
             flag = None if objection is None else explained(objection, self.variables)
@@ -219,42 +219,47 @@ class Answerer:
     def _counted(
         self,
         plan: Plan,
-        shown: Iterable[Levels],
+        level_sets: Iterable[Levels],
         *,
         deadline: Deadline,
         measures: tuple[str, ...] = ("count",),
     ) -> tuple[PreparedCells, dict[Levels, Any]]:
         """Find the cells that are shown and those that the rules look at, and protect them."""
-        judged = plan.inner(self.planner.tops(plan))
-        wanted = dict.fromkeys(
-            [*shown, *(levels for pairs in judged for pair in pairs for levels in pair)]
+        inner_pairs = plan.inner(self.planner.tops(plan))
+        all_sets = dict.fromkeys(
+            [
+                *level_sets,
+                *(levels for pairs in inner_pairs for pair in pairs for levels in pair),
+            ]
         )
         names = [selection.variable for selection in plan.active]
         finest = {name: levels[0] for name, levels in zip(names, plan.used, strict=True)}
-        found = self.cubes.find(finest, where=plan.where, deadline=deadline)
+        prepared_cells = self.cubes.find(finest, where=plan.where, deadline=deadline)
         cells = self._prepared.cells_by_level(
-            found.without_sketch(), names, level_sets=list(wanted)
+            prepared_cells.without_sketch(), names, level_sets=list(all_sets)
         )
         protected = {}
         for levels, part in cells.items():
             deadline.require()
             numbers = self._engine.protect(part, measures=measures)
             protected[levels] = (part.ranks, numbers)
-        return found, protected
+        return prepared_cells, protected
 
     def _judged(
         self, plan: Plan, protected: Protected, rules: RuleSettings
     ) -> list[Finding | None]:
         """Return, for each area, the first rule that a combination of its levels breaks."""
-        found: list[Finding | None] = []
+        findings: list[Finding | None] = []
         for pairs in plan.inner(self.planner.tops(plan)):
             slices = slices_of(plan, pairs, protected, self.variables)
             here = judge_areas(slices, rules, sensitive=self._sensitive)
-            found = [a or b for a, b in zip(found, here, strict=True)] if found else here
-        return found
+            findings = (
+                [a or b for a, b in zip(findings, here, strict=True)] if findings else here
+            )
+        return findings
 
     def _publication(
-        self, query: Query, plan: Plan, found: PreparedCells, withheld: Mapping[int, Finding]
+        self, query: Query, plan: Plan, cells: PreparedCells, withheld: Mapping[int, Finding]
     ) -> Publication:
         population = query.population
         return Publication(
@@ -264,7 +269,7 @@ class Answerer:
                 for s in plan.active
             ),
             levels=plan.used,
-            found=found,
+            found=cells,
             prepared=self._prepared,
             variables=self.variables,
             population=population and self.service.populations[population].where,
@@ -303,9 +308,9 @@ class Answerer:
         Where there are populations, their memberships are the last axis.
         """
         names = [*self.variables, *([POPULATIONS] if self.service.populations else [])]
-        found = self._prepared.scan(dict.fromkeys(names, 0))
+        prepared_cells = self._prepared.scan(dict.fromkeys(names, 0))
         cells = self._prepared.cells_by_level(
-            found.without_sketch(), names, level_sets=[(0,) * len(names)]
+            prepared_cells.without_sketch(), names, level_sets=[(0,) * len(names)]
         )
         return tuple(self._prepared.axes[name] for name in names), cells[(0,) * len(names)]
 

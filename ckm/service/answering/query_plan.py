@@ -114,8 +114,8 @@ class Planner:
     def who_counts(self, query: Query) -> frozenset[Condition]:
         """Return the conditions of a query's filter, and of categories that are not shown."""
         where = self._conditions(query.where)
-        for chosen in query.within:
-            members = self._prepared.members(chosen.variable, chosen.ranks)
+        for selection in query.within:
+            members = self._prepared.members(selection.variable, selection.ranks)
             where |= frozenset() if members is None else {members}
         return where
 
@@ -130,21 +130,24 @@ class Planner:
         that the filter names by themselves stay those that are counted, and so do populations.
         """
         area = self._area
-        kept = frozenset(
+        conditions = frozenset(
             c for c in plan.where if {name for name, _ in c.places} <= {area, POPULATIONS}
         )
         used = {s.variable: levels for s, levels in zip(plan.active, plan.used, strict=True)}
-        chosen = {s.variable: s for s in plan.active}
-        for name, level in sorted(p for c in plan.where - kept for p in c.places):
-            if name == area and name in chosen:
+        by_name = {s.variable: s for s in plan.active}
+        for name, level in sorted(p for c in plan.where - conditions for p in c.places):
+            if name == area and name in by_name:
                 continue
-            if name not in chosen:
+            if name not in by_name:
                 ranks = tuple(self._variables[name].ranks(level).tolist())
-                chosen[name] = Selection(variable=name, ranks=ranks)
+                by_name[name] = Selection(variable=name, ranks=ranks)
             fine = min(level, *used.get(name, (level,)))
             used[name] = (fine, *(other for other in used.get(name, ()) if other > fine))
         return replace(
-            plan, active=tuple(chosen.values()), used=tuple(used[n] for n in chosen), where=kept
+            plan,
+            active=tuple(by_name.values()),
+            used=tuple(used[n] for n in by_name),
+            where=conditions,
         )
 
     def of_active(self, query: Query, plan: Plan) -> Query:
@@ -159,12 +162,12 @@ class Planner:
             for place, selection in enumerate(query.selections)
             if selection not in plan.active
         }
-        shown = frozenset(
+        margins = frozenset(
             tuple(level for place, level in enumerate(levels) if place not in tops)
             for levels in query.margins
             if all(levels[place] == top for place, top in tops.items())
         )
-        return replace(query, selections=plan.active, margins=shown)
+        return replace(query, selections=plan.active, margins=margins)
 
     def shape(self, query: Query, plan: Plan) -> Shape:
         """Return what the rules look at before anything is counted."""
@@ -198,38 +201,43 @@ class Planner:
 
     def _filtered(self, query: Query) -> dict[str, tuple[str, ...]]:
         """Return the variables of a filter, each with the levels that it looks at."""
-        found: dict[str, set[int]] = {}
+        by_variable: dict[str, set[int]] = {}
         for condition in self._conditions(query.where):
             for name, level in condition.places:
-                found.setdefault(name, set()).add(level)
-        for chosen in query.within:
-            level_of = self._variables[chosen.variable].level_of
-            found.setdefault(chosen.variable, set()).update(level_of[list(chosen.ranks)])
+                by_variable.setdefault(name, set()).add(level)
+        for selection in query.within:
+            level_of = self._variables[selection.variable].level_of
+            by_variable.setdefault(selection.variable, set()).update(
+                level_of[list(selection.ranks)]
+            )
         return {
             name: tuple(names[level] for level in sorted(levels) if level < len(names))
-            for name, levels in found.items()
+            for name, levels in by_variable.items()
             for names in (self._variables[name].level_names,)
         }
 
     def _members(self, population: str | None) -> frozenset[Condition]:
         """Return the condition that records are in a population."""
-        known = list(self._populations)
-        if population is not None and population not in known:
+        choices = list(self._populations)
+        if population is not None and population not in choices:
             raise ClientError(
-                "no_population", name=population, known=known, listed=", ".join(known) or "-"
+                "no_population",
+                name=population,
+                choices=choices,
+                listed=", ".join(choices) or "-",
             )
         return frozenset() if population is None else frozenset([self._populations[population]])
 
     def _conditions(self, where: str | None) -> frozenset[Condition]:
         key = digest_of(where)
-        known = self._coded.get(key)
-        if known is None:
+        conditions = self._coded.get(key)
+        if conditions is None:
             try:
-                known = self._prepared.conditions(where)
+                conditions = self._prepared.conditions(where)
             except FilterError as error:
                 raise ClientError("bad_filter", detail=_filter_phrase(error)) from None
-            self._coded.put(key, known)
-        return known
+            self._coded.put(key, conditions)
+        return conditions
 
     def _levels(self, selection: Selection) -> tuple[int, ...]:
         """Return the levels of some categories: one level that has them all, if there is."""
