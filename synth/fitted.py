@@ -175,8 +175,8 @@ class Model:
         allowed, fixed = self._conditions(conditions or {})
         parsed, names = self._rules(), self.schema.names
         derived = identities_of(self.schema)
-        wish = self._wish(where)
-        self._narrow(allowed, wish)
+        condition = self._wish(where)
+        self._narrow(allowed, condition)
         source = np.random.default_rng(rng)
         drawn_from = {
             place: flags for place, flags in allowed.items() if names[place] not in derived
@@ -205,7 +205,7 @@ class Model:
                 mask &= records.numbers[name] == fixed[name]
             for verdict in self._judged(parsed, records):
                 mask &= ~verdict.false
-            for verdict in self._judged(wish, records):
+            for verdict in self._judged(condition, records):
                 mask &= verdict.true
             return mask
 
@@ -381,9 +381,9 @@ class Model:
             )
         return [self.schema.parsed(rule)]
 
-    def _narrow(self, allowed: dict[int, Flags], wish: Sequence[ParsedRule]) -> None:
+    def _narrow(self, allowed: dict[int, Flags], condition: Sequence[ParsedRule]) -> None:
         """Allow only codes with which a record can fulfil what shall hold."""
-        for one in wish:
+        for one in condition:
             for place, flags in possible_codes(one, self.schema).items():
                 allowed[place] = allowed.get(place, True) & flags
         if not all(flags.any() for flags in allowed.values()):

@@ -201,8 +201,8 @@ class Synthesizer:
         engine = self._engine(records, schema, noise, neighbours, terms)
         calls = [*discovery_calls, *calls_of(engine.spends, schema.names)]
         if aside_rho:
-            look: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
-            engine, total = with_total(engine, records, schema, rho=aside_rho, **look)
+            common_terms: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
+            engine, total = with_total(engine, records, schema, rho=aside_rho, **common_terms)
             calls += total
         noise.tell("fit", _STEPS, _STEPS)
         logger.info("model fitted", extra={"columns": len(schema.columns), "calls": len(calls)})
@@ -342,12 +342,12 @@ class Synthesizer:
             still = _WatchedNoise(SecureNoise(), budget, None)
             self._engine(trial, schema, still, neighbours, terms)
         rho = budget.concentrated(aside=aside)
-        look: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
+        common_terms: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
         schema, calls = discover(
-            records, self.schema, rho=rho * discovery.share, delta=aside, **look
+            records, self.schema, rho=rho * discovery.share, delta=aside, **common_terms
         )
         rest = (rho - sum(call.rho for call in calls)) * discovery.bins_share
-        schema, more = find_bins(records, schema, rho=rest, **look)
+        schema, more = find_bins(records, schema, rho=rest, **common_terms)
         return schema, calls + more, aside
 
     def _workload(self) -> dict[tuple[int, ...], float] | None:

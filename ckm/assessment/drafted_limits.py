@@ -151,16 +151,16 @@ class _Draws:
         if not len(self.count):
             return 0.0
         counts, place = np.unique(self.count, return_inverse=True)
-        laws = self.band.probabilities[self.band.rows(counts)]
-        values = np.broadcast_to(measure(counts[:, None], self.band.noise), laws.shape)
-        mean = (laws * values).sum(axis=1)
-        spread = np.sqrt((laws * (values - mean[:, None]) ** 2).sum(axis=1))[place]
+        distributions = self.band.probabilities[self.band.rows(counts)]
+        values = np.broadcast_to(measure(counts[:, None], self.band.noise), distributions.shape)
+        mean = (distributions * values).sum(axis=1)
+        spread = np.sqrt((distributions * (values - mean[:, None]) ** 2).sum(axis=1))[place]
         if self.is_keyed:  # one draw for each set of records: its deviations are equal
             _, draw = np.unique(self.key, return_inverse=True)
             variance = float((np.bincount(draw, weights=spread) ** 2).sum())
         else:
             variance = _SHARED * float((spread**2).sum())
-        cap = float(np.where(laws > 0, values, 0).max(axis=1)[place].mean())
+        cap = float(np.where(distributions > 0, values, 0).max(axis=1)[place].mean())
         n = len(self.count)
         return min(cap, float(mean[place].mean()) + _ERRORS * math.sqrt(variance) / n)
 

@@ -101,16 +101,18 @@ def remainders(space: QuerySpace) -> Iterator[Remainders]:
 
 def _pairs(space: QuerySpace) -> Iterator[tuple[Levels, Levels, tuple[int, int]]]:
     """Give pairs of tables, and the axes on which they differ."""
-    tops = [len(of) - 1 for of in space.lattice.groups]
-    axes = range(len(tops))
+    top_level = [len(of) - 1 for of in space.lattice.groups]
+    axes = range(len(top_level))
     for above, axis, other in itertools.product(space.shown, axes, axes):
-        for level in range(tops[other]):
+        for level in range(top_level[other]):
             finer = (*above[:other], level, *above[other + 1 :])
-            below = finer if axis == other else (*finer[:axis], tops[axis], *finer[axis + 1 :])
+            below = (
+                finer if axis == other else (*finer[:axis], top_level[axis], *finer[axis + 1 :])
+            )
             if axis == other:
                 is_pair = level != above[axis]
             else:
-                is_apart = above[axis] < tops[axis] and above[other] == tops[other]
+                is_apart = above[axis] < top_level[axis] and above[other] == top_level[other]
                 is_pair = is_apart and finer not in space.shown
             if is_pair and below in space.shown:
                 yield above, below, (axis, other)

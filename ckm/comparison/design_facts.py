@@ -102,10 +102,12 @@ def _posteriors(comparison: Comparison, inverse: Inverse) -> Iterator[PosteriorF
     for published, share in zip(
         published_counts.tolist(), inverse.weight(published_counts).tolist(), strict=True
     ):
-        law = inverse.given(published)
+        distribution = inverse.given(published)
         originals = {
             int(i): float(p)
-            for i, p in zip(law.support, law.at(law.support), strict=True)
+            for i, p in zip(
+                distribution.support, distribution.at(distribution.support), strict=True
+            )
             if p >= _LIKELY or i in sensitive
         }
         yield PosteriorFact(

@@ -366,9 +366,9 @@ def _containing(relations: Relations) -> Any:
     matrix = eye_array(n, dtype=np.int8, format="csr").multiply(is_finest[:, None]).tocsr()
     matrix.eliminate_zeros()
     while True:
-        wider = csr_array(matrix + matrix @ up)
-        wider.data[:] = 1
-        if wider.nnz == matrix.nnz:
-            wider.sort_indices()
-            return wider
-        matrix = wider
+        closure = csr_array(matrix + matrix @ up)
+        closure.data[:] = 1
+        if closure.nnz == matrix.nnz:
+            closure.sort_indices()
+            return closure
+        matrix = closure

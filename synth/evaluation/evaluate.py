@@ -199,8 +199,8 @@ def _controls(case: _Case) -> dict[str, _Case]:
             cases[name] = replace(case, made=makers[name]())
         elif case.holdout is not None and len(case.holdout) > 1:
             # One half stands in for synthetic records; the other stays unseen.
-            half, unseen = _halves(case.holdout, seed=seed + 3)
-            cases[name] = replace(case, made=half, holdout=unseen)
+            half, other_half = _halves(case.holdout, seed=seed + 3)
+            cases[name] = replace(case, made=half, holdout=other_half)
     return cases
 
 
@@ -315,9 +315,9 @@ def _membership(case: _Case) -> Iterator[_Line]:
     yield from _lines({"mia_euclidean": attack(metric="euclidean").mean})
     area = None
     if len(case.holdout) > 1:
-        first_half, unseen = _halves(case.holdout, seed=plan.seed)
+        first_half, second_half = _halves(case.holdout, seed=plan.seed)
         area = density_ratio(
-            case.train, first_half, case.made, reference=unseen, seed=plan.seed
+            case.train, first_half, case.made, reference=second_half, seed=plan.seed
         )
     yield from _lines({"domias": area}, why="there are too few records")
 

@@ -30,7 +30,7 @@ from synth.marginals.spending import LARGER, PrivacyAccountant, Settings
 from synth.schema.public import Published, Rule, coarse_table, patterns_of, workload_weights
 
 _EXACT = 1 - 1e-9
-_WORTH = 0.02  # a share of the budget that is worth another round
+_LEAST_ROUND = 0.02  # a share of the budget that is worth another round
 _LEAST = 8  # how many of the smallest tables cost as much as a usual one
 _Margin = tuple["Floats", float]
 
@@ -228,7 +228,7 @@ class _Job:
         """Spend on the tables of the model what was meant for tables that do not fit in it."""
         rest = _EXACT * self.measurer.left
         again = [place for place, one in enumerate(draft.targets) if one.was_chosen]
-        if rest < _WORTH * self.rho or not again:
+        if rest < _LEAST_ROUND * self.rho or not again:
             return
         parts = np.array([prices.of(draft.targets[place].columns) for place in again])
         for place, price in zip(again, rest * parts / parts.sum(), strict=True):

@@ -13,11 +13,14 @@ from synth.errors import CertificateError, OverspentError, SynthError
 _EXACT = 1 - 1e-9  # shares of the budget are rounded; what they lose stays unspent
 #: Noise is drawn on multiples of 1/1024 of a record and rounded afterwards.
 GRAIN = 1024
-_BLUR = 2 / GRAIN  # see the proof: as much of the scale hides that the lattice is one
+_LATTICE_DEVIATION = (
+    2 / GRAIN
+)  # see the proof: as much of the scale hides that the lattice is one
 _UP = 1 + 1e-12
 LARGER = 2 / 3
 _LARGE = 16.0  # a rho from which a model grows no more
-_FINE, _PER_CELL = 0.25, 40  # records that a cell of three columns needs, in scales of noise
+_MOST_SQRT_RHO = 0.25  # a square root of rho from which a table has no more cells
+_RECORDS_PER_CELL = 40  # records that a cell of three columns needs, in scales of noise
 _MOST_TIMES = 4.0  # the price of an average table
 _LAWS = {
     "margin": "fine discrete Gaussian",
@@ -32,13 +35,13 @@ _LAWS = {
 
 def gaussian_price(sensitivity: float, scale: float) -> float:
     """Return half of mu² of noise on the lattice: Gaussian privacy, concentrated as well."""
-    width = scale**2 - _BLUR**2
+    width = scale**2 - _LATTICE_DEVIATION**2
     return sensitivity**2 / (2 * width) * _UP if width > 0 else math.inf
 
 
 def gaussian_noise(sensitivity: float, rho: float) -> float:
     """Return the scale of noise on the lattice with a price."""
-    return math.hypot(sensitivity / math.sqrt(2 * rho) * _UP, _BLUR)
+    return math.hypot(sensitivity / math.sqrt(2 * rho) * _UP, _LATTICE_DEVIATION)
 
 
 def range_price(width: float) -> float:
@@ -609,7 +612,7 @@ class Settings:
         >>> round(Settings().how_fine(32_000.0, rho=0.04))
         160
         """
-        return records * min(math.sqrt(rho), _FINE) / _PER_CELL
+        return records * min(math.sqrt(rho), _MOST_SQRT_RHO) / _RECORDS_PER_CELL
 
     def how_many(self, records: float, *, columns: int, rho: float) -> int:
         """Return how many tables to measure: more, the more records stand out from noise.

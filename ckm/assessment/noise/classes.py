@@ -52,8 +52,8 @@ def _one_class(
     if not n:  # the design of a class without cells is known where its rows agree
         last = max(low, len(design.mean)) + design.cycle if high is None else high + 1
         served = np.unique(design.rows(np.arange(low, last)))
-        laws = design.probabilities[served]
-        if (laws == laws[0]).all():
+        distributions = design.probabilities[served]
+        if (distributions == distributions[0]).all():
             weights[served] = 1.0
     if not weights.any():
         return NoiseClassFact(low=low, high=high, cells=0, **dict.fromkeys(_FIGURES))

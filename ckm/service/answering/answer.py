@@ -187,13 +187,15 @@ class Answerer:
         finding = judge_shape(self.planner.shape(query, plan), rules)
         if finding is not None:
             return self._refused(query, finding)
-        behind: list[Finding | None] = []
+        parents: list[Finding | None] = []
         if rules.judge_filters and (query.where is not None or query.within):
             # First, as the cells wanted are rolled up from these.
-            wider = self.planner.widened(plan)
-            behind = self._judged(wider, self._counted(wider, (), deadline=deadline)[1], rules)
-            if behind and all(f is not None for f in behind):
-                return self._refused(query, commonest(behind))
+            coarser = self.planner.widened(plan)
+            parents = self._judged(
+                coarser, self._counted(coarser, (), deadline=deadline)[1], rules
+            )
+            if parents and all(f is not None for f in parents):
+                return self._refused(query, commonest(parents))
         deadline.require()
         budget_finding = None if account is None else account(query)
         if budget_finding is not None:
@@ -202,8 +204,8 @@ class Answerer:
             plan, plan.shown(), deadline=deadline, measures=_measures(query)
         )
         findings = self._judged(plan, protected, rules)
-        if behind:
-            findings = [mine or other for mine, other in zip(findings, behind, strict=True)]
+        if parents:
+            findings = [mine or other for mine, other in zip(findings, parents, strict=True)]
         withheld = self._withheld(plan, findings)
         if findings and all(f is not None for f in findings):
             return self._refused(query, commonest(findings))
@@ -225,7 +227,7 @@ class Answerer:
         measures: tuple[str, ...] = ("count",),
     ) -> tuple[PreparedCells, dict[Levels, Any]]:
         """Find the cells that are shown and those that the rules look at, and protect them."""
-        inner_pairs = plan.inner(self.planner.tops(plan))
+        inner_pairs = plan.inner(self.planner.top_level(plan))
         all_sets = dict.fromkeys(
             [
                 *level_sets,
@@ -250,7 +252,7 @@ class Answerer:
     ) -> list[Finding | None]:
         """Return, for each area, the first rule that a combination of its levels breaks."""
         findings: list[Finding | None] = []
-        for pairs in plan.inner(self.planner.tops(plan)):
+        for pairs in plan.inner(self.planner.top_level(plan)):
             slices = slices_of(plan, pairs, protected, self.variables)
             here = judge_areas(slices, rules, sensitive=self._sensitive)
             findings = (

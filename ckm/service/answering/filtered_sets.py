@@ -132,7 +132,7 @@ class FilteredSets:
         if not where:
             return []
         plan = self._planner.plan(query)
-        tops = self._planner.tops(plan)
+        top_level = self._planner.top_level(plan)
         active = [selection.variable for selection in plan.active]
         margins = self._planner.of_active(query, plan).margins
         of_areas = {c for c in where if {name for name, _ in c.places} == {self._area}}
@@ -140,7 +140,7 @@ class FilteredSets:
         population = self._populations[query.population].where if query.population else ""
         by_text = {}
         for combination in plan.shown() if margins is None else margins:
-            below = zip(active, combination, tops, strict=True)
+            below = zip(active, combination, top_level, strict=True)
             levels = {name: level for name, level, top in below if level < top}
             areas = mixed + self._areas(of_areas, levels)
             if names or inside is None or areas:

@@ -42,7 +42,7 @@ class Plan:
         """Return the combinations of levels that the table shows."""
         return list(itertools.product(*self.used))
 
-    def inner(self, tops: tuple[int, ...]) -> list[list[tuple[Levels, Levels]]]:
+    def inner(self, top_level: tuple[int, ...]) -> list[list[tuple[Levels, Levels]]]:
         """Return what the rules judge: combinations of levels without totals, finest first.
 
         Each is judged by itself, as if it were all that was asked for: per level of areas, the
@@ -50,18 +50,18 @@ class Plan:
 
         Parameters
         ----------
-        tops
+        top_level
             The level of the total of each variable.
         """
         below = [
             tuple(level for level in levels if level < top or p == self.area)
-            for p, (levels, top) in enumerate(zip(self.used, tops, strict=True))
+            for p, (levels, top) in enumerate(zip(self.used, top_level, strict=True))
         ]
         if self.area is None:
-            return [[(fine, tops)] for fine in itertools.product(*below)]
+            return [[(fine, top_level)] for fine in itertools.product(*below)]
         areas, below[self.area] = below[self.area], below[self.area][:1]
         return [
-            [(self._at_area(fine, level), self._at_area(tops, level)) for level in areas]
+            [(self._at_area(fine, level), self._at_area(top_level, level)) for level in areas]
             for fine in itertools.product(*below)
         ]
 
@@ -119,7 +119,7 @@ class Planner:
             where |= frozenset() if members is None else {members}
         return where
 
-    def tops(self, plan: Plan) -> Levels:
+    def top_level(self, plan: Plan) -> Levels:
         """Return the level of the total of each variable."""
         return tuple(len(self._variables[s.variable].axis.levels) - 1 for s in plan.active)
 
@@ -157,15 +157,15 @@ class Planner:
         """
         if query.margins is None:
             return replace(query, selections=plan.active)
-        tops = {
+        top_level = {
             place: int(self._variables[selection.variable].level_of[0])
             for place, selection in enumerate(query.selections)
             if selection not in plan.active
         }
         margins = frozenset(
-            tuple(level for place, level in enumerate(levels) if place not in tops)
+            tuple(level for place, level in enumerate(levels) if place not in top_level)
             for levels in query.margins
-            if all(levels[place] == top for place, top in tops.items())
+            if all(levels[place] == top for place, top in top_level.items())
         )
         return replace(query, selections=plan.active, margins=margins)
 
