@@ -31,7 +31,7 @@ CONTROLS: tuple[Control, ...] = ("train", "bootstrap", "holdout", "independent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class EvaluationPlan:
     """What is measured, and how.
 
     Parameters
@@ -55,7 +55,7 @@ class Plan:
 
     Examples
     --------
-    >>> Plan(classes=("income",)).learner
+    >>> EvaluationPlan(classes=("income",)).learner
     'histogram'
     """
 
@@ -86,7 +86,7 @@ class Plan:
 class _Case:
     """Records put in the place of synthetic ones, and what they are compared with."""
 
-    plan: Plan
+    plan: EvaluationPlan
     train: Records
     made: Records
     holdout: Records | None
@@ -104,7 +104,7 @@ def evaluate(
     *,
     holdout: pd.DataFrame | None = None,
     kinds: Mapping[str, Kind] | None = None,
-    plan: Plan | None = None,
+    plan: EvaluationPlan | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Evaluation:
     """Measure synthetic records against real ones, with controls beside every figure.
@@ -134,11 +134,13 @@ def evaluate(
     --------
     >>> import pandas as pd
     >>> real = pd.DataFrame({"a": range(40), "b": [0, 1] * 20})
-    >>> found = evaluate(real, real, plan=Plan(groups=("tables",), controls=("independent",)))
+    >>> found = evaluate(
+    ...     real, real, plan=EvaluationPlan(groups=("tables",), controls=("independent",))
+    ... )
     >>> found.value("tvd2"), found.find("tvd2").controls["independent"] > 0
     (0.0, True)
     """
-    plan = plan or Plan()
+    plan = plan or EvaluationPlan()
     frames = [train, synthetic, *([] if holdout is None else [holdout])]
     coded = encode(*frames, kinds=kinds)
     case = _Case(

@@ -437,7 +437,7 @@ def _growth(rho: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class TableSettings:
     """How the engine spends its budget and its time. None of it depends on the records.
 
     Parameters
@@ -473,7 +473,7 @@ class Settings:
 
     Examples
     --------
-    >>> Settings(tables=9).how_many(1000.0, columns=4, rho=0.5)
+    >>> TableSettings(tables=9).how_many(1000.0, columns=4, rho=0.5)
     9
     """
 
@@ -520,7 +520,7 @@ class Settings:
 
         Examples
         --------
-        >>> [round(price, 6) for price in Settings().margin_prices(1.0, sizes=[1, 8])]
+        >>> [round(price, 6) for price in TableSettings().margin_prices(1.0, sizes=[1, 8])]
         [0.06, 0.24]
         """
         parts = [size**LARGER for size in sizes]
@@ -541,7 +541,7 @@ class Settings:
 
         Examples
         --------
-        >>> round(Settings().table_price(1.0, tables=7), 6)
+        >>> round(TableSettings().table_price(1.0, tables=7), 6)
         0.09
         """
         part = min(float(size**LARGER), _MOST_TIMES)
@@ -559,7 +559,7 @@ class Settings:
 
         Examples
         --------
-        >>> round(Settings().choice_price(1.0, tables=7), 6)
+        >>> round(TableSettings().choice_price(1.0, tables=7), 6)
         0.01
         """
         return self._round_price(rho, tables) * self.choice_share
@@ -576,7 +576,7 @@ class Settings:
 
         Examples
         --------
-        >>> [Settings().how_large(32_000.0, rho=rho) for rho in (0.04, 1.0, 100.0)]
+        >>> [TableSettings().how_large(32_000.0, rho=rho) for rho in (0.04, 1.0, 100.0)]
         [160000, 400000, 1600000]
         """
         grown = round(25 * min(records * math.sqrt(rho), 1e6))
@@ -592,7 +592,7 @@ class Settings:
 
         Examples
         --------
-        >>> [Settings().how_many_groups(rho) for rho in (0.04, 100.0)]
+        >>> [TableSettings().how_many_groups(rho) for rho in (0.04, 100.0)]
         [16, 32]
         """
         return round(self.max_groups * math.sqrt(_growth(rho)))
@@ -609,7 +609,7 @@ class Settings:
 
         Examples
         --------
-        >>> round(Settings().how_fine(32_000.0, rho=0.04))
+        >>> round(TableSettings().how_fine(32_000.0, rho=0.04))
         160
         """
         return records * min(math.sqrt(rho), _MOST_SQRT_RHO) / _RECORDS_PER_CELL
@@ -628,7 +628,7 @@ class Settings:
 
         Examples
         --------
-        >>> Settings().how_many(32_000.0, columns=14, rho=0.03)
+        >>> TableSettings().how_many(32_000.0, columns=14, rho=0.03)
         35
         """
         if columns < 2:

@@ -77,7 +77,7 @@ def remake_report(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
+class _PagePlan:
     """Files and what they are to hold; pages first, the manifests in the order of writing."""
 
     pages: dict[Path, str]
@@ -96,7 +96,7 @@ def _plan(
     *,
     force: bool,
     is_full: bool,
-) -> _Plan:
+) -> _PagePlan:
     """Look at the release, and make its pages."""
     from ckm.release.pages.numbers import read_facts
 
@@ -122,17 +122,17 @@ def _plan(
     targets = _targets(place, edition, pages, output)
     _require_free(targets, force=force)
     if output is not None:
-        return _Plan(pages=targets, manifests={})
+        return _PagePlan(pages=targets, manifests={})
     texts = {path.name: text for path, text in targets.items()}
     manifests = renewed_manifests(place, manifest, edition=edition, pages=texts)
-    return _Plan(pages=targets, manifests=manifests)
+    return _PagePlan(pages=targets, manifests=manifests)
 
 
 def _page(path: Path, text: str) -> Page:
     return Page(path=path, state="unchanged" if _holds(path, text) else "would be written")
 
 
-def _carry_out(plan: _Plan, edition: Edition) -> tuple[Page, ...]:
+def _carry_out(plan: _PagePlan, edition: Edition) -> tuple[Page, ...]:
     """Write what differs, each file in one step."""
     is_private = edition == "internal"
     done = [_write(path, text, is_private=is_private) for path, text in plan.pages.items()]

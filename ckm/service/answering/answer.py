@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
     from ckm.service.answering.ledger_recorder import Recorder
     from ckm.service.answering.query import Query
-    from ckm.service.answering.query_plan import Levels, Plan
+    from ckm.service.answering.query_plan import Levels, QueryPlan
     from ckm.service.answering.table_layout import Protected
     from footing.arrays import Flags
     from ptable.lookup import MarginOfError
@@ -87,7 +87,7 @@ class Permitted:
         The areas, by rank, that are not published.
     """
 
-    plan: Plan
+    plan: QueryPlan
     protected: Protected
     withheld: frozenset[int]
 
@@ -220,7 +220,7 @@ class Answerer:
 
     def _counted(
         self,
-        plan: Plan,
+        plan: QueryPlan,
         level_sets: Iterable[Levels],
         *,
         deadline: Deadline,
@@ -248,7 +248,7 @@ class Answerer:
         return prepared_cells, protected
 
     def _judged(
-        self, plan: Plan, protected: Protected, rules: RuleSettings
+        self, plan: QueryPlan, protected: Protected, rules: RuleSettings
     ) -> list[Finding | None]:
         """Return, for each area, the first rule that a combination of its levels breaks."""
         findings: list[Finding | None] = []
@@ -261,7 +261,11 @@ class Answerer:
         return findings
 
     def _publication(
-        self, query: Query, plan: Plan, cells: PreparedCells, withheld: Mapping[int, Finding]
+        self,
+        query: Query,
+        plan: QueryPlan,
+        cells: PreparedCells,
+        withheld: Mapping[int, Finding],
     ) -> Publication:
         population = query.population
         return Publication(
@@ -327,7 +331,7 @@ class Answerer:
         shape = self.planner.shape(query, self.planner.plan(query))
         return judge_shape(shape, self.settings) is not None
 
-    def _withheld(self, plan: Plan, findings: list[Finding | None]) -> dict[int, Finding]:
+    def _withheld(self, plan: QueryPlan, findings: list[Finding | None]) -> dict[int, Finding]:
         if plan.area is None:
             return {}
         ranks = plan.active[plan.area].ranks
@@ -341,7 +345,7 @@ class Answerer:
     def _assembled(
         self,
         query: Query,
-        plan: Plan,
+        plan: QueryPlan,
         protected: Protected,
         withheld: Mapping[int, Finding],
         flag: Refusal | None,

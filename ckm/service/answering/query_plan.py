@@ -18,7 +18,7 @@ _MAX_FILTER_BYTES = 16_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class QueryPlan:
     """The combinations of levels that a query needs.
 
     Parameters
@@ -100,7 +100,7 @@ class Planner:
             _MAX_FILTER_BYTES, size=lambda conditions: sum(c.nbytes for c in conditions) + 300
         )
 
-    def plan(self, query: Query) -> Plan:
+    def plan(self, query: Query) -> QueryPlan:
         """Return the plan of a query."""
         active = tuple(s for s in query.selections if any(s.ranks))
         used = tuple(self._levels(s) for s in active)
@@ -109,7 +109,7 @@ class Planner:
         if area is not None:
             only = self._prepared.members(active[area].variable, active[area].ranks)
             where |= frozenset() if only is None else {only}
-        return Plan(active=active, used=used, area=area, where=where)
+        return QueryPlan(active=active, used=used, area=area, where=where)
 
     def who_counts(self, query: Query) -> frozenset[Condition]:
         """Return the conditions of a query's filter, and of categories that are not shown."""
@@ -119,11 +119,11 @@ class Planner:
             where |= frozenset() if members is None else {members}
         return where
 
-    def top_level(self, plan: Plan) -> Levels:
+    def top_level(self, plan: QueryPlan) -> Levels:
         """Return the level of the total of each variable."""
         return tuple(len(self._variables[s.variable].axis.levels) - 1 for s in plan.active)
 
-    def widened(self, plan: Plan) -> Plan:
+    def widened(self, plan: QueryPlan) -> QueryPlan:
         """Return the table that shows the variables of a filter instead of filtering by them.
 
         It tells whether a filter takes apart what could not be published as a table. Areas
@@ -150,7 +150,7 @@ class Planner:
             where=conditions,
         )
 
-    def of_active(self, query: Query, plan: Plan) -> Query:
+    def of_active(self, query: Query, plan: QueryPlan) -> Query:
         """Leave out the variables that are summed over, and margins that show none of them.
 
         With them the same levels could mean two tables, by the order of the variables.
@@ -169,7 +169,7 @@ class Planner:
         )
         return replace(query, selections=plan.active, margins=margins)
 
-    def shape(self, query: Query, plan: Plan) -> Shape:
+    def shape(self, query: Query, plan: QueryPlan) -> Shape:
         """Return what the rules look at before anything is counted."""
         categories, levels, sizes = {}, {}, []
         for selection, used in zip(plan.active, plan.used, strict=True):

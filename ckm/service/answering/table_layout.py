@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ckm.engine.published_table import PublishedTable
 from ckm.service.answering.query import Query, Selection, are_in_margins
-from ckm.service.answering.query_plan import Levels, Plan
+from ckm.service.answering.query_plan import Levels, QueryPlan
 from ckm.service.answering.variables import Variable
 from ckm.service.rules.areas import Slices
 
@@ -19,7 +19,7 @@ _UNCOUNTABLE = 10**15  # cells beyond this are as good as beyond number
 
 def table_of(
     query: Query,
-    plan: Plan,
+    plan: QueryPlan,
     protected: Protected,
     variables: Mapping[str, Variable],
     *,
@@ -51,7 +51,7 @@ def table_of(
 
 
 def slices_of(
-    plan: Plan,
+    plan: QueryPlan,
     pairs: Sequence[tuple[Levels, Levels]],
     protected: Protected,
     variables: Mapping[str, Variable],
