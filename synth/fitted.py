@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +14,7 @@ import numpy as np
 from footing.arrays import Flags
 from footing.files import new_file, write_whole
 from footing.messages import Argument, Message, Name
+from footing.progress import Progress
 from footing.text_files import read_text
 from synth.errors import DomainError, RuleError, SynthError
 from synth.frames import CONTAINERS, from_codes
@@ -118,7 +119,7 @@ class Model:
         rng: np.random.Generator | None = None,
         conditions: Mapping[str, Plain | float] | None = None,
         where: str | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Any:
         """Draw synthetic records, none of which breaks a rule.
 
@@ -161,7 +162,7 @@ class Model:
         rng: np.random.Generator | None = None,
         conditions: Mapping[str, Plain | float] | None = None,
         where: str | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Drawn:
         """Draw synthetic records as codes and numbers, as `sample` does.
 

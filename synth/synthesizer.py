@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,6 +14,7 @@ import numpy as np
 
 from dp import Adjacency
 from footing.messages import Message, Name
+from footing.progress import Progress
 from synth.claims import Claim
 from synth.errors import DomainError, SchemaError, SynthError
 from synth.fitted import Model
@@ -101,7 +102,7 @@ class Synthesizer:
         noise: NoiseSource | None = None,
         discovery: Discovery | None = None,
         priors: Sequence[Prior] = (),
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Model:
         """Fit a model to confidential records, for the budget at most.
 
@@ -425,7 +426,7 @@ class _WatchedNoise(NoiseSource):
         self,
         source: NoiseSource,
         budget: Budget | Claim,
-        report_progress: Callable[[str, int, int], None] | None,
+        report_progress: Progress | None,
     ) -> None:
         self._source, self._spent, self._is_dry = source, 0.0, report_progress is None
         self.tell = report_progress or _quiet

@@ -1,11 +1,12 @@
 """Designs beside the p-table of a job, on one map: for comparisons and for reports."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ckm.engine.cell_histogram import CountHistogram
+from footing.progress import Progress
 from ptable import PTable
 from reports.facts.release import DesignFact, ScenarioFacts
 from risk.risk_map.catalogue import FIGURES
@@ -68,7 +69,7 @@ def map_scenarios(
     sensitive: Sequence[int],
     n_draws: int = 0,
     seed: int = 1,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Scenarios:
     """Map the risk and the utility of designs and of a p-table on the same cells.
 

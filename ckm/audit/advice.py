@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.progress import Progress
 from ptable import InfeasibleError, NoiseSpec, solve
 from ptable.lookup import KeyIndex, look_up
 from reports.facts.exposure import ClosureFact
@@ -50,7 +51,7 @@ def advise(
     *,
     limit: float,
     is_release: bool = False,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Step, ...]:
     """Close one thing after another until the share found is within a limit.
 
@@ -99,7 +100,7 @@ def stronger_noise(
     *,
     limit: float,
     seed: int,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[ClosureFact, ...]:
     """Publish the same cells with more and more noise until the share found is within a limit.
 

@@ -14,6 +14,7 @@ from ckm.config.service.sections import ServiceAudit
 from ckm.config.service.service import Service
 from ckm.service.process.server import open_answerer
 from footing.arrays import Flags, Floats, Integers, Levels
+from footing.progress import Progress
 from ptable import PTable
 from ptable.lookup import moments
 from risk.reconstruction.attributes import FoundAttributes, found_attributes
@@ -320,7 +321,7 @@ def open_space(
     confidence: float = 0.95,
     areas: int | None = None,
     seed: int = 0,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[QuerySpace, Auditor]:
     """Build all cells that the rules of a service permit; return them and who attacks them.
 

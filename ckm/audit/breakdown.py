@@ -1,6 +1,6 @@
 """Where small counts are found: by area, by variable, by table, by the number of tables."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from ckm.audit.job_tables import ReleaseTables
 from ckm.audit.query_space import QuerySpace
 from ckm.config.service.service import Service
 from footing.arrays import along
+from footing.progress import Progress
 from reports.facts.exposure import (
     ClosureFact,
     ExposureFacts,
@@ -97,7 +98,7 @@ def growth_of(
     attacked: Sequence[Attacked],
     *,
     seed: int,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> GrowthFact | None:
     """Attack more and more tables, each with its margins, and count what is found.
 

@@ -3,7 +3,7 @@
 What is found follows from original records: it stays inside.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from ckm.ledger import CellName, Definition
 from ckm.ledger.release_check import ReleaseCheck
 from ckm.release.job_inputs import OpenedJob, load_secret, opened_job
 from footing.arrays import Flags
+from footing.progress import Progress
 from ptable import PTable
 from ptable.lookup import intervals, row_of
 from tables import Cells
@@ -41,7 +42,7 @@ def explain(
     cell: Mapping[str, str],
     *,
     measure: str = "count",
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Explain one number of a job, from the records as they are now; nothing is recorded.
 

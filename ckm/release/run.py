@@ -33,6 +33,7 @@ from ckm.release.opening import job_method
 from ckm.release.review import NoReview, ReviewTools, noise_job_record
 from ckm.release.warnings_log import Notes, Stages, captured_warnings
 from ckm.versions import versions
+from footing.progress import Progress
 from reports.facts.release import FileFact, StatedFile
 from tables.source.spill import SpillFolder
 
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from ckm.release.review import Review
     from footing.places import FileState
 
-    Progress = Callable[[str, int, int], None]
 
 logger = logging.getLogger(__name__)
 

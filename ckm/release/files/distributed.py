@@ -15,9 +15,9 @@ from ckm.release.pages.report_pages import LeakCheck
 from reports.facts.release import PublicFacts, StatedFile
 
 if TYPE_CHECKING:
-    from ckm.engine.engine import Progress
     from ckm.release.opening import OpenedMethod
     from ckm.release.run import ReleaseDraft
+    from footing.progress import Progress
 
 #: What a page would know of the release, which has none.
 _NOTHING = PublicFacts(
