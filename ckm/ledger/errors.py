@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from ckm.errors import CkmError, Places
+from ckm.ledger.second_method import SecondMethod
 from ckm.ledger.storage.record import PAIR_COLUMNS, ThinPair
+from footing.messages import Message
 
 
 class LedgerError(CkmError):
@@ -36,3 +38,33 @@ class ThinDifferenceError(CkmError):
     def places(self) -> Places:
         """The cells, for a file that its owner alone reads."""
         return Places(PAIR_COLUMNS, tuple(pair.row for pair in self.pairs))
+
+
+class SecondMethodError(CkmError):
+    """Records were published by another method before, so a table was not published.
+
+    Parameters
+    ----------
+    second_methods
+        The tables, and those they stand beside.
+    """
+
+    code = "ckm-second-method"
+
+    def __init__(self, second_methods: Sequence[SecondMethod]) -> None:
+        self.second_methods = tuple(second_methods)
+        first = self.second_methods[0].words
+        n_more = len(self.second_methods) - 1
+        if n_more:
+            first = Message("{first} There are {n} more such pairs.", first=first, n=n_more)
+        super().__init__(
+            Message(
+                "Nothing was published: two methods for the same records tell more of them "
+                "than each by itself. {first}",
+                first=first,
+            ),
+            hint=Message(
+                "publish these records by one method, all tables in one job; "
+                'second_method = "flag" in [ledger] publishes them all the same'
+            ),
+        )

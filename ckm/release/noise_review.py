@@ -11,7 +11,6 @@ from ckm.assessment.facts import findings, release_facts
 from ckm.engine.protection import Protected
 from ckm.engine.streamed_table import TableSpool
 from ckm.errors import ConfigError, InternalError
-from ckm.ledger.release_check import warn_of_differences
 from ckm.methods.internal_files import record_file
 from ckm.release.audit_gate import audit_checks
 from ckm.release.job_inputs import load_secret, zero_sums_caution
@@ -118,7 +117,7 @@ class NoiseReview:
         for name in (name for name, is_empty in self._empty.items() if is_empty):
             self._warn_of_zeros(name)
         self._findings = self._checked_findings()
-        self._notes.add(warn_of_differences(self._release_check.compare()))
+        self._notes.add(self._release_check.compare())
         self._notes.add(notes)
 
     def job_record(self, internal: Path) -> dict[str, Any]:

@@ -21,6 +21,10 @@ class JobLedger(Section):
     policy: Literal["refuse", "flag"] = optional(
         "refuse publishes nothing then, flag tells and publishes.", default="refuse"
     )
+    second_method: Literal["refuse", "flag"] = optional(
+        "The same for records that another method, or another rounding, protected before.",
+        default="refuse",
+    )
     smallest: int = optional("Smaller cells are not compared.", default=1, ge=1)
     history: Name = optional("Tables with the same readers.", default="public")
     also: Items[Name] = optional("Further histories that these readers know.", default=())
