@@ -59,8 +59,8 @@ class SecondMethodError(CkmError):
             first = Message("{first} There are {n} more such pairs.", first=first, n=n_more)
         super().__init__(
             Message(
-                "Nothing was published: two methods for the same records tell more of them "
-                "than each by itself. {first}",
+                "Nothing was published: the same records by two methods, or in two roundings, "
+                "tell more of them than each by itself. {first}",
                 first=first,
             ),
             hint=Message(

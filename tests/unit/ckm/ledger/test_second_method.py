@@ -42,9 +42,7 @@ def noisy(ledger, source, dimensions=("region",), *, name="t", where=None):
 def hidden(ledger, source, dimensions, where_hidden, *, name, pattern):
     request = Request(dimensions=dimensions)
     (cells,) = cube(source, KEYS, [request], sketch=ledger.width)
-    own = CellProtection(
-        method="suppression", hidden=where_hidden(cells), pattern=pattern
-    )
+    own = CellProtection(method="suppression", hidden=where_hidden(cells), pattern=pattern)
     return ledger.entry(cells, Definition.of(request, name=name), protection=own)
 
 
@@ -66,10 +64,8 @@ def test_a_table_that_was_rounded_is_not_published_with_noise(ledger, source, pa
     ledger.publish([rounded(ledger, source, name="rounded")])
     with pytest.raises(SecondMethodError) as caught:
         ledger.publish([noisy(ledger, source, ["sex"], name="sexes")])
-    assert told(caught) == [
-        "Table 'sexes' (noise) shows records of table 'rounded' (rounding, entry 1 of the "
-        "ledger)."
-    ]
+    first = "table 'rounded' (rounding, entry 1 of the ledger)"
+    assert told(caught) == [f"Table 'sexes' (noise) shows records of {first}."]
     assert 'second_method = "flag"' in caught.value.hint
     assert methods(path) == [("rounded", "rounding")]
 
