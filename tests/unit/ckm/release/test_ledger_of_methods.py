@@ -118,6 +118,42 @@ def test_the_same_records_by_another_method_are_refused(folder, first, second):
     assert len(methods(folder)) == 1
 
 
+BASES = (3, 4, 5)
+
+
+def possible(folder, out, reach):
+    """Return the values that each count can have, as anybody reads them from a release."""
+    rows = pq.read_table(folder / out / "public" / "t.parquet").to_pylist()
+    return {
+        (row["area"], row["sex"]): {*range(row["count"] - reach, row["count"] + reach + 1)}
+        for row in rows
+    }
+
+
+def mean_number(counts):
+    return float(np.mean([len(values) for values in counts.values()]))
+
+
+@pytest.mark.slow
+def test_an_attacker_who_puts_roundings_beside_noise_gets_no_second_one(folder):
+    """Each release leaves some values of a count; all together leave about half of them."""
+    parquet = '\n[output]\nformats = ["parquet"]'
+    noise = NOISE + parquet
+    release(job(folder, noise, ledger=""), folder / "noise")
+    counts = possible(folder, "noise", worked_ptable().max_noise)
+    alone = mean_number(counts)
+    for base in BASES:
+        release(job(folder, rounding(base) + parquet, ledger=""), folder / f"base-{base}")
+        rounded = possible(folder, f"base-{base}", base - 1)
+        counts = {cell: counts[cell] & rounded[cell] for cell in counts.keys() & rounded.keys()}
+    assert mean_number(counts) < 0.6 * alone
+    release(job(folder, noise), folder / "recorded")
+    for base in BASES:
+        with pytest.raises(SecondMethodError):
+            release(job(folder, rounding(base) + parquet), folder / f"again-{base}")
+    assert methods(folder) == ["noise"]
+
+
 def test_a_check_says_what_the_release_says(folder):
     release(job(folder, NOISE), folder / "first")
     with pytest.raises(SecondMethodError):
