@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import Field
 
 from ckm.config.job.data import Records, SecretPath
+from ckm.config.job.ledger import RecordsLedger
 from ckm.config.read import build, kind_of, open_settings
 from ckm.config.reading import Reading
 from ckm.config.section import Items, Name, Section, SettingsFile, Some, optional
@@ -58,12 +59,24 @@ class SwapSection(Section):
             reading.add_error("[swap]", error, hint)
 
 
+class SwapLedger(RecordsLedger):
+    """The record of what was published of the same records, which a swap enters."""
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note that nothing tells the records apart, too."""
+        super().add_problems(reading)
+        if self.id is None and self.record_key is None:
+            text = "needs id or record_key: by what are records the same as those of jobs?"
+            reading.add("[ledger]", text, 'id = "person_id", as in [data] of the jobs')
+
+
 class SwapJob(SettingsFile, title="A swap of ckm"):
     """One swap: the records, what decides, and who moves. `read_swap` reads one."""
 
     data: Records
     keys: SwapKeys = SwapKeys()
     swap: SwapSection
+    ledger: SwapLedger | None = None
 
     def add_problems(self, reading: Reading) -> None:
         """Note two things that decide."""

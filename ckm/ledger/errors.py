@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ckm.errors import CkmError, Places
 from ckm.ledger.second_method import SecondMethod
 from ckm.ledger.storage.record import PAIR_COLUMNS, ThinPair
-from footing.messages import Message
+from footing.messages import Message, Name
 
 
 class LedgerError(CkmError):
@@ -40,6 +40,12 @@ class ThinDifferenceError(CkmError):
         return Places(PAIR_COLUMNS, tuple(pair.row for pair in self.pairs))
 
 
+_ONE_METHOD = Message(
+    "publish these records by one method, all tables in one job; "
+    'second_method = "flag" publishes them all the same'
+)
+
+
 class SecondMethodError(CkmError):
     """Records were published by another method before, so a table was not published.
 
@@ -57,14 +63,34 @@ class SecondMethodError(CkmError):
         n_more = len(self.second_methods) - 1
         if n_more:
             first = Message("{first} There are {n} more such pairs.", first=first, n=n_more)
-        super().__init__(
-            Message(
-                "Nothing was published: the same records by two methods, or in two roundings, "
-                "tell more of them than each by itself. {first}",
-                first=first,
-            ),
-            hint=Message(
-                "publish these records by one method, all tables in one job; "
-                'second_method = "flag" in [ledger] publishes them all the same'
-            ),
+        problem = Message(
+            "Nothing was published: the same records by two methods, or in two roundings, tell "
+            "more of them than each by itself. {first}",
+            first=first,
         )
+        super().__init__(problem, hint=_ONE_METHOD)
+
+
+class OtherMethodsError(CkmError):
+    """A ledger has tables by other methods, so private tables were not published.
+
+    Parameters
+    ----------
+    methods
+        Their names.
+    """
+
+    code = "ckm-second-method"
+
+    def __init__(self, methods: Sequence[str]) -> None:
+        problem = Message(
+            "Nothing was published: the ledger has tables by other methods, {methods}. Whether "
+            "they show the same records is not looked at, as a refusal that depends on records "
+            "would tell of them.",
+            methods=Name.each(methods),
+        )
+        hint = Message(
+            'second_method = "flag" in [release_ledger] publishes them all the same; for other '
+            "records, take another history or another ledger"
+        )
+        super().__init__(problem, hint=hint)

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ckm.ledger.errors import SecondMethodError, ThinDifferenceError
+from ckm.ledger.errors import ThinDifferenceError
 from ckm.ledger.watch import Watch
 from footing.addresses import Address
 from footing.messages import Message
@@ -66,9 +66,7 @@ class ReleaseCheck:
         """
         if self.watch is None:
             return ()
-        seconds = self.watch.second_methods()
-        if seconds and self._second_method == "refuse":
-            raise SecondMethodError(seconds)
+        seconds = self.watch.require_one_method(self._second_method)
         _warn_of_second_methods(seconds)
         pairs = self.watch.check()
         if pairs and self._is_strict:

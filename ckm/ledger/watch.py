@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckm.ledger.definition import Definition
+from ckm.ledger.errors import SecondMethodError
 from ckm.ledger.ledger import Ledger, Policy
 from ckm.ledger.protection import CellProtection
 from ckm.ledger.record_sets.entry import Entry
@@ -207,6 +208,29 @@ class Watch:
         return self._ledger.second_methods(
             self._entries, history=self._history, also=self._also
         )
+
+    def require_one_method(self, second_method: Policy) -> tuple[SecondMethod, ...]:
+        """Return the second methods of the tables seen, or refuse them.
+
+        Parameters
+        ----------
+        second_method
+            ``"refuse"`` or ``"flag"``.
+
+        Raises
+        ------
+        SecondMethodError
+            If there is one that is to be refused.
+
+        Examples
+        --------
+        >>> watch.require_one_method("refuse")  # doctest: +SKIP
+        ()
+        """
+        seconds = self.second_methods()
+        if seconds and second_method == "refuse":
+            raise SecondMethodError(seconds)
+        return seconds
 
     def check(self) -> tuple[ThinPair, ...]:
         """Find the thin differences of all tables seen; record nothing.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ckm.config.job.job import Job
-    from ckm.config.job.ledger import JobLedger
+    from ckm.config.job.ledger import JobLedger, LedgerPlace
     from ckm.engine.engine import Engine
     from ckm.engine.magnitudes import MagnitudeNoise
     from ckm.engine.request import TableRequest
@@ -165,13 +165,13 @@ def read_secret(path: Path | None, *, problem: str) -> Secret:
 
 @contextlib.contextmanager
 def opened_ledger(
-    ledger: JobLedger | None,
+    ledger: LedgerPlace | None,
     *,
     secret: Path | None,
     noise: str | None = None,
     is_kept: bool = True,
 ) -> Iterator[Ledger | None]:
-    """Open the ledger of a job for the time of a block; None where the job names none.
+    """Open a ledger for the time of a block; None where a file names none.
 
     `secret` is the file of the secret, `noise` what noise depends on beside it.
     """
@@ -198,15 +198,14 @@ def opened_ledger(
             Ledger.open(
                 target,
                 secret=sealing,
-                threshold=ledger.threshold,
                 noise=noise,
                 create=create,
-                smallest=ledger.smallest,
+                **ledger.model_dump(include={"threshold", "smallest"}),
             )
         )
 
 
-def tell_ledger(ledger: JobLedger | None, *, is_there: bool, step: Step) -> None:
+def tell_ledger(ledger: LedgerPlace | None, *, is_there: bool, step: Step) -> None:
     """Tell that the ledger of a job can be used."""
     if ledger is not None:
         state = "can be used" if is_there else "is not there yet; a release makes it"

@@ -14,13 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckm.errors import ReleaseError
+from ckm.ledger.protection import CellProtection
+from ckm.ledger.storage.store import has_ledger
 from ckm.methods.internal_files import record_file
 from ckm.release.files.manifest import manifest_text
 from ckm.release.files.output_folder import draft_folder, flush_files
-from ckm.release.job_inputs import read_secret, silent
+from ckm.release.job_inputs import read_secret, silent, tell_ledger
+from ckm.release.recorded_records import opened_gate
 from ckm.release.run import InputFiles, facts_of_run
 from footing.places import is_matched
-from tables import open_source
+from tables import Request, open_source
 from tables.source.spill import SpillFolder
 from tables.swapping.plan import SwapPlan
 
@@ -97,6 +100,8 @@ def swap(
         If a file exists or cannot be written, or is one that the swap reads.
     ConfigError
         If there is neither a seed nor a secret.
+    SecondMethodError
+        If the ledger has these records by another method, or by another swap.
     tables.TablesError
         If the data do not fit the swap.
 
@@ -121,10 +126,13 @@ def swap(
             memory_limit=memory_limit,
             threads=threads,
         ) as source,
+        opened_gate(job.ledger, secret=job.keys.secret, is_kept=not dry_run) as gate,
         draft_folder(path, what="file") as folder,
     ):
         inputs.require_all(source.files)
         job.swap.plan.require_fit(source)
+        gate.add(source, _areas(job), _protection(job, secret))
+        gate.compare()
         files = inputs.record(report_progress)
         records = folder / path.name
         report = _swapped(job, source, records, secret=secret, report_progress=report_progress)
@@ -133,6 +141,7 @@ def swap(
         told = _told(job, report, inputs=files, output=written, started=started_at)
         (folder / beside.name).write_bytes(manifest_text(told).encode())
         if not dry_run:
+            gate.publish()
             _put_in_place(folder, (beside, path))
     seconds = time.monotonic() - started
     if dry_run:
@@ -156,7 +165,13 @@ def rehearse_swap(
         data.paths, table=data.table, options=data.read_options, **resources
     ) as source:
         job.swap.plan.require_fit(source)
+        for column in (job.ledger.id, job.ledger.record_key) if job.ledger else ():
+            if column is not None:
+                source.require(column)
     step("columns checked", "the data have every column")
+    is_there = job.ledger is not None and has_ledger(job.ledger.target)
+    with opened_gate(job.ledger, secret=job.keys.secret, is_kept=False):
+        tell_ledger(job.ledger, is_there=is_there, step=step)
     if quick:
         return
     place = SpillFolder()
@@ -165,6 +180,23 @@ def rehearse_swap(
     finally:
         place.remove()
     step("swap checked", "the swap can be made")
+
+
+def _areas(job: SwapJob) -> dict[str, Request]:
+    """Ask for the records of each area of each level, and for all of them."""
+    geography = job.swap.plan.geography
+    above = [geography[:level] for level in range(len(geography))]
+    request = Request(dimensions=geography, margins=above, discrete=geography)
+    return {job.path.stem: request}
+
+
+def _protection(job: SwapJob, secret: Secret | None) -> CellProtection:
+    """Return what tells a swap from any other: who moves, and what decides."""
+    decided = job.swap.seed if secret is None else secret.derive("ckm swap v1").hex()
+    settings = {name: getattr(job.swap.plan, name) for name in _PLANNED}
+    return CellProtection(
+        method="swapping", settings=repr((settings, decided)), is_compared=False
+    )
 
 
 def _require_output(job: SwapJob, path: Path, beside: Path, *, force: bool) -> None:

@@ -25,6 +25,7 @@ _EXITS = {
     "CheckFailedError": CHECK_FAILED,
     "ThinDifferenceError": CHECK_FAILED,
     "SecondMethodError": CHECK_FAILED,
+    "OtherMethodsError": CHECK_FAILED,
     "BudgetSpentError": CHECK_FAILED,
     "CapError": CHECK_FAILED,
     "SourceError": WRONG_DATA,
