@@ -496,6 +496,26 @@ class Ledger:
             )
         yield from self._histories.audit(history, wanted)
 
+    def audit_methods(self, *, history: str | None = None) -> Iterator[SecondMethod]:
+        """List the tables of a whole history whose records others publish in another way.
+
+        Parameters
+        ----------
+        history
+            The history, or None for each of them by itself.
+
+        Yields
+        ------
+        SecondMethod
+            Each pair of tables, in the order of publication.
+
+        Examples
+        --------
+        >>> list(ledger.audit_methods())  # doctest: +SKIP
+        []
+        """
+        yield from self._histories.audit_methods(history)
+
     @property
     def head(self) -> str:
         """The number and the link of the last entry, as far as this program has seen."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ckm.ledger.definition import Definition
 from footing.arrays import Flags, Integers, Words
 from footing.messages import Message, Name
 
@@ -41,6 +42,17 @@ class SecondMethod:
     published: str
     published_method: str
     entry: int | None = None
+
+    @classmethod
+    def of(cls, table: Definition, published: Definition, *, entry: int | None) -> SecondMethod:
+        """Name two tables by their definitions."""
+        return cls(
+            table=table.name,
+            method=table.method,
+            published=published.name,
+            published_method=published.method,
+            entry=entry,
+        )
 
     @property
     def words(self) -> Message:

@@ -200,15 +200,8 @@ class Histories:
         waiting = [record for name in histories for record in accepted.of(name)]
         for record in submission.records:
             for other, number in self._others(record, histories, waiting):
-                second_methods.append(
-                    SecondMethod(
-                        table=record.definition.name,
-                        method=record.definition.method,
-                        published=other.definition.name,
-                        published_method=other.definition.method,
-                        entry=number,
-                    )
-                )
+                pair = (record.definition, other.definition)
+                second_methods.append(SecondMethod.of(*pair, entry=number))
             waiting.append(record)
         return second_methods
 
@@ -258,6 +251,21 @@ class Histories:
         """Yield the thin differences of a history, or of each by itself, as they came up."""
         for row, record, found in self._added(history, threshold):
             yield from self._named(record, found, number=row.number)
+
+    def audit_methods(self, history: str | None) -> Iterator[SecondMethod]:
+        """Yield the tables that publish sets of earlier ones in another way."""
+        with_noise, others = list[Row](), list[Row]()
+        for row in self._store.rows(is_open=True):
+            if history is not None and row.history != history:
+                continue
+            record = self.record(row.number)
+            is_noise = not len(record.labels)
+            for other in others if is_noise else (*with_noise, *others):
+                earlier = self.record(other.number)
+                if other.history == row.history and _differ(record, earlier, *record.sets):
+                    pair = (record.definition, earlier.definition)
+                    yield SecondMethod.of(*pair, entry=other.number)
+            (with_noise if is_noise else others).append(row)
 
     def standing(
         self, again: Mapping[bytes, Entry], *, history: str, last: int, threshold: int

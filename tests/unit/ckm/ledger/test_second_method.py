@@ -202,3 +202,12 @@ def test_settings_of_a_method_stand_nowhere_open(ledger, source, path):
     ledger.publish([rounded(ledger, source, base=17)])
     ledger.close()
     assert b"base 17" not in path.read_bytes()
+
+
+def test_an_audit_names_what_was_published_in_two_ways(ledger, source):
+    ledger.publish([rounded(ledger, source)])
+    ledger.publish([noisy(ledger, source, name="u")], second_method="flag")
+    ledger.publish([noisy(ledger, source, name="v")], history="inside")
+    (second,) = ledger.audit_methods()
+    assert (second.table, second.published, second.entry) == ("u", "t", 1)
+    assert not list(ledger.audit_methods(history="inside"))
