@@ -10,6 +10,7 @@ from ckm.config.job.ledger import RecordsLedger
 from ckm.config.read import build, kind_of, open_settings
 from ckm.config.reading import Reading
 from ckm.config.section import Items, Name, Section, SettingsFile, Some, optional
+from ckm.methods.settings import SwapSettings
 from tables import RequestError
 from tables.swapping.plan import SwapPlan
 
@@ -49,6 +50,11 @@ class SwapSection(Section):
     def plan(self) -> SwapPlan:
         """Who moves, and where to, for the one who moves them."""
         return SwapPlan(**self.model_dump(exclude={"seed"}))
+
+    @property
+    def settings(self) -> SwapSettings:
+        """The parameters of the method."""
+        return SwapSettings(plan=self.plan, seed=self.seed)
 
     def add_problems(self, reading: Reading) -> None:
         """Note what the plan says it cannot be."""
