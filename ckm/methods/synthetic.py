@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ckm.methods.counting import counted_tables, require_counts
@@ -72,7 +73,7 @@ class SyntheticRecords:
         """Name the file of the records."""
         del folder
         path = self.settings.path
-        return InternalRecord(method={"synthetic": vars(record_file(path, name=path.name))})
+        return InternalRecord(method={"synthetic": asdict(record_file(path, name=path.name))})
 
 
 def _write_numbered(records: Path, path: Path) -> None:

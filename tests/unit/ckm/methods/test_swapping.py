@@ -1,4 +1,4 @@
-"""Swapping and synthetic records as methods: other records are counted as they are."""
+"""Swapping as a method: swapped records are counted as they are."""
 
 from __future__ import annotations
 
@@ -116,20 +116,6 @@ def test_a_swap_is_told_from_another_by_its_plan_and_what_decides():
     assert settings(1) == settings(1) != settings(2)
     assert settings(secret=one) != settings(secret=two)
     assert "77" not in repr(SwapSettings(plan=PLAN, seed=77))
-
-
-def test_synthetic_records_are_counted_whether_they_have_identifiers_or_not(job):
-    drawn = people(800, seed=9)
-    pq.write_table(drawn, "drawn.parquet")
-    pq.write_table(drawn.drop_columns(["id"]), "bare.parquet")
-    found = []
-    for name in ("drawn.parquet", "bare.parquet"):
-        method: Method = SyntheticRecords(SyntheticSettings(path=job.path.parent / name))
-        found.append(protect(method, job))
-        assert method.guarantee.status == "absent"
-        assert method.record(job.path.parent).method["synthetic"]["file"] == name
-    assert found[0] == found[1]
-    assert found[0]["ages"]["Total", "Total"] == 800
 
 
 def test_the_public_is_told_of_each(job):
