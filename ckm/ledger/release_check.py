@@ -90,8 +90,8 @@ def _warn_of_second_methods(seconds: Sequence[SecondMethod]) -> None:
     """Tell the log how many pairs of tables tell the same records in two ways."""
     if seconds:
         logger.warning(
-            "%d pairs of tables show the same records by two methods, or in two roundings, "
-            "which together tell more of them than each by itself",
+            "%d pairs of tables protect the same records in two ways, which tell more of them "
+            "together than each by itself",
             len(seconds),
             extra={"event": "second method", "pairs": len(seconds)},
         )
