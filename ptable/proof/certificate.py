@@ -506,8 +506,8 @@ def breaches(table: PTable) -> tuple[str, ...]:
         problem, units = spec.row(count), table.units(count)
         if not set(units) <= set(problem.noise):
             problems.append(Message("the noise of count {count} is out of reach", count=count))
-        moved = sum(n * v for v, n in units.items()) - problem.mean * table.key_range
-        if abs(moved) > max(map(abs, problem.noise), default=0):
+        drift = sum(n * v for v, n in units.items()) - problem.mean * table.key_range
+        if abs(drift) > max(map(abs, problem.noise), default=0):
             problems.append(Message("the mean noise of count {count} is off", count=count))
     return tuple(problems)
 
@@ -515,14 +515,14 @@ def breaches(table: PTable) -> tuple[str, ...]:
 def _breaches(spec: NoiseSpec | StackedSpec, table: PTable) -> list[str]:
     """Name what the integers themselves may not do, whatever the figures say."""
     problems: list[str] = []
-    resolved = resolve(spec)
-    if resolved[0].problem.count != 0 and set(table.units(0)) != {0}:
+    rows = resolve(spec)
+    if rows[0].problem.count != 0 and set(table.units(0)) != {0}:
         problems.append(Message("the noise of count 0 is not 0"))
     if table.large_counts != "last":
         problems.append(Message("counts beyond the last row do not all take the last row"))
     if table.step != spec.step:
         problems.append(Message("the step of the noise is another one"))
-    for row in resolved:
+    for row in rows:
         problem, units = row.problem, table.units(row.problem.count)
         ordered = [units.get(v, 0) for v in problem.noise]
         squares = [v * v for v in problem.noise]

@@ -71,16 +71,16 @@ def solve(
     began = perf_counter()
     answer = feasible(spec)
     _refuse_infeasible(spec, answer)
-    resolved = resolve(spec)
-    _warn_relaxed(resolved)
-    alike = {_alike(row): row for row in reversed(resolved)}
+    rows = resolve(spec)
+    _warn_relaxed(rows)
+    alike = {_alike(row): row for row in reversed(rows)}
     solutions: dict[RowProblem, _Solution] = {}
     for problem, row in alike.items():
         solutions[problem] = _solve_row(row)
         if progress is not None:
             progress(len(solutions), len(alike))
-    in_order = [solutions[_alike(row)] for row in resolved]
-    zero = [] if resolved[0].problem.count == 0 else [{0: _KEY_RANGE}]
+    in_order = [solutions[_alike(row)] for row in rows]
+    zero = [] if rows[0].problem.count == 0 else [{0: _KEY_RANGE}]
     bare = PTable.from_units(
         [*zero, *(solution.units for solution in in_order)],
         key_range=_KEY_RANGE,
@@ -97,7 +97,7 @@ def solve(
     _require_proof(table, certificate)
     logger.info(
         "p-table solved",
-        extra={"rows": len(resolved), "seconds": round(perf_counter() - began, 3)},
+        extra={"rows": len(rows), "seconds": round(perf_counter() - began, 3)},
     )
     return table
 
@@ -179,17 +179,17 @@ def _held(
 
 
 def _refuse_infeasible(spec: NoiseSpec | StackedSpec, answer: Feasibility) -> None:
-    lost = [
+    infeasible_rows = [
         row
         for row in answer.rows
         if row.variance_min is None or not (row.is_feasible or row.problem.nearest)
     ]
-    if not lost:
+    if not infeasible_rows:
         return
-    names = joined("; ", [_reach(row) for row in lost[:_MAX_NAMED]])
+    names = joined("; ", [_reach(row) for row in infeasible_rows[:_MAX_NAMED]])
     more = (
-        Message("; and {number} more rows", number=len(lost) - _MAX_NAMED)
-        if len(lost) > _MAX_NAMED
+        Message("; and {number} more rows", number=len(infeasible_rows) - _MAX_NAMED)
+        if len(infeasible_rows) > _MAX_NAMED
         else Message()
     )
     problem = Message(
@@ -199,14 +199,14 @@ def _refuse_infeasible(spec: NoiseSpec | StackedSpec, answer: Feasibility) -> No
         more=more,
     )
     hint = answer.advice
-    if all(row.variance_min is not None for row in lost):
+    if all(row.variance_min is not None for row in infeasible_rows):
         # At the upper end of its reach a row has two outcomes; below a limit it has its best.
-        if all(row.problem.variance > (row.variance_max or 0) for row in lost):
+        if all(row.problem.variance > (row.variance_max or 0) for row in infeasible_rows):
             other = Message(", or variance_rule='at-most', where these rows have less")
         else:
             other = Message(", or variance_rule='nearest' for the nearest variance of each row")
         hint = Message("{advice}{other}", advice=said(answer.advice), other=other)
-    raise InfeasibleError(problem, rows=tuple(lost), hint=hint)
+    raise InfeasibleError(problem, rows=tuple(infeasible_rows), hint=hint)
 
 
 def _asked(spec: NoiseSpec | StackedSpec) -> Message:
@@ -257,8 +257,8 @@ def _reach(row: RowFeasibility) -> Message:
     )
 
 
-def _warn_relaxed(resolved: Sequence[ResolvedRow]) -> None:
-    relaxed = [row for row in resolved if row.note]
+def _warn_relaxed(rows: Sequence[ResolvedRow]) -> None:
+    relaxed = [row for row in rows if row.note]
     if relaxed:
         names = [
             Message("count {count}: {note}", count=row.problem.count, note=said(row.note))
