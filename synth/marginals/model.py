@@ -220,8 +220,8 @@ class TableModel(CodeModel):
         scaled = (values - mean) / np.ptp(values)
 
         def miss(tilt: float) -> float:
-            grown = chances * np.exp(tilt * scaled)
-            return float(grown @ scaled / grown.sum())
+            weights = chances * np.exp(tilt * scaled)
+            return float(weights @ scaled / weights.sum())
 
         if not miss(-_STEEPEST) < 0 < miss(_STEEPEST):
             return self
