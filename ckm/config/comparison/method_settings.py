@@ -167,6 +167,22 @@ KINDS: Mapping[str, type[MethodSettings]] = MappingProxyType(
     {settings.kind: settings for settings in MethodSettings.__subclasses__()}
 )
 
+#: How a job can release its tables.
+Way: TypeAlias = Literal["noise", "noise-ledger", "noise-additive", "suppression", "rounding"]
+
+
+class AsReleased(MethodSettings):
+    """The job's own method, as `ckm release` applies it; no file asks for it."""
+
+    kind = "as-released"
+    way: Way
+    given: Mapping[str, Any] = Field(default_factory=dict)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """How the job releases, and what it says of that."""
+        return {"way": self.way, **self.given}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodChoice:
