@@ -226,14 +226,14 @@ class _Reader:
             )
         if self._copy is None:
             return self._source.arrow(sql, parameters)
-        return self._written(sql, parameters, self._copy)
+        return self._copied_records(sql, parameters, self._copy)
 
     @property
     def _copied(self) -> list[str]:
         """The columns of a copy: what is derived is derived of it again."""
         return [name for name in self._source.columns if name not in self._source.derived]
 
-    def _written(self, sql: str, parameters: dict[str, object], path: Path) -> pa.Table:
+    def _copied_records(self, sql: str, parameters: dict[str, object], path: Path) -> pa.Table:
         """Keep the records of the sample in their order, write them, and return their codes."""
         codes = ["k"]
         for place, axis in enumerate(self._axes.values()):

@@ -123,7 +123,7 @@ def _beside(
 
     better = [each for each in rivals if is_less(each[1], "small", "found", "loss")]
     if better:
-        return {"better": min(better, key=lambda each: of(each[1], "loss", "small", "found"))}
+        return {"beaten": min(better, key=lambda each: of(each[1], "loss", "small", "found"))}
     chosen = {}
     safer = [each for each in rivals if is_less(each[1], "small", "found")]
     if safer:

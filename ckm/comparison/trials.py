@@ -231,7 +231,7 @@ def ledger_trial(bench: Bench, job: Job, stack: ExitStack) -> LedgerTrial:
     )
 
 
-class LedgerTrial(NoiseTrial):
+class LedgerTrial:
     """The same behind a ledger: planned tables pass, others where they differ by enough.
 
     The ledger is one of the trial's own, and goes with it.
@@ -253,7 +253,8 @@ class LedgerTrial(NoiseTrial):
         engine: Engine,
         ledger: Ledger,
     ) -> None:
-        super().__init__(bench, opened, tables, answering=opened)
+        self._bench, self._tables = bench, tables
+        self._noise = NoiseTrial(bench, opened, tables, answering=opened)
         self._engine, self._ledger = engine, ledger
 
     def planned(self) -> dict[str, Answer]:
@@ -265,6 +266,18 @@ class LedgerTrial(NoiseTrial):
             found[protected.name] = shown(self._bench.truth(protected.name), protected)
         watch.publish(policy="flag")
         return found
+
+    def again(self) -> dict[str, Answer]:
+        """Publish them a second time: the ledger has them."""
+        return self._noise.planned()
+
+    def alone(self, office: int) -> dict[str, Answer]:
+        """Publish one after the other, as offices with a ledger each do."""
+        return self._noise.alone(office)
+
+    def facts(self) -> Mapping[str, float | None]:
+        """Tell nothing more."""
+        return {}
 
     def ask(self, questions: Mapping[str, TableRequest]) -> Mapping[str, Answer | None]:
         """Answer one question after the other, and record what was answered."""

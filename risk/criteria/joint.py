@@ -43,7 +43,7 @@ class JointTables(Disclosive):
         for table in tables:
             for axis, rank in zip(table.axes, table.ranks, strict=True):
                 one = dimensions.setdefault(axis.columns, _Dimension(axis))
-                one.add(axis, rank[table.is_held])
+                one.take_ranks(axis, rank[table.is_held])
         for one in dimensions.values():
             one.number()
         cells: dict[Levels, tuple[Floats, Integers]] = {}
@@ -70,7 +70,7 @@ class _Dimension:
         self.groups: list[Integers] = []
         self._codes: list[dict[int, int]] = []
 
-    def add(self, axis: Axis, ranks: Integers) -> None:
+    def take_ranks(self, axis: Axis, ranks: Integers) -> None:
         """Take the categories of some cells."""
         identity = identity_of(axis)
         level = axis.levels[0]

@@ -289,7 +289,7 @@ def test_what_is_better_by_all_is_named_and_else_what_each_costs():
     own, worse = method("job", 2.0, 0.4, 0.5), method("a", 3.0, 0.5, 0.6)
     safer, nearer = method("b", 3.0, 0.2, 0.1), method("c", 1.0, 0.6, 0.9)
     both = method("d", 1.5, 0.4, 0.1)
-    assert list(standing_of([own, worse, both, safer], None)) == ["own", "better"]
+    assert list(standing_of([own, worse, both, safer], None)) == ["own", "beaten"]
     said = standing_of([own, worse, safer, nearer], None)
     assert list(said) == ["own", "safer", "nearer"]
     assert (said["safer"]["method"], said["nearer"]["method"]) == ("b", "c")
