@@ -155,14 +155,16 @@ class MarginOfError:
 def margin_of_error(table: PTable) -> MarginOfError:
     """Compute the margins of error of the counts that a table protects, from its rows alone."""
     largest = table.max_noise
-    laws = np.zeros((table.n_rows, 2 * largest + 1))
+    distributions = np.zeros((table.n_rows, 2 * largest + 1))
     for row, count in enumerate(table.counts.tolist()):
         for v, n in table.units(count).items():
-            laws[row, v + largest] = n / table.key_range
-    laws = np.unique(laws, axis=0)
+            distributions[row, v + largest] = n / table.key_range
+    distributions = np.unique(distributions, axis=0)
     none = np.eye(1, 2 * largest + 1, largest)
     return MarginOfError(
-        largest=largest, count=_width(none, laws), difference=_width(laws, laws)
+        largest=largest,
+        count=_width(none, distributions),
+        difference=_width(distributions, distributions),
     )
 
 
@@ -172,16 +174,16 @@ def rounding_base(table: PTable) -> int:
     return math.gcd(cycle, *np.flatnonzero(table.transition.any(axis=0)).tolist())
 
 
-def _width(laws: NDArray[np.float64], others: NDArray[np.float64]) -> int:
+def _width(distributions: NDArray[np.float64], others: NDArray[np.float64]) -> int:
     """Return the least w that differences of any two laws stay within, with 95 %."""
-    size = laws.shape[1]
+    size = distributions.shape[1]
     below = np.pad(others.cumsum(axis=1), ((0, 0), (1, 0)))
     place = np.arange(size)
 
     def least_share(width: int) -> float:
         inside = below[:, np.minimum(place + width + 1, size)]
         inside = inside - below[:, np.maximum(place - width, 0)]
-        return float((laws @ inside.T).min())
+        return float((distributions @ inside.T).min())
 
     return bisect_left(range(size), _COVERAGE, key=least_share)
 
@@ -262,11 +264,11 @@ def _rows(index: KeyIndex, counts: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 def _anchor_rows(anchors: NDArray[np.int64], counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    known: NDArray[np.int64] = np.minimum(counts, _like(counts, int(anchors[-1]))).astype(
+    values: NDArray[np.int64] = np.minimum(counts, _like(counts, int(anchors[-1]))).astype(
         np.int64
     )
-    rows: NDArray[np.int64] = np.searchsorted(anchors, known).astype(np.int64)
-    if (anchors[rows] != known).any():
+    rows: NDArray[np.int64] = np.searchsorted(anchors, values).astype(np.int64)
+    if (anchors[rows] != values).any():
         raise PTableError(
             Message(
                 "counts must be anchors of the p-table, or larger than its last; some are not."
@@ -285,8 +287,8 @@ def _search(
     index: KeyIndex, rows: NDArray[np.int64], keys: NDArray[np.uint64]
 ) -> NDArray[np.int64]:
     if index.shared.size:
-        wanted = rows.astype(np.uint64) * np.uint64(index.key_range) + keys
-        return index.noise[np.searchsorted(index.shared, wanted, side="right")]
+        targets = rows.astype(np.uint64) * np.uint64(index.key_range) + keys
+        return index.noise[np.searchsorted(index.shared, targets, side="right")]
     noise = np.empty(len(rows), dtype=np.int64)
     for row in np.unique(rows).tolist():
         here = rows == row

@@ -130,13 +130,13 @@ class Request:
 
     def problems(self, source: Source) -> list[tuple[str, str]]:
         """Tell what does not fit the source's columns, as (problem, hint) pairs."""
-        found = [*self._wrong_dimensions(source)]
+        problems = [*self._wrong_dimensions(source)]
         if isinstance(self.where, Filter):
-            found += self.where.problems(source.types, source.refusals)
-        given = [] if source.cells is None else source.cells.problems(self, source)
+            problems += self.where.problems(source.types, source.refusals)
+        cell_problems = [] if source.cells is None else source.cells.problems(self, source)
         if source.derived:
-            found += derived_problems(self, source)
-        return [*found, *self._wrong_numbers(source), *given]
+            problems += derived_problems(self, source)
+        return [*problems, *self._wrong_numbers(source), *cell_problems]
 
     def level_sets(self, depths: Sequence[int]) -> list[tuple[int, ...]]:
         """Enumerate the wanted combinations of levels, finest first.
@@ -156,20 +156,20 @@ class Request:
             return [finest]
         if self.margins == "all":
             return list(itertools.product(*(range(d) for d in depths)))
-        wanted = {finest}
+        combinations = {finest}
         for margin in self.margins:
             choices: list[Sequence[int]] = []
             for dimension, depth in zip(self.dimensions, depths, strict=True):
                 columns = self.output_columns_of(dimension)
-                named = [len(columns) - 1 - columns.index(c) for c in margin if c in columns]
+                numbers = [len(columns) - 1 - columns.index(c) for c in margin if c in columns]
                 if dimension in margin:
                     choices.append(range(depth - 1))
-                elif named:
-                    choices.append(named)
+                elif numbers:
+                    choices.append(numbers)
                 else:
                     choices.append([depth - 1])
-            wanted.update(itertools.product(*choices))
-        return sorted(wanted, key=lambda levels: (sum(levels), levels))
+            combinations.update(itertools.product(*choices))
+        return sorted(combinations, key=lambda levels: (sum(levels), levels))
 
     def _wrong_dimensions(self, source: Source) -> Iterator[Problem]:
         for column in (c for d in self.dimensions for c in self.columns_of(d)):
@@ -208,8 +208,8 @@ class Request:
                 )
 
     def _contradictions(self) -> Iterator[Problem]:
-        shown = [c for d in self.dimensions for c in self.output_columns_of(d)]
-        for column in sorted({c for c in shown if shown.count(c) > 1}):
+        outputs = [c for d in self.dimensions for c in self.output_columns_of(d)]
+        for column in sorted({c for c in outputs if outputs.count(c) > 1}):
             yield (
                 Message("Column {column!r} is asked for twice.", column=Name(column)),
                 Message("name each dimension once"),
@@ -232,9 +232,9 @@ class Request:
                 Message("ask for fewer"),
             )
         if not isinstance(self.margins, str):
-            known = {*self.dimensions, *shown}
-            for name in sorted({n for margin in self.margins for n in margin} - known):
-                problem, hint = unknown_name("Margin", name, sorted(known))
+            names = {*self.dimensions, *outputs}
+            for name in sorted({n for margin in self.margins for n in margin} - names):
+                problem, hint = unknown_name("Margin", name, sorted(names))
                 yield problem.replace("in the data; it", "a dimension of the table; it"), hint
         elif self.margins not in {"all", "none"}:
             yield (

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from tables import Secret
 
 
-_ENTRY = ("entry", "history", "published_at", "table", "dimensions", "margins", "where", "data")
+_ENTRY = (
+    *("entry", "history", "published_at", "table", "dimensions", "margins", "where", "data"),
+    "method",
+)
 
 
 @click.group(cls=Group)
@@ -99,6 +102,8 @@ def audit(
 ) -> int:
     """List the thin differences of a whole history, after a look whether it is whole.
 
+    Tables that protect the same records in two ways are named, too.
+
     The head that is printed tells, kept elsewhere, whether anything before it goes later.
 
     What -o writes follows from original records: its owner alone may read it.
@@ -112,13 +117,16 @@ def audit(
         end = opened.require_whole(head=head)
         terminal.step("ledger whole", f"no entry is missing or altered; its head is {end}")
         found = list(opened.audit(history=history, threshold=threshold))
+        seconds = [second.words for second in opened.audit_methods(history=history)]
+    for words in seconds:
+        terminal.warn("second method", words)
     count = "no thin difference" if not found else f"{len(found):,} thin differences"
     terminal.step("ledger audited", count if len(found) != 1 else "1 thin difference")
     if output is not None:
         _write(terminal, PAIR_COLUMNS, (pair.row for pair in found), output)
     elif found:
         terminal.step("differences not named", "-o thin.csv names them, for inside use only")
-    return CHECK_FAILED if strict and found else 0
+    return CHECK_FAILED if strict and (found or seconds) else 0
 
 
 def _secret(secret: Path | None, job: Path | None) -> Secret:
@@ -153,6 +161,7 @@ def _entry_row(entry: Published) -> tuple[str, ...]:
         definition.margins,
         definition.where or "",
         definition.data,
+        definition.method,
     )
 
 

@@ -74,10 +74,7 @@ def require_enough(
     if cells is None:
         return
     if sketch:
-        raise ConfigError(
-            "A ledger compares the records of cells, and a table of cells has none.",
-            hint="remove [ledger], or release from the records",
-        )
+        refuse_ledger_of_cells(cells)
     if any(request.sums for request in requests.values()):
         raise ConfigError(
             "The noise of sums and means is made from records, and a table of cells has none.",
@@ -87,6 +84,15 @@ def require_enough(
         raise ConfigError(
             "Noise needs the sum of the record keys of each cell: cell_key names its column.",
             hint="a p-table of rounding needs no key; ckm suppress takes tables without keys",
+        )
+
+
+def refuse_ledger_of_cells(cells: GivenCells | None) -> None:
+    """Refuse to compare the records of cells that are given without them."""
+    if cells is not None:
+        raise ConfigError(
+            "A ledger compares the records of cells, and a table of cells has none.",
+            hint="remove [ledger], or release from the records",
         )
 
 

@@ -53,6 +53,6 @@ def _words(check: CheckFact) -> str:
 
     english = words_of("en")
     where = f" in {check.where!r}" if check.where else ""
-    found = "" if check.name in _WORDS["untold"] else f" {found_text(english, check)}"
+    text = "" if check.name in _WORDS["untold"] else f" {found_text(english, check)}"
     rule = rule_text(english, check)
-    return f"The release check '{check.name}' failed{where}. Its rule: {rule}{found}"
+    return f"The release check '{check.name}' failed{where}. Its rule: {rule}{text}"

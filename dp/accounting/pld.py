@@ -33,7 +33,7 @@ _RELATIONS = {
     Adjacency.REPLACE: "REPLACE_ONE",
     Adjacency.ZERO_OUT: "REPLACE_SPECIAL",
 }
-_LOW, _HIGH = -20.0, 40.0
+_LEAST_EPSILON, _MOST_EPSILON = -20.0, 40.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -160,8 +160,8 @@ class PrivacyLoss:
         >>> PrivacyLoss.gaussian(1).epsilon(0.9)
         0.0
         """
-        found = self._distribution.get_epsilon_for_delta(checked_delta(delta))
-        return max(0.0, float(found))
+        loss = self._distribution.get_epsilon_for_delta(checked_delta(delta))
+        return max(0.0, float(loss))
 
     def delta(self, epsilon: float) -> float:
         """Return the delta at an epsilon.
@@ -223,8 +223,10 @@ class PrivacyLoss:
             return math.exp(epsilon) * rate + float(curve(epsilon))
 
         # Convex in exp(epsilon), so that there is one minimum.
-        found = minimize_scalar(bound, bounds=(_LOW, _HIGH), method="bounded")
-        return float(min(1.0, found.fun))
+        optimum = minimize_scalar(
+            bound, bounds=(_LEAST_EPSILON, _MOST_EPSILON), method="bounded"
+        )
+        return float(min(1.0, optimum.fun))
 
     @property
     def advantage(self) -> float:
@@ -299,7 +301,9 @@ def finite_epsilon_below(
     accounting_library()
     from dp_accounting.pld import privacy_loss_distribution as distributions
 
-    upper, lower = (dict(enumerate(np.log(law).tolist())) for law in (first, second))
+    upper, lower = (
+        dict(enumerate(np.log(distribution).tolist())) for distribution in (first, second)
+    )
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # empty cells, inside dp-accounting
         loss: Any = distributions.from_two_probability_mass_functions(

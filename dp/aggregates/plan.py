@@ -189,17 +189,17 @@ class Plan:
         checked_probability(self.confidence, "confidence", is_open=True)
         if self.people is not None:
             checked_count(self.people, "people")
-        law = self.noise or ("gaussian" if self.delta else "laplace")
-        if law not in _LAWS:
+        distribution = self.noise or ("gaussian" if self.delta else "laplace")
+        if distribution not in _LAWS:
             raise DPError(
-                Message("Unknown noise {law!r}.", law=Name(law)),
+                Message("Unknown noise {law!r}.", law=Name(distribution)),
                 hint=Message("known: {laws}", laws=Name.each(_LAWS)),
             )
-        object.__setattr__(self, "noise", law)
+        object.__setattr__(self, "noise", distribution)
         names = [table.name for table in self.tables]
         if not names or len(set(names)) < len(names):
             raise DPError(Message("A plan has tables, each with a name of its own."))
-        if not self.delta and (law == "gaussian" or self._finding):
+        if not self.delta and (distribution == "gaussian" or self._finding):
             raise DPError(
                 Message("Gaussian noise and keys that are found need a delta."),
                 hint=Message(
@@ -207,7 +207,9 @@ class Plan:
                 ),
             )
         promises = [part.guarantee for part in self.parts]
-        whole = basic(promises).epsilon if law == "laplace" else concentrated(promises).rho
+        whole = (
+            basic(promises).epsilon if distribution == "laplace" else concentrated(promises).rho
+        )
         if whole > self._total:
             raise DPError(
                 Message("The parts of the plan cost more than its budget: a fault of ours.")
@@ -215,9 +217,9 @@ class Plan:
 
     def _epsilon_of(self, rho: float) -> float:
         """Return the epsilon of a budget of rho, which knows Gaussian noise alone."""
-        told = epsilon_of_rho(rho, delta=self.delta) if self.delta else math.inf
-        is_other = self.epsilon not in {0, told} or self.noise == "laplace" or self._finding
-        if is_other or math.isinf(told):
+        epsilon = epsilon_of_rho(rho, delta=self.delta) if self.delta else math.inf
+        is_other = self.epsilon not in {0, epsilon} or self.noise == "laplace" or self._finding
+        if is_other or math.isinf(epsilon):
             raise DPError(
                 Message(
                     "A budget of rho stands in place of epsilon, with a delta at which its "
@@ -225,7 +227,7 @@ class Plan:
                 ),
                 hint=Message("state epsilon and delta, or rho and delta"),
             )
-        return told
+        return epsilon
 
     @property
     def guarantee(self) -> Guarantee:
@@ -305,10 +307,10 @@ class Plan:
 
     def _part(self, table: TablePlan, what: str, cost: float) -> Part:
         scope, of, delta = self.scope(table), "", 0.0
-        asked = {question.name: question for question in table.questions}
-        if what in asked:
-            guarantee = asked[what].guarantee(scope, cost)
-            error, of = asked[what].expected(scope, cost)
+        questions = {question.name: question for question in table.questions}
+        if what in questions:
+            guarantee = questions[what].guarantee(scope, cost)
+            error, of = questions[what].expected(scope, cost)
         elif what == "keys":
             noise, error = self.keys_noise(table, cost)
             guarantee, of, delta = noise.guarantee, "units, threshold", self._delta_of_keys

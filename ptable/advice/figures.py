@@ -124,8 +124,12 @@ def figures_of(rows: Mapping[int, _Law], *, last_count: int, prior: float = 1.0)
             hint=Message("1 is flat"),
         )
     last = rows[last_count]
-    staying = [law[0] for count, law in rows.items() if count and 0 in law]
-    blocked = max((count for count, law in rows.items() if 0 not in law), default=0)
+    staying = [
+        distribution[0] for count, distribution in rows.items() if count and 0 in distribution
+    ]
+    blocked = max(
+        (count for count, distribution in rows.items() if 0 not in distribution), default=0
+    )
     small = range(1, min(blocked + 2, _MAX_COUNTS) + 1)
     return Figures(
         variance=math.fsum(v * v * p for v, p in last.items()),
@@ -193,22 +197,22 @@ def few_outcomes(
     """
     if spec.step != 1 or spec.anchors is not None:
         return ()
-    found = []
+    rows = []
     suspects = spec.rows()
     if proof is not None:
         few = {row.count for row in proof.rows if math.exp(row.entropy) < _FEWEST_OUTCOMES}
         suspects = tuple(row for row in suspects if row.count in few)
     for row in map(resolve_row, suspects):
-        law, price = _priced(row)
-        effective = math.exp(entropy(law))
+        distribution, price = _priced(row)
+        effective = math.exp(entropy(distribution))
         is_few = row.problem.count and price > 0 and effective < _FEWEST_OUTCOMES
         if is_few and effective < _wanted(row.problem):
-            likely = sorted(zip(law, row.problem.noise, strict=True), reverse=True)[:2]
+            likely = sorted(zip(distribution, row.problem.noise, strict=True), reverse=True)[:2]
             outcomes = tuple((row.problem.count + v, p) for p, v in likely if p >= _SHOWN)
-            found.append(
+            rows.append(
                 FewOutcomes(count=row.problem.count, outcomes=outcomes, effective=effective)
             )
-    return tuple(found)
+    return tuple(rows)
 
 
 def smaller_variance(spec: NoiseSpec) -> NoiseSpec | None:
@@ -224,10 +228,12 @@ def smaller_variance(spec: NoiseSpec) -> NoiseSpec | None:
     trials: list[float | tuple[float, ...]] = []
     if not isinstance(spec.variance, tuple):
         trials.append(min(limits.values()))
-    asked = spec.variance if isinstance(spec.variance, tuple) else (spec.variance,) * len(rows)
+    variances = (
+        spec.variance if isinstance(spec.variance, tuple) else (spec.variance,) * len(rows)
+    )
     places = [row.count for row in spec.rows() if row.count]
-    if len(asked) == len(places):
-        trials.append(tuple(limits.get(c, v) for c, v in zip(places, asked, strict=True)))
+    if len(variances) == len(places):
+        trials.append(tuple(limits.get(c, v) for c, v in zip(places, variances, strict=True)))
     for variance in trials:
         other = replace(spec, variance=variance)
         if all(map(reaches, other.rows())) and not few_outcomes(other):
@@ -242,7 +248,7 @@ def name_few_outcomes(
     rows = few_outcomes(spec, proof=proof)
     if not rows:
         return ""
-    named = joined("; ", [_said(row) for row in rows[:_MAX_NAMED]])
+    names = joined("; ", [_said(row) for row in rows[:_MAX_NAMED]])
     more = (
         Message("; and {number} more rows", number=len(rows) - _MAX_NAMED)
         if len(rows) > _MAX_NAMED
@@ -271,7 +277,7 @@ def name_few_outcomes(
         )
     return Message(
         "The noise has two outcomes or hardly more: {named}{more}. {way}",
-        named=named,
+        named=names,
         more=more,
         way=way,
     )
@@ -318,20 +324,20 @@ def _name_bias(spec: NoiseSpec | StackedSpec) -> str:
 
 def variance_of(problem: RowProblem) -> float:
     """Return the variance that a row gets, less than asked for where that is a bound."""
-    law, _ = _priced(resolve_row(problem))
+    distribution, _ = _priced(resolve_row(problem))
     mean = float(problem.mean)
-    return sum(p * (v - mean) ** 2 for p, v in zip(law, problem.noise, strict=True))
+    return sum(p * (v - mean) ** 2 for p, v in zip(distribution, problem.noise, strict=True))
 
 
 def _most_variance(problem: RowProblem) -> float:
     """Bisect for the largest variance at which a row has more outcomes, or as many as any."""
     ends = variance_bounds(problem)
     low, high = (ends[0].value, problem.variance) if ends else (problem.variance,) * 2
-    wanted = _wanted(problem)
+    least = _wanted(problem)
     for _ in range(_FEW_BISECTIONS if problem.unimodal else _BISECTIONS):
         middle = (low + high) / 2
-        law, price = _priced(resolve_row(replace(problem, variance=middle)))
-        if price > 0 and math.exp(entropy(law)) < wanted:
+        distribution, price = _priced(resolve_row(replace(problem, variance=middle)))
+        if price > 0 and math.exp(entropy(distribution)) < least:
             high = middle
         else:
             low = middle
@@ -346,14 +352,14 @@ def _wanted(problem: RowProblem) -> float:
 
 def _priced(row: ResolvedRow) -> tuple[tuple[float, ...], float]:
     """Give the law of a row, and the price of its variance: above 0 where less gives more."""
-    law, price = row.law, {"greatest": 1.0}.get(row.place, 0.0)
-    if law is None and row.problem.unimodal:
-        _, law, prices = best_peak(row.problem)
-        price = 0.0 if prices is None else prices[1]
-    elif law is None:
+    distribution, price = row.law, {"greatest": 1.0}.get(row.place, 0.0)
+    if distribution is None and row.problem.unimodal:
+        _, distribution, multipliers = best_peak(row.problem)
+        price = 0.0 if multipliers is None else multipliers[1]
+    elif distribution is None:
         best = maximise(row.problem, polish=False)
-        law, price = best.law, best.multipliers[1]
-    return tuple(map(float, law)), price
+        distribution, price = best.law, best.multipliers[1]
+    return tuple(map(float, distribution)), price
 
 
 def last_stay(row: RowProblem, variance: float) -> float:
@@ -361,8 +367,8 @@ def last_stay(row: RowProblem, variance: float) -> float:
     problem = replace(row, variance=Fraction(variance))
     if row.unimodal:  # the middle is the best peak where both sides are alike
         problem = problem.with_peak(row.noise.index(0))
-    law = maximise(problem, polish=False).law
-    return float(law[row.noise.index(0)])
+    distribution = maximise(problem, polish=False).law
+    return float(distribution[row.noise.index(0)])
 
 
 def _row(rows: Mapping[int, _Law], count: int) -> _Law:
@@ -371,7 +377,7 @@ def _row(rows: Mapping[int, _Law], count: int) -> _Law:
 
 def _p_source(rows: Mapping[int, _Law], published: int, prior: float) -> float:
     """Weigh a published count by Bayes' rule: how likely it is the true one."""
-    reach = max(-min(law) for law in rows.values())
+    reach = max(-min(distribution) for distribution in rows.values())
     weights = {
         i: _row(rows, i).get(published - i, 0.0) * prior ** (i - published)
         for i in range(1, published + reach + 1)

@@ -135,36 +135,38 @@ def at_bound(variance: Fraction, bound: Fraction) -> bool:
 def _unshaped(problem: RowProblem) -> Ends | None:
     """Take the two values next to the mean, and the two at the ends of the reach."""
     if problem.p_stay is None:
-        kept = (Fraction(0), Fraction(0))
+        stays = (Fraction(0), Fraction(0))
     elif problem.p_stay_rule == "exact":
-        kept = (problem.p_stay, problem.p_stay)
+        stays = (problem.p_stay, problem.p_stay)
     elif problem.p_stay_rule == "at-least":
-        kept = (Fraction(1), problem.p_stay)
+        stays = (Fraction(1), problem.p_stay)
     else:
-        kept = (problem.p_stay, Fraction(0))
+        stays = (problem.p_stay, Fraction(0))
     used = [v for v in problem.noise if v or problem.p_stay is None]
     below = [v for v in used if v <= problem.mean]
     above = [v for v in used if v >= problem.mean]
     if not below or not above:
         if problem.p_stay is None or problem.p_stay_rule != "at-least":
             return None
-        kept, below, above = (Fraction(1), Fraction(1)), [0], [0]
+        stays, below, above = (Fraction(1), Fraction(1)), [0], [0]
     low, high = (
         _two_values(problem, stay, pair)
-        for stay, pair in zip(kept, ((below[-1], above[0]), (below[0], above[-1])), strict=True)
+        for stay, pair in zip(
+            stays, ((below[-1], above[0]), (below[0], above[-1])), strict=True
+        )
     )
     return low, high
 
 
 def _two_values(problem: RowProblem, stay: Fraction, pair: tuple[int, int]) -> Bound:
     """Leave the count alone with some probability; spread the rest over two values."""
-    law = dict.fromkeys(problem.noise, Fraction(0))
+    distribution = dict.fromkeys(problem.noise, Fraction(0))
     left, right = pair
     share = (problem.mean - left) / (right - left) if right > left else Fraction(0)
     for v, p in ((0, stay), (left, (1 - stay) * (1 - share)), (right, (1 - stay) * share)):
         if p:
-            law[v] += p
-    return _bound(problem, "squares", tuple(law.values()))
+            distribution[v] += p
+    return _bound(problem, "squares", tuple(distribution.values()))
 
 
 def _ends(problem: RowProblem, costs: _Costs, *, keep_moment: bool = False) -> Ends | None:
@@ -180,13 +182,16 @@ def _ends(problem: RowProblem, costs: _Costs, *, keep_moment: bool = False) -> E
 
 
 def _bound(
-    problem: RowProblem, costs: _Costs, law: tuple[Fraction, ...], peak: int | None = None
+    problem: RowProblem,
+    costs: _Costs,
+    distribution: tuple[Fraction, ...],
+    peak: int | None = None,
 ) -> Bound:
     """Say what a law reaches: the probability of staying, or the variance."""
     if costs == "stays":
-        return Bound(value=law[problem.noise.index(0)], law=law, peak=peak)
-    squares = (p * v * v for p, v in zip(law, problem.noise, strict=True))
-    return Bound(value=sum(squares, Fraction(0)) - problem.mean**2, law=law, peak=peak)
+        return Bound(value=distribution[problem.noise.index(0)], law=distribution, peak=peak)
+    squares = (p * v * v for p, v in zip(distribution, problem.noise, strict=True))
+    return Bound(value=sum(squares, Fraction(0)) - problem.mean**2, law=distribution, peak=peak)
 
 
 def _outermost(
@@ -198,22 +203,22 @@ def _outermost(
     """
     size = len(problem.noise)
     every = _Rays.of(replace(problem, unimodal=False), keep_moment=keep_moment, all_runs=True)
-    left = sorted(range(size), key=lambda place: abs(problem.noise[place]))
-    left = [left[0], 0, size - 1, *left[1:]]
+    places = sorted(range(size), key=lambda place: abs(problem.noise[place]))
+    places = [places[0], 0, size - 1, *places[1:]]
     best: tuple[Fraction, int, tuple[Fraction, ...]] | None = None
-    open_places = dict.fromkeys(left)
+    open_places = dict.fromkeys(places)
     while open_places:
         place = next(iter(open_places))
         del open_places[place]
         rays = _Rays.of(problem.with_peak(place), keep_moment=keep_moment)
-        found = rays.solve(sign * getattr(rays, costs))
-        if found is None:
+        solution = rays.solve(sign * getattr(rays, costs))
+        if solution is None:
             continue
-        law, prices = found
-        cost = sum((g * p for g, p in zip(rays.goal, prices, strict=True)), Fraction(0))
+        distribution, multipliers = solution
+        cost = sum((g * p for g, p in zip(rays.goal, multipliers, strict=True)), Fraction(0))
         if best is None or cost < best[0]:
-            best = cost, place, law
-        first, stop = every.cheaper(sign * getattr(every, costs), prices)
+            best = cost, place, distribution
+        first, stop = every.cheaper(sign * getattr(every, costs), multipliers)
         open_places = {
             other: None for other in open_places if ((first <= other) & (other < stop)).any()
         }
@@ -280,8 +285,8 @@ class _Rays:
 
     def end(self, costs: _Costs, sign: int) -> Bound | None:
         """Give the law of least cost, or of greatest with a negative sign."""
-        found = self.solve(sign * getattr(self, costs))
-        return None if found is None else _bound(self.problem, costs, found[0])
+        solution = self.solve(sign * getattr(self, costs))
+        return None if solution is None else _bound(self.problem, costs, solution[0])
 
     def solve(self, costs: _Int) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]] | None:
         """Give the law of least cost and the prices that prove it."""
@@ -294,7 +299,7 @@ class _Rays:
         if answer is None:
             return None
         size = len(self.problem.noise)
-        law = [self.problem.floor] * size
+        distribution = [self.problem.floor] * size
         for index, weight in answer[0].items():
             if index >= len(costs):
                 continue
@@ -303,13 +308,13 @@ class _Rays:
             if self.problem.symmetric:
                 places |= {size - 1 - place for place in places}
             for place in places:
-                law[place] += weight
-        return tuple(law), answer[1]
+                distribution[place] += weight
+        return tuple(distribution), answer[1]
 
-    def cheaper(self, costs: _Int, prices: tuple[Fraction, ...]) -> tuple[_Int, _Int]:
+    def cheaper(self, costs: _Int, multipliers: tuple[Fraction, ...]) -> tuple[_Int, _Int]:
         """Give the runs that cost less than their constraints are worth."""
-        scale = math.lcm(*(price.denominator for price in prices))
-        whole = np.array([int(price * scale) for price in prices], dtype=object)
+        scale = math.lcm(*(multiplier.denominator for multiplier in multipliers))
+        whole = np.array([int(multiplier * scale) for multiplier in multipliers], dtype=object)
         columns = self.constraints[:, : len(costs)].astype(object)
         is_cheaper = (costs.astype(object) * scale < whole @ columns).astype(np.bool_)
         return self.first[is_cheaper], self.stop[is_cheaper]

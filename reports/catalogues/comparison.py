@@ -36,7 +36,7 @@ STANDING = _WORDS.sentences("standing")
 ADVICE, DISAGREED = _WORDS.sentences("advice"), _WORDS.sentences("disagreed")
 #: Kind of method → criterion → "yes" or "no", with a star where there are conditions.
 SLIDES = {
-    kind: dict(zip(_SLIDES["criteria"].split(), said.split(), strict=True))
-    for kind, said in _SLIDES.items()
+    kind: dict(zip(_SLIDES["criteria"].split(), marks.split(), strict=True))
+    for kind, marks in _SLIDES.items()
     if kind != "criteria"
 }

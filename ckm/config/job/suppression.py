@@ -239,9 +239,6 @@ def add_problems_without_noise(where: str, job: Job, reading: Reading) -> None:
         hint = "write two jobs, and publish the tables of one of them"
         text = "stands beside [ptable]: the same numbers in two ways give the noise away."
         reading.add(where, text, hint)
-    if job.ledger is not None:
-        hint = "remove [ledger]; link tables by writing them into the same job"
-        reading.add(where, "stands beside [ledger], which knows noisy tables alone.", hint)
     if job.output.additive:
         text = f"additive is for noise: the tables of {where} add up."
         reading.add("[output]", text, "remove additive")
