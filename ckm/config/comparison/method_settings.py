@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Some
+from ckm.config.job.rounding import JobRounding
+from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Some, optional
 from ckm.errors import ConfigError
 
 Simple: TypeAlias = Literal["yes", "no"]
@@ -64,14 +65,12 @@ class RandomRounding(MethodSettings):
     keys: _Keys = "fresh"
 
 
-class ControlledRounding(MethodSettings):
-    """True counts go to multiples that add up, table by table."""
+class ControlledRounding(JobRounding, MethodSettings):
+    """The rounding of jobs: true counts go to multiples that add up."""
 
     kind = "controlled-rounding"
-    strength = _BASES
-    base: _Number = 5
-    bound: Annotated[float, Field(ge=0, le=1e9)] | None = None
-    exact: bool = False
+    strength = ("base", (3, 5, 7, 10, 15, 20, 30, 50))
+    base: int = optional("Published numbers are multiples of it.", default=5, ge=3, le=1000)
 
 
 class DiscreteLaplace(MethodSettings):
@@ -117,8 +116,8 @@ class Suppression(MethodSettings):
     simple: Simple = "no"
     least: _Number | None = None
     search: Literal["auto", "exact", "sequential"] = "sequential"
-    limit_s: Annotated[float, Field(gt=0, le=3600)] = 20.0
-    most_cells: Annotated[int, Field(ge=4, le=100_000)] = 1_000
+    limit_s: Annotated[float, Field(gt=0, le=3600)] = 60.0
+    most_cells: Annotated[int, Field(ge=4, le=100_000)] = 3_000
     others: Literal["refused", "alone"] = "refused"
 
 
@@ -166,6 +165,22 @@ class CellKeyLedger(MethodSettings):
 KINDS: Mapping[str, type[MethodSettings]] = MappingProxyType(
     {settings.kind: settings for settings in MethodSettings.__subclasses__()}
 )
+
+#: How a job can release its tables.
+Way: TypeAlias = Literal["noise", "noise-ledger", "noise-additive", "suppression", "rounding"]
+
+
+class AsReleased(MethodSettings):
+    """The job's own method, as `ckm release` applies it; no file asks for it."""
+
+    kind = "as-released"
+    way: Way
+    given: Mapping[str, Any] = Field(default_factory=dict)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """How the job releases, and what it says of that."""
+        return {"way": self.way, **self.given}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
