@@ -1,9 +1,10 @@
 """The error that the errors of every package descend from."""
 
-from typing import ClassVar
+from collections.abc import Callable, Iterable
+from typing import ClassVar, Self
 
 from footing.addresses import without_passwords
-from footing.messages import Message, joined
+from footing.messages import Message, Name, joined, said
 
 
 class _Unshown(str):
@@ -51,6 +52,9 @@ class ExplainedError(ValueError):
     """
 
     code: ClassVar[str] = "error"
+    #: The errors that this one tells below its heading, each in a line of its own.
+    parts: tuple["ExplainedError", ...] = ()
+    _heading: str = ""
 
     def __init__(
         self,
@@ -77,6 +81,46 @@ class ExplainedError(ValueError):
     def reword(self, problem: str) -> None:
         """Say the problem in other words."""
         ExplainedError.__init__(self, problem, hint=self.hint, inside=self.inside, at=self.at)
+
+    def reword_each(self, words: Callable[["ExplainedError"], str]) -> None:
+        """Say the problem in other words, or those of its parts."""
+        for part in self.parts:
+            part.reword_each(words)
+        self.reword(_told(self) if self.parts else words(self))
+
+    def begin_with(self, words: Callable[[str], str]) -> None:
+        """Say the problem, or what stands above its parts, in other words."""
+        self._heading = words(self._heading)
+        self.reword(_told(self) if self.parts else words(self.problem))
+
+    @classmethod
+    def of_several(
+        cls, heading: str, errors: Iterable["ExplainedError"], *, hint: str | None = None
+    ) -> Self:
+        """Return one error that tells several, each in a line of its own."""
+        error = cls(heading, hint=hint)
+        error._heading, error.parts = heading, tuple(errors)
+        error.reword(_told(error))
+        return error
+
+
+def _told(error: ExplainedError, depth: int = 1) -> str:
+    """Return the lines of an error: its heading and its parts, or its problem alone."""
+    if not error.parts:
+        return error.problem
+    lines = [error._heading]  # noqa: SLF001
+    indent = "  " * depth
+    for part in error.parts:
+        line = _told(part, depth + 1)
+        if part.hint is not None:
+            line = Message(
+                "{problem}\n{indent}hint: {hint}",
+                problem=said(line),
+                indent=Name(f"{indent}  "),
+                hint=said(part.hint),
+            )
+        lines.append(line)
+    return joined(f"\n{indent}- ", lines)
 
 
 def _masked(text: str) -> str:

@@ -13,6 +13,7 @@ import click
 from ckm.cli.release import tell_limit
 from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
 from ckm.cli.terminal.exit_codes import explain
+from footing.messages import Message, Name, joined
 from footing.text_files import read_text
 
 if TYPE_CHECKING:
@@ -111,7 +112,10 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     from ptable import NoiseSpec, feasible
 
     plan = read_job(file)
-    terminal.step("job read", f"{file.name} is a sound job; {_names(plan)}")
+    terminal.step(
+        "job read",
+        Message("{file} is a sound job; {names}", file=Name(file.name), names=_names(plan)),
+    )
     for name, text in _margins(plan).items():
         terminal.step("margins", text, table=name)
     if isinstance(plan.ptable, NoiseSpec):
@@ -119,9 +123,12 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
             show_feasibility(terminal, answer)
         tell_preset(terminal, file)
     if len(plan.output.languages) > 1:
-        several = ", ".join(plan.output.languages)
-        alike = "; ".join(common_texts(plan)) or "nothing"
-        text = f"files in {several}; not given in each language: {alike}"
+        texts = common_texts(plan)
+        text = Message(
+            "files in {several}; not given in each language: {alike}",
+            several=Name.each(plan.output.languages),
+            alike=joined("; ", texts) if texts else Message("nothing"),
+        )
         terminal.step("languages checked", text)
     if quick:  # else all categories of the tables are looked at
         for caution in TableFiles(plan).cautions():
@@ -138,7 +145,14 @@ def _check_swap(terminal: Terminal, file: Path, **options: Any) -> None:
     from ckm.release.swapped import rehearse_swap
 
     job = read_swap(file)
-    terminal.step("swap read", f"{file.name}: areas by {', '.join(job.swap.plan.geography)}")
+    terminal.step(
+        "swap read",
+        Message(
+            "{file}: areas by {geography}",
+            file=Name(file.name),
+            geography=Name.each(job.swap.plan.geography),
+        ),
+    )
     with terminal.progress() as report_progress:
         rehearse_swap(job, step=terminal.step, progress=report_progress, **options)
 
@@ -159,9 +173,18 @@ def _check_service(terminal: Terminal, file: Path, **options: Any) -> None:
     from ckm.service.process.server import rehearse_service
 
     service = read_service(file)
-    offered = f"variables: {', '.join(service.variables)}"
-    offered += f"; populations: {', '.join(service.populations)}" if service.populations else ""
-    terminal.step("service read", f"{file.name} is a sound service; {offered}")
+    offered = Message("variables: {variables}", variables=Name.each(service.variables))
+    if service.populations:
+        populations = Name.each(service.populations)
+        offered = Message(
+            "{variables}; populations: {populations}",
+            variables=offered,
+            populations=populations,
+        )
+    terminal.step(
+        "service read",
+        Message("{file} is a sound service; {offered}", file=Name(file.name), offered=offered),
+    )
     for caution in (*service.cautions, *_formulas(service)):
         terminal.warn("caution", caution)
     rehearse_service(service, step=terminal.step, **options)
@@ -182,10 +205,14 @@ def _formulas(service: Service) -> tuple[str, ...]:
     return formula_cautions(found, output, section="[service]")
 
 
-def _names(plan: Job) -> str:
+def _names(plan: Job) -> Message:
     shown = list(plan.tables)[:_SHOWN_TABLES]
     more = len(plan.tables) - len(shown)
-    return f"tables: {', '.join(shown)}" + (f" and {more} more" if more else "")
+    return Message(
+        "tables: {tables}{more}",
+        tables=Name.each(shown),
+        more=Message(" and {number} more", number=more) if more else Message(),
+    )
 
 
 def _margins(plan: Job) -> dict[str, str]:
@@ -225,7 +252,7 @@ def show_feasibility(terminal: Terminal, answer: Feasibility) -> None:
     """Draw which variances each row of a p-table can reach."""
     last = len(answer.rows)
     terminal.table(
-        ("counts", "from", "to", "asked for", "feasible"),
+        ("counts", "from", "to", Message("asked for"), "feasible"),
         (
             (
                 f"{row.count}{' and more' if row.count == last else ''}",
@@ -235,7 +262,7 @@ def show_feasibility(terminal: Terminal, answer: Feasibility) -> None:
             for row in answer.rows
         ),
         left=("feasible",),
-        title="Variances that each row can reach",
+        title=Message("Variances that each row can reach"),
     )
 
 
@@ -244,7 +271,7 @@ def _reached(row: RowFeasibility) -> str:
     from ptable.advice.figures import variance_of
 
     if row.problem.at_most and (found := variance_of(row.problem)) < 0.995 * row.requested:
-        return f"yes, with less: {found:.3g}"
+        return Message("yes, with less: {value:.3g}", value=found)
     return "yes"
 
 

@@ -8,7 +8,8 @@ from pydantic import Field
 from ckm.config.job.data import Records, SecretPath
 from ckm.config.read import build, kind_of, open_settings
 from ckm.config.reading import Reading
-from ckm.config.section import Items, Name, Section, SettingsFile, Some, optional
+from ckm.config.section import Items, Label, Section, SettingsFile, Some, optional
+from footing.messages import Message
 from tables import RequestError
 from tables.swapping.plan import SwapPlan
 
@@ -24,7 +25,7 @@ class SwapKeys(Section):
 class SwapSection(Section):
     """Who moves, and where to."""
 
-    household: Name = Field(description="Column of the household's identifier.")
+    household: Label = Field(description="Column of the household's identifier.")
     geography: Some[str] = Field(description="Columns, from broad to fine.")
     risk: Items[str] = optional(
         "Columns whose combinations make a record easy to find.", default=()
@@ -54,8 +55,8 @@ class SwapSection(Section):
         try:
             self.plan  # noqa: B018
         except RequestError as error:
-            hint = "ckm swap --help says what the columns are for"
-            reading.add_error("[swap]", error, hint)
+            hint = Message("ckm swap --help says what the columns are for")
+            reading.add_error(("swap",), error, hint)
 
 
 class SwapJob(SettingsFile, title="A swap of ckm"):
@@ -68,9 +69,9 @@ class SwapJob(SettingsFile, title="A swap of ckm"):
     def add_problems(self, reading: Reading) -> None:
         """Note two things that decide."""
         if self.keys.secret is not None and self.swap.seed is not None:
-            text = "there are both [keys] secret and [swap] seed."
-            hint = "keep one: with a secret nobody else draws the same"
-            reading.add("[swap]", text, hint)
+            text = Message("there are both [keys] secret and [swap] seed.")
+            hint = Message("keep one: with a secret nobody else draws the same")
+            reading.add(("swap",), text, hint, key="seed")
 
 
 def read_swap(path: Path | str) -> SwapJob:
@@ -80,8 +81,8 @@ def read_swap(path: Path | str) -> SwapJob:
     """
     reading, document = open_settings(path, kind="swap")
     if "swap" not in document and "table" in document:
-        hint = "ckm release and ckm suppress take jobs; a swap file has [swap]"
-        reading.add("", "This is a job, not a swap.", hint)
+        hint = Message("ckm release and ckm suppress take jobs; a swap file has [swap]")
+        reading.add((), Message("This is a job, not a swap."), hint)
         raise reading.error()
     return build(SwapJob, document, reading)
 

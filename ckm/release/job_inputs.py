@@ -66,7 +66,7 @@ def load_ptable(job: Job) -> PTable:
     try:
         table = _read_or_solve(job.ptable)
     except InfeasibleError as error:
-        job.place(error, "[ptable]")
+        job.place(error, ("ptable",))
         raise
     for text in cautions_of(table):
         logger.warning("%s", text, extra={"event": "noise"})

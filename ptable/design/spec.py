@@ -9,7 +9,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
-from footing.checks import is_integer, is_number, problems_of
+from footing.checks import is_integer, is_number, option_of, problems_of
 from footing.messages import Argument, Message, Name, Shape, joined, said
 from footing.svg import html_table
 from ptable.errors import InfeasibleError, PTableError
@@ -662,6 +662,7 @@ def _refusal(problems: list[str]) -> PTableError:
             problems=joined("; ", problems),
         ),
         hint=Message("the docstring of NoiseSpec says what each option takes"),
+        at=option_of(problems[0]),
     )
 
 

@@ -11,7 +11,7 @@ import ast
 import re
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -501,8 +501,20 @@ def _texts_of_words() -> dict[str, str]:
         for package, name in (("ckm.config", "problems"), ("ckm.release", "verdict"))
     )
     texts = [*problems["rules"].values(), *problems["forms"].values()]
-    found = dict.fromkeys(map(template, texts), "ckm/config/problems.toml")
+    found = dict.fromkeys(texts, "ckm/config/problems.toml")
     return found | dict.fromkeys(verdict["hints"].values(), "ckm/release/verdict.toml")
+
+
+def _literals(
+    stream: BinaryIO, keywords: Collection[str], _tags: object, options: object
+) -> Iterator[tuple[int, str, str, list[str]]]:
+    """Find the first arguments of some functions, also within calls of others; for Babel."""
+    del options
+    for node in ast.walk(ast.parse(stream.read())):
+        if isinstance(node, ast.Call) and _name(node.func) in keywords and node.args:
+            text = node.args[0]
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                yield node.lineno, "", text.value, []
 
 
 def made_from_data(packages: Sequence[str]) -> dict[str, str]:
@@ -514,7 +526,7 @@ def made_from_data(packages: Sequence[str]) -> dict[str, str]:
         text: path.relative_to(_ROOT).as_posix()
         for package in packages
         for path in sorted((_ROOT / package).rglob("*.py"))
-        for _, text, _, _ in extract_from_file("python", path, keywords=keywords)
+        for _, text, _, _ in extract_from_file(_literals, path, keywords=keywords)
         if isinstance(text, str) and _SAID.search(HOLE.sub("", text))
     }
 

@@ -14,6 +14,7 @@ from ckm.cli.compare.method_table import show_methods, told
 from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
 from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
+from footing.messages import Message, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -200,7 +201,9 @@ def _finish(terminal: Terminal, found: _Found, output: Path | None, lang: str | 
         return
     text = _WRITERS[output.suffix.lower()](found, lang or terminal.language)
     write_whole(output, text, is_private=True)
-    terminal.step("comparison written", "it follows from original counts: keep it inside")
+    terminal.step(
+        "comparison written", Message("it follows from original counts: keep it inside")
+    )
     click.echo(str(output))
 
 
@@ -232,7 +235,7 @@ def _names(methods: str | None) -> tuple[str, ...]:
         return ()
     names = tuple(name.strip() for name in methods.split(",") if name.strip())
     if not names:
-        raise click.UsageError("--methods names no method.")
+        raise click.UsageError(Message("--methods names no method."))
     return names
 
 
@@ -240,8 +243,11 @@ def _require_fit(wanted: Comparanda, output: Path | None) -> None:
     suffix = "" if output is None else output.suffix.lower()
     if wanted.methods and wanted.designs and suffix in {".csv", ".svg"}:
         raise click.UsageError(
-            f"Methods and designs do not fit into one {suffix[1:].upper()}: write .html or "
-            ".json, or compare them one after the other."
+            Message(
+                "Methods and designs do not fit into one {suffix}: write .html or .json, "
+                "or compare them one after the other.",
+                suffix=said(suffix[1:].upper()),
+            )
         )
 
 

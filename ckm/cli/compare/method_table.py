@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from footing.messages import Message
+
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from ckm.comparison.compare_methods import MethodComparison, MethodResult
@@ -11,9 +13,9 @@ if TYPE_CHECKING:
 _SHOWN = {
     "same_answer": "same\nagain",
     "same_by_another_route": "other\nroute",
-    "parts_below_totals": "parts <=\ntotals",
+    "parts_below_totals": Message("parts <=\ntotals"),
     "additive": "adds\nup",
-    "found_by_differencing": "found by\ndiff.",
+    "found_by_differencing": Message("found by\ndiff."),
     "on_demand": "on\ndemand",
     "decentral": "two\noffices",
     "cells_lost": "cells\nlost",

@@ -21,6 +21,7 @@ import click
 
 from ckm._packages import PACKAGES, is_own
 from ckm.cli.terminal.output import printable
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -35,19 +36,19 @@ _PROGRESS_S = 5.0
 _LINE_S = 60.0
 _WIDE = 250
 _STAGES = {
-    "keys": "record keys",
-    "scan": "reading the records",
-    "protect": "adding noise",
+    "keys": Message("record keys"),
+    "scan": Message("reading the records"),
+    "protect": Message("adding noise"),
     "methods": "methods",
-    "suppression": "hiding cells",
+    "suppression": Message("hiding cells"),
     "rounding": "rounding",
-    "publish again": "publishing cells again",
-    "optimum": "looking for the cheapest choice",
-    "audit": "auditing hidden cells",
+    "publish again": Message("publishing cells again"),
+    "optimum": Message("looking for the cheapest choice"),
+    "audit": Message("auditing hidden cells"),
     "encode": "encoding",
     "fit": "fitting",
     "sample": "drawing",
-    "runs": "fits on folds",
+    "runs": Message("fits on folds"),
 }
 
 

@@ -10,7 +10,7 @@ import click
 from ckm._packages import place_of
 from footing.addresses import Address, without_passwords
 from footing.errors import ExplainedError
-from footing.messages import Message, joined
+from footing.messages import Message, Name, Shape, Text, joined, said
 
 CHECK_FAILED = 1
 WRONG_REQUEST = 2
@@ -83,8 +83,8 @@ def explain(error: BaseException) -> Failure:
         return Failure(
             exit=WRONG_REQUEST,
             code="memory",
-            message="The memory of this machine does not suffice.",
-            hint="limit it with --memory-limit, or ask for fewer dimensions",
+            message=Message("The memory of this machine does not suffice."),
+            hint=Message("limit it with --memory-limit, or ask for fewer dimensions"),
         )
     return _bug(error)
 
@@ -92,19 +92,30 @@ def explain(error: BaseException) -> Failure:
 def _system(error: OSError, number: int) -> Failure:
     reason = os.strerror(number)
     is_full = number in {errno.ENOSPC, errno.EDQUOT}
-    hint = "free some space" if is_full else "look at the path and its permissions"
-    message = f"A file or the output of the command cannot be written or read: {reason}."
+    hint = (
+        Message("free some space")
+        if is_full
+        else Message("look at the path and its permissions")
+    )
+    message = Message(
+        "A file or the output of the command cannot be written or read: {reason}.",
+        reason=Text(reason),
+    )
     if error.filename:
         name = Address(os.path.basename(os.fsdecode(error.filename))).masked  # noqa: PTH119
-        message = f"{name!r}: {reason}."
+        message = Message("{name!r}: {reason}.", name=Name(name), reason=Text(reason))
     return Failure(exit=WRONG_REQUEST, code="system", message=message, hint=hint)
 
 
 def _usage(error: click.UsageError) -> Failure:
     is_bare = isinstance(error, click.exceptions.NoArgsIsHelpError)
     text = without_passwords(error.format_message().strip())
-    message = "The command is missing." if is_bare else text
-    hint = None if error.ctx is None else f"see: {error.ctx.command_path} --help"
+    message = Message("The command is missing.") if is_bare else text
+    hint = (
+        None
+        if error.ctx is None
+        else Message("see: {command_path} --help", command_path=Name(error.ctx.command_path))
+    )
     return Failure(exit=WRONG_REQUEST, code="usage", message=message, hint=hint)
 
 
@@ -145,7 +156,13 @@ def _bug(error: BaseException) -> Failure:
     return Failure(
         exit=INTERNAL,
         code="bug",
-        message=f"ckm stopped on a bug of its own: {type(error).__name__} at {place}.",
-        hint="report this line with the output of ckm --version; CKM_DEBUG=1 shows more, "
-        "but what it shows may hold data",
+        message=Message(
+            "ckm stopped on a bug of its own: {name} at {place}.",
+            name=Shape(type(error)),
+            place=said(place),
+        ),
+        hint=Message(
+            "report this line with the output of ckm --version; CKM_DEBUG=1 shows "
+            "more, but what it shows may hold data"
+        ),
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ckm.config.problems import heading
 from ckm.engine.published_table import PublishedTable, measure_columns
 from ckm.errors import ConfigError, FormatError, ReleaseError
 from ckm.formats import FORMATS, to_bytes, without_repeats
@@ -209,7 +210,7 @@ def _require_parts(job: Job) -> None:
         and not all(isinstance(h, list) for h in job.hierarchies.values()),
         "a quantile": any(t.quantiles for t in job.tables.values()),
     }
-    needs |= {t.place[:-1]: is_far and t.request.needs_whole_table for t in job.table}
+    needs |= {heading(t.place)[:-1]: is_far and t.request.needs_whole_table for t in job.table}
     needs |= {f"the format {kind!r}": kind not in formats for kind in output.formats}
     if wrong := [what for what, is_there in needs.items() if is_there]:
         key = "place" if is_far else "stream = true"
