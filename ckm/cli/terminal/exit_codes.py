@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from ckm._packages import place_of
-from footing.addresses import Address, without_passwords
+from ckm.cli.terminal.click_sentences import message_of
+from footing.addresses import Address
 from footing.errors import ExplainedError
 from footing.messages import Message, Name, Shape, Text, joined, said
 
@@ -73,8 +74,7 @@ def explain(error: BaseException) -> Failure:
     if isinstance(error, click.UsageError):
         return _usage(error)
     if isinstance(error, click.ClickException):
-        message = without_passwords(error.format_message())
-        return Failure(exit=WRONG_REQUEST, code="usage", message=message)
+        return Failure(exit=WRONG_REQUEST, code="usage", message=message_of(error))
     if isinstance(error, ExplainedError):
         return _our(error)
     if isinstance(error, OSError) and error.errno is not None:
@@ -109,12 +109,11 @@ def _system(error: OSError, number: int) -> Failure:
 
 def _usage(error: click.UsageError) -> Failure:
     is_bare = isinstance(error, click.exceptions.NoArgsIsHelpError)
-    text = without_passwords(error.format_message().strip())
-    message = Message("The command is missing.") if is_bare else text
+    message = Message("The command is missing.") if is_bare else message_of(error)
     hint = (
         None
         if error.ctx is None
-        else Message("see: {command_path} --help", command_path=Name(error.ctx.command_path))
+        else Message("see: {command} --help", command=Name(error.ctx.command_path))
     )
     return Failure(exit=WRONG_REQUEST, code="usage", message=message, hint=hint)
 

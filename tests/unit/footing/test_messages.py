@@ -4,6 +4,7 @@ import ast
 import copy
 import datetime as dt
 import enum
+import json
 import pickle
 import warnings
 from decimal import Decimal
@@ -211,3 +212,24 @@ def test_no_error_or_warning_is_a_text(package):
         calls = (n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.Call))
         texts = [ast.unparse(text) for call in calls for text in texts_shown(call)]
         assert not texts, (file.name, texts)
+
+
+def test_a_message_goes_through_json():
+    message = Message(
+        "No {what} {name!r} in {file!r}, {count:,} of {share:.1%}: {value!r}; {names}, {more}.",
+        what=Message("column"),
+        name=Name("a"),
+        file=Path("f"),
+        count=np.int64(1500),
+        share=0.125,
+        value=Argument(["x"]),
+        names=Enumeration(" or ", Name.each("ab")),
+        more=Text("elsewhere"),
+    )
+    data = json.loads(json.dumps(message.to_data()))
+    assert data["message"] == message
+    assert data["values"]["name"] == "a"
+    again = Message.from_data(data)
+    assert again == message
+    assert french(again) == french(message)
+    assert "hunter2" not in json.dumps(Message("{x}", x=Name("a://b:hunter2@c")).to_data())
