@@ -12,6 +12,8 @@ MANY = CKM_HYPOTHESIS_PROFILE=many PYTEST_ADDOPTS="--hypothesis-seed=$(SEED)"
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Most of what is installed is never imported: Python compiles what is, when it is.
 INSTALL := -m pip install --quiet --no-compile
+# Their examples are tests of `make check`.
+PACKAGES := ckm dp dpsgd footing ptable rappor reports risk synth tables
 # Workers of tests share the cores: threads of linear algebra would wait for each other.
 test lowest check: export OPENBLAS_NUM_THREADS := 1
 # The tests start many processes: without bytecode each would compile the project again.
@@ -96,10 +98,11 @@ dist: setup ## build the wheel and the sources, and list what an installation br
 	.venv-tools/bin/pip-licenses --python .venv-dist/bin/python --with-license-file --no-license-path \
 	    --format plain-vertical --output-file dist/licences.txt
 
-check: ## all that CI runs: lint, lowest versions, newer Pythons, the tests with more and other examples, then what is slow
+check: ## all that CI runs: lint, lowest versions, newer Pythons, the tests with more and other examples, those of docstrings, then what is slow
 	$(MAKE) --jobs=2 lint lowest docs versions
 	$(MANY) $(MAKE) test
-	$(MANY) $(BIN)/python -m pytest $(SLOW_ARGS) --durations=25 -m slow tests
+	$(BIN)/python -m pytest $(PYTEST_ARGS) --doctest-modules $(PACKAGES)
+	$(MANY) $(BIN)/python -m pytest $(SLOW_ARGS) --durations=25 -m slow
 
 bench: setup ## time and memory against the peers (minutes)
 	$(BIN)/python -m bench

@@ -39,15 +39,15 @@ class Adjacency(StrEnum):
 
 def common(sides: Iterable[tuple[Adjacency, str]]) -> tuple[Adjacency, str]:
     """Return the one adjacency and unit that all share."""
-    found = list(dict.fromkeys(sides))
-    if not found:
+    pairs = list(dict.fromkeys(sides))
+    if not pairs:
         raise DPError(
             Message("Nothing to compose."), hint=Message("give at least one guarantee")
         )
-    if len(found) > 1:
+    if len(pairs) > 1:
         names = [
             Message("{adjacency}, per {unit}", adjacency=adjacency, unit=Name(unit))
-            for adjacency, unit in found
+            for adjacency, unit in pairs
         ]
         raise DPError(
             Message(
@@ -59,26 +59,26 @@ def common(sides: Iterable[tuple[Adjacency, str]]) -> tuple[Adjacency, str]:
                 "replace by twice epsilon"
             ),
         )
-    return found[0]
+    return pairs[0]
 
 
-def units_changed(stated: Adjacency, wanted: Adjacency, *, is_fixed: bool) -> int:
+def units_changed(stated: Adjacency, whole: Adjacency, *, is_fixed: bool) -> int:
     """Return how many units, as the parts are stated, a neighbour of the whole changes.
 
     A unit replaced is removed and another added. Both may happen in one part, the most costly
     one: a unit that changes part costs the sum of two parts, which is never more.
     """
-    if stated == wanted == Adjacency.ADD_REMOVE:
+    if stated == whole == Adjacency.ADD_REMOVE:
         return 1
-    if stated == wanted and is_fixed and stated in {Adjacency.REPLACE, Adjacency.ZERO_OUT}:
+    if stated == whole and is_fixed and stated in {Adjacency.REPLACE, Adjacency.ZERO_OUT}:
         return 1
-    if stated == Adjacency.ADD_REMOVE and wanted == Adjacency.REPLACE:
+    if stated == Adjacency.ADD_REMOVE and whole == Adjacency.REPLACE:
         return 2
     raise DPError(
         Message(
             "For parts stated {number} nothing follows for the whole under {names}.",
             number=stated,
-            names=wanted,
+            names=whole,
         ),
         hint=Message(
             "a unit whose values change may leave one part for another: state the "

@@ -110,17 +110,17 @@ def audit(
     error = checked_probability(error, "error", is_open=True)
     samples = [_sample(source, runs) for source in (first, second)]
     half = runs // 2
-    found = []
+    bounds = []
     for one, other in ((samples[0], samples[1]), (samples[1], samples[0])):
         event = _likeliest(one[:half], other[:half], delta, error)
         hits = int(event(one[half:]).sum()), int(event(other[half:]).sum())
         bound = float(
             _bound(np.array(hits[0]), np.array(hits[1]), runs - half, delta, error / 2)
         )
-        found.append(
+        bounds.append(
             Audit(epsilon=bound, event=str(event), hits=hits, runs=runs - half, error=error)
         )
-    return max(found, key=lambda one: one.epsilon)
+    return max(bounds, key=lambda one: one.epsilon)
 
 
 def one_run_bound(
@@ -254,6 +254,6 @@ def _bound(
     high = np.where(
         others < runs, beta.ppf(1 - error / 2, others + 1, np.maximum(runs - others, 1)), 1.0
     )
-    kept = np.maximum(low - delta, 0.0)
+    numerator = np.maximum(low - delta, 0.0)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.maximum(0.0, np.log(kept) - np.log(high)))
+        return np.asarray(np.maximum(0.0, np.log(numerator) - np.log(high)))

@@ -352,12 +352,12 @@ def meaning(guarantee: Guarantee, *, priors: Sequence[float] = _PRIORS) -> Meani
             hint=Message("state rho at a delta first: guarantee.at(1e-6)"),
         )
     has_members = guarantee.adjacency in _CHANGES["membership"]
-    known = [checked_probability(prior, "prior") for prior in priors]
+    probabilities = [checked_probability(prior, "prior") for prior in priors]
     return Meaning(
         epsilon=epsilon,
         delta=delta,
-        membership=_shift(guarantee, "membership", known) if has_members else None,
-        value=_shift(guarantee, "value", known),
+        membership=_shift(guarantee, "membership", probabilities) if has_members else None,
+        value=_shift(guarantee, "value", probabilities),
         rates=tuple(
             (rate, true_positive_bound(rate, epsilon=epsilon, delta=delta)) for rate in _RATES
         ),
@@ -381,18 +381,18 @@ def _shift(guarantee: Guarantee, about: str, priors: Sequence[float]) -> Shift:
 
 
 def _changes(about: str, adjacency: Adjacency) -> int:
-    known, adjacency = _CHANGES.get(about), Adjacency(adjacency)
-    if known is None:
+    changes, adjacency = _CHANGES.get(about), Adjacency(adjacency)
+    if changes is None:
         raise DPError(
             Message("Unknown kind of statement {about!r}.", about=Name(about)),
             hint=Message("'value' or 'membership'"),
         )
-    if adjacency not in known:
+    if adjacency not in changes:
         raise DPError(
             Message("Nobody is a member of the data under {adjacency}.", adjacency=adjacency),
             hint=Message("take about='value'"),
         )
-    return known[adjacency]
+    return changes[adjacency]
 
 
 def _moved(prior: float, loss: float) -> tuple[float, float]:

@@ -106,21 +106,21 @@ class Guarantee:
         epsilon = 4.72839, delta = 1e-05, rho = 0.5 (replace, per person)
         """
         delta = checked_delta(delta)
-        found = self.epsilon if self.delta <= delta else math.inf
+        epsilon = self.epsilon if self.delta <= delta else math.inf
         rho = self.concentrated
         if rho == 0:
-            found = 0.0
+            epsilon = 0.0
         elif math.isfinite(rho):
-            found = min(found, epsilon_of_rho(rho, delta=delta))
-        if not math.isfinite(found):
+            epsilon = min(epsilon, epsilon_of_rho(rho, delta=delta))
+        if not math.isfinite(epsilon):
             raise DPError(
                 Message("No epsilon is known at delta {delta:g}.", delta=delta),
                 hint=Message("the guarantee is stated at delta {delta:g}", delta=self.delta)
                 if math.isfinite(self.epsilon)
                 else Message("the mechanism protects nobody"),
             )
-        is_pure = found == self.epsilon and self.is_pure
-        return replace(self, epsilon=found, delta=0.0 if is_pure else delta)
+        is_pure = epsilon == self.epsilon and self.is_pure
+        return replace(self, epsilon=epsilon, delta=0.0 if is_pure else delta)
 
     def for_group(self, size: int) -> Guarantee:
         """Return what holds for a group of units together, a household for instance.

@@ -309,17 +309,17 @@ def disjoint(
     >>> disjoint([count(), counts(3)], adjacency=Adjacency.REPLACE).l1
     6.0
     """
-    found = list(parts)
-    stated, unit = common((part.adjacency, part.unit) for part in found)
-    wanted = stated if adjacency is None else Adjacency(adjacency)
-    changed = units_changed(stated, wanted, is_fixed=is_fixed)
+    members = list(parts)
+    stated, unit = common((part.adjacency, part.unit) for part in members)
+    whole = stated if adjacency is None else Adjacency(adjacency)
+    changed = units_changed(stated, whole, is_fixed=is_fixed)
     return Sensitivity(
-        l1=changed * max(part.l1 for part in found),
-        l2=changed * max(part.l2 for part in found),
-        adjacency=wanted,
+        l1=changed * max(part.l1 for part in members),
+        l2=changed * max(part.l2 for part in members),
+        adjacency=whole,
         unit=unit,
-        numbers=_numbers(found),
-        covers_missing=_cover_missing(found),
+        numbers=_numbers(members),
+        covers_missing=_cover_missing(members),
     )
 
 
@@ -336,22 +336,22 @@ def together(parts: Iterable[Sensitivity]) -> Sensitivity:
     >>> together([count(), count()]).l1
     2.0
     """
-    found = list(parts)
-    adjacency, unit = common((part.adjacency, part.unit) for part in found)
+    members = list(parts)
+    adjacency, unit = common((part.adjacency, part.unit) for part in members)
     return Sensitivity(
-        l1=sum(part.l1 for part in found),
-        l2=math.hypot(*(part.l2 for part in found)),
+        l1=sum(part.l1 for part in members),
+        l2=math.hypot(*(part.l2 for part in members)),
         adjacency=adjacency,
         unit=unit,
-        numbers=_numbers(found),
-        covers_missing=_cover_missing(found),
+        numbers=_numbers(members),
+        covers_missing=_cover_missing(members),
     )
 
 
 def _numbers(parts: list[Sensitivity]) -> int | None:
     """How many numbers the answers of all parts have."""
-    known = [part.numbers for part in parts if part.numbers is not None]
-    return sum(known) if len(known) == len(parts) else None
+    numbers = [part.numbers for part in parts if part.numbers is not None]
+    return sum(numbers) if len(numbers) == len(parts) else None
 
 
 def _cover_missing(parts: list[Sensitivity]) -> bool:

@@ -97,8 +97,8 @@ class Address:
 
 def _uri(scheme: str, rest: str) -> _SHAPE:
     if scheme.lower() == "k8s" and _SCHEME.match(rest):  # of Spark's masters
-        shown, has_secret = Address(rest)._parsed()  # noqa: SLF001
-        return f"{scheme}://{shown}", has_secret
+        display, has_secret = Address(rest)._parsed()  # noqa: SLF001
+        return f"{scheme}://{display}", has_secret
     whole, is_store = f"{scheme}://{_MASK}", scheme.lower() in _STORES
     userinfo, at, place = rest.rpartition("@")
     user, colon, _ = userinfo.partition(":")
@@ -106,19 +106,19 @@ def _uri(scheme: str, rest: str) -> _SHAPE:
         userinfo, user, at, place = "", "", "", rest
     hosts, end, path = _split(place)
     has_secret = bool(colon) or _SECRET_KEY.search(unquote(rest)) is not None
-    shown = re.split("[?#]", end + path)[0]
+    display = re.split("[?#]", end + path)[0]
     is_known = (
         _HOSTS.fullmatch(hosts) is not None
         and _USER.fullmatch(user) is not None
         and ":" not in unquote(user)
-        and (is_store or _PATH.fullmatch(shown) is not None)
-        and ";" not in unquote(shown)
-        and _SECRET_KEY.search(unquote(shown)) is None
-        and not (scheme.lower() not in _STORES and _looks_like_login(unquote(shown)))
+        and (is_store or _PATH.fullmatch(display) is not None)
+        and ";" not in unquote(display)
+        and _SECRET_KEY.search(unquote(display)) is None
+        and not (scheme.lower() not in _STORES and _looks_like_login(unquote(display)))
     )
     if not is_known:
         return whole, has_secret or bool(at) or not is_store
-    return f"{scheme}://{user}{at}{hosts}{shown}", has_secret
+    return f"{scheme}://{user}{at}{hosts}{display}", has_secret
 
 
 def _split(place: str) -> tuple[str, str, str]:
@@ -133,7 +133,7 @@ def _split(place: str) -> tuple[str, str, str]:
 
 def _conninfo(text: str) -> _SHAPE:
     """Show the fields of a list of settings that are no secret; nothing if it is none."""
-    shown, start, has_secret = [], 0, _SECRET_KEY.search(text) is not None
+    fields, start, has_secret = [], 0, _SECRET_KEY.search(text) is not None
     while start < len(text.rstrip()):
         field = _FIELD.match(text, start)
         if field is None:
@@ -142,9 +142,9 @@ def _conninfo(text: str) -> _SHAPE:
         is_login = _looks_like_login(value)
         has_secret |= is_login
         if name in _FIELDS and _SHOWABLE.fullmatch(value) and not is_login:
-            shown.append(f"{field[1]}={value}")
+            fields.append(f"{field[1]}={value}")
         start = field.end()
-    return " ".join(shown) or _MASK, has_secret
+    return " ".join(fields) or _MASK, has_secret
 
 
 def _may_hold_password(text: str) -> bool:

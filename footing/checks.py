@@ -47,25 +47,25 @@ def is_number(value: object, **limits: Unpack[Limits]) -> bool:
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         return False
     try:
-        found = float(value)
+        number = float(value)
     except (OverflowError, ValueError):
         return False
-    if math.isnan(found) or (math.isinf(found) and not limits.get("may_be_infinite")):
+    if math.isnan(number) or (math.isinf(number) and not limits.get("may_be_infinite")):
         return False
-    return _is_within(found, limits)
+    return _is_within(number, limits)
 
 
-def _is_within(found: float, limits: Limits) -> bool:
-    given: dict[str, Any] = {**limits}
-    for name, end in given.items():
-        if end is not None and name in _FITS and not _FITS[name](found, end):
+def _is_within(number: float, limits: Limits) -> bool:
+    bounds: dict[str, Any] = {**limits}
+    for name, end in bounds.items():
+        if end is not None and name in _FITS and not _FITS[name](number, end):
             return False
     return True
 
 
 def _ends(limits: Limits) -> dict[str, Any]:
-    given = ((name, limits.get(name)) for name in _FITS)
-    return {name: end for name, end in given if end is not None}
+    pairs = ((name, limits.get(name)) for name in _FITS)
+    return {name: end for name, end in pairs if end is not None}
 
 
 def problems_of(
@@ -136,10 +136,10 @@ def _refusal(error: _Error, problem: str, hint: str | None) -> ExplainedError:
 
 
 def require_one_of(
-    value: object, what: str, known: Iterable[str], *, error: _Error = ExplainedError
+    value: object, what: str, choices: Iterable[str], *, error: _Error = ExplainedError
 ) -> None:
     """Refuse what is none of some names."""
-    names = list(known)  # what cannot be hashed is none of them either
+    names = list(choices)  # what cannot be hashed is none of them either
     if value not in names:
         raise error(
             Message("Unknown {what} {value!r}.", what=named(what), value=Argument(value)),

@@ -349,8 +349,8 @@ class _Language:
         if isinstance(value, Number) and not isinstance(value, bool):
             return self.number(_converted(value, conversion, spec))
         # Nothing is cut before it is masked: half an address is none.
-        shown = _without_passwords(repr(value) if conversion == "r" else str(value))
-        return format(shown, spec)
+        text = _without_passwords(repr(value) if conversion == "r" else str(value))
+        return format(text, spec)
 
 
 def _shown(value: object) -> str:
@@ -372,14 +372,14 @@ def _converted(value: object, conversion: str, spec: str) -> str:
     return format(value, spec)
 
 
-def _without_passwords(shown: str) -> str:
+def _without_passwords(text: str) -> str:
     """Mask what stands in quotes of its own, and a bare word that may be an address."""
-    if " " in shown or shown[:1] in {"'", '"'} or not _ADDRESS.search(shown):
-        return without_passwords(shown)
-    if "'" in shown or '"' in shown:
-        address = Address(shown)
-        return address.masked if address.has_password else without_passwords(shown)
-    return without_passwords(f"'{shown}'")[1:-1]
+    if " " in text or text[:1] in {"'", '"'} or not _ADDRESS.search(text):
+        return without_passwords(text)
+    if "'" in text or '"' in text:
+        address = Address(text)
+        return address.masked if address.has_password else without_passwords(text)
+    return without_passwords(f"'{text}'")[1:-1]
 
 
 _ENGLISH = _Language(lambda template: template, str, str)
@@ -399,6 +399,6 @@ def _filled(template: str, values: dict[str, Any], language: _Language) -> str:
         filled.append(literal)
         if name is not None:
             is_setting = _SETTING.search(literal) is not None  # it is typed as it stands
-            shown = _ENGLISH if is_setting and isinstance(values[name], Number) else language
-            filled.append(shown.say(values[name], conversion, spec))
+            target = _ENGLISH if is_setting and isinstance(values[name], Number) else language
+            filled.append(target.say(values[name], conversion, spec))
     return "".join(filled)

@@ -141,9 +141,9 @@ class Board:
         self._parts: list[str] = []
 
     def _add(self, shape: str, inner: str | None, where: dict[str, Any], **look: Any) -> None:
-        given = attributes(where | self.usual.get(shape, {}) | look)
+        words = attributes(where | self.usual.get(shape, {}) | look)
         end = "/>" if inner is None else f">{inner}</{shape}>"
-        self._parts.append(f"<{shape}{given}{end}")
+        self._parts.append(f"<{shape}{words}{end}")
 
     def rect(self, box: tuple[float, float, float, float], **look: Any) -> None:
         """Draw a rectangle from its left, top, width and height."""
@@ -183,14 +183,14 @@ class Board:
         *,
         ids: tuple[str, str],
         family: str | None = None,
-        **given: Any,
+        **extra: Any,
     ) -> str:
         """Give the whole drawing, named and described for who cannot see it."""
-        named, described = ids
-        given |= {"aria-labelledby": " ".join(ids), "font-family": family}
+        title_id, described = ids
+        extra |= {"aria-labelledby": " ".join(ids), "font-family": family}
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img"{attributes(given)}>'
-            f'<title id="{named}">{safe(title)}</title>'
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img"{attributes(extra)}>'
+            f'<title id="{title_id}">{safe(title)}</title>'
             f'<desc id="{described}">{safe(description)}</desc>'
             + "".join(self._parts)
             + "</svg>"
@@ -218,11 +218,11 @@ def html_table(caption: str, names: Sequence[str], lines: Iterable[Sequence[str]
     )
 
 
-def attributes(given: dict[str, Any]) -> str:
+def attributes(pairs: dict[str, Any]) -> str:
     """Write attributes of an element; None leaves one out."""
     return "".join(
         f" {_NAMES.get(name, name.replace('_', '-'))}="
         f'"{value if isinstance(value, str) else coordinate(value)}"'
-        for name, value in given.items()
+        for name, value in pairs.items()
         if value is not None
     )

@@ -262,11 +262,11 @@ def _rows(index: KeyIndex, counts: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 def _anchor_rows(anchors: NDArray[np.int64], counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    known: NDArray[np.int64] = np.minimum(counts, _like(counts, int(anchors[-1]))).astype(
+    values: NDArray[np.int64] = np.minimum(counts, _like(counts, int(anchors[-1]))).astype(
         np.int64
     )
-    rows: NDArray[np.int64] = np.searchsorted(anchors, known).astype(np.int64)
-    if (anchors[rows] != known).any():
+    rows: NDArray[np.int64] = np.searchsorted(anchors, values).astype(np.int64)
+    if (anchors[rows] != values).any():
         raise PTableError(
             Message(
                 "counts must be anchors of the p-table, or larger than its last; some are not."
@@ -285,8 +285,8 @@ def _search(
     index: KeyIndex, rows: NDArray[np.int64], keys: NDArray[np.uint64]
 ) -> NDArray[np.int64]:
     if index.shared.size:
-        wanted = rows.astype(np.uint64) * np.uint64(index.key_range) + keys
-        return index.noise[np.searchsorted(index.shared, wanted, side="right")]
+        targets = rows.astype(np.uint64) * np.uint64(index.key_range) + keys
+        return index.noise[np.searchsorted(index.shared, targets, side="right")]
     noise = np.empty(len(rows), dtype=np.int64)
     for row in np.unique(rows).tolist():
         here = rows == row

@@ -598,8 +598,8 @@ class PTable:
             "keys": _power(self.key_range),
             "certified": "yes" if self.certificate else "no",
         }
-        shown = html_table("p-table", (), facts.items())
-        return f"<div>{shown}{heatmap(self)._repr_html_()}</div>"
+        table = html_table("p-table", (), facts.items())
+        return f"<div>{table}{heatmap(self)._repr_html_()}</div>"
 
 
 def _row_problems(

@@ -145,11 +145,11 @@ def compare_oracles(goal: Goal) -> dict[Oracle, Design]:
     >>> [*compare_oracles(goal)]
     ['oue', 'olh', 'hadamard', 'grr']
     """
-    found = {
+    designs = {
         name: predict(oracle(name, goal.n_candidates, epsilon=goal.epsilon_one), goal)
         for name in get_args(Oracle)
     }
-    return dict(sorted(found.items(), key=lambda item: item[1].standard_error))
+    return dict(sorted(designs.items(), key=lambda item: item[1].standard_error))
 
 
 def bits_sent(parameters: Parameters) -> int:

@@ -84,9 +84,9 @@ def colliding_names(names: Sequence[str]) -> dict[str, Refusal]:
             "The data have two columns called {distinct!r}.", distinct=Name(distinct[0])
         )
         if len(distinct) > 1:
-            listed = f"{', '.join(map(repr, distinct[:-1]))} and {distinct[-1]!r}"
+            words = f"{', '.join(map(repr, distinct[:-1]))} and {distinct[-1]!r}"
             problem = Message(
-                "Columns {listed} differ in upper and lower case alone.", listed=said(listed)
+                "Columns {listed} differ in upper and lower case alone.", listed=said(words)
             )
         refusals |= dict.fromkeys(distinct, Refusal(problem=problem, hint=_RENAME))
     return refusals

@@ -138,14 +138,14 @@ class Request:
 
     def errors(self, source: Source) -> list[RequestError]:
         """Tell what does not fit the source's columns; each knows its place in the request."""
-        found = [*self._wrong_dimensions(source)]
+        errors = [*self._wrong_dimensions(source)]
         if isinstance(self.where, Filter):
             wrong = self.where.problems(source.types, source.refusals)
-            found += [_error(problem, "where") for problem in wrong]
+            errors += [_error(problem, "where") for problem in wrong]
         given = [] if source.cells is None else source.cells.problems(self, source)
         if source.derived:
-            found += map(_error, derived_problems(self, source))
-        return [*found, *self._wrong_numbers(source), *map(_error, given)]
+            errors += map(_error, derived_problems(self, source))
+        return [*errors, *self._wrong_numbers(source), *map(_error, given)]
 
     def level_sets(self, depths: Sequence[int]) -> list[tuple[int, ...]]:
         """Enumerate the wanted combinations of levels, finest first.
@@ -165,20 +165,20 @@ class Request:
             return [finest]
         if self.margins == "all":
             return list(itertools.product(*(range(d) for d in depths)))
-        wanted = {finest}
+        combinations = {finest}
         for margin in self.margins:
             choices: list[Sequence[int]] = []
             for dimension, depth in zip(self.dimensions, depths, strict=True):
                 columns = self.output_columns_of(dimension)
-                named = [len(columns) - 1 - columns.index(c) for c in margin if c in columns]
+                numbers = [len(columns) - 1 - columns.index(c) for c in margin if c in columns]
                 if dimension in margin:
                     choices.append(range(depth - 1))
-                elif named:
-                    choices.append(named)
+                elif numbers:
+                    choices.append(numbers)
                 else:
                     choices.append([depth - 1])
-            wanted.update(itertools.product(*choices))
-        return sorted(wanted, key=lambda levels: (sum(levels), levels))
+            combinations.update(itertools.product(*choices))
+        return sorted(combinations, key=lambda levels: (sum(levels), levels))
 
     def _wrong_dimensions(self, source: Source) -> Iterator[RequestError]:
         for column in (c for d in self.dimensions for c in self.columns_of(d)):
@@ -221,8 +221,8 @@ class Request:
             )
 
     def _contradictions(self) -> Iterator[Problem]:
-        shown = [c for d in self.dimensions for c in self.output_columns_of(d)]
-        for column in sorted({c for c in shown if shown.count(c) > 1}):
+        outputs = [c for d in self.dimensions for c in self.output_columns_of(d)]
+        for column in sorted({c for c in outputs if outputs.count(c) > 1}):
             yield (
                 Message("Column {column!r} is asked for twice.", column=Name(column)),
                 Message("name each dimension once"),
@@ -246,11 +246,11 @@ class Request:
             )
 
     def _wrong_margins(self) -> Iterator[Problem]:
-        shown = [c for d in self.dimensions for c in self.output_columns_of(d)]
+        outputs = [c for d in self.dimensions for c in self.output_columns_of(d)]
         if not isinstance(self.margins, str):
-            known = {*self.dimensions, *shown}
-            for name in sorted({n for margin in self.margins for n in margin} - known):
-                yield unknown_name("Margin", name, sorted(known))
+            names = {*self.dimensions, *outputs}
+            for name in sorted({n for margin in self.margins for n in margin} - names):
+                yield unnames_name("Margin", name, sorted(names))
         elif self.margins not in {"all", "none"}:
             yield (
                 Message(

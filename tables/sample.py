@@ -154,18 +154,18 @@ class _Reader:
                 Message("There are no records."), hint=Message("look at the path of the data")
             )
         sizes = np.zeros(0, np.int64) if area is None else self._area_sizes(area)
-        drawn, where, limit = "all", "", None
+        sampling, where, limit = "all", "", None
         if n_records > most_records or np.count_nonzero(sizes) > most_areas:
-            chosen = _drawn_areas(
+            areas = _drawn_areas(
                 sizes, most_records=most_records, most_areas=most_areas, seed=seed
             )
-            if len(chosen) and area is not None:
-                listed = ", ".join(map(str, chosen.tolist()))
-                drawn, where = "areas", f"WHERE {self._level_of(area)} IN ({listed})"
+            if len(areas) and area is not None:
+                areas_sql = ", ".join(map(str, areas.tolist()))
+                sampling, where = "areas", f"WHERE {self._level_of(area)} IN ({areas_sql})"
             else:
-                drawn, limit = "records", most_records
+                sampling, limit = "records", most_records
         answer = self._records(where, limit=limit, seed=seed)
-        return self._coded(answer, n_records=n_records, drawn=drawn)
+        return self._coded(answer, n_records=n_records, sampling=sampling)
 
     def _area_sizes(self, area: str) -> Integers:
         """Count the records of every area, in the order of its categories."""
@@ -183,10 +183,10 @@ class _Reader:
     def _records(self, where: str, *, limit: int | None, seed: int) -> pa.Table:
         parameters: dict[str, object] = {}
         key = quote(f"{self._table} key")
-        read = dict.fromkeys([*self._columns, *self._groups])
+        names = dict.fromkeys([*self._columns, *self._groups])
         number = "0" if self._keys is None else self._keys.sql(self._source, parameters)
         inner = [f"coalesce({number}, 0)::UBIGINT AS {key}"]
-        inner += [quote(name) for name in read]
+        inner += [quote(name) for name in names]
         columns = [f"r.{key} AS k"]
         for place, axis in enumerate(self._axes.values()):
             columns += [
@@ -209,7 +209,7 @@ class _Reader:
             )
         return self._source.arrow(sql, parameters)
 
-    def _coded(self, answer: pa.Table, *, n_records: int, drawn: str) -> RecordSample:
+    def _coded(self, answer: pa.Table, *, n_records: int, sampling: str) -> RecordSample:
         names = answer.column_names
         numbers = {name: answer[name].to_numpy() for name in names}
         order = np.lexsort([numbers[name] for name in reversed(names)])
@@ -235,12 +235,12 @@ class _Reader:
                 for place, name in enumerate(self._groups)
             },
             n_records=n_records,
-            drawn=drawn,
+            drawn=sampling,
         )
 
 
 def _drawn_areas(sizes: Integers, *, most_records: int, most_areas: int, seed: int) -> Integers:
     """Draw areas until the next would be too much; none where not even two fit."""
     areas = np.random.default_rng(seed).permutation(np.flatnonzero(sizes))[:most_areas]
-    chosen = areas[np.cumsum(sizes[areas]) <= most_records]
-    return np.sort(chosen) if len(chosen) > 1 else np.zeros(0, np.int64)
+    sample = areas[np.cumsum(sizes[areas]) <= most_records]
+    return np.sort(sample) if len(sample) > 1 else np.zeros(0, np.int64)

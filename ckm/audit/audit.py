@@ -212,7 +212,7 @@ class Auditor:
                 space.lattice,
                 space.shown,
                 truth=truth,
-                fitted=fitted,
+                estimates=fitted,
                 axes=space.attributes,
             ),
         )

@@ -29,17 +29,17 @@ def basic(guarantees: Iterable[Guarantee]) -> Guarantee:
     >>> basic([one, one]).epsilon
     1.0
     """
-    found = list(guarantees)
-    adjacency, unit = common((g.adjacency, g.unit) for g in found)
-    epsilon, delta = math.fsum(g.epsilon for g in found), math.fsum(g.delta for g in found)
+    members = list(guarantees)
+    adjacency, unit = common((g.adjacency, g.unit) for g in members)
+    epsilon, delta = math.fsum(g.epsilon for g in members), math.fsum(g.delta for g in members)
     if delta >= 1:
         raise DPError(
             Message("The deltas add up to {delta:g}: nothing is promised.", delta=delta),
             hint=Message("keep each delta far below 1 / (people times releases)"),
         )
-    rho = math.fsum(g.concentrated for g in found)
+    rho = math.fsum(g.concentrated for g in members)
     # A sum that follows from the epsilons alone says nothing new.
-    is_new = any(math.isfinite(g.rho) for g in found)
+    is_new = any(math.isfinite(g.rho) for g in members)
     return Guarantee(
         epsilon=epsilon,
         delta=delta if math.isfinite(epsilon) else 0.0,
@@ -63,9 +63,9 @@ def concentrated(guarantees: Iterable[Guarantee]) -> Guarantee:
     >>> print(concentrated([one] * 100).at(1e-6))
     epsilon = 5.22153, delta = 1e-06, rho = 0.5 (add-remove, per record)
     """
-    found = list(guarantees)
-    adjacency, unit = common((g.adjacency, g.unit) for g in found)
-    rho = math.fsum(g.concentrated for g in found)
+    members = list(guarantees)
+    adjacency, unit = common((g.adjacency, g.unit) for g in members)
+    rho = math.fsum(g.concentrated for g in members)
     if not math.isfinite(rho):
         raise DPError(
             Message("A guarantee with a delta and no rho has no concentrated loss."),
@@ -106,18 +106,18 @@ def parallel(
     >>> parallel([small, large, small], adjacency=Adjacency.REPLACE).epsilon
     2.0
     """
-    found = list(guarantees)
-    stated, unit = common((g.adjacency, g.unit) for g in found)
-    wanted = stated if adjacency is None else Adjacency(adjacency)
-    changed = units_changed(stated, wanted, is_fixed=is_fixed)
-    parts = [g.for_group(changed) for g in found]
+    members = list(guarantees)
+    stated, unit = common((g.adjacency, g.unit) for g in members)
+    whole = stated if adjacency is None else Adjacency(adjacency)
+    changed = units_changed(stated, whole, is_fixed=is_fixed)
+    parts = [g.for_group(changed) for g in members]
     epsilon = max(g.epsilon for g in parts)
-    is_new = any(math.isfinite(g.rho) for g in found)
+    is_new = any(math.isfinite(g.rho) for g in members)
     return Guarantee(
         epsilon=epsilon,
         delta=max(g.delta for g in parts) if math.isfinite(epsilon) else 0.0,
         rho=max(g.concentrated for g in parts) if is_new else math.inf,
-        adjacency=wanted,
+        adjacency=whole,
         unit=unit,
     )
 

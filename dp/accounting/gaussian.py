@@ -89,10 +89,10 @@ def gaussian_scale(epsilon: float, *, delta: float, sensitivity: float = 1.0) ->
     while gaussian_delta(epsilon, mu=1 / low) <= delta:
         low /= 2
     _, scale = bisected(lambda sd: gaussian_delta(epsilon, mu=1 / sd) > delta, low, high)
-    found = scale * sensitivity
-    while gaussian_delta(epsilon, mu=sensitivity / found) > delta:  # the product was rounded
-        found = math.nextafter(found, math.inf)
-    return found
+    sigma = scale * sensitivity
+    while gaussian_delta(epsilon, mu=sensitivity / sigma) > delta:  # the product was rounded
+        sigma = math.nextafter(sigma, math.inf)
+    return sigma
 
 
 def classic_gaussian_scale(epsilon: float, *, delta: float, sensitivity: float = 1.0) -> float:

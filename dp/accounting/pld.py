@@ -160,8 +160,8 @@ class PrivacyLoss:
         >>> PrivacyLoss.gaussian(1).epsilon(0.9)
         0.0
         """
-        found = self._distribution.get_epsilon_for_delta(checked_delta(delta))
-        return max(0.0, float(found))
+        loss = self._distribution.get_epsilon_for_delta(checked_delta(delta))
+        return max(0.0, float(loss))
 
     def delta(self, epsilon: float) -> float:
         """Return the delta at an epsilon.
@@ -223,8 +223,8 @@ class PrivacyLoss:
             return math.exp(epsilon) * rate + float(curve(epsilon))
 
         # Convex in exp(epsilon), so that there is one minimum.
-        found = minimize_scalar(bound, bounds=(_LOW, _HIGH), method="bounded")
-        return float(min(1.0, found.fun))
+        optimum = minimize_scalar(bound, bounds=(_LOW, _HIGH), method="bounded")
+        return float(min(1.0, optimum.fun))
 
     @property
     def advantage(self) -> float:

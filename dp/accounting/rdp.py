@@ -254,18 +254,18 @@ class RenyiCurve:
         delta = checked_delta(delta)
         gap = np.array(self.orders) - 1
         if conversion == "classic":
-            found = self.losses + math.log(1 / delta) / gap
+            bounds = self.losses + math.log(1 / delta) / gap
         elif conversion == "tight":
-            found = self.losses - np.log1p(1 / gap)  # ln(1 - 1/a)
-            found -= (math.log(delta) + np.log1p(gap)) / gap
+            bounds = self.losses - np.log1p(1 / gap)  # ln(1 - 1/a)
+            bounds -= (math.log(delta) + np.log1p(gap)) / gap
         else:
             raise DPError(
                 Message("Unknown conversion {conversion!r}.", conversion=Name(conversion)),
                 hint=Message("known: 'tight', 'classic'"),
             )
-        best = int(np.argmin(found))
+        best = int(np.argmin(bounds))
         is_at_edge = len(self.orders) > 1 and best in {0, len(self.orders) - 1}
-        epsilon = max(0.0, float(found[best])) if self.losses.any() else 0.0
+        epsilon = max(0.0, float(bounds[best])) if self.losses.any() else 0.0
         return Spent(epsilon, self.orders[best], is_at_edge and 0 < epsilon < math.inf)
 
     def delta(self, epsilon: float) -> float:

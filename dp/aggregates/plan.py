@@ -215,9 +215,9 @@ class Plan:
 
     def _epsilon_of(self, rho: float) -> float:
         """Return the epsilon of a budget of rho, which knows Gaussian noise alone."""
-        told = epsilon_of_rho(rho, delta=self.delta) if self.delta else math.inf
-        is_other = self.epsilon not in {0, told} or self.noise == "laplace" or self._finding
-        if is_other or math.isinf(told):
+        epsilon = epsilon_of_rho(rho, delta=self.delta) if self.delta else math.inf
+        is_other = self.epsilon not in {0, epsilon} or self.noise == "laplace" or self._finding
+        if is_other or math.isinf(epsilon):
             raise DPError(
                 Message(
                     "A budget of rho stands in place of epsilon, with a delta at which its "
@@ -225,7 +225,7 @@ class Plan:
                 ),
                 hint=Message("state epsilon and delta, or rho and delta"),
             )
-        return told
+        return epsilon
 
     @property
     def guarantee(self) -> Guarantee:
@@ -305,10 +305,10 @@ class Plan:
 
     def _part(self, table: TablePlan, what: str, cost: float) -> Part:
         scope, of, delta = self.scope(table), "", 0.0
-        asked = {question.name: question for question in table.questions}
-        if what in asked:
-            guarantee = asked[what].guarantee(scope, cost)
-            error, of = asked[what].expected(scope, cost)
+        questions = {question.name: question for question in table.questions}
+        if what in questions:
+            guarantee = questions[what].guarantee(scope, cost)
+            error, of = questions[what].expected(scope, cost)
         elif what == "keys":
             noise, error = self.keys_noise(table, cost)
             guarantee, of, delta = noise.guarantee, "units, threshold", self._delta_of_keys

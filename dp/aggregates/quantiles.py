@@ -62,15 +62,15 @@ class Tree:
         self, noise: Geometric | DiscreteGaussian, share: float, *, beta: float
     ) -> NDArray[np.float64]:
         """Return, by edge, how far noise moves the rank of a quantile, but for a chance."""
-        known: dict[int, float] = {}
+        distances: dict[int, float] = {}
         reach = np.zeros(self.cells + 1)
         for edge in range(1, self.cells):
             before = sum(divmod(edge, _BRANCHES))
             after = 2 * _BRANCHES - 1 - before
-            if before not in known:
+            if before not in distances:
                 weights = [1 - share] * before + [share] * after
-                known[before] = reach_of_sum(noise, weights, beta=beta)
-            reach[edge] = known[before]
+                distances[before] = reach_of_sum(noise, weights, beta=beta)
+            reach[edge] = distances[before]
         return reach
 
     def answer(
@@ -85,11 +85,11 @@ class Tree:
         fine = counts.reshape(len(counts), _BRANCHES, _BRANCHES)
         noisy = noise.release(np.concatenate([fine.sum(axis=2)[:, :, None], fine], axis=2))
         nodes, cells = noisy[:, :, 0], noisy[:, :, 1:]
-        found = [
+        triples = [
             self._one(nodes, cells, share, self.reach(noise, share, beta=beta))
             for share in shares
         ]
-        value, least, most = zip(*found, strict=True)
+        value, least, most = zip(*triples, strict=True)
         return np.stack(value, axis=1), np.stack(least, axis=1), np.stack(most, axis=1)
 
     def _one(

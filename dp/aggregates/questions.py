@@ -139,12 +139,12 @@ class Question:
 
     def _require_words(self) -> None:
         needed, possible = KINDS[self.kind]
-        given = {name for name in _WORDS if getattr(self, name) not in ("", (), None)}
-        if missing := sorted(needed - given):
+        words = {name for name in _WORDS if getattr(self, name) not in ("", (), None)}
+        if missing := sorted(needed - words):
             raise DPError(
                 Message("{name} needs {names}.", name=Name(self.name), names=Name.each(missing))
             )
-        if spare := sorted(given - needed - possible):
+        if spare := sorted(words - needed - possible):
             raise DPError(
                 Message(
                     "{name} has no use for {spare}.",
@@ -153,7 +153,7 @@ class Question:
                 ),
                 hint=Message("leave it out"),
             )
-        if self.kind == "histogram" and len({"edges", "categories"} & given) != 1:
+        if self.kind == "histogram" and len({"edges", "categories"} & words) != 1:
             raise DPError(
                 Message(
                     "{name} needs edges or categories, one of the two.", name=Name(self.name)
@@ -311,8 +311,10 @@ class Question:
             return float(max(sizes)), "rows"
         if self.kind == "mean":
             rows = np.array([_TYPICAL])
-            found = _ratio(noises, rows, 0 * rows, steps=steps or self.steps, confidence=sure)
-            size = float((found[2] - found[1])[0]) / 2
+            interval = _ratio(
+                noises, rows, 0 * rows, steps=steps or self.steps, confidence=sure
+            )
+            size = float((interval[2] - interval[1])[0]) / 2
             return size * self._step, "times the width, 1,000 rows" if steps else "1,000 rows"
         if self.kind == "sum":
             size = noises["sum"].accuracy(sure) * self._step
@@ -320,32 +322,34 @@ class Question:
         return noises["count"].accuracy(sure), ""
 
     def answer(
-        self, scope: Scope, costs: tuple[float, float], found: Any, bins: Any, kept: Any
+        self, scope: Scope, costs: tuple[float, float], summary: Any, bins: Any, places: Any
     ) -> Answers:
         """Draw the answer of the groups at some places; the second cost is of bounds."""
         if self.kind in {"units", "rows", "left-out"}:
             exact = (
-                np.array([found.left_out], np.int64)
+                np.array([summary.left_out], np.int64)
                 if self.kind == "left-out"
-                else getattr(found, self.kind)[kept][:, None]
+                else getattr(summary, self.kind)[places][:, None]
             )
             return self._counted(self.noises(scope, costs[0])["count"], exact, scope)
-        groups = len(found.keys)
+        groups = len(summary.keys)
         if self.kind in {"sum", "mean"}:
-            return self._summed(scope, costs, bins, groups=groups, kept=kept)
+            return self._summed(scope, costs, bins, groups=groups, places=places)
         width = self.tree.cells if self.kind == "quantiles" else len(self.items)
-        matrix = spread(bins.groups, bins.bins, bins.counts, (groups, width))[kept]
+        matrix = spread(bins.groups, bins.bins, bins.counts, (groups, width))[places]
         if self.kind == "top":
             return self._chosen(scope, costs[0], matrix)
         noise = self.noises(scope, costs[0])["count"]
         if self.kind == "histogram":
             return self._counted(noise, matrix, scope)
-        told = self.tree.answer(noise, matrix, self.at, beta=1 - scope.confidence)
-        return self._told([np.clip(part, *self.steps) for part in told])
+        triple = self.tree.answer(noise, matrix, self.at, beta=1 - scope.confidence)
+        return self._told([np.clip(part, *self.steps) for part in triple])
 
-    def _told(self, found: Any, **bounds: Any) -> Answers:
+    def _told(self, triple: Any, **bounds: Any) -> Answers:
         """Return value, least and most in steps as they are published."""
-        value, least, most = (np.asarray(part * self._step, dtype=np.float64) for part in found)
+        value, least, most = (
+            np.asarray(part * self._step, dtype=np.float64) for part in triple
+        )
         return Answers(items=self.items, values=value, lower=least, upper=most, **bounds)
 
     def _counted(self, noise: Any, counts: NDArray[np.int64], scope: Scope) -> Answers:
@@ -358,27 +362,27 @@ class Question:
         )
 
     def _summed(
-        self, scope: Scope, costs: tuple[float, float], bins: Any, *, groups: int, kept: Any
+        self, scope: Scope, costs: tuple[float, float], bins: Any, *, groups: int, places: Any
     ) -> Answers:
         steps, each = self.steps, bins.totals
-        told: dict[str, Any] = {}
+        bounds: dict[str, Any] = {}
         if self.is_found:
-            steps, told = self._find_bounds(scope, costs[1], bins)
+            steps, bounds = self._find_bounds(scope, costs[1], bins)
             inner, outer = _ends_of(bins.bins)
             each = np.where(outer > steps[1], bins.counts * steps[1], each)
             each = np.where(inner < steps[0], bins.counts * steps[0], each)
         at, shape = np.zeros_like(bins.groups), (groups, 1)
-        counts = spread(bins.groups, at, bins.counts, shape)[kept]
-        totals = spread(bins.groups, at, each, shape)[kept]
+        counts = spread(bins.groups, at, bins.counts, shape)[places]
+        totals = spread(bins.groups, at, each, shape)[places]
         noises = self.noises(scope, costs[0], steps)
         if self.kind == "sum":
             value = noises["sum"].release(totals)
             reach = noises["sum"].accuracy(scope.confidence)
-            return self._told((value, value - reach, value + reach), **told)
+            return self._told((value, value - reach, value + reach), **bounds)
         rows = noises["count"].release(counts)
         moved = noises["sum"].release(totals - sum(steps) // 2 * counts)
-        found = _ratio(noises, rows, moved, steps=steps, confidence=scope.confidence)
-        return self._told(found, **told)
+        triple = _ratio(noises, rows, moved, steps=steps, confidence=scope.confidence)
+        return self._told(triple, **bounds)
 
     def _find_bounds(
         self, scope: Scope, cost: float, bins: Any
@@ -389,11 +393,11 @@ class Question:
         np.add.at(exact, bins.bins + DIGITS, bins.counts)
         noise = scope.noise(cost, is_pooled=True)
         noisy = noise.release(exact)
-        held = numbers[noisy > noise.accuracy(_BOUNDS_CONFIDENCE, numbers=len(numbers))]
-        held = held if held.size else np.array([0, 1])
-        inner, outer = _ends_of(held)
+        full_bins = numbers[noisy > noise.accuracy(_BOUNDS_CONFIDENCE, numbers=len(numbers))]
+        full_bins = full_bins if full_bins.size else np.array([0, 1])
+        inner, outer = _ends_of(full_bins)
         low, high = int(inner[0]), max(int(outer[-1]), int(inner[0]) + 1)
-        outside = noisy[(numbers < held[0]) | (numbers > held[-1])]
+        outside = noisy[(numbers < full_bins[0]) | (numbers > full_bins[-1])]
         reach = noise.accuracy(scope.confidence, numbers=max(1, outside.size)) * outside.size
         beyond = float(outside.sum())
         return (low, high), {
@@ -406,8 +410,8 @@ class Question:
         choice = scope.choice(cost, times=self.k or 1)
         for scores, rank in zip(counts, ranks, strict=True):
             for place in range(1, (self.k or 1) + 1):
-                left = np.flatnonzero(np.isnan(rank))
-                rank[left[choice.choose(scores[left])]] = place
+                blanks = np.flatnonzero(np.isnan(rank))
+                rank[blanks[choice.choose(scores[blanks])]] = place
         return Answers(
             items=self.items, values=ranks, lower=ranks * np.nan, upper=ranks * np.nan
         )
@@ -437,8 +441,8 @@ def _ratio(
 
     def end(total: NDArray[np.float64], sign: int) -> NDArray[np.float64]:
         # The farther end has the fewest rows where the total is beyond 0, the most otherwise.
-        found = total / np.where(sign * total > 0, fewest, most)
-        return np.asarray(np.clip(middle + found, *steps))
+        ratio = total / np.where(sign * total > 0, fewest, most)
+        return np.asarray(np.clip(middle + ratio, *steps))
 
     value = np.clip(middle + moved / np.maximum(rows, 1), *steps)
     return value, end(moved - shift, -1), end(moved + shift, 1)

@@ -115,7 +115,7 @@ def release(
     [2.0, 1.0]
     """
     require_left(ledger, plan.guarantee)
-    found = [
+    summaries = [
         records(
             unit=plan.unit,
             by=table.by,
@@ -128,15 +128,15 @@ def release(
     ]
     entry = ledger.spend(plan.guarantee, who=who, what=what)
     logger.info("ledger charged", extra={"entry": entry.number})
-    tables = tuple(_answered(plan, t, f) for t, f in zip(plan.tables, found, strict=True))
+    tables = tuple(_answered(plan, t, f) for t, f in zip(plan.tables, summaries, strict=True))
     return Released(plan=plan, tables=tables, entry=entry)
 
 
 def require_left(ledger: BudgetLedger, cost: Guarantee) -> None:
     """Raise what a charge would raise, and charge nothing."""
     price = ledger.settings.price(cost)
-    left = ledger.settings.price(ledger.left)
-    if any(part > rest for part, rest in zip(price, left, strict=True)):
+    remainder = ledger.settings.price(ledger.left)
+    if any(part > rest for part, rest in zip(price, remainder, strict=True)):
         raise BudgetSpentError(
             Message(
                 "The release costs {cost}; left is {left}.",
@@ -147,17 +147,17 @@ def require_left(ledger: BudgetLedger, cost: Guarantee) -> None:
         )
 
 
-def _answered(plan: Plan, table: TablePlan, found: Any) -> ReleasedTable:
+def _answered(plan: Plan, table: TablePlan, summary: Any) -> ReleasedTable:
     scope, costs = plan.scope(table), plan.costs
-    kept = np.arange(len(found.keys))
+    places = np.arange(len(summary.keys))
     if table.finds:
         noise, threshold = plan.keys_noise(table, costs[table.name, "keys"])
-        kept = np.flatnonzero(noise.release(found.units) > threshold)
-    readings, answers = iter(found.readings), []
+        places = np.flatnonzero(noise.release(summary.units) > threshold)
+    readings, answers = iter(summary.readings), []
     for question in table.questions:
         bins = next(readings) if question.reading is not None else None
         bounds_cost = costs.get((table.name, f"bounds of {question.name}"), 0.0)
         both = costs[table.name, question.name], bounds_cost
-        answers.append(question.answer(scope, both, found, bins, kept))
-    keys = tuple(found.keys[place] for place in kept)
+        answers.append(question.answer(scope, both, summary, bins, places))
+    keys = tuple(summary.keys[place] for place in places)
     return ReleasedTable(plan=table, keys=keys, answers=tuple(answers))

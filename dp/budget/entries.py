@@ -64,15 +64,15 @@ class Entry:
     @classmethod
     def from_row(cls, row: Sequence[Any]) -> Entry:
         """Return the entry of a row of the table."""
-        *known, first, second, digest = row
-        values = (*known, (first, second), digest)
+        *head, first, second, digest = row
+        values = (*head, (first, second), digest)
         return cls(**{f.name: value for f, value in zip(fields(cls), values, strict=True)})
 
     @property
     def row(self) -> tuple[Any, ...]:
         """The row of the table."""
-        *fields, spent, digest = astuple(self)
-        return (*fields, *spent, digest)
+        *fields, amounts, digest = astuple(self)
+        return (*fields, *amounts, digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +116,8 @@ class RunState:
             What the whole run costs, and what it is.
         """
         price = tuple(amount(getattr(guarantee, name)) for name in ("epsilon", "delta", "rho"))
-        found = [(one, _RUN.search(one.what)) for one in entries]
-        own = [(one, match) for one, match in found if match and match["run"] == self.run]
+        matches = [(one, _RUN.search(one.what)) for one in entries]
+        own = [(one, match) for one, match in matches if match and match["run"] == self.run]
         if not any((one.epsilon, one.delta, one.rho) == price for one, _ in own):
             return guarantee, f"{what} (run {self.run} begun {self.state})"
         last, match = own[-1]
@@ -197,19 +197,19 @@ class Settings:
             names = ("epsilon", "delta")
             chance = checked_delta(delta, may_be_zero=True)
             amounts = (amount(checked_epsilon(epsilon or 0.0)), amount(chance))
-        known = Guarantee(epsilon=0, adjacency=adjacency, unit=unit)
+        guarantee = Guarantee(epsilon=0, adjacency=adjacency, unit=unit)
         about = checked_text(about, "about") if about else ""
         return cls(
-            names=names, amounts=amounts, adjacency=known.adjacency, unit=unit, about=about
+            names=names, amounts=amounts, adjacency=guarantee.adjacency, unit=unit, about=about
         )
 
     @classmethod
     def from_text(cls, text: str) -> Settings:
         """Read what `text` wrote."""
         try:
-            found = json.loads(text)
-            found |= {name: tuple(found[name]) for name in ("names", "amounts")}
-            return cls(**found | {"adjacency": Adjacency(found["adjacency"])})
+            fields = json.loads(text)
+            fields |= {name: tuple(fields[name]) for name in ("names", "amounts")}
+            return cls(**fields | {"adjacency": Adjacency(fields["adjacency"])})
         except (ValueError, KeyError, TypeError):
             raise LedgerFileError(
                 Message("The settings of the ledger cannot be read.")

@@ -231,8 +231,8 @@ class BudgetLedger:
             if run is not None:
                 guarantee, what = run.charged(_entries(db), guarantee, what)
             price = self.settings.price(guarantee)
-            spent = _added(before, price)
-            self._refuse(price, before, spent)
+            after = _added(before, price)
+            self._refuse(price, before, after)
             entry = Entry(
                 number=number + 1,
                 at=datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -241,7 +241,7 @@ class BudgetLedger:
                 epsilon=amount(guarantee.epsilon),
                 delta=amount(guarantee.delta),
                 rho=amount(guarantee.rho),
-                spent=(str(spent[0]), str(spent[1])),
+                spent=(str(after[0]), str(after[1])),
                 digest="",
             )
             entry = chained(entry, digest)
@@ -375,7 +375,7 @@ class BudgetLedger:
     def left(self) -> Guarantee:
         """What can still be spent."""
         pairs = zip(self.settings.limits, self._sums(), strict=True)
-        first, second = (ARITHMETIC.subtract(limit, spent) for limit, spent in pairs)
+        first, second = (ARITHMETIC.subtract(limit, total) for limit, total in pairs)
         return self.settings.guarantee(first, second)
 
     def verify(self, *, head: str | None = None) -> str:
@@ -415,7 +415,7 @@ class BudgetLedger:
                 ),
                 hint=Message("restore the file from a copy; publish nothing on it until then"),
             )
-        digest, known = self.settings.digest, {self.settings.digest}
+        digest, digests = self.settings.digest, {self.settings.digest}
         number, sums = 0, (Decimal(0), Decimal(0))
         for number, entry in enumerate(_entries(db), start=1):
             price = self.settings.price(self._charged(entry))
@@ -438,8 +438,8 @@ class BudgetLedger:
                     ),
                 )
             digest = entry.digest
-            known.add(digest)
-        if not known.issuperset([*self._seen, *([] if head is None else [head])]):
+            digests.add(digest)
+        if not digests.issuperset([*self._seen, *([] if head is None else [head])]):
             raise LedgerFileError(
                 Message(
                     "{path!r} does not hold the entry of a digest noted before.",
@@ -476,20 +476,20 @@ class BudgetLedger:
         self,
         price: tuple[Decimal, Decimal],
         before: tuple[Decimal, Decimal],
-        spent: tuple[Decimal, Decimal],
+        after: tuple[Decimal, Decimal],
     ) -> None:
         limits = self.settings.limits
-        amounts = zip(price, before, spent, limits, strict=True)
+        amounts = zip(price, before, after, limits, strict=True)
         # A budget of rho has one name; its second amounts are 0.
         for name, (cost, old, new, limit) in zip(self.settings.names, amounts, strict=False):
             if new > limit:
-                left = ARITHMETIC.subtract(limit, old)
+                remainder = ARITHMETIC.subtract(limit, old)
                 raise BudgetSpentError(
                     Message(
                         "The release costs {name} {cost}; {left} of {limit} is left.",
                         name=Name(name),
                         cost=cost,
-                        left=left,
+                        left=remainder,
                         limit=limit,
                     ),
                     hint=Message("ask for less, or for a new budget from whoever sets it"),

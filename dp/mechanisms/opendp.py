@@ -93,16 +93,16 @@ def check_scores(scores: NDArray[Any]) -> None:
 
 def _check_version() -> None:
     try:
-        found = version("opendp")
+        release = version("opendp")
     except PackageNotFoundError:
-        found = Message("of an unknown version")
-    digits = re.match(r"(\d+)\.(\d+)\.(\d+)", found)
+        release = Message("of an unknown version")
+    digits = re.match(r"(\d+)\.(\d+)\.(\d+)", release)
     if digits is None or tuple(map(int, digits.groups())) < _OLDEST:
         raise MissingPackageError(
             Message(
                 "The package opendp {value} is installed; before 0.14.2 its discrete "
                 "Laplace noise loses more than its epsilon.",
-                value=said(found),
+                value=said(release),
             ),
             hint=Message("pip install --upgrade 'opendp>=0.14.2,<1'"),
         )

@@ -203,14 +203,14 @@ class RandomisedResponse:
             [[sum(row[: j + 1]) for j in range(len(row) - 1)] for row in self.weights],
             dtype=object,
         )
-        found = np.zeros(true.size, dtype=np.int64)
+        answers = np.zeros(true.size, dtype=np.int64)
         for row, steps in enumerate(bounds):
-            chosen = true == row
+            mask = true == row
             for step in steps:
                 # A bound of 2**64 leaves no draw above it.
                 if step < _ONE:
-                    found[chosen] += draws[chosen] >= np.uint64(step)
-        return found
+                    answers[mask] += draws[mask] >= np.uint64(step)
+        return answers
 
     def estimate(self, answers: ArrayLike) -> Shares:
         """Estimate the shares of the true answers.
@@ -231,12 +231,12 @@ class RandomisedResponse:
         >>> found.shares.round(3), found.standard_errors.round(3)
         (array([0.7, 0.3]), array([0.098, 0.098]))
         """
-        given = _answers(answers, len(self.weights))
-        if not given.size:
+        codes = _answers(answers, len(self.weights))
+        if not codes.size:
             raise DPError(Message("No answer to estimate from."))
-        rates = np.bincount(given, minlength=len(self.weights)) / given.size
+        rates = np.bincount(codes, minlength=len(self.weights)) / codes.size
         inverse = self._inverse()
-        spread = (np.diag(rates) - np.outer(rates, rates)) / given.size
+        spread = (np.diag(rates) - np.outer(rates, rates)) / codes.size
         return Shares(shares=rates @ inverse, covariance=inverse.T @ spread @ inverse)
 
     def variance(self, shares: Sequence[float], *, respondents: int) -> NDArray[np.float64]:
@@ -282,11 +282,11 @@ def _weight(chance: float, name: str) -> int:
 
 
 def _answers(values: ArrayLike, number: int) -> NDArray[Any]:
-    found = np.atleast_1d(np.asarray(values))
-    if not found.size:
+    codes = np.atleast_1d(np.asarray(values))
+    if not codes.size:
         return np.zeros(0, dtype=np.int64)
-    if found.ndim != 1 or found.dtype.kind not in "iub":
+    if codes.ndim != 1 or codes.dtype.kind not in "iub":
         raise DPError(Message("Answers are whole numbers from 0, in one list."))
-    if found.min() < 0 or found.max() >= number:
+    if codes.min() < 0 or codes.max() >= number:
         raise DPError(Message("Answers must lie between 0 and {number}.", number=number - 1))
-    return found.astype(np.int64)
+    return codes.astype(np.int64)

@@ -94,26 +94,26 @@ def response_regression(
     >>> fit.coefficients.round(1), fit.standard_errors.round(2)
     (array([-1.1,  1.1]), array([0.08, 0.1 ]))
     """
-    given, rows, (low, high) = _checked(answers, covariates, transition)
+    responses, rows, (low, high) = _checked(answers, covariates, transition)
     scale = np.maximum(np.abs(rows).max(axis=0), 1e-300)
     rows = rows / scale
-    found = np.zeros(rows.shape[1])
-    gained = _likelihood(found, given, rows, low, high)
+    coefficients = np.zeros(rows.shape[1])
+    gained = _likelihood(coefficients, responses, rows, low, high)
     for _ in range(_ROUNDS):
-        score, information = _derivatives(found, given, rows, low, high)
+        score, information = _derivatives(coefficients, responses, rows, low, high)
         step = np.linalg.lstsq(information, score, rcond=None)[0]
         for _ in range(_HALVINGS):
-            after = _likelihood(found + step, given, rows, low, high)
+            after = _likelihood(coefficients + step, responses, rows, low, high)
             if after >= gained:
                 break
             step = step / 2
         else:
             break
-        found, before, gained = found + step, gained, after
+        coefficients, before, gained = coefficients + step, gained, after
         if gained - before <= _CLOSE * abs(gained):
             break
-    information = _derivatives(found, given, rows, low, high)[1]
-    if np.abs(rows @ found).max() > _FAR or not np.linalg.cond(information) < _ALIKE:
+    information = _derivatives(coefficients, responses, rows, low, high)[1]
+    if np.abs(rows @ coefficients).max() > _FAR or not np.linalg.cond(information) < _ALIKE:
         raise DPError(
             Message(
                 "The likelihood has no maximum: some group answers as if all of it meant "
@@ -122,55 +122,55 @@ def response_regression(
             hint=Message("leave covariates out, or join their categories"),
         )
     return ResponseFit(
-        coefficients=found / scale,
+        coefficients=coefficients / scale,
         covariance=np.linalg.inv(information) / np.outer(scale, scale),
         log_likelihood=gained,
     )
 
 
 def _chances(
-    found: NDArray[np.float64], rows: NDArray[np.float64], low: float, high: float
+    coefficients: NDArray[np.float64], rows: NDArray[np.float64], low: float, high: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Give the chance of a true yes, and of a yes as answered."""
     from scipy.special import expit
 
-    true = expit(rows @ found)
+    true = expit(rows @ coefficients)
     return true, np.clip(low + (high - low) * true, 1e-300, 1 - 1e-16)
 
 
 def _likelihood(
-    found: NDArray[np.float64],
-    given: NDArray[np.bool_],
+    coefficients: NDArray[np.float64],
+    responses: NDArray[np.bool_],
     rows: NDArray[np.float64],
     low: float,
     high: float,
 ) -> float:
-    said = _chances(found, rows, low, high)[1]
-    return float(np.log(np.where(given, said, 1 - said)).sum())
+    yes = _chances(coefficients, rows, low, high)[1]
+    return float(np.log(np.where(responses, yes, 1 - yes)).sum())
 
 
 def _derivatives(
-    found: NDArray[np.float64],
-    given: NDArray[np.bool_],
+    coefficients: NDArray[np.float64],
+    responses: NDArray[np.bool_],
     rows: NDArray[np.float64],
     low: float,
     high: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Give the score and the expected information."""
-    true, said = _chances(found, rows, low, high)
+    true, yes = _chances(coefficients, rows, low, high)
     slope = (high - low) * true * (1 - true)
-    weight = slope / (said * (1 - said))
-    return rows.T @ (weight * (given - said)), (rows.T * (weight * slope)) @ rows
+    weight = slope / (yes * (1 - yes))
+    return rows.T @ (weight * (responses - yes)), (rows.T * (weight * slope)) @ rows
 
 
 def _checked(
     answers: ArrayLike, covariates: ArrayLike, transition: ArrayLike
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64], tuple[float, float]]:
-    given, rows = np.asarray(answers), np.asarray(covariates, dtype=np.float64)
+    responses, rows = np.asarray(answers), np.asarray(covariates, dtype=np.float64)
     chances = np.asarray(transition, dtype=np.float64)
-    if given.ndim != 1 or not given.size or not np.isin(given, (0, 1)).all():
+    if responses.ndim != 1 or not responses.size or not np.isin(responses, (0, 1)).all():
         raise DPError(Message("Answers are 0 or 1, in one list."))
-    if rows.ndim != 2 or len(rows) != len(given) or not np.isfinite(rows).all():
+    if rows.ndim != 2 or len(rows) != len(responses) or not np.isfinite(rows).all():
         raise DPError(Message("Covariates are finite numbers, a row for each answer."))
     is_law = chances.shape == (2, 2) and np.allclose(chances.sum(axis=1), 1)
     if not is_law or (chances < 0).any() or chances[0, 1] == chances[1, 1]:
@@ -181,4 +181,4 @@ def _checked(
             hint=Message("take the transition of a RandomisedResponse with two answers"),
         )
     ones = np.ones((len(rows), 1))
-    return given == 1, np.hstack([ones, rows]), (float(chances[0, 1]), float(chances[1, 1]))
+    return responses == 1, np.hstack([ones, rows]), (float(chances[0, 1]), float(chances[1, 1]))

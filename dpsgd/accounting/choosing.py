@@ -111,14 +111,14 @@ def _by_orders(
     def whole(values: np.ndarray) -> RenyiCurve:
         return RenyiCurve(orders=curves[0].orders, losses=values)
 
-    found = {"sum": whole((number * losses).sum(axis=0))}
+    by_way = {"sum": whole((number * losses).sum(axis=0))}
     dearest = whole(losses.max(axis=0))
     for name, shape in (("geometric", 1.0), ("logarithmic", 0.0)):
-        found[name] = best_of_random(dearest, mean_trials=runs, shape=shape)
-    for name, curve in found.items():
-        spent = curve.epsilon(delta).epsilon
-        if math.isfinite(spent):
-            yield ChoosingCost(way=name, runs=runs, epsilon=spent, delta=delta)
+        by_way[name] = best_of_random(dearest, mean_trials=runs, shape=shape)
+    for name, curve in by_way.items():
+        epsilon = curve.epsilon(delta).epsilon
+        if math.isfinite(epsilon):
+            yield ChoosingCost(way=name, runs=runs, epsilon=epsilon, delta=delta)
 
 
 def _curve(outcome: Outcome, size: int) -> RenyiCurve:

@@ -255,13 +255,13 @@ class RecordGradients:
             share = norm / self._layers**0.5
             each = {name: layer.sqrt() for name, layer in squares.items()}
             within = torch.stack([length <= share for length in each.values()]).all(0)
-            found = {name: _weights(v, is_finite, share) for name, v in each.items()}
+            weights = {name: _weights(v, is_finite, share) for name, v in each.items()}
         else:
             within = lengths <= norm
-            found = dict.fromkeys(squares, _weights(lengths, is_finite, norm))
+            weights = dict.fromkeys(squares, _weights(lengths, is_finite, norm))
         gradients: dict[str, Tensor] = {}
         for layer, part in parts:
-            for short, value in part.weighted(found[layer]).items():
+            for short, value in part.weighted(weights[layer]).items():
                 name = f"{layer}.{short}" if layer else short
                 gradients[name] = gradients[name].add_(value) if name in gradients else value
         return ClippedSum(
@@ -327,11 +327,11 @@ class RecordGradients:
         calls, self._calls = self._calls, []
         if not calls:
             return []
-        found = torch.autograd.grad(
+        pulls = torch.autograd.grad(
             losses.sum() / copies, [call.edge for call in calls], allow_unused=True
         )
-        kept: dict[tuple[str, str], tuple[Maker, list[Call]]] = {}
-        for call, gradient in zip(calls, found, strict=True):
+        groups: dict[tuple[str, str], tuple[Maker, list[Call]]] = {}
+        for call, gradient in zip(calls, pulls, strict=True):
             if gradient is None:
                 continue
             inputs = call.inputs
@@ -347,10 +347,10 @@ class RecordGradients:
                     hint=Message("keep records on the first axis"),
                 )
             pair = (_in_full(v, self._first[call.layer].dtype) for v in (inputs, gradient))
-            kept.setdefault((call.layer, call.part), (call.make, []))[1].append((*pair,))
+            groups.setdefault((call.layer, call.part), (call.make, []))[1].append((*pair,))
         self._is_keeping = False  # of what is passed again
         try:
-            return [(name, make(pairs, copies)) for (name, _), (make, pairs) in kept.items()]
+            return [(name, make(pairs, copies)) for (name, _), (make, pairs) in groups.items()]
         finally:
             self._is_keeping = True
 
@@ -375,15 +375,15 @@ def _squares(parts: list[tuple[str, Part]]) -> dict[str, Tensor]:
             Message("The losses do not come from the model's last pass."),
             hint=Message("compute model(x) with gradients enabled, then the losses, then this"),
         )
-    found: dict[str, Tensor] = {}
+    totals: dict[str, Tensor] = {}
     for name, part in parts:
         squares = part.squares()
-        found[name] = found[name] + squares if name in found else squares
-    return found
+        totals[name] = totals[name] + squares if name in totals else squares
+    return totals
 
 
 def _weights(lengths: Tensor, is_finite: Tensor | None, norm: float) -> Tensor:
     """Return what clips to the norm; a little less, so that rounding cannot lead above it."""
     below = norm * (1 - 8 * torch.finfo(lengths.dtype).eps)
-    found = (below / lengths).clamp_(max=1)
-    return found if is_finite is None else torch.where(is_finite, found, 0.0)
+    factors = (below / lengths).clamp_(max=1)
+    return factors if is_finite is None else torch.where(is_finite, factors, 0.0)

@@ -34,7 +34,7 @@ def draws(
     """Yield the records of each batch of a plan; a batch may be empty."""
     check_size(plan, size)
     batch = round(plan.expected_batch)
-    left = np.empty(0, dtype=np.intp)
+    rest = np.empty(0, dtype=np.intp)
     for number in range(done, plan.steps):
         if plan.sampling == Sampling.POISSON:
             # As many as coins would give, all sets of that size alike: without all the coins.
@@ -45,10 +45,10 @@ def draws(
         else:
             place = number % -(-size // batch)
             if place == 0:
-                left = coins.permutation(size)
-            elif not left.size:  # resumed within a pass
+                rest = coins.permutation(size)
+            elif not rest.size:  # resumed within a pass
                 raise TrainingDataError(
                     Message("A run on shuffled batches resumes between two passes only."),
                     hint=Message("save after whole passes, or draw Poisson batches"),
                 )
-            yield left[place * batch : (place + 1) * batch]
+            yield rest[place * batch : (place + 1) * batch]

@@ -201,8 +201,8 @@ class PrivateTraining:
         records = Records.of(data)
         if self.processes.size > 1:
             self.processes.agree({"the records": records.some()})
-        tried = (criterion or losses_of, augment)
-        if self.self_test is False or self._tried == tried:
+        trial = (criterion or losses_of, augment)
+        if self.self_test is False or self._tried == trial:
             return
         device = next(self.model.parameters()).device
         if self.self_test is True:
@@ -212,7 +212,7 @@ class PrivateTraining:
         else:
             rows = Records(self.self_test).batch(np.arange(ROWS), device=device)
         size = self_test(self._books, lambda batch: losses_of(_altered(batch, augment)), rows)
-        self._tried = tried
+        self._tried = trial
         if self._is_to_fit:
             on_card = device.type == "cuda"
             room = torch.cuda.mem_get_info(device)[0] // 4 if on_card else _ROOM
@@ -229,17 +229,17 @@ class PrivateTraining:
         losses
             One for each row of the model's last pass.
         """
-        found = self._books.clipped_sum(
+        part = self._books.clipped_sum(
             losses, norm=self.clipping_norm, copies=self.plan.augmentations
         )
         if not self._is_counted:
             return
         self._rows_seen += len(losses)
-        for name, value in found.gradients.items():
-            held = self._sums.get(name)
-            self._sums[name] = value if held is None else held.add_(value)
+        for name, value in part.gradients.items():
+            total = self._sums.get(name)
+            self._sums[name] = value if total is None else total.add_(value)
         if self.plan.adaptive is not None:
-            self._within += float(found.within.sum()) - len(found.within) / 2
+            self._within += float(part.within.sum()) - len(part.within) / 2
 
     def step(self) -> None:
         """Add noise to the batch, however many records it has, and take one step.
@@ -307,8 +307,8 @@ class PrivateTraining:
         for rows in self.draws(len(records), until=last):
             for batch in self.pieces(rows, records, augment=augment):
                 with torch.autocast(device, dtype=torch.bfloat16, enabled=is_short):
-                    found = losses(batch)
-                self.accumulate(found)
+                    values = losses(batch)
+                self.accumulate(values)
             self.step()
 
     def losses_with(self, criterion: Callable[..., Tensor]) -> Callable[[Any], Tensor]:
@@ -328,11 +328,11 @@ class PrivateTraining:
         last = self.plan.steps if until is None else until
         coins = self.randomness.coins
         self.processes.agree({"the number of records": size})
-        left = draws(self.plan, size=size, coins=coins, done=self.steps_taken)
+        batches = draws(self.plan, size=size, coins=coins, done=self.steps_taken)
         for _ in range(max(0, last - self.steps_taken)):
             if self.before_batch is not None:
                 self.before_batch(self)
-            rows = self.processes.own(next(left))
+            rows = self.processes.own(next(batches))
             self._forget()  # what a loop that broke off left behind
             self._rows_due, self._drawn = len(rows) * self.plan.augmentations, self._drawn + 1
             yield rows
@@ -503,12 +503,12 @@ def _private_step(training: PrivateTraining) -> Callable[..., Any]:
                 Message("The optimizer takes its steps through the plan alone."),
                 hint=Message("training.step(), or training.run(…)"),
             )
-        found = None
+        loss = None
         if closure is not None:
             with torch.enable_grad():
-                found = closure()
+                loss = closure()
         training._on_step()  # noqa: SLF001
-        return found
+        return loss
 
     # What schedulers look for, to know that their own steps come after those of the optimizer.
     vars(step).update(vars(getattr(training._apply, "__func__", training._apply)))  # noqa: SLF001
@@ -539,15 +539,15 @@ def _check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:
             Message("LBFGS reads a batch more than once a step."),
             hint=Message("use SGD, Adam or AdamW"),
         )
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    ids = {id(p) for group in optimizer.param_groups for p in group["params"]}
     own = {id(p) for p in model.parameters()}
-    if not held <= own:
+    if not ids <= own:
         raise PlanError(
             Message("The optimizer holds parameters of another model."),
             hint=Message("give it model.parameters()"),
         )
     trained = {id(p) for p in model.parameters() if p.requires_grad}
-    if not trained <= held:
+    if not trained <= ids:
         raise PlanError(
             Message("The optimizer leaves parameters out that the model would train."),
             hint=Message("freeze them: parameter.requires_grad_(False)"),

@@ -98,22 +98,22 @@ def advise(goal: Goal, *, prior: float = 1.0) -> tuple[Advice, ...]:
     p_stay 0.4 in all rows that may stay 2.75 0.4 ()
     one variance per row (2.01, 2.01, 0.995, 0.995, 0.995, 0.995, 0.995, 0.995) 0.4 ()
     """
-    found = _serve(goal, prior, free=goal.monotone == "unimodal")
-    if not found:
-        found = _serve(goal, prior, free=False)
-    ranked = sorted(found, key=lambda one: (len(one.missed), round(one.miss, 2)))
+    advice = _serve(goal, prior, free=goal.monotone == "unimodal")
+    if not advice:
+        advice = _serve(goal, prior, free=False)
+    ranked = sorted(advice, key=lambda one: (len(one.missed), round(one.miss, 2)))
     return tuple(ranked[:_MOST])
 
 
 def _serve(goal: Goal, prior: float, *, free: bool) -> list[Advice]:
     """Try candidates; with `free`, look for a peak in laws of any shape, which is quick."""
     search = replace(goal, monotone="none") if free else goal
-    found: dict[NoiseSpec, Advice] = {}
+    advice: dict[NoiseSpec, Advice] = {}
     for idea, proposed in _candidates(search):
         try:
             candidate = smaller_variance(proposed) if few_outcomes(proposed) else proposed
             spec = None if candidate is None else replace(candidate, monotone=goal.monotone)
-            if candidate is None or spec is None or spec in found:
+            if candidate is None or spec is None or spec in advice:
                 continue
             rows = laws(candidate)
         except InternalError:  # too near an end for Newton's method; others are better anyway
@@ -121,7 +121,7 @@ def _serve(goal: Goal, prior: float, *, free: bool) -> list[Advice]:
         if free and not all(has_one_peak(tuple(map(exact, r.values()))) for r in rows.values()):
             continue
         risk = figures_of(rows, last_count=spec.last_count, prior=prior)
-        found[spec] = Advice(
+        advice[spec] = Advice(
             spec=spec,
             figures=risk,
             missed=_missed(goal, spec, risk),
@@ -132,7 +132,7 @@ def _serve(goal: Goal, prior: float, *, free: bool) -> list[Advice]:
             if goal.p_stay is None
             else max(abs(p - goal.p_stay) for p in risk.p_stay_range),
         )
-    return list(found.values())
+    return list(advice.values())
 
 
 def conflicts(goal: Goal) -> tuple[str, ...]:
@@ -196,10 +196,10 @@ count 1 has at most 5 (the noise of a count of 1 cannot go below -1)
     )
     if low > high:
         return (joined(", ", [needs, allows]),)
-    found: list[str] = []
+    sentences: list[str] = []
     wish_low, wish_high = goal.variance_range
     if wish_high is not None and wish_high < low:
-        found.append(
+        sentences.append(
             Message(
                 "the variance is to be at most {wish_high:g}, {needs}",
                 wish_high=float(wish_high),
@@ -207,32 +207,32 @@ count 1 has at most 5 (the noise of a count of 1 cannot go below -1)
             )
         )
     if wish_low > high:
-        found.append(
+        sentences.append(
             Message(
                 "the variance is to be at least {wish_low:g}, {allows}",
                 wish_low=float(wish_low),
                 allows=allows,
             )
         )
-    if goal.p_stay is not None and not found:
-        found += _stay_conflict(goal, max(low, wish_low), min(high, wish_high or high))
-    return tuple(found)
+    if goal.p_stay is not None and not sentences:
+        sentences += _stay_conflict(goal, max(low, wish_low), min(high, wish_high or high))
+    return tuple(sentences)
 
 
 def _stay_conflict(goal: Goal, low: Fraction, high: Fraction) -> Iterator[str]:
     """Say which variance the wished probability of staying would take."""
-    wanted = _variance_for(_probe(goal), goal.p_stay or 0.0)
-    if wanted is None or low <= wanted <= high:
+    variance = _variance_for(_probe(goal), goal.p_stay or 0.0)
+    if variance is None or low <= variance <= high:
         return
-    way = Message("at most") if wanted > high else Message("at least")
-    end = high if wanted > high else low
+    way = Message("at most") if variance > high else Message("at least")
+    end = high if variance > high else low
     yield (
         Message(
             "p_stay {p_stay:g} goes with a variance of {names:.3g} at greatest "
             "entropy, the other wishes need {way} {end:.6g}: prescribe p_stay, or let "
             "the variance differ by row",
             p_stay=goal.p_stay,
-            names=float(wanted),
+            names=float(variance),
             way=way,
             end=float(end),
         )
@@ -304,9 +304,9 @@ def _for_shape(goal: Goal, fields: dict[str, Any]) -> Iterator[tuple[str, NoiseS
     if reach is None:
         return
     wish_low, wish_high = goal.variance_range
-    wanted = None if goal.p_stay is None else _variance_for(spec, goal.p_stay)
+    variance = None if goal.p_stay is None else _variance_for(spec, goal.p_stay)
     low, high = max(low for low, _ in reach), min(high for _, high in reach)
-    for label, wish in _wishes(wanted, (wish_low, wish_high), (low, high)):
+    for label, wish in _wishes(variance, (wish_low, wish_high), (low, high)):
         if low <= high:
             value = inward(wish, low, high, strict=True)
             short = value if wish != exact(value) else float(f"{float(wish):.3g}")
@@ -319,18 +319,21 @@ def _for_shape(goal: Goal, fields: dict[str, Any]) -> Iterator[tuple[str, NoiseS
             if one is not None:
                 yield "one variance per row", one
     if goal.p_stay is not None:
-        yield from _prescribed(goal, fields, wanted)
+        yield from _prescribed(goal, fields, variance)
 
 
 def _wishes(
-    wanted: Fraction | None,
-    asked: tuple[Fraction, Fraction | None],
+    variance: Fraction | None,
+    variance_range: tuple[Fraction, Fraction | None],
     reach: tuple[Fraction, Fraction],
 ) -> Iterator[tuple[str, Fraction]]:
     """Choose the variance to aim at: for the probability of staying, or across the range."""
-    low, high = asked
-    if wanted is not None:
-        yield Message("one variance"), max(low, wanted if high is None else min(wanted, high))
+    low, high = variance_range
+    if variance is not None:
+        yield (
+            Message("one variance"),
+            max(low, variance if high is None else min(variance, high)),
+        )
         return
     low, high = max(low, reach[0]), reach[1] if high is None else min(high, reach[1])
     if low > high:
@@ -341,7 +344,7 @@ def _wishes(
 
 
 def _prescribed(
-    goal: Goal, fields: dict[str, Any], wanted: Fraction | None
+    goal: Goal, fields: dict[str, Any], variance: Fraction | None
 ) -> Iterator[tuple[str, NoiseSpec]]:
     """Prescribe the probability of staying, with a variance that then suits every row."""
     idea = f"p_stay {goal.p_stay:g} in all rows that may stay"
@@ -353,12 +356,16 @@ def _prescribed(
     low = max(wish_low, *(low for low, _ in reach))
     high = min(wish_high or Fraction(goal.max_noise**2), *(high for _, high in reach))
     if low <= high:
-        aim = low + (high - low) / 4 if wanted is None or not low < wanted < high else wanted
+        aim = (
+            low + (high - low) / 4
+            if variance is None or not low < variance < high
+            else variance
+        )
         one = _checked(fields, variance=_short(aim, low, high), p_stay=goal.p_stay)
         if one is not None:
             yield idea, one
         return
-    aim = max(wish_low, wanted or wish_low)
+    aim = max(wish_low, variance or wish_low)
     if wish_high is not None:
         aim = min(aim, wish_high)
     values = tuple(_short(aim, low, high) for low, high in reach)
@@ -392,8 +399,8 @@ def _variance_for(spec: NoiseSpec, p_stay: float) -> Fraction | None:
 def _reach(spec: NoiseSpec) -> list[tuple[Fraction, Fraction]] | None:
     """Give the exact reach of every row; None when a row has no law."""
     ends = [variance_bounds(row) for row in spec.rows()]
-    known = [(low.value, high.value) for low, high in filter(None, ends)]
-    return known if len(known) == len(ends) else None
+    ranges = [(low.value, high.value) for low, high in filter(None, ends)]
+    return ranges if len(ranges) == len(ends) else None
 
 
 def _short(wish: Fraction, low: Fraction, high: Fraction) -> float:

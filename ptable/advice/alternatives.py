@@ -74,49 +74,49 @@ def _constructible(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _nearest_first(case: Case) -> tuple[Alternative, ...]:
     if case.works() is not None:
         return ()
-    found = list(single_changes(case))
-    if not any(isinstance(pair[1], float) for one in found for pair in one.changes.values()):
-        found += _noise_and_variance(case)
-    if not found:
-        found = list(_double_changes(case))
-    if not found:
-        found = list(_freed(case))
-    return tuple(sorted(_of_many_outcomes(case, found), key=lambda one: one.distance))
+    options = list(single_changes(case))
+    if not any(isinstance(pair[1], float) for one in options for pair in one.changes.values()):
+        options += _noise_and_variance(case)
+    if not options:
+        options = list(_double_changes(case))
+    if not options:
+        options = list(_freed(case))
+    return tuple(sorted(_of_many_outcomes(case, options), key=lambda one: one.distance))
 
 
-def _of_many_outcomes(case: Case, found: list[Alternative]) -> list[Alternative]:
+def _of_many_outcomes(case: Case, options: list[Alternative]) -> list[Alternative]:
     """Move changes of the variance to where no row is nearly a law on two points; drop others.
 
     Where nothing would be left, all stay, and say so.
     """
-    kept = []
-    for one in found:
+    survivors = []
+    for one in options:
         spec = one.spec
         if not isinstance(spec, NoiseSpec) or not few_outcomes(spec):
-            kept.append(one)
+            survivors.append(one)
         elif "variance" in one.changes and (other := smaller_variance(spec)) is not None:
             change = {**one.changes, "variance": (case.get("variance"), other.variance)}
-            kept.append(replace(one, changes=change, spec=other, note=""))
-    if kept:
+            survivors.append(replace(one, changes=change, spec=other, note=""))
+    if survivors:
         first: dict[_Request, Alternative] = {}
-        for one in kept:
+        for one in survivors:
             first.setdefault(one.spec, one)
         return list(first.values())
     return [
         replace(
             one, note="; ".join(filter(None, (one.note, *map(str, few_outcomes(one.spec)))))
         )
-        for one in found
+        for one in options
     ]
 
 
 def _noise_and_variance(case: Case) -> Iterator[Alternative]:
     """Raise the largest noise until some single variance suits every row."""
-    asked = case.get("max_noise")
-    if not isinstance(asked, int) or isinstance(case.get("variance"), tuple):
+    max_noise = case.get("max_noise")
+    if not isinstance(max_noise, int) or isinstance(case.get("variance"), tuple):
         return
     n_tried = 0
-    for largest in range(max(asked, case.get("small")) + 1, farthest(case)):
+    for largest in range(max(max_noise, case.get("small")) + 1, farthest(case)):
         free = _changed(case, **_FREE, max_noise=largest)
         if n_tried >= _MAX_TRIED or not any(variance_changes(free, per_row=False)):
             continue  # what no shape at all allows need not be looked at
@@ -155,14 +155,14 @@ def _with(case: Case, one: Alternative, **changes: Any) -> Alternative:
     """Tell a change that was made before, and leave out what stays as it was."""
     before = {name: (case.get(name), value) for name, value in changes.items()}
     every = {**before, **one.changes}
-    told = {name: pair for name, pair in every.items() if pair[0] != pair[1]}
-    return replace(one, changes=told, distance=one.distance + RULE)
+    differences = {name: pair for name, pair in every.items() if pair[0] != pair[1]}
+    return replace(one, changes=differences, distance=one.distance + RULE)
 
 
 def _of_parts(spec: StackedSpec) -> tuple[Alternative, ...]:
     """Change the parts that cannot be met, one at a time, the others to their nearest."""
     firsts = [first for first, _ in spec.parts]
-    found: dict[int, tuple[Alternative, ...]] = {}
+    by_part: dict[int, tuple[Alternative, ...]] = {}
     for place, (first, part) in enumerate(spec.parts):
         stop = firsts[place + 1] if place + 1 < len(firsts) else spec.last_count + 10**6
 
@@ -173,10 +173,10 @@ def _of_parts(spec: StackedSpec) -> tuple[Alternative, ...]:
 
         case = Case(fields=_fields(part), wrap=wrap, counts=range(first, stop))
         if case.works() is None:
-            found[place] = _nearest_first(case)
-    nearest = {place: options[0] for place, options in found.items() if options}
+            by_part[place] = _nearest_first(case)
+    nearest = {place: options[0] for place, options in by_part.items() if options}
     merged: dict[_Request, Alternative] = {}
-    for place, options in found.items():
+    for place, options in by_part.items():
         for option in options:
             one = _merged(spec, {**nearest, place: option})
             if one is not None:
@@ -184,12 +184,12 @@ def _of_parts(spec: StackedSpec) -> tuple[Alternative, ...]:
     return tuple(sorted(merged.values(), key=lambda one: one.distance))
 
 
-def _merged(spec: StackedSpec, chosen: Mapping[int, Alternative]) -> Alternative | None:
+def _merged(spec: StackedSpec, choice: Mapping[int, Alternative]) -> Alternative | None:
     """Put changed parts together; nothing where they do not fit each other."""
     parts = list(spec.parts)
     changes: dict[str, tuple[Any, Any]] = {}
     notes: list[str] = []
-    for place, one in sorted(chosen.items()):
+    for place, one in sorted(choice.items()):
         if not isinstance(one.spec, StackedSpec):
             return None
         parts[place] = one.spec.parts[place]
@@ -204,7 +204,7 @@ def _merged(spec: StackedSpec, chosen: Mapping[int, Alternative]) -> Alternative
         return None
     return Alternative(
         changes=changes,
-        distance=max(one.distance for one in chosen.values()),
+        distance=max(one.distance for one in choice.values()),
         note="; ".join(notes),
         spec=merged,
     )

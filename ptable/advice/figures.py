@@ -193,7 +193,7 @@ def few_outcomes(
     """
     if spec.step != 1 or spec.anchors is not None:
         return ()
-    found = []
+    rows = []
     suspects = spec.rows()
     if proof is not None:
         few = {row.count for row in proof.rows if math.exp(row.entropy) < _FEWEST_OUTCOMES}
@@ -205,10 +205,10 @@ def few_outcomes(
         if is_few and effective < _wanted(row.problem):
             likely = sorted(zip(law, row.problem.noise, strict=True), reverse=True)[:2]
             outcomes = tuple((row.problem.count + v, p) for p, v in likely if p >= _SHOWN)
-            found.append(
+            rows.append(
                 FewOutcomes(count=row.problem.count, outcomes=outcomes, effective=effective)
             )
-    return tuple(found)
+    return tuple(rows)
 
 
 def smaller_variance(spec: NoiseSpec) -> NoiseSpec | None:
@@ -224,10 +224,12 @@ def smaller_variance(spec: NoiseSpec) -> NoiseSpec | None:
     trials: list[float | tuple[float, ...]] = []
     if not isinstance(spec.variance, tuple):
         trials.append(min(limits.values()))
-    asked = spec.variance if isinstance(spec.variance, tuple) else (spec.variance,) * len(rows)
+    variances = (
+        spec.variance if isinstance(spec.variance, tuple) else (spec.variance,) * len(rows)
+    )
     places = [row.count for row in spec.rows() if row.count]
-    if len(asked) == len(places):
-        trials.append(tuple(limits.get(c, v) for c, v in zip(places, asked, strict=True)))
+    if len(variances) == len(places):
+        trials.append(tuple(limits.get(c, v) for c, v in zip(places, variances, strict=True)))
     for variance in trials:
         other = replace(spec, variance=variance)
         if all(map(reaches, other.rows())) and not few_outcomes(other):
@@ -242,7 +244,7 @@ def name_few_outcomes(
     rows = few_outcomes(spec, proof=proof)
     if not rows:
         return ""
-    named = joined("; ", [_said(row) for row in rows[:_MAX_NAMED]])
+    names = joined("; ", [_said(row) for row in rows[:_MAX_NAMED]])
     more = (
         Message("; and {number} more rows", number=len(rows) - _MAX_NAMED)
         if len(rows) > _MAX_NAMED
@@ -271,7 +273,7 @@ def name_few_outcomes(
         )
     return Message(
         "The noise has two outcomes or hardly more: {named}{more}. {way}",
-        named=named,
+        named=names,
         more=more,
         way=way,
     )
@@ -327,11 +329,11 @@ def _most_variance(problem: RowProblem) -> float:
     """Bisect for the largest variance at which a row has more outcomes, or as many as any."""
     ends = variance_bounds(problem)
     low, high = (ends[0].value, problem.variance) if ends else (problem.variance,) * 2
-    wanted = _wanted(problem)
+    least = _wanted(problem)
     for _ in range(_FEW_BISECTIONS if problem.unimodal else _BISECTIONS):
         middle = (low + high) / 2
         law, price = _priced(resolve_row(replace(problem, variance=middle)))
-        if price > 0 and math.exp(entropy(law)) < wanted:
+        if price > 0 and math.exp(entropy(law)) < least:
             high = middle
         else:
             low = middle

@@ -48,8 +48,8 @@ class Alternative:
     spec: _Request = field(repr=False)
 
     def __str__(self) -> str:
-        said = " and ".join(_say(name, *pair) for name, pair in self.changes.items())
-        return f"{said} ({self.note})" if self.note else said
+        sentence = " and ".join(_say(name, *pair) for name, pair in self.changes.items())
+        return f"{sentence} ({self.note})" if self.note else sentence
 
 
 @dataclass(slots=True, kw_only=True)
@@ -126,9 +126,9 @@ def can(problem: RowProblem) -> bool:
 
 def name_counts(counts: list[int]) -> str:
     """Name some counts, and say how many more there are."""
-    named = ", ".join(map(str, counts[:_MAX_NAMED]))
+    numbers = ", ".join(map(str, counts[:_MAX_NAMED]))
     more = f" and {len(counts) - _MAX_NAMED} more" if len(counts) > _MAX_NAMED else ""
-    return f"count{'s' if len(counts) > 1 else ''} {named}{more}"
+    return f"count{'s' if len(counts) > 1 else ''} {numbers}{more}"
 
 
 def _say(name: str, before: Any, after: Any) -> str:
@@ -139,8 +139,8 @@ def _say(name: str, before: Any, after: Any) -> str:
             for row, (was, is_now) in enumerate(zip(old, after, strict=True), start=1)
             if was != is_now and is_now is not None
         ]
-        named = name_counts(moved).replace("count", "row", 1)
-        return f"{name} per row, {named} changed, instead of {_value(before)}"
+        rows = name_counts(moved).replace("count", "row", 1)
+        return f"{name} per row, {rows} changed, instead of {_value(before)}"
     return f"{name} {_value(after)} instead of {_value(before)}"
 
 

@@ -36,25 +36,25 @@ def variance_changes(case: Case, *, per_row: bool = True) -> Iterator[Alternativ
     rows = [row for row in case.rows(probe) if row.count]
     ends = {row.count: variance_bounds(row) for row in rows}
     reach = {
-        row.count: (found[0].value / row.step**2, found[1].value / row.step**2)
+        row.count: (pair[0].value / row.step**2, pair[1].value / row.step**2)
         for row in rows
-        if (found := ends[row.count]) is not None
+        if (pair := ends[row.count]) is not None
     }
     if len(reach) < len(rows):
         return
     open_ended = {row.count for row in rows if row.at_most}
-    asked = case.get("variance")
+    variance = case.get("variance")
     low = max(low for low, _ in reach.values())
     closed = [high for count, (_, high) in reach.items() if count not in open_ended]
     high = min(closed) if closed else None
-    is_single = not isinstance(asked, tuple)
+    is_single = not isinstance(variance, tuple)
     if is_single and (high is None or low <= high):
-        value = inward(exact(asked), low, high)
+        value = inward(exact(variance), low, high)
         note = _single_laws(count for count, ends in reach.items() if _is_end(value, ends))
-        yield from case.offer(_relative(asked, value), note=note, variance=value)
+        yield from case.offer(_relative(variance, value), note=note, variance=value)
     if not per_row or case.counts is not None:
         return  # a part of a stack has more rows than it answers for
-    wishes = (asked,) * len(rows) if is_single else asked
+    wishes = (variance,) * len(rows) if is_single else variance
     if len(wishes) != len(rows):
         return
     values = tuple(
@@ -74,23 +74,23 @@ def variance_changes(case: Case, *, per_row: bool = True) -> Iterator[Alternativ
 
 def _max_noise(case: Case) -> Iterator[Alternative]:
     """Search the nearest largest noise above and, where less noise can help, below."""
-    asked = case.get("max_noise")
-    if not isinstance(asked, int):
+    max_noise = case.get("max_noise")
+    if not isinstance(max_noise, int):
         return
     floor = any(_values(case.get("min_probability")))
     limit = farthest(case)
     above: int | None
     if floor:  # more values each with a least probability: reach need not grow
-        limit = min(limit, asked + _MAX_STEPS)
-        above = next((n for n in range(asked + 1, limit) if case.works(max_noise=n)), None)
+        limit = min(limit, max_noise + _MAX_STEPS)
+        above = next((n for n in range(max_noise + 1, limit) if case.works(max_noise=n)), None)
     else:
-        above = _least_working(case, asked, limit)
+        above = _least_working(case, max_noise, limit)
     if above is not None:
-        yield from case.offer(_relative(asked, above), max_noise=above)
+        yield from case.offer(_relative(max_noise, above), max_noise=above)
     if floor:
-        below = next((n for n in range(asked - 1, 0, -1) if case.works(max_noise=n)), None)
+        below = next((n for n in range(max_noise - 1, 0, -1) if case.works(max_noise=n)), None)
         if below is not None:
-            yield from case.offer(_relative(asked, below), max_noise=below)
+            yield from case.offer(_relative(max_noise, below), max_noise=below)
 
 
 def farthest(case: Case) -> int:
@@ -114,25 +114,25 @@ def _least_working(case: Case, failing: int, limit: int) -> int | None:
 
 
 def _small(case: Case) -> Iterator[Alternative]:
-    asked, largest = case.get("small"), max(_values(case.get("max_noise")))
-    below = next((n for n in range(asked - 1, -1, -1) if case.works(small=n)), None)
+    small, largest = case.get("small"), max(_values(case.get("max_noise")))
+    below = next((n for n in range(small - 1, -1, -1) if case.works(small=n)), None)
     if below is not None:
-        yield from case.offer(_relative(asked, below), small=below)
+        yield from case.offer(_relative(small, below), small=below)
     if any(value is not None for value in _values(case.get("p_stay"))):
         # rows whose count is not published are free of p_stay
-        above = next((n for n in range(asked + 1, largest) if case.works(small=n)), None)
+        above = next((n for n in range(small + 1, largest) if case.works(small=n)), None)
         if above is not None:
-            yield from case.offer(_relative(asked, above), small=above)
+            yield from case.offer(_relative(small, above), small=above)
 
 
 def _p_stay(case: Case) -> Iterator[Alternative]:
     """Move the probability of staying into reach, make it a bound, or leave it free."""
-    asked = case.get("p_stay")
-    if all(value is None for value in _values(asked)):
+    p_stay = case.get("p_stay")
+    if all(value is None for value in _values(p_stay)):
         return
     design = case.design()
     if design is not None:
-        yield from _nearest_p_stay(case, asked, case.rows(design))
+        yield from _nearest_p_stay(case, p_stay, case.rows(design))
     if case.get("p_stay_rule") == "exact":
         for rule in ("at-least", "at-most"):
             yield from case.offer(RULE, p_stay_rule=rule)
@@ -140,7 +140,7 @@ def _p_stay(case: Case) -> Iterator[Alternative]:
 
 
 def _nearest_p_stay(
-    case: Case, asked: Any, rows: Iterable[RowProblem]
+    case: Case, p_stay: Any, rows: Iterable[RowProblem]
 ) -> Iterator[Alternative]:
     reach: dict[int, tuple[Fraction, Fraction] | None] = {}
     wishes: dict[int, Fraction] = {}
@@ -154,14 +154,14 @@ def _nearest_p_stay(
             high = Fraction(1) if row.p_stay_rule == "at-most" else ends[1].value
             reach[row.count] = low, high
             wishes[row.count] = row.p_stay
-    known = [ends for ends in reach.values() if ends is not None]
-    if not known:
+    intervals = [ends for ends in reach.values() if ends is not None]
+    if not intervals:
         return
-    low, high = max(low for low, _ in known), min(high for _, high in known)
-    if not isinstance(asked, tuple) and low <= high:
-        value = inward(exact(asked), low, high, strict=True)
-        yield from case.offer(_relative(asked, value), p_stay=value)
-    if case.counts is None and (isinstance(asked, tuple) or low > high):
+    low, high = max(low for low, _ in intervals), min(high for _, high in intervals)
+    if not isinstance(p_stay, tuple) and low <= high:
+        value = inward(exact(p_stay), low, high, strict=True)
+        yield from case.offer(_relative(p_stay, value), p_stay=value)
+    if case.counts is None and (isinstance(p_stay, tuple) or low > high):
         values = tuple(
             None if ends is None else inward(wishes[count], *ends, strict=True)
             for count, ends in reach.items()
@@ -179,9 +179,9 @@ def _rules(case: Case) -> Iterator[Alternative]:
     monotone = case.get("monotone")
     weaker = ("none",) if isinstance(monotone, tuple) else _WEAKER.get(monotone, ())
     for word in weaker:
-        found = list(case.offer(RULE, monotone=word))
-        yield from found
-        if found:
+        options = list(case.offer(RULE, monotone=word))
+        yield from options
+        if options:
             break
     if case.get("symmetric") is not False:
         yield from case.offer(RULE, symmetric=False)
@@ -194,16 +194,16 @@ def _rules(case: Case) -> Iterator[Alternative]:
 
 def _floor(case: Case) -> Iterator[Alternative]:
     """Lower the least probability as little as two digits allow."""
-    asked = case.get("min_probability")
-    if not any(_values(asked)):
+    floor = case.get("min_probability")
+    if not any(_values(floor)):
         return
-    if isinstance(asked, tuple):
+    if isinstance(floor, tuple):
         yield from case.offer(RULE, min_probability=0.0)
         return
-    low, high = 0.0, asked
+    low, high = 0.0, floor
     if case.works(min_probability=low) is None:
         return
-    while high - low > asked / 200:
+    while high - low > floor / 200:
         middle = float(f"{(low + high) / 2:.2g}")
         if middle in {low, high}:
             break
@@ -211,20 +211,20 @@ def _floor(case: Case) -> Iterator[Alternative]:
             high = middle
         else:
             low = middle
-    yield from case.offer(_relative(asked, low), min_probability=low)
+    yield from case.offer(_relative(floor, low), min_probability=low)
 
 
 def _zero(case: Case) -> Iterator[Alternative]:
     """Move the variance of a count of 0 into reach, or leave it free."""
-    asked = case.get("zero_variance")
-    design = None if asked is None else case.design()
+    variance = case.get("zero_variance")
+    design = None if variance is None else case.design()
     if design is None:
         return
     ends = variance_bounds(next(row for row in case.rows(design) if not row.count))
     if ends is not None:
         scale = design.step**2
-        value = inward(exact(asked), ends[0].value / scale, ends[1].value / scale)
-        yield from case.offer(_relative(asked, value), zero_variance=value)
+        value = inward(exact(variance), ends[0].value / scale, ends[1].value / scale)
+        yield from case.offer(_relative(variance, value), zero_variance=value)
     yield from case.offer(RULE, zero_variance=None)
 
 
@@ -233,10 +233,10 @@ def _is_end(value: float, ends: tuple[Fraction, Fraction]) -> bool:
 
 
 def _single_laws(counts: Iterable[int]) -> str:
-    known = list(counts)
-    if not known:
+    numbers = list(counts)
+    if not numbers:
         return ""
-    return f"{name_counts(known)} {'has' if len(known) == 1 else 'have'} only one law there"
+    return f"{name_counts(numbers)} {'has' if len(numbers) == 1 else 'have'} only one law there"
 
 
 def _values(value: Any) -> tuple[Any, ...]:

@@ -26,8 +26,8 @@ def gaussian_weights(variance: float, *, max_noise: int) -> list[Decimal]:
 def share(weights: Mapping[int, Decimal], *, total: int) -> dict[int, int]:
     """Share out keys in proportion to weights, by largest remainder."""
     whole, rests = _quotas(weights, total)
-    left = total - sum(whole.values())
-    first = sorted(rests, key=lambda v: (rests[v], -abs(v), -v), reverse=True)[:left]
+    rest = total - sum(whole.values())
+    first = sorted(rests, key=lambda v: (rests[v], -abs(v), -v), reverse=True)[:rest]
     return {v: n + (v in first) for v, n in whole.items()}
 
 

@@ -60,9 +60,11 @@ class Goal:
                     "monotone must be one of {get_args}", get_args=Argument(get_args(Monotone))
                 )
             )
-        given: Any = self.variance
-        ends: tuple[Any, ...] = given if isinstance(given, tuple) else (given, given)
-        if given is not None and not (
+        variance: Any = self.variance
+        ends: tuple[Any, ...] = (
+            variance if isinstance(variance, tuple) else (variance, variance)
+        )
+        if variance is not None and not (
             len(ends) == 2
             and all(is_number(end, above=0) for end in ends)
             and float(ends[0] or 0) <= float(ends[1] or 0)

@@ -94,8 +94,8 @@ class Mechanism:
     zeros: Zeros | None = None
 
     def __post_init__(self) -> None:
-        given = {name: getattr(self, name) for name in _FIELDS}
-        for name, value in _checked_parameters(self.name, given).items():
+        parameters = {name: getattr(self, name) for name in _FIELDS}
+        for name, value in _checked_parameters(self.name, parameters).items():
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -356,10 +356,10 @@ def parameter_schemas() -> dict[str, tuple[dict[str, Any], tuple[str, ...]]]:
     """
     return {
         name: (
-            {key: _schema(**_CHECKS[key][0].keywords) for key in taken},
-            tuple(key for key, default in taken.items() if default is _NEEDED),
+            {key: _schema(**_CHECKS[key][0].keywords) for key in parameters},
+            tuple(key for key, default in parameters.items() if default is _NEEDED),
         )
-        for name, taken in _PARAMETERS.items()
+        for name, parameters in _PARAMETERS.items()
     }
 
 
@@ -405,17 +405,17 @@ def _parameters_of(name: object) -> tuple[str, ...]:
     return tuple(_PARAMETERS[name])
 
 
-def _checked_parameters(name: object, given: Mapping[str, Any]) -> dict[str, Any]:
+def _checked_parameters(name: object, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return a mechanism's parameters as plain values, complete and checked."""
-    known = _parameters_of(name)
+    defaults = _parameters_of(name)
     problems: list[str] = [
         Message("{parameter} is none of its parameters", parameter=Name(parameter))
-        for parameter, value in given.items()
-        if value is not None and parameter not in known
+        for parameter, value in parameters.items()
+        if value is not None and parameter not in defaults
     ]
     values: dict[str, Any] = {}
-    for parameter in known:
-        value = given.get(parameter)
+    for parameter in defaults:
+        value = parameters.get(parameter)
         if value is None:
             value = _PARAMETERS[str(name)][parameter]
         if value is _NEEDED:
@@ -433,6 +433,6 @@ def _checked_parameters(name: object, given: Mapping[str, Any]) -> dict[str, Any
                 name=Argument(name),
                 problems=joined("; ", problems),
             ),
-            hint=Message("its parameters are {names}", names=Name.each(known)),
+            hint=Message("its parameters are {names}", names=Name.each(defaults)),
         )
     return values

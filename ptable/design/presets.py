@@ -38,9 +38,9 @@ class Preset:
         return NoiseSpec(**spelled_out(self.options))
 
 
-def _preset(found: Mapping[str, Any]) -> Preset:
-    options = {k: tuple(v) if isinstance(v, list) else v for k, v in found["options"].items()}
-    return Preset(options=options, text=found["text"])
+def _preset(entry: Mapping[str, Any]) -> Preset:
+    options = {k: tuple(v) if isinstance(v, list) else v for k, v in entry["options"].items()}
+    return Preset(options=options, text=entry["text"])
 
 
 #: A mechanism by the name of a preset, and its source.
@@ -48,7 +48,7 @@ ONS = "ons-10-5"
 ONS_TEXT: str = _FOUND["mechanisms"][ONS]["text"]
 #: Name → preset.
 PRESETS: Mapping[str, Preset] = MappingProxyType(
-    {name: _preset(found) for name, found in _FOUND["presets"].items()}
+    {name: _preset(entry) for name, entry in _FOUND["presets"].items()}
 )
 
 
@@ -60,8 +60,8 @@ def spelled_out(options: Mapping[str, Any]) -> dict[str, Any]:
     >>> spelled_out({"preset": "eurostat-census", "variance": 2.5})
     {'max_noise': 5, 'variance': 2.5, 'small': 2}
     """
-    found = dict(options)
-    name = found.pop("preset", None)
+    settings = dict(options)
+    name = settings.pop("preset", None)
     if name == ONS:
         raise PTableError(
             Message(
@@ -74,10 +74,10 @@ def spelled_out(options: Mapping[str, Any]) -> dict[str, Any]:
             ),
         )
     if name is not None:
-        found = {**_one_of(PRESETS, name, "preset").options, **found}
-    rule = found.pop("rule", "maximum-entropy")
-    stays = {"p_stay_rule": "at-least"} if rule == "r-ptable" and "p_stay" in found else {}
-    return {**_one_of(RULES, rule, "rule"), **stays, **found}
+        settings = {**_one_of(PRESETS, name, "preset").options, **settings}
+    rule = settings.pop("rule", "maximum-entropy")
+    stays = {"p_stay_rule": "at-least"} if rule == "r-ptable" and "p_stay" in settings else {}
+    return {**_one_of(RULES, rule, "rule"), **stays, **settings}
 
 
 def name_preset(options: Mapping[str, Any]) -> str:
@@ -124,10 +124,10 @@ def _short(value: object) -> Argument:
     return Argument(f"{value:g}" if isinstance(value, float) else value)
 
 
-def _one_of(known: Mapping[str, Any], name: object, what: str) -> Any:
-    if isinstance(name, str) and name in known:
-        return known[name]
+def _one_of(choices: Mapping[str, Any], name: object, what: str) -> Any:
+    if isinstance(name, str) and name in choices:
+        return choices[name]
     raise PTableError(
         Message("There is no {what} {name!r}.", what=said(what), name=Argument(name)),
-        hint=Message("one of {names}", names=Name.each(known)),
+        hint=Message("one of {names}", names=Name.each(choices)),
     )

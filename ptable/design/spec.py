@@ -242,8 +242,8 @@ class NoiseSpec:
         self, name: str, fits: _Test, must: str, cast: Callable[[Any], Any]
     ) -> list[str]:
         """Check an option, one value or one per row, and keep plain values."""
-        given = getattr(self, name)
-        values = _as_tuple(given)
+        option = getattr(self, name)
+        values = _as_tuple(option)
         wrong = [value for value in values if not fits(value)]
         if wrong:
             return [
@@ -254,8 +254,8 @@ class NoiseSpec:
                     wrong=Argument(wrong[0]),
                 )
             ]
-        if isinstance(given, str) or not hasattr(given, "__iter__"):
-            object.__setattr__(self, name, cast(given))
+        if isinstance(option, str) or not hasattr(option, "__iter__"):
+            object.__setattr__(self, name, cast(option))
             return []
         problems = self._wrong_number(name, values)
         if not problems:

@@ -215,11 +215,11 @@ class _Parser:
         if role not in self.place:
             return None
         cell = cells[self.place[role]]
-        found = parse_decimal(cell, has_commas=self.sheet.has_commas)
-        if found is None:
+        number = parse_decimal(cell, has_commas=self.sheet.has_commas)
+        if number is None:
             must = Message("column '{name}' must hold numbers", name=Name(self._name(role)))
             self.problems.add_cell(cell, must, line=line, count=count)
-        return found
+        return number
 
     def _name(self, role: str) -> str:
         return self.sheet.cells[0][self.place[role]]

@@ -89,10 +89,10 @@ def _parse(sheet: Sheet, problems: Problems) -> dict[int, list[tuple[int, int, i
         if span:
             first, last = int(span[1]), int(span[2])
         else:
-            found = _whole(problems, sheet, cells, ckey, number)
-            if found is None:
+            key = _whole(problems, sheet, cells, ckey, number)
+            if key is None:
                 continue
-            first = last = found
+            first = last = key
         if count is None or noise is None:
             continue
         if count < 0 or not 0 <= first <= last:
@@ -140,28 +140,28 @@ def _check_row(
     problems: Problems, count: int, row: list[tuple[int, int, int, int]], total: int
 ) -> None:
     """Every key must be there once."""
-    wanted = 0
+    next_key = 0
     every = Message("it must have every key from 0 to {total} once", total=total - 1)
     for first, last, line, _ in row:
-        if first > wanted:
+        if first > next_key:
             missing = Message(
-                "{keys} missing; {every}", keys=said(_keys(wanted, first - 1)), every=every
+                "{keys} missing; {every}", keys=said(_keys(next_key, first - 1)), every=every
             )
             problems.add(missing, line=line, count=count)
-        elif first < wanted:
+        elif first < next_key:
             twice = Message(
-                "{keys} there more than once", keys=said(_keys(first, min(last, wanted - 1)))
+                "{keys} there more than once", keys=said(_keys(first, min(last, next_key - 1)))
             )
             problems.add(twice, line=line, count=count)
-        wanted = max(wanted, last + 1)
-    if wanted < total:
+        next_key = max(next_key, last + 1)
+    if next_key < total:
         problems.add(
             Message(
-                "{keys} missing; {every}", keys=said(_keys(wanted, total - 1)), every=every
+                "{keys} missing; {every}", keys=said(_keys(next_key, total - 1)), every=every
             ),
             count=count,
         )
-    elif wanted > total:
+    elif next_key > total:
         problems.add(
             Message("its keys go beyond {total}", total=total - 1), line=row[-1][2], count=count
         )

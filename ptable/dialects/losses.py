@@ -25,7 +25,7 @@ def losses_between(table: PTable, again: PTable) -> tuple[str, ...]:
         )
     if table.step != again.step:
         losses.append(f"the step, 1/{table.step}, is not kept: the noise needs 1/{again.step}")
-    kept = [
+    names = [
         name
         for name, before, after in (
             ("specification", table.spec, again.spec),
@@ -33,9 +33,9 @@ def losses_between(table: PTable, again: PTable) -> tuple[str, ...]:
         )
         if before is not None and after is None
     ]
-    if kept:
-        verb = "is" if len(kept) == 1 else "are"
-        losses.append(f"the {' and the '.join(kept)} {verb} not kept")
+    if names:
+        verb = "is" if len(names) == 1 else "are"
+        losses.append(f"the {' and the '.join(names)} {verb} not kept")
     if table.label and again.label != table.label:
         losses.append(f"the label, {table.label!r}, is not kept")
     return tuple(losses)
@@ -55,16 +55,16 @@ class _Moves:
 
     def add(self, table: PTable, row: int, again: PTable, other: int) -> None:
         """Compare two rows."""
-        law, found = _law(table, row), _law(again, other)
-        if [v for _, v in law] == [v for _, v in found]:
-            moved = (abs(a - b) for (a, _), (b, _) in zip(law, found, strict=True))
+        law, copy = _law(table, row), _law(again, other)
+        if [v for _, v in law] == [v for _, v in copy]:
+            moved = (abs(a - b) for (a, _), (b, _) in zip(law, copy, strict=True))
             self.threshold = max(self.threshold, *moved)
         else:
             self.has_same_order = False
-            self.n_lost += max(0, len(law) - len(found))
-        self.keys = max(self.keys, _share(law, found))
-        self.mean = max(self.mean, abs(_moment(law, 1) - _moment(found, 1)))
-        self.second = max(self.second, abs(_moment(law, 2) - _moment(found, 2)))
+            self.n_lost += max(0, len(law) - len(copy))
+        self.keys = max(self.keys, _share(law, copy))
+        self.mean = max(self.mean, abs(_moment(law, 1) - _moment(copy, 1)))
+        self.second = max(self.second, abs(_moment(law, 2) - _moment(copy, 2)))
 
 
 def _law(table: PTable, row: int) -> _Law:

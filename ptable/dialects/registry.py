@@ -259,12 +259,12 @@ def _measured(
         key_range=_KEYS if name == "superstar" else None,
         anchors=any(table.anchors is not None for table in tables.values()),
     )
-    found = _TEXTS[name].read(sheet, reading)
+    copies = _TEXTS[name].read(sheet, reading)
     losses: dict[str, None] = {}
-    if len(tables) == 1 and len(found) == 1:  # a single table's type is not written
-        found = {next(iter(tables)): next(iter(found.values()))}
+    if len(tables) == 1 and len(copies) == 1:  # a single table's type is not written
+        copies = {next(iter(tables)): next(iter(copies.values()))}
     for kind, table in tables.items():
-        again = found[kind]
+        again = copies[kind]
         if again.anchors != table.anchors:
             raise PTableError(
                 Message(
@@ -373,18 +373,18 @@ def _target_dialect(target: Path, dialect: str | None) -> str:
 
 def _refuse_options(name: str, reading: Reading, takes: frozenset[str]) -> None:
     usual = Reading()
-    given = [
+    options = [
         field.name
         for field in fields(reading)
         if getattr(reading, field.name) != getattr(usual, field.name)
         and field.name not in takes
     ]
-    if given:
+    if options:
         raise PTableError(
             Message(
                 "The layout '{name}' has no use for {value}.",
                 name=Name(name),
-                value=Name.each(given),
+                value=Name.each(options),
             ),
             hint=Message("it takes {takes}", takes=Name.each(sorted(takes)))
             if takes

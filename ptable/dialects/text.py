@@ -47,8 +47,8 @@ class Problems:
     ) -> None:
         """Note a cell that is not what it must be."""
         end = "…" if len(cell) > _LONGEST_CELL else ""  # a frame may hold any text
-        shown = Argument(f"{cell[:_LONGEST_CELL]}{end}")
-        what = Message("'{cell}'", cell=shown) if cell else Message("an empty cell")
+        text = Argument(f"{cell[:_LONGEST_CELL]}{end}")
+        what = Message("'{cell}'", cell=text) if cell else Message("an empty cell")
         self.add(
             Message("{must}, not {what}", must=said(must), what=what), line=line, count=count
         )

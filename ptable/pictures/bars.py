@@ -183,16 +183,16 @@ class _Bars:
         return html_table(caption, ["count", "from", "to", "noise"], lines)
 
 
-def _pieces(table: PTable, chosen: Sequence[int]) -> dict[int, list[_Piece]]:
+def _pieces(table: PTable, rows: Sequence[int]) -> dict[int, list[_Piece]]:
     """Collect the pieces of as many rows as there is room for, a row for large counts first."""
     is_open = table.large_counts == "last"
-    found: dict[int, list[_Piece]] = {}
-    for row in [chosen[-1], *chosen[:-1]] if is_open else chosen:
+    pieces: dict[int, list[_Piece]] = {}
+    for row in [rows[-1], *rows[:-1]] if is_open else rows:
         here = _pieces_of(table, row)
-        if found and sum(map(len, found.values())) + len(here) > _MAX_PIECES:
+        if pieces and sum(map(len, pieces.values())) + len(here) > _MAX_PIECES:
             break
-        found[row] = here
-    return dict(sorted(found.items()))
+        pieces[row] = here
+    return dict(sorted(pieces.items()))
 
 
 def _pieces_of(table: PTable, row: int) -> list[_Piece]:

@@ -85,20 +85,20 @@ def _flags(
     table: PTable, row: int, mean: Fraction, variance: Fraction
 ) -> Iterable[tuple[str, str]]:
     """Say in what a row differs from its request or, where none is known, from the last."""
-    named = f"Count {row_name(table, row)}"
+    name = f"Count {row_name(table, row)}"
     if table.certificate is not None:
         count = _count(table, row)
         for proof in table.certificate.rows:
             if proof.count == count and proof.note:
-                yield "not as asked", f"{named}: {proof.note}."
+                yield "not as asked", f"{name}: {proof.note}."
         return  # a mean other than 0 was declared, or the certificate would not hold
     if table.large_counts == "last" and (row > 0 or variance):
         _, last = _moments(table, table.n_rows - 1)
         if abs(variance - last) > _TOLERANCE * last:
             sentence = f"variance {decimal(variance)}; the last row has {decimal(last)}."
-            yield "variance differs", f"{named}: {sentence}"
+            yield "variance differs", f"{name}: {sentence}"
     if abs(mean) > _TOLERANCE:
-        yield "mean is not 0", f"{named}: the noise has mean {decimal(mean)}, not 0."
+        yield "mean is not 0", f"{name}: the noise has mean {decimal(mean)}, not 0."
 
 
 def row_name(table: PTable, row: int) -> str:
@@ -167,10 +167,10 @@ def never_published(table: PTable, first: int, last: int) -> set[int]:
     if table.anchors is not None:
         return set()
     reach, step = table.max_noise, table.step
-    found: set[int] = set()
+    values: set[int] = set()
     for count in range(max(0, (first - reach) // step), (last + reach) // step + 1):
-        found.update(count * step + v for v in set(table.noise[row_of(table, count)]))
-    return set(range(max(first, 0), last + 1)) - found
+        values.update(count * step + v for v in set(table.noise[row_of(table, count)]))
+    return set(range(max(first, 0), last + 1)) - values
 
 
 def never_near(table: PTable, counts: Sequence[int], reach: int) -> set[int]:

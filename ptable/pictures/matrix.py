@@ -97,10 +97,10 @@ class _Grid:
 
     def __init__(self, table: PTable, drawing: Drawing) -> None:
         self.table, self.drawing = table, drawing
-        chosen, step = chosen_rows(table), table.step
-        self.rows = rows = [row_facts(table, row) for row in chosen]
+        numbers, step = chosen_rows(table), table.step
+        self.rows = rows = [row_facts(table, row) for row in numbers]
         most = max(row.count * step + max(row.law) for row in rows)
-        is_whole = table.anchors is None and len(chosen) == table.n_rows
+        is_whole = table.anchors is None and len(numbers) == table.n_rows
         self.by_published = is_whole and most < _MAX_COLUMNS
         reach = max(max(map(abs, row.law)) for row in rows)
         self.bin_width = wide = 1 if self.by_published else bin_width(reach, _MAX_COLUMNS)

@@ -55,10 +55,10 @@ def distributions(table: PTable) -> Picture:
     >>> "Count 1: variance 0.1875; the last row has 0.5." in distributions(table).description
     True
     """
-    chosen = chosen_rows(table)
-    rows = [row_facts(table, row) for row in chosen]
+    numbers = chosen_rows(table)
+    rows = [row_facts(table, row) for row in numbers]
     sentences = _some([sentence for row in rows for _, sentence in row.flags])
-    notes = table_notes(table, chosen)
+    notes = table_notes(table, numbers)
     drawing = begun(table, "Noise by count")
     panels = _Panels(table, rows, drawing)
     for place, row in enumerate(rows):

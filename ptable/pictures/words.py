@@ -39,8 +39,8 @@ def signed(steps: int, step: int) -> str:
 def ranges(numbers: Iterable[int], step: int = 1) -> str:
     """Write numbers in words, neighbours together."""
     runs = groupby(enumerate(sorted(numbers)), lambda one: one[1] - one[0])
-    found = ([n for _, n in run] for _, run in runs)
-    ends = [[f"{n / step:.6g}" for n in (run[0], run[-1])] for run in found]
+    groups = ([n for _, n in run] for _, run in runs)
+    ends = [[f"{n / step:.6g}" for n in (run[0], run[-1])] for run in groups]
     texts = [low if low == high else f"{low} to {high}" for low, high in ends]
     more = Message(" and {number} more ranges", number=len(texts) - 8) if len(texts) > 8 else ""
     return ", ".join(texts[:8]) + more

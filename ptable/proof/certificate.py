@@ -237,8 +237,8 @@ class Certificate:
             for row in self.rows
         )
         heads = ("count", *(name.replace("_", " ") for name in figures), "note")
-        said = "<br>".join(map(safe, self.summary().splitlines()))
-        return f"<div>{html_table('Certificate', heads, lines)}<p>{said}</p></div>"
+        words = "<br>".join(map(safe, self.summary().splitlines()))
+        return f"<div>{html_table('Certificate', heads, lines)}<p>{words}</p></div>"
 
     def check(self, table: PTable) -> None:
         """Recompute every figure from the integers and multipliers; raise when one is off.
@@ -350,27 +350,27 @@ def _plain_row(fields: Mapping[str, Any]) -> RowCertificate:
 def certify(
     spec: NoiseSpec | StackedSpec,
     table: PTable,
-    found: Sequence[tuple[tuple[float, ...] | None, int | None]],
+    solutions: Sequence[tuple[tuple[float, ...] | None, int | None]],
     *,
     solver: Mapping[str, str],
 ) -> Certificate:
     """Compute the certificate of a p-table from its integers and multipliers."""
     counts = spec.counts
     n_rows = table.n_rows - (counts[0] != 0)
-    if not len(counts) == len(found) == n_rows:
+    if not len(counts) == len(solutions) == n_rows:
         raise PTableError(
             Message(
                 "The specification asks for {number} rows, the p-table has {n_rows} and "
                 "the certificate {number_2}.",
                 number=len(counts),
                 n_rows=n_rows,
-                number_2=len(found),
+                number_2=len(solutions),
             )
         )
     resolved = resolve(spec)
     rows = tuple(
         _certify_row(row, table.units(row.problem.count), table.key_range, *solution)
-        for row, solution in zip(resolved, found, strict=True)
+        for row, solution in zip(resolved, solutions, strict=True)
     )
     return Certificate(
         rows=rows,
@@ -501,27 +501,27 @@ def breaches(table: PTable) -> tuple[str, ...]:
     counts = spec.counts
     if tuple(table.counts.tolist()) != tuple(dict.fromkeys((0, *counts))):
         return (Message("its counts are not those of its specification"),)
-    found = _breaches(spec, table)
+    problems = _breaches(spec, table)
     for count in counts:
         problem, units = spec.row(count), table.units(count)
         if not set(units) <= set(problem.noise):
-            found.append(Message("the noise of count {count} is out of reach", count=count))
+            problems.append(Message("the noise of count {count} is out of reach", count=count))
         moved = sum(n * v for v, n in units.items()) - problem.mean * table.key_range
         if abs(moved) > max(map(abs, problem.noise), default=0):
-            found.append(Message("the mean noise of count {count} is off", count=count))
-    return tuple(found)
+            problems.append(Message("the mean noise of count {count} is off", count=count))
+    return tuple(problems)
 
 
 def _breaches(spec: NoiseSpec | StackedSpec, table: PTable) -> list[str]:
     """Name what the integers themselves may not do, whatever the figures say."""
-    found: list[str] = []
+    problems: list[str] = []
     resolved = resolve(spec)
     if resolved[0].problem.count != 0 and set(table.units(0)) != {0}:
-        found.append(Message("the noise of count 0 is not 0"))
+        problems.append(Message("the noise of count 0 is not 0"))
     if table.large_counts != "last":
-        found.append(Message("counts beyond the last row do not all take the last row"))
+        problems.append(Message("counts beyond the last row do not all take the last row"))
     if table.step != spec.step:
-        found.append(Message("the step of the noise is another one"))
+        problems.append(Message("the step of the noise is another one"))
     for row in resolved:
         problem, units = row.problem, table.units(row.problem.count)
         ordered = [units.get(v, 0) for v in problem.noise]
@@ -530,32 +530,32 @@ def _breaches(spec: NoiseSpec | StackedSpec, table: PTable) -> list[str]:
         goal = problem.second_moment * table.key_range
         excess = sum(n * v for n, v in zip(ordered, squares, strict=True)) - goal
         if excess > slack or (excess < -slack and not problem.at_most):
-            found.append(
+            problems.append(
                 Message("the variance drift of count {count} is too large", count=problem.count)
             )
         if _wrong_way(problem, ordered) > 2 * _MAX_UNITS:
-            found.append(
+            problems.append(
                 Message(
                     "the shape of count {count} is not the one asked for", count=problem.count
                 )
             )
         if problem.symmetric and _uneven(ordered):
-            found.append(
+            problems.append(
                 Message("the row of count {count} is not symmetric", count=problem.count)
             )
         if min(ordered) < math.floor(problem.floor * table.key_range):
-            found.append(
+            problems.append(
                 Message(
                     "the least probability of count {count} is too small", count=problem.count
                 )
             )
         if _stay_excess(problem, ordered, table.key_range) * table.key_range > 1:
-            found.append(
+            problems.append(
                 Message(
                     "the probability of staying of count {count} is off", count=problem.count
                 )
             )
-    return found
+    return problems
 
 
 def _failures(certificate: Certificate) -> list[str]:

@@ -160,11 +160,11 @@ class Identification:
             for row in self.rows
             if row.distance is not None and row.distance > self.tolerance
         ]
-        named = ", ".join(far[:6]) + (f" and {len(far) - 6} more" if len(far) > 6 else "")
+        names = ", ".join(far[:6]) + (f" and {len(far) - 6} more" if len(far) > 6 else "")
         rest = (
             "" if self.is_exhaustive else "; for so wide a table, only plain designs are tried"
         )
-        return f"no known design; nearest: {words}\n{difference} (counts {named}){rest}"
+        return f"no known design; nearest: {words}\n{difference} (counts {names}){rest}"
 
 
 def identify(table: PTable, *, tolerance: float | None = None) -> Identification:
@@ -265,13 +265,13 @@ def _candidates(
                 yield mechanism, {count: _law_of(theirs, count) for count in laws}
     if table.n_rows < 2 or not table.max_noise or not _levels_off(table, laws):
         return
-    known: dict[RowProblem, _Law] = {}
+    cache: dict[RowProblem, _Law] = {}
     effort = _MAX_EFFORT
     for design in _specs(table, laws):
         effort -= _effort(design)
         if effort < 0:
             return
-        rows = _solved(design, known)
+        rows = _solved(design, cache)
         if rows and max(rows) <= max(laws):
             last = rows[max(rows)]
             yield design, {count: rows.get(count, last) for count in laws}
@@ -430,16 +430,16 @@ def _tried(**fields: Any) -> Iterator[NoiseSpec]:
         return
 
 
-def _solved(design: NoiseSpec | StackedSpec, known: dict[RowProblem, _Law]) -> dict[int, _Law]:
+def _solved(design: NoiseSpec | StackedSpec, cache: dict[RowProblem, _Law]) -> dict[int, _Law]:
     """Solve the rows of a design; empty where one cannot be met or is too wide."""
     laws: dict[int, _Law] = {}
     for problem in design.rows():
         alike = replace(problem, count=-1)
-        if alike not in known:
-            known[alike] = _row_law(problem)
-        if not known[alike]:
+        if alike not in cache:
+            cache[alike] = _row_law(problem)
+        if not cache[alike]:
             return {}
-        laws[problem.count] = known[alike]
+        laws[problem.count] = cache[alike]
     return {0: {0: 1.0}} | laws
 
 
@@ -469,8 +469,8 @@ def _words(design: Design) -> str:
     """Describe a design in one line."""
     if isinstance(design, Mechanism):
         rest = {k: v for k, v in design.to_dict().items() if k not in {"kind", "name"}}
-        named = ", ".join(f"{name} {value}" for name, value in rest.items() if value)
-        return f"{design.name.replace('-', ' ')}: {named}"
+        parameters = ", ".join(f"{name} {value}" for name, value in rest.items() if value)
+        return f"{design.name.replace('-', ' ')}: {parameters}"
     if isinstance(design, StackedSpec):
         parts = (f"from count {first} on {_words(spec)}" for first, spec in design.parts)
         return "; ".join(parts)

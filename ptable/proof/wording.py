@@ -80,10 +80,10 @@ def _privacy(proof: Guarantee) -> list[str]:
     worst = max(proof.rows, key=lambda row: row.delta or 0.0)
     where = f"counts {worst.count} and {worst.count + 1}"
     figure = f"delta is {upwards(worst.delta or 0.0)} at epsilon {proof.epsilon:g}"
-    wanted = max(row.epsilon for row in proof.rows if row.epsilon is not None)
+    epsilon = max(row.epsilon for row in proof.rows if row.epsilon is not None)
     return [
         f"One record more or less in a cell: {figure}, worst for {where}.",
-        _reached(proof.delta, wanted),
+        _reached(proof.delta, epsilon),
         _reached(0, proof.pure_epsilon),
     ]
 
@@ -95,8 +95,8 @@ def _reached(delta: float, epsilon: float) -> str:
 
 
 def _listed(counts: Sequence[int], *, goes_on: bool = False) -> str:
-    shown = ", ".join(map(str, counts[:_SHOWN])) or "none"
-    return f"{shown}, …" if len(counts) > _SHOWN or goes_on else shown
+    numbers = ", ".join(map(str, counts[:_SHOWN])) or "none"
+    return f"{numbers}, …" if len(counts) > _SHOWN or goes_on else numbers
 
 
 def _sentence(words: str) -> str:

@@ -234,16 +234,16 @@ def quantise(
     total = require_integer(
         key_range, "key_range", error=PTableError, hint=way, minimum=2, maximum=_MAX_KEYS
     )
-    known: dict[object, RowKeys] = {}
+    cache: dict[object, RowKeys] = {}
     units: list[dict[int, int]] = []
     rows = []
     for count in table.counts.tolist():
         goal = goal_of_row(table, count, total=total)
         same = replace(goal.problem, count=0), goal.law
-        if same not in known:
-            known[same] = keys_of_row(goal, keep_symmetry=keep_symmetry, most_nodes=most_nodes)
-        units.append(dict(zip(goal.problem.noise, known[same].units, strict=True)))
-        rows.append(_report(goal, known[same]))
+        if same not in cache:
+            cache[same] = keys_of_row(goal, keep_symmetry=keep_symmetry, most_nodes=most_nodes)
+        units.append(dict(zip(goal.problem.noise, cache[same].units, strict=True)))
+        rows.append(_report(goal, cache[same]))
     new = PTable.from_units(
         units,
         key_range=total,
@@ -269,14 +269,14 @@ def warning_of(answer: Quantisation) -> str:
     )
 
 
-def _report(goal: RowGoal, found: RowKeys) -> RowQuantisation:
+def _report(goal: RowGoal, keys: RowKeys) -> RowQuantisation:
     problem, total = goal.problem, goal.total
-    mean, variance = moments(dict(zip(problem.noise, found.units, strict=True)), total)
+    mean, variance = moments(dict(zip(problem.noise, keys.units, strict=True)), total)
     drift = variance - problem.variance
-    changes = [abs(n / total - p) for n, p in zip(found.units, goal.law, strict=True)]
+    changes = [abs(n / total - p) for n, p in zip(keys.units, goal.law, strict=True)]
     notes = []
     if problem.p_stay is not None and problem.p_stay_rule == "exact":
-        stays = Fraction(found.units[problem.noise.index(0)], total)
+        stays = Fraction(keys.units[problem.noise.index(0)], total)
         if stays != problem.p_stay:
             notes.append(
                 Message(
@@ -291,10 +291,10 @@ def _report(goal: RowGoal, found: RowKeys) -> RowQuantisation:
         count=problem.count,
         mean_drift=mean - problem.mean,
         variance_drift=max(drift, Fraction(0)) if problem.at_most else drift,
-        is_least=found.is_least,
+        is_least=keys.is_least,
         largest_change=max(changes),
         total_variation=math.fsum(changes) / 2,
-        entropy=-math.fsum(n / total * math.log(n / total) for n in found.units if n),
-        gap=found.gap,
+        entropy=-math.fsum(n / total * math.log(n / total) for n in keys.units if n),
+        gap=keys.gap,
         note=joined(", ", notes) if notes else "",
     )

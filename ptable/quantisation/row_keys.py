@@ -185,9 +185,9 @@ def keys_of_row(goal: RowGoal, *, keep_symmetry: bool, most_nodes: int) -> RowKe
         search = _Search(goal, groups, most_nodes)
         if best is not None and best.drift == search.nearest_drift():
             break
-        found = search.run()
-        if found is not None and (best is None or found.drift < best.drift):
-            best = found
+        keys = search.run()
+        if keys is not None and (best is None or keys.drift < best.drift):
+            best = keys
     if best is None:
         raise PTableError(
             Message(
@@ -222,16 +222,16 @@ class _Search:
     def run(self) -> RowKeys | None:
         """Find the keys; None where no keys at all were found."""
         for near in (self._near, self._search_near):
-            found = [self._with_mean(first) for first in near((), self._first_goal())]
-            best = _first_of(found)
+            options = [self._with_mean(first) for first in near((), self._first_goal())]
+            best = _first_of(options)
             if best is not None:
                 return best
         return None
 
     def _with_mean(self, first: int) -> RowKeys | None:
-        wanted = self._second_goal(first)
-        found = self._best(first, self._near((first,), wanted))
-        return found or self._best(first, self._search_near((first,), wanted))
+        goal = self._second_goal(first)
+        keys = self._best(first, self._near((first,), goal))
+        return keys or self._best(first, self._search_near((first,), goal))
 
     def _first_goal(self) -> Fraction:
         return self.goal.problem.mean * self.goal.total
@@ -240,19 +240,19 @@ class _Search:
         total = self.goal.total
         return total * self.goal.problem.variance + Fraction(first**2, total)
 
-    def _sums(self, known: tuple[int, ...]) -> tuple[int, ...]:
-        return (self.goal.total, *known)
+    def _sums(self, sums: tuple[int, ...]) -> tuple[int, ...]:
+        return (self.goal.total, *sums)
 
-    def _near(self, known: tuple[int, ...], goal: Fraction) -> list[int]:
+    def _near(self, sums: tuple[int, ...], goal: Fraction) -> list[int]:
         """Give the values nearest to a goal that the next sum may have by arithmetic."""
-        ends = [self._edge(known, goal, sign) for sign in (-1, 1)]
-        if known and self.goal.problem.at_most and ends[0] is not None:
+        ends = [self._edge(sums, goal, sign) for sign in (-1, 1)]
+        if sums and self.goal.problem.at_most and ends[0] is not None:
             return [ends[0]]
         return _nearest([end for end in ends if end is not None], goal)
 
-    def _edge(self, known: tuple[int, ...], goal: Fraction, sign: int) -> int | None:
+    def _edge(self, sums: tuple[int, ...], goal: Fraction, sign: int) -> int | None:
         """Give the next value from a goal on, upwards or downwards."""
-        values = next_values(self.basis, self._sums(known))
+        values = next_values(self.basis, self._sums(sums))
         if values is None:
             return None
         start, spacing = values
@@ -260,29 +260,29 @@ class _Search:
             return start if (start - goal) * sign >= 0 else None
         return start + spacing * sign * math.ceil((goal - start) * sign / spacing)
 
-    def _search_near(self, known: tuple[int, ...], goal: Fraction) -> list[int]:
+    def _search_near(self, sums: tuple[int, ...], goal: Fraction) -> list[int]:
         """Give the values nearest to a goal that the next sum may have, bounds included."""
-        is_bound = bool(known) and self.goal.problem.at_most
-        found = []
+        is_bound = bool(sums) and self.goal.problem.at_most
+        values = []
         for sign in (-1, 1):
-            edge = self._edge(known, goal, sign)
-            reached = None if edge is None else self._reach(known, edge, sign)
+            edge = self._edge(sums, goal, sign)
+            reached = None if edge is None else self._reach(sums, edge, sign)
             if reached is not None:
-                found.append(reached)
+                values.append(reached)
                 if is_bound:
-                    return found
-        return _nearest(found, goal)
+                    return values
+        return _nearest(values, goal)
 
-    def _reach(self, known: tuple[int, ...], edge: int, sign: int) -> int | None:
+    def _reach(self, sums: tuple[int, ...], edge: int, sign: int) -> int | None:
         """Search for the first value of the next sum from an edge on."""
-        n_rows = len(known) + 2
+        n_rows = len(sums) + 2
         program = replace(
             self.program,
             rows=self.program.rows[:n_rows],
-            goals=(*self._sums(known), edge),
+            goals=(*self._sums(sums), edge),
             costs=(0.0,) * len(self.groups),
         )
-        values = next_values(self.basis, self._sums(known))
+        values = next_values(self.basis, self._sums(sums))
         spacing = values[1] if values else 0
         if spacing:
             widest = sum(map(abs, program.rows[-1])) * self.goal.total
@@ -295,7 +295,7 @@ class _Search:
 
     def _best(self, first: int, seconds: Sequence[int]) -> RowKeys | None:
         """Take the best law among those with the given sums."""
-        found: list[RowKeys | None] = []
+        options: list[RowKeys | None] = []
         for second in seconds:
             program = replace(self.program, goals=self._sums((first, second)))
             if self.goal.problem.at_most and second <= self._second_goal(first):
@@ -308,7 +308,7 @@ class _Search:
             for group, n in zip(self.groups, answer.numbers, strict=False):
                 for place in group:
                     units[place] = n
-            found.append(
+            options.append(
                 RowKeys(
                     units=tuple(units),
                     drift=self.goal.drift(units),
@@ -317,7 +317,7 @@ class _Search:
                     divergence=_divergence(self.goal, units),
                 )
             )
-        return _first_of(found)
+        return _first_of(options)
 
     def _least(self, program: Program) -> Answer:
         """Find the least cost, with the peak wherever it is cheapest where one is asked for."""
@@ -339,13 +339,13 @@ def _program(goal: RowGoal, groups: _Groups) -> Program:
     if problem.p_stay is not None:
         zero = problem.noise.index(0)
         place = next(place for place, group in enumerate(groups) if zero in group)
-        asked = problem.p_stay * total
+        stay = problem.p_stay * total
         if problem.p_stay_rule != "at-most":
             up = problem.p_stay_rule == "at-least"
-            lower[place] = max(least, math.ceil(asked) if up else math.floor(asked))
+            lower[place] = max(least, math.ceil(stay) if up else math.floor(stay))
         if problem.p_stay_rule != "at-least":
             up = problem.p_stay_rule == "exact"
-            upper[place] = math.ceil(asked) if up else math.floor(asked)
+            upper[place] = math.ceil(stay) if up else math.floor(stay)
     home = {place: k for k, group in enumerate(groups) for place in group}
     climbs = [(k, k + 1) for k in range(problem.n_left - 1)]
     last = len(problem.noise) - 1
@@ -387,8 +387,8 @@ def _divergence(goal: RowGoal, units: Sequence[int]) -> float:
 def _nearest(values: Sequence[int], goal: Fraction) -> list[int]:
     """Keep the values nearest to a goal, the smaller in size first."""
     least = min((abs(value - goal) for value in values), default=Fraction(0))
-    kept = {value for value in values if abs(value - goal) == least}
-    return sorted(kept, key=lambda value: (abs(value), value))
+    ties = {value for value in values if abs(value - goal) == least}
+    return sorted(ties, key=lambda value: (abs(value), value))
 
 
 def _climbs(n: int, peak: int) -> tuple[tuple[int, int], ...]:
@@ -396,5 +396,5 @@ def _climbs(n: int, peak: int) -> tuple[tuple[int, int], ...]:
     return tuple(rise + [(k + 1, k) for k in range(peak, n - 1)])
 
 
-def _first_of(found: Sequence[RowKeys | None]) -> RowKeys | None:
-    return min(filter(None, found), default=None, key=lambda keys: keys.rank)
+def _first_of(options: Sequence[RowKeys | None]) -> RowKeys | None:
+    return min(filter(None, options), default=None, key=lambda keys: keys.rank)

@@ -391,8 +391,8 @@ def _normalise(score: Float, floor: float) -> tuple[Float, NDArray[np.bool_]]:
     if floor == 0:
         return raw / raw.sum(), np.ones(len(raw), dtype=np.bool_)
     falling = -np.sort(-raw)
-    kept = np.arange(1, len(raw) + 1)
-    scales = (1 - floor * (len(raw) - kept)) / np.cumsum(falling)
+    sizes = np.arange(1, len(raw) + 1)
+    scales = (1 - floor * (len(raw) - sizes)) / np.cumsum(falling)
     n_free = int((falling * scales > floor).sum()) or 1
     is_free = raw * scales[n_free - 1] > floor
     return np.where(is_free, raw * scales[n_free - 1], floor), is_free

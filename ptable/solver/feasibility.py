@@ -150,8 +150,8 @@ class Feasibility:
 
     def _repr_html_(self) -> str:
         heads, *lines = self._lines()
-        shown = html_table("Variances that each row can reach", heads, lines)
-        return f"<div>{shown}<p>{safe(self.advice)}</p></div>"
+        table = html_table("Variances that each row can reach", heads, lines)
+        return f"<div>{table}<p>{safe(self.advice)}</p></div>"
 
     def __str__(self) -> str:
         lines = list(self._lines())
@@ -249,18 +249,18 @@ def _limit(problem: RowProblem, end: int) -> Message:
 
 def _droppable(problem: RowProblem) -> list[tuple[Message, dict[str, Any]]]:
     """Name the constraints of a row, with what takes each away."""
-    found: list[tuple[Message, dict[str, Any]]] = []
+    constraints: list[tuple[Message, dict[str, Any]]] = []
     if problem.floor:
-        found.append((Message("min_probability"), {"floor": Fraction(0)}))
+        constraints.append((Message("min_probability"), {"floor": Fraction(0)}))
     if problem.p_stay is not None:
         name = Message(_STAYS[problem.p_stay_rule], p_stay=float(problem.p_stay))
-        found.append((name, {"p_stay": None}))
+        constraints.append((name, {"p_stay": None}))
     shape = "both" if problem.n_right else "left" if problem.n_left else ""
     if problem.unimodal or shape:
         shape = "unimodal" if problem.unimodal else shape
         name = Message('monotone = "{shape}"', shape=Name(shape))
-        found.append((name, {"n_left": 0, "n_right": 0, "unimodal": False}))
-    return found
+        constraints.append((name, {"n_left": 0, "n_right": 0, "unimodal": False}))
+    return constraints
 
 
 def _structure(problem: RowProblem, end: int) -> Message:

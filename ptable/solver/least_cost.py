@@ -100,14 +100,14 @@ def least_cost(program: Program, *, most_nodes: int) -> Answer:
                 Message("The integers found miss {missed}.", missed=Name.each(missed[:5]))
             )
         cost = program.cost(numbers)
-        wanted = (
+        goals = (
             _around(program, windows, numbers)
             if with_outside
             else _worth_a_look(program, prices, cost)
         )
         grown = [
             window and other and (min(window[0], other[0]), max(window[1], other[1]))
-            for window, other in zip(windows, wanted, strict=True)
+            for window, other in zip(windows, goals, strict=True)
         ]
         if grown == windows:
             gap = 0.0 if is_finished else max(0.0, cost - bound)

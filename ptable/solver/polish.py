@@ -37,15 +37,15 @@ def decimal_law(
         [int(0 in noise[start:stop]) for start, stop in groups],
     ][: len(point)]
     floored = [v for v, free in zip(noise, is_free, strict=True) if not free]
-    held = (sum(floored), sum(v * v for v in floored), int(0 in floored))
-    asked = (problem.mean, problem.second_moment, problem.p_stay or Fraction(0))
+    floor_sums = (sum(floored), sum(v * v for v in floored), int(0 in floored))
+    goals = (problem.mean, problem.second_moment, problem.p_stay or Fraction(0))
     places = [place for place, is_active in enumerate(active) if is_active]
     with localcontext() as context:
         context.prec = _DIGITS
         mass = 1 - _decimal(problem.floor) * len(floored)
         goal = [
-            _decimal(wanted - problem.floor * taken)
-            for wanted, taken in zip(asked, held, strict=True)
+            _decimal(moment - problem.floor * floor_sum)
+            for moment, floor_sum in zip(goals, floor_sums, strict=True)
         ]
         prices = list(map(Decimal, point))
         weights: list[Decimal] = []

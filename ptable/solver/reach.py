@@ -135,23 +135,25 @@ def at_bound(variance: Fraction, bound: Fraction) -> bool:
 def _unshaped(problem: RowProblem) -> Ends | None:
     """Take the two values next to the mean, and the two at the ends of the reach."""
     if problem.p_stay is None:
-        kept = (Fraction(0), Fraction(0))
+        stays = (Fraction(0), Fraction(0))
     elif problem.p_stay_rule == "exact":
-        kept = (problem.p_stay, problem.p_stay)
+        stays = (problem.p_stay, problem.p_stay)
     elif problem.p_stay_rule == "at-least":
-        kept = (Fraction(1), problem.p_stay)
+        stays = (Fraction(1), problem.p_stay)
     else:
-        kept = (problem.p_stay, Fraction(0))
+        stays = (problem.p_stay, Fraction(0))
     used = [v for v in problem.noise if v or problem.p_stay is None]
     below = [v for v in used if v <= problem.mean]
     above = [v for v in used if v >= problem.mean]
     if not below or not above:
         if problem.p_stay is None or problem.p_stay_rule != "at-least":
             return None
-        kept, below, above = (Fraction(1), Fraction(1)), [0], [0]
+        stays, below, above = (Fraction(1), Fraction(1)), [0], [0]
     low, high = (
         _two_values(problem, stay, pair)
-        for stay, pair in zip(kept, ((below[-1], above[0]), (below[0], above[-1])), strict=True)
+        for stay, pair in zip(
+            stays, ((below[-1], above[0]), (below[0], above[-1])), strict=True
+        )
     )
     return low, high
 
@@ -198,18 +200,18 @@ def _outermost(
     """
     size = len(problem.noise)
     every = _Rays.of(replace(problem, unimodal=False), keep_moment=keep_moment, all_runs=True)
-    left = sorted(range(size), key=lambda place: abs(problem.noise[place]))
-    left = [left[0], 0, size - 1, *left[1:]]
+    places = sorted(range(size), key=lambda place: abs(problem.noise[place]))
+    places = [places[0], 0, size - 1, *places[1:]]
     best: tuple[Fraction, int, tuple[Fraction, ...]] | None = None
-    open_places = dict.fromkeys(left)
+    open_places = dict.fromkeys(places)
     while open_places:
         place = next(iter(open_places))
         del open_places[place]
         rays = _Rays.of(problem.with_peak(place), keep_moment=keep_moment)
-        found = rays.solve(sign * getattr(rays, costs))
-        if found is None:
+        solution = rays.solve(sign * getattr(rays, costs))
+        if solution is None:
             continue
-        law, prices = found
+        law, prices = solution
         cost = sum((g * p for g, p in zip(rays.goal, prices, strict=True)), Fraction(0))
         if best is None or cost < best[0]:
             best = cost, place, law
@@ -280,8 +282,8 @@ class _Rays:
 
     def end(self, costs: _Costs, sign: int) -> Bound | None:
         """Give the law of least cost, or of greatest with a negative sign."""
-        found = self.solve(sign * getattr(self, costs))
-        return None if found is None else _bound(self.problem, costs, found[0])
+        solution = self.solve(sign * getattr(self, costs))
+        return None if solution is None else _bound(self.problem, costs, solution[0])
 
     def solve(self, costs: _Int) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]] | None:
         """Give the law of least cost and the prices that prove it."""

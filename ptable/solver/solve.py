@@ -79,10 +79,10 @@ def solve(
         solutions[problem] = _solve_row(row)
         if progress is not None:
             progress(len(solutions), len(alike))
-    found = [solutions[_alike(row)] for row in resolved]
+    in_order = [solutions[_alike(row)] for row in resolved]
     zero = [] if resolved[0].problem.count == 0 else [{0: _KEY_RANGE}]
     bare = PTable.from_units(
-        [*zero, *(solution.units for solution in found)],
+        [*zero, *(solution.units for solution in in_order)],
         key_range=_KEY_RANGE,
         step=spec.step,
         anchors=None if spec.anchors is None else (0, *spec.anchors),
@@ -90,7 +90,7 @@ def solve(
     certificate = certify(
         spec,
         bare,
-        [(solution.multipliers, solution.peak) for solution in found],
+        [(solution.multipliers, solution.peak) for solution in in_order],
         solver={"numpy": version("numpy")},
     )
     table = bare.with_proof(spec, certificate)
@@ -152,11 +152,11 @@ def _in_units(
 ) -> dict[int, int]:
     """Turn a law into key units; where the variance is not binding, keep the law's own."""
     is_binding = prices is not None and prices[1] != 0
-    wanted = asdict(problem) | {"at_most": problem.at_most and is_binding}
+    fields = asdict(problem) | {"at_most": problem.at_most and is_binding}
     if problem.at_most and prices is not None and not is_binding:
         squares = (p * v * v for p, v in zip(law, problem.noise, strict=True))
-        wanted["variance"] = sum(squares, Fraction(0)) - problem.mean**2
-    row = UnitRow(**wanted, law=law, held=_held(problem, law, prices))
+        fields["variance"] = sum(squares, Fraction(0)) - problem.mean**2
+    row = UnitRow(**fields, law=law, held=_held(problem, law, prices))
     return dict(zip(problem.noise, apportion(row, total=_KEY_RANGE), strict=True))
 
 
@@ -184,7 +184,7 @@ def _refuse_infeasible(spec: NoiseSpec | StackedSpec, answer: Feasibility) -> No
     ]
     if not lost:
         return
-    named = joined("; ", [_reach(row) for row in lost[:_MAX_NAMED]])
+    names = joined("; ", [_reach(row) for row in lost[:_MAX_NAMED]])
     more = (
         Message("; and {number} more rows", number=len(lost) - _MAX_NAMED)
         if len(lost) > _MAX_NAMED
@@ -193,7 +193,7 @@ def _refuse_infeasible(spec: NoiseSpec | StackedSpec, answer: Feasibility) -> No
     problem = Message(
         "No p-table has {value}. Out of reach: {named}{more}.",
         value=_asked(spec),
-        named=named,
+        named=names,
         more=more,
     )
     hint = answer.advice
@@ -258,7 +258,7 @@ def _reach(row: RowFeasibility) -> Message:
 def _warn_relaxed(resolved: Sequence[ResolvedRow]) -> None:
     relaxed = [row for row in resolved if row.note]
     if relaxed:
-        named = [
+        names = [
             Message("count {count}: {note}", count=row.problem.count, note=said(row.note))
             for row in relaxed[:_MAX_NAMED]
         ]
@@ -267,7 +267,7 @@ def _warn_relaxed(resolved: Sequence[ResolvedRow]) -> None:
             Message(
                 "Some rows cannot have the requested variance and took the nearest one: "
                 "{named}{more}.",
-                named=joined("; ", named),
+                named=joined("; ", names),
                 more=Message("; and {number} more", number=rest) if rest > 0 else Message(),
             ),
             PTableWarning,

@@ -111,11 +111,11 @@ def _repaired(row: UnitRow, units: tuple[int, ...], total: int) -> tuple[int, ..
     heavy = [place for place in order if exact[place] >= (_LIGHT + least) * _MICRO]
     if len(heavy) < _FEWEST_MOVED:
         return units
-    wanted = total, tilt, goal
-    mended = exchange(row.noise, exact, start, heavy, wanted)
+    goals = total, tilt, goal
+    mended = exchange(row.noise, exact, start, heavy, goals)
     if mended is None:
-        nearer = approach(row.noise, exact, start, _sample(heavy), wanted)
-        mended = exchange(row.noise, exact, nearer, heavy, wanted)
+        nearer = approach(row.noise, exact, start, _sample(heavy), goals)
+        mended = exchange(row.noise, exact, nearer, heavy, goals)
     return mended or units
 
 
@@ -140,10 +140,10 @@ def _apportion(row: UnitRow, total: int, *, steer_light: bool) -> tuple[int, ...
     least = math.floor(row.floor * total)
     exact = [round(p * total * _MICRO) for p in row.law]
     units = [max(least, (x + _MICRO // 2) // _MICRO) for x in exact]
-    held = row.held_units(total)
-    if row.held is not None and held is not None:
-        units[row.held[0]] = held
-        exact[row.held[0]] = held * _MICRO
+    stay_units = row.held_units(total)
+    if row.held is not None and stay_units is not None:
+        units[row.held[0]] = stay_units
+        exact[row.held[0]] = stay_units * _MICRO
     order, n_easy = _by_ease(row, exact, least)
     _diffuse(row, exact, units, least, steer_light=steer_light)
     tilt = mean_units(row.mean, row.noise, total=total)
@@ -164,9 +164,9 @@ def _settle_best(
     """Change the first core that does it without any loss, or the one that loses least."""
     best: _Settled | None = None
     for core in cores:
-        settled = settle(units, core)
-        if settled is not None and (best is None or settled < best):
-            best = settled
+        change = settle(units, core)
+        if change is not None and (best is None or change < best):
+            best = change
         if best is not None and best[0][:3] == (0, 0, 0):
             break
     return None if best is None else tuple(best[1])
@@ -198,12 +198,12 @@ def _cores(row: UnitRow, order: Sequence[int], n_easy: int) -> Iterator[list[int
 def _groups(row: UnitRow) -> list[tuple[int, int]]:
     """Give runs of equal probability where the shape matters, and everything else singly."""
     groups: list[tuple[int, int]] = []
-    held = row.held[0] if row.held else None
+    stay_place = row.held[0] if row.held else None
     fall = len(row.noise) - row.n_right
     for index in range(len(row.noise)):
         same = index > 0 and row.law[index] == row.law[index - 1]
         shaped = index < row.n_left or index > fall
-        if same and shaped and held not in {index, index - 1}:
+        if same and shaped and stay_place not in {index, index - 1}:
             groups[-1] = (groups[-1][0], index + 1)
         else:
             groups.append((index, index + 1))
@@ -222,9 +222,9 @@ def _by_ease(row: UnitRow, exact: Sequence[int], least: int) -> tuple[list[int],
         for index in range(first, stop)
     }
     is_light = [x < (_LIGHT + least) * _MICRO for x in exact]
-    held = row.held[0] if row.held else None
+    stay_place = row.held[0] if row.held else None
     order = sorted(
-        (index for index in range(len(row.noise)) if index != held),
+        (index for index in range(len(row.noise)) if index != stay_place),
         key=lambda index: (
             is_light[index],
             index in pooled,
@@ -294,7 +294,7 @@ class _Settler:
         moves = grid(len(free), _REACH.get(len(core), 0))
         step = noise[far] - noise[near]
         missing, tilt, bend = (
-            goal - known for goal, known in zip(self.goal, sums(units, noise), strict=True)
+            goal - total for goal, total in zip(self.goal, sums(units, noise), strict=True)
         )
         first = missing - moves.sum(axis=1)
         second = tilt - moves @ values[:-2] - noise[near] * first
@@ -306,8 +306,8 @@ class _Settler:
         allowed = (trial >= self.least).all(axis=1) & ((drift >= 0) | (not row.at_most))
         if not allowed.any():
             return None
-        wanted = np.array([self.exact[index] for index in order], dtype=np.int64)
-        error = np.abs(trial * _MICRO - wanted).max(axis=1)
+        targets = np.array([self.exact[index] for index in order], dtype=np.int64)
+        error = np.abs(trial * _MICRO - targets).max(axis=1)
         falls = self._falls(units, order, trial)
         rank = (np.maximum(error - _WORST_ERROR, 0), falls, np.abs(drift), error)
         best = np.flatnonzero(allowed)

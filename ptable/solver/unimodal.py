@@ -43,12 +43,12 @@ def best_peak(problem: RowProblem) -> tuple[int | None, _Law, tuple[float, ...] 
         best = maximise(free)
         if has_one_peak(best.law):
             return None, best.law, best.multipliers
-    found = []
+    peaks = []
     for place in range(len(problem.noise)):
         law, prices = _at(problem.with_peak(place))
         if law is not None:
-            found.append((entropy(law), -place, law, prices))
-    _, place, law, prices = max(found, key=lambda entry: entry[:2])
+            peaks.append((entropy(law), -place, law, prices))
+    _, place, law, prices = max(peaks, key=lambda entry: entry[:2])
     return -place, law, prices
 
 

@@ -198,9 +198,9 @@ class ValueLedger:
             raise ReportFileError(
                 Message("The ledger holds a number of reports that is no whole number above 0.")
             )
-        made = cls(parameters, key=key, cap=cap)
-        made._reports = reports
-        return made
+        ledger = cls(parameters, key=key, cap=cap)
+        ledger._reports = reports
+        return ledger
 
     def _name(self, value: object, cohort: int) -> str:
         row = bloom_filter([value], np.array([cohort]), parameters=self.parameters)

@@ -74,8 +74,8 @@ def _coins(texts: Sequence[bytes], n_bits: int, half: int) -> tuple[Flags, Flags
     """Tell which bits become 1, and which become 1 or 0."""
     limits, hashed = (half, 2 * half), hashlib.shake_128
     width = 1 if half % 2**56 == 0 else 2  # bytes that decide; more are a longer stream
-    joined = b"".join([hashed(text).digest(width * n_bits) for text in texts])
-    stream = np.frombuffer(joined, np.uint8).reshape(-1, width, n_bits)
+    digests = b"".join([hashed(text).digest(width * n_bits) for text in texts])
+    stream = np.frombuffer(digests, np.uint8).reshape(-1, width, n_bits)
     words: NDArray[np.integer] = stream[:, 0]
     if width == 2:
         words = words.astype(np.uint16) << np.uint16(8) | stream[:, 1]

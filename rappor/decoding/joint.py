@@ -194,14 +194,14 @@ def _sds(left: Floats, right: Floats, weight: Floats) -> Floats | None:
     if n_cells > _MAX_CELLS:
         return None
     step = max(1, len(weight) // _SAMPLE)
-    chosen = np.arange(0, len(weight), step)
+    sample = np.arange(0, len(weight), step)
     information = np.zeros((n_cells, n_cells))
-    for start in range(0, len(chosen), _CHUNK):
-        own = chosen[start : start + _CHUNK]
+    for start in range(0, len(sample), _CHUNK):
+        own = sample[start : start + _CHUNK]
         scores = (left[own, :, None] * right[own, None, :]).reshape(len(own), -1)
         scores /= weight[own, None]
         information += scores.T @ scores
-    inverse = np.linalg.pinv(information * (len(weight) / len(chosen)), hermitian=True)
+    inverse = np.linalg.pinv(information * (len(weight) / len(sample)), hermitian=True)
     across = inverse.sum(axis=1)
     variances = np.diag(inverse) - across**2 / across.sum()
     sds: Floats = np.sqrt(np.maximum(variances, 0.0))
@@ -224,14 +224,14 @@ def _check(reports: tuple[Reports, Reports], candidates: tuple[Candidates, Candi
         )
     if not len(first):
         raise RapporError(Message("There is no report to decode."))
-    for one, named in zip(reports, candidates, strict=True):
-        if one.parameters != named.parameters:
+    for one, other in zip(reports, candidates, strict=True):
+        if one.parameters != other.parameters:
             raise MismatchError(
                 Message(
                     "Reports made with the parameters {fingerprint} have candidates hashed "
                     "with {parameters_fingerprint}.",
                     fingerprint=Name(one.parameters.fingerprint),
-                    parameters_fingerprint=Name(named.parameters.fingerprint),
+                    parameters_fingerprint=Name(other.parameters.fingerprint),
                 ),
                 hint=Message("hash the candidates with the parameters of their reports"),
             )

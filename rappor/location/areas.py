@@ -94,10 +94,10 @@ class Areas:
         >>> Areas(parents=[[0, 0, 1]], n_coarsest=2).upward(np.array([2]), to=1).tolist()
         [2]
         """
-        found = np.asarray(cells)
+        numbers = np.asarray(cells)
         for parent in reversed(self.parents[to:]):
-            found = parent[found]
-        return found
+            numbers = parent[numbers]
+        return numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,8 +125,8 @@ def _shares(grain: dict[str, Any], error: float) -> dict[str, Any]:
         for name in ("met", "met_by_chance")
     }
     alone = {
-        hours: {known: _share(*pair, error=error) for known, pair in found.items()}
-        for hours, found in grain["alone"].items()
+        hours: {n_known: _share(*pair, error=error) for n_known, pair in cases.items()}
+        for hours, cases in grain["alone"].items()
     }
     return {**grain, **whole, **sampled, **met, "alone": alone}
 

@@ -35,7 +35,7 @@ FINDINGS, RECOMMENDED = _WORDS.sentences("findings"), _WORDS.sentences("recommen
 ADVICE, DISAGREED = _WORDS.sentences("advice"), _WORDS.sentences("disagreed")
 #: Kind of method → criterion → "yes" or "no", with a star where there are conditions.
 SLIDES = {
-    kind: dict(zip(_SLIDES["criteria"].split(), said.split(), strict=True))
-    for kind, said in _SLIDES.items()
+    kind: dict(zip(_SLIDES["criteria"].split(), marks.split(), strict=True))
+    for kind, marks in _SLIDES.items()
     if kind != "criteria"
 }

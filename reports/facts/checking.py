@@ -80,16 +80,16 @@ def require_sound(facts: Facts) -> None:
     """Refuse facts with numbers that are none, and names that no catalogue has words for."""
     problems = list(dict.fromkeys((*_bad_values(facts), *_unknown_names(facts))))
     if problems:
-        shown = "; ".join(problems[:_MAX_PROBLEMS])
+        listing = "; ".join(problems[:_MAX_PROBLEMS])
         more = len(problems) - _MAX_PROBLEMS
         raise ReportError(
             Message(
                 "There is no page of these facts: {problems}{more}.",
-                problems=said(shown),
+                problems=said(listing),
                 more=Message("; and {number} more", number=more) if more > 0 else Message(),
             ),
             hint=Message("reports.catalogues has the names that pages know")
-            if "catalogue" in shown
+            if "catalogue" in listing
             else Message("give None, with a reason, where a number is not defined"),
         )
 
@@ -170,9 +170,11 @@ def _unknown_names(facts: object) -> Iterator[str]:
         value = getattr(facts, member.name)
         yield from _unknown_names(value)
         if (place := (type(facts), member.name)) in _known():
-            what, known = _known()[place]
+            what, catalogue = _known()[place]
             names = [value] if isinstance(value, str) else list(value)
-            yield from (f"the {what} {n!r} is in no catalogue" for n in names if n not in known)
+            yield from (
+                f"the {what} {n!r} is in no catalogue" for n in names if n not in catalogue
+            )
     if isinstance(facts, release.PublicFacts):
         wrong = [outcome for outcome in facts.checks.values() if outcome not in _OUTCOMES]
         yield from (f"the outcome {outcome!r} is in no catalogue" for outcome in wrong)

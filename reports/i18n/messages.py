@@ -74,22 +74,22 @@ class _Form:
         is_it = message.startswith(first) and message.endswith(last) and start <= end
         if not is_it or ("\n" in message and "\n" not in "".join(self.literals)):
             return None
-        found = []
+        holes = []
         for literal in literals:  # the first place will do: nothing is tried twice
             place = message.find(literal, start, end)
             if place < 0:
                 return None
-            found.append(message[start:place])
+            holes.append(message[start:place])
             start = place + len(literal)
-        return (*found, message[start:end])
+        return (*holes, message[start:end])
 
 
 class _Catalogue(gettext.GNUTranslations):
     """The messages of a file, all of them."""
 
     def texts(self) -> dict[str, str]:
-        found: dict[str, str] = self._catalog  # type: ignore[attr-defined]
-        return {one: text for one, text in found.items() if one}
+        catalogue: dict[str, str] = self._catalog  # type: ignore[attr-defined]
+        return {one: text for one, text in catalogue.items() if one}
 
 
 class _Messages:
@@ -111,8 +111,12 @@ class _Messages:
             self._known[message] = _Said(message, _letters(message))
             if self._depth < _DEEPEST and len(self._known) < _MOST_PARTS:
                 self._depth += 1
-                found = [*self._whole(message), *self._in_parts(message), self._known[message]]
-                self._known[message] = min(found, key=lambda one: one.left)
+                options = [
+                    *self._whole(message),
+                    *self._in_parts(message),
+                    self._known[message],
+                ]
+                self._known[message] = min(options, key=lambda one: one.left)
                 self._depth -= 1
         return self._known[message]
 
@@ -132,8 +136,8 @@ class _Messages:
             yield _Said(message.translate(_IN_FRENCH))
         elif " " in message and not _QUOTED.fullmatch(message):
             for form in self.forms:
-                if (given := form.values(message)) is not None:
-                    values = dict(zip(form.names, map(self.say, given), strict=True))
+                if (holes := form.values(message)) is not None:
+                    values = dict(zip(form.names, map(self.say, holes), strict=True))
                     text = HOLE.sub(lambda hole: values[hole[1]].text, form.text)  # noqa: B023
                     yield _Said(text, sum(value.left for value in values.values()))
 
@@ -158,8 +162,8 @@ class _Messages:
 
 
 def _joined(parts: Iterable[_Said], between: str = "") -> _Said:
-    said = list(parts)
-    return _Said(between.join(one.text for one in said), sum(one.left for one in said))
+    items = list(parts)
+    return _Said(between.join(one.text for one in items), sum(one.left for one in items))
 
 
 def _letters(text: str) -> int:

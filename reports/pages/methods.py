@@ -60,10 +60,10 @@ def rating_of(criterion: CriterionFact) -> Rating | None:
 
 def disagreement(method: MethodFact, criterion: str) -> str:
     """Tell whether measurement shows less or more than the slides say; nothing if neither."""
-    said = SLIDES[method.kind][criterion]
+    claim = SLIDES[method.kind][criterion]
     rating = _rating(method, criterion)
-    if said.startswith("yes"):
-        return "less" if rating == "worst" or (rating == "part" and said == "yes") else ""
+    if claim.startswith("yes"):
+        return "less" if rating == "worst" or (rating == "part" and claim == "yes") else ""
     return "more" if rating == "best" else ""
 
 
@@ -80,33 +80,33 @@ def _criterion(method: MethodFact, name: str) -> CriterionFact:
 
 def methods_map(words: Words, facts: MethodFacts) -> list[Figure]:
     """Draw the methods by what is lost and by small counts found, persons if none is small."""
-    tried = [m for m in facts.methods if m.criteria and m.kind != "exact"]
-    found = {
+    trials = [m for m in facts.methods if m.criteria and m.kind != "exact"]
+    criteria = {
         "small_counts_found": words.say("small counts found"),
         "found_by_differencing": words.say("persons found by two tables"),
     }
     name = next(
-        (n for n in found if any(_criterion(m, n).share is not None for m in tried)), ""
+        (n for n in criteria if any(_criterion(m, n).share is not None for m in trials)), ""
     )
-    places = [(m, m.mean_loss, _criterion(m, name).share) for m in tried if name]
-    known = [(m, x, 100 * y) for m, x, y in places if x is not None and y is not None]
-    shown = [method for method, *_ in known]
-    chosen = facts.conclusion.get("recommended", {}).get("method")
+    places = [(m, m.mean_loss, _criterion(m, name).share) for m in trials if name]
+    points = [(m, x, 100 * y) for m, x, y in places if x is not None and y is not None]
+    methods = [method for method, *_ in points]
+    choice = facts.conclusion.get("recommended", {}).get("method")
     spots = [
         Design(
             number=str(facts.methods.index(method) + 1),
             name=_label(words, method),
             across=x,
             upwards=y,
-            is_front=not any(a <= x and b <= y and (a, b) != (x, y) for _, a, b in known),
-            is_chosen=method.name == chosen,
+            is_front=not any(a <= x and b <= y and (a, b) != (x, y) for _, a, b in points),
+            is_chosen=method.name == choice,
         )
-        for method, x, y in known
+        for method, x, y in points
     ]
-    upwards = found.get(name, "")
+    upwards = criteria.get(name, "")
     across = words.say("mean loss of a count")
     kinds: dict[str, Kind] = {f"{upwards}, %": "amount", across: "amount"}
-    rest = [_label(words, method) for method in facts.methods if method not in shown]
+    rest = [_label(words, method) for method in facts.methods if method not in methods]
     notes = [TRIALS["loss"].say(words)]
     notes += [TRIALS["unmapped"].say(words, {"names": words.listed(rest)})] if rest else []
     return points_map(words, spots, kinds, ident="methods-map", head="Method", notes=notes)
@@ -119,16 +119,16 @@ def _label(words: Words, method: MethodFact) -> str:
 def _advice(words: Words, facts: MethodFacts) -> list[str]:
     """Say which method is recommended, why and at what price; none without any."""
     labels = {method.name: _label(words, method) for method in facts.methods}
-    said = {
+    sentences = {
         name: {**values, "method": labels.get(str(values.get("method")), "")}
         for name, values in facts.conclusion.items()
     }
-    if "recommended" in said:
-        won = said["recommended"]
-        said = {"recommended": won, "reason": won, **said, "price": won}
-    if said:
-        said["rules"] = {}
-    return [ADVICE[name].say(words, values, of=name) for name, values in said.items()]
+    if "recommended" in sentences:
+        won = sentences["recommended"]
+        sentences = {"recommended": won, "reason": won, **sentences, "price": won}
+    if sentences:
+        sentences["rules"] = {}
+    return [ADVICE[name].say(words, values, of=name) for name, values in sentences.items()]
 
 
 def _rated(facts: MethodFacts) -> list[MethodFact]:
@@ -140,8 +140,8 @@ def _slides(words: Words, facts: MethodFacts) -> Table:
     names = next(iter(SLIDES.values()))
 
     def entry(method: MethodFact, name: str) -> Cell:
-        said = SLIDES[method.kind][name]
-        text = words.say(said.rstrip("*")) + "*" * said.endswith("*")
+        claim = SLIDES[method.kind][name]
+        text = words.say(claim.rstrip("*")) + "*" * claim.endswith("*")
         sign = "≠ " if disagreement(method, name) else ""
         return Cell(text=sign + text, small=_measured(words, method, name))
 
@@ -183,8 +183,10 @@ def _disagreed(words: Words, facts: MethodFacts) -> Iterator[str]:
             if way == "less" and name == "found_by_differencing" and is_same:
                 way = "same"
             share = _measured(words, method, name)
-            said = words.say("“%(name)s” (%(share)s)", name=_label(words, method), share=share)
-            groups[name, way].append(said)
+            phrase = words.say(
+                "“%(name)s” (%(share)s)", name=_label(words, method), share=share
+            )
+            groups[name, way].append(phrase)
     for (name, way), methods in groups.items():
         if way:
             sentence = DISAGREED.get(f"{name}-{way}") or DISAGREED[way]
@@ -196,8 +198,8 @@ def _disagreed(words: Words, facts: MethodFacts) -> Iterator[str]:
 def _about(words: Words, facts: MethodFacts) -> Iterator[str]:
     counts = {"records": facts.records, "all": facts.all_records}
     yield DRAWN[facts.drawn].say(words, counts, of="the sample")
-    shown = [words.say(" by ").join(table) for table in facts.tables]
-    yield TRIALS["tables"].say(words, {"tables": words.listed(shown)})
+    table_names = [words.say(" by ").join(table) for table in facts.tables]
+    yield TRIALS["tables"].say(words, {"tables": words.listed(table_names)})
     places = {"geography": facts.geography, "target": facts.target}
     yield TRIALS["areas" if facts.geography else "no-areas"].say(words, places)
     for name, column in facts.levels.items():
@@ -211,12 +213,12 @@ def _about(words: Words, facts: MethodFacts) -> Iterator[str]:
 
 
 def _matrix(words: Words, facts: MethodFacts) -> Table:
-    tried = [method for method in facts.methods if method.criteria]
+    trials = [method for method in facts.methods if method.criteria]
     notes = [TRIALS["base"].say(words), TRIALS["signs"].say(words)]
-    if any(method.kind == "cell-key-ledger" for method in tried):
+    if any(method.kind == "cell-key-ledger" for method in trials):
         notes.append(TRIALS["ledger"].say(words))
     return (
-        Lines(words, tried)
+        Lines(words, trials)
         .number("No.", lambda method: facts.methods.index(method) + 1, "count")
         .text("Method", lambda method: _head(words, method))
         .numbers(
@@ -279,15 +281,15 @@ def _share(words: Words, criterion: CriterionFact) -> Cell:
 def _details(words: Words, facts: MethodFacts) -> Table:
     lines = []
     for method in facts.methods:
-        told = [
+        notes = [
             DETAILS[name].say(words, {"number": number}, of=f"the detail {name!r}")
             for name, number in method.facts.items()
             if number is not None
         ]
         if method.criteria and method.records != facts.records:
-            told.insert(0, TRIALS["fewer"].say(words, {"records": method.records}))
-        if told:
-            lines.append((method, " ".join(told)))
+            notes.insert(0, TRIALS["fewer"].say(words, {"records": method.records}))
+        if notes:
+            lines.append((method, " ".join(notes)))
     return (
         Lines(words, lines)
         .text("Method", lambda line: _label(words, line[0]))

@@ -109,8 +109,8 @@ class TwoPartition:
         for line, total in enumerate(totals.tolist()):
             pairs = all_pairs
             if self._n_used < len(all_pairs):
-                drawn = rng.choice(len(all_pairs), self._n_used, replace=False)
-                pairs = [all_pairs[place] for place in drawn]
+                draws = rng.choice(len(all_pairs), self._n_used, replace=False)
+                pairs = [all_pairs[place] for place in draws]
             sums = pair_sums(analyst, pairs, line=line)
             analyst.successes += bool(sums) and rounded_mean(sums) == total
         return analyst.result(trials=len(totals))
@@ -217,8 +217,8 @@ class RepeatedAnswers:
         analyst = Analyst("repeated answers", oracle, closed_form)
         for line, count in enumerate(counts.tolist()):
             answers = [analyst.ask(((0,),), line=line)[0] for _ in range(self.n_repeats)]
-            known = [answer for answer in answers if answer is not None]
-            analyst.successes += bool(known) and rounded_mean(known) == count
+            numbers = [answer for answer in answers if answer is not None]
+            analyst.successes += bool(numbers) and rounded_mean(numbers) == count
         return analyst.result(trials=len(counts))
 
     def closed_form(

@@ -101,8 +101,8 @@ class HiddenBound:
         pairs = complementary_groups(n_categories)
         analyst = Analyst("hidden bound", oracle, closed_form)
         for line, total in enumerate(totals.tolist()):
-            drawn = rng.choice(len(pairs), self.n_pairs, replace=False)
-            sums = pair_sums(analyst, [pairs[place] for place in drawn], line=line)
+            draws = rng.choice(len(pairs), self.n_pairs, replace=False)
+            sums = pair_sums(analyst, [pairs[place] for place in draws], line=line)
             widest = max((abs(published - total) for published in sums), default=0)
             guess = -(-widest // 2) if self.rounds_up else widest // 2
             analyst.successes += bool(sums) and guess == max_noise

@@ -128,8 +128,8 @@ class MarginBounds:
         for line, counts in enumerate(lines.tolist()):
             answers = analyst.ask_all(groups, line=line)
             if answers is not None:
-                found = reveal(answers[:-1], total=answers[-1], max_noise=self.max_noise)
-                analyst.successes += found == tuple(counts)
+                solution = reveal(answers[:-1], total=answers[-1], max_noise=self.max_noise)
+                analyst.successes += solution == tuple(counts)
         return analyst.result(trials=len(lines))
 
     def closed_form(self, ptable: PTable, *, counts: Sequence[int] | None = None) -> float:

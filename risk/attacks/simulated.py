@@ -85,8 +85,8 @@ class SimulatedOracle:
         self._counts = matrix.astype(np.int64)
         self._rng = rng
         self._keys = keys
-        drawn = rng.integers(0, 2**64, matrix.shape, dtype=np.uint64)
-        self._sums = np.where(matrix > 0, drawn, np.uint64(0))
+        draws = rng.integers(0, 2**64, matrix.shape, dtype=np.uint64)
+        self._sums = np.where(matrix > 0, draws, np.uint64(0))
         self._secret = rng.bytes(16)
         self._left = most_queries
         self._least = least_published

@@ -129,11 +129,11 @@ class CodedRecords:
                     n_attributes=n_attributes,
                 )
             )
-        kept = np.ones(len(self), np.bool_)
+        mask = np.ones(len(self), np.bool_)
         for place, categories in request.within.items():
-            kept &= np.isin(self.codes[:, place], categories)
-        kept[[place for place in request.without if place < len(self)]] = False
-        return np.flatnonzero(kept)
+            mask &= np.isin(self.codes[:, place], categories)
+        mask[[place for place in request.without if place < len(self)]] = False
+        return np.flatnonzero(mask)
 
     def counts(self, request: CubeRequest) -> NDArray[np.int64]:
         """Count the records of every cell and margin.
@@ -261,8 +261,8 @@ class LookedUpMethod:
             )
         self._records, self._ptable, self._rng = records, ptable, rng
         self._secret = hashlib.blake2b(secret, digest_size=32).digest()
-        drawn = [self._hash(place) for place in range(len(records))]
-        self._record_keys = np.array(drawn, np.uint64)
+        draws = [self._hash(place) for place in range(len(records))]
+        self._record_keys = np.array(draws, np.uint64)
 
     def publish(self, request: CubeRequest, /) -> Numbers | None:
         """Publish the counts with their noise; empty cells stay empty."""

@@ -125,27 +125,27 @@ def measure_criteria(
     require_whole(n_unplanned, name="n_unplanned", least=1)
     require_whole(small, name="small", least=1)
     bench = _Testbed(make, records, planned)
-    found, wrong = bench.differencing(geography, sensitive, rng=rng, n_persons=n_persons)
+    right, wrong = bench.differencing(geography, sensitive, rng=rng, n_persons=n_persons)
     shares = {
         "same_answer": bench.same_answer(),
         "same_by_another_route": bench.same_by_another_route(),
         "parts_below_totals": bench.parts_below_totals(),
         "additive": bench.additive(),
-        "found_by_differencing": found,
+        "found_by_differencing": right,
         "sure_but_wrong": wrong,
         "on_demand": bench.on_demand(rng, n_unplanned),
         "decentral": bench.decentral(),
         "cells_lost": bench.cells_lost(),
         "small_counts_found": bench.small_counts_found(small),
     }
-    measured = tuple(
-        Criterion(name=name, share=float(held.mean()) if held.size else None, base=held.size)
-        for name, held in shares.items()
+    criteria = tuple(
+        Criterion(name=name, share=float(cases.mean()) if cases.size else None, base=cases.size)
+        for name, cases in shares.items()
     )
     return Criteria(
         method=method,
         simple=simple,
-        measured=measured,
+        measured=criteria,
         mean_change=bench.mean_change(),
         mean_loss=bench.mean_loss(),
     )
@@ -179,8 +179,8 @@ def small_counts_found(
     ... )
     1.0
     """
-    found = _Testbed(make, records, _planned(tables)).small_counts_found(small)
-    return float(found.mean()) if found.size else None
+    hits = _Testbed(make, records, _planned(tables)).small_counts_found(small)
+    return float(hits.mean()) if hits.size else None
 
 
 def _planned(tables: Sequence[tuple[int, ...]]) -> list[CubeRequest]:
@@ -232,9 +232,9 @@ class _Testbed:
         """Give the mean distance of the planned cells that are shown from their counts."""
         moved, n_cells = 0.0, 0
         for answer, count in zip(self.answers, self.counts, strict=True):
-            shown = (count > 0) & ~np.isnan(answer)
-            moved += float(np.abs(answer - count)[shown].sum())
-            n_cells += int(shown.sum())
+            is_shown = (count > 0) & ~np.isnan(answer)
+            moved += float(np.abs(answer - count)[is_shown].sum())
+            n_cells += int(is_shown.sum())
         return moved / n_cells if n_cells else None
 
     def mean_loss(self) -> float | None:
@@ -267,7 +267,7 @@ class _Testbed:
         change = np.concatenate([(a - c)[(c > 0) & ~np.isnan(a)] for a, c in cells.values()])
         if not change.size:
             return np.zeros(0, np.bool_)  # nothing is shown
-        shown = {
+        published_cells = {
             levels: Shown(
                 published=np.nan_to_num(answer).round().astype(np.int64),
                 is_shown=~np.isnan(answer),
@@ -277,8 +277,10 @@ class _Testbed:
         sizes = [self.records.sizes[place] for place in places]
         groups = [(np.arange(size), np.zeros(size, np.int64)) for size in sizes]
         variance = max(float((change**2).mean()), _LEAST_VARIANCE)
-        fitted = most_probable_counts(Lattice(groups, list(cells)), shown, variance=variance)
-        guess = np.concatenate([fitted[levels].ravel() for levels in cells])
+        estimates = most_probable_counts(
+            Lattice(groups, list(cells)), published_cells, variance=variance
+        )
+        guess = np.concatenate([estimates[levels].ravel() for levels in cells])
         answers = np.concatenate([answer.ravel() for answer, _ in cells.values()])
         clues = np.nan_to_num(answers, nan=-1), np.rint(2 * guess)
         guesses = guessed_counts(
@@ -295,13 +297,15 @@ class _Testbed:
     ) -> Iterator[tuple[Levels, tuple[Numbers, NDArray[np.int64]]]]:
         """Give what a planned table and its margins show, and the counts, by levels."""
         inner = self.planned[table].dimensions
-        for kept in chain.from_iterable(combinations(inner, n) for n in range(len(inner) + 1)):
-            at = tuple(slice(-1) if place in kept else slice(-1, None) for place in inner)
+        for subset in chain.from_iterable(
+            combinations(inner, n) for n in range(len(inner) + 1)
+        ):
+            at = tuple(slice(-1) if place in subset else slice(-1, None) for place in inner)
             order = np.argsort(inner)
-            shape = [self.records.sizes[place] if place in kept else 1 for place in places]
+            shape = [self.records.sizes[place] if place in subset else 1 for place in places]
             answer = self.answers[table][at].transpose(order).reshape(shape)
             count = self.counts[table][at].transpose(order).reshape(shape)
-            yield tuple(int(place not in kept) for place in places), (answer, count)
+            yield tuple(int(place not in subset) for place in places), (answer, count)
 
     def same_answer(self) -> NDArray[np.bool_]:
         again = [self.ask(self.method, request) for request in self.planned]
@@ -317,15 +321,15 @@ class _Testbed:
         self, some: Sequence[Numbers], others: Sequence[Numbers]
     ) -> NDArray[np.bool_]:
         """Compare the margins that tables of one list have in common with those of another."""
-        found = []
+        comparisons = []
         for first, second in combinations(range(len(self.planned)), 2):
             one, other = self.planned[first], self.planned[second]
             shared = tuple(name for name in one.dimensions if name in other.dimensions)
             is_same = _same(
                 _margin(some[first], one, shared), _margin(others[second], other, shared)
             )
-            found.append(is_same[_margin(self.counts[first], one, shared) > 0])
-        return _joined(found)
+            comparisons.append(is_same[_margin(self.counts[first], one, shared) > 0])
+        return _joined(comparisons)
 
     def _filtered(self) -> Iterator[NDArray[np.bool_]]:
         """Ask for the slices of the first dimension by a filter."""
@@ -356,25 +360,25 @@ class _Testbed:
         )
 
     def additive(self) -> NDArray[np.bool_]:
-        held = []
+        comparisons = []
         for total, parts, true in self._lines():
             is_whole = ~np.isnan(total) & ~np.isnan(parts).any(axis=0) & (true.sum(axis=0) > 0)
             sums = np.where(is_whole, np.nan_to_num(parts).sum(axis=0), np.nan)
-            held.append(_same(sums, total)[is_whole])
-        return _joined(held)
+            comparisons.append(_same(sums, total)[is_whole])
+        return _joined(comparisons)
 
     def differencing(
         self, geography: int, sensitive: int, *, rng: np.random.Generator, n_persons: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         n_sought = min(n_persons, len(self.records))
         sought = rng.choice(len(self.records), n_sought, replace=False)
-        named = np.array(
+        guesses = np.array(
             [self._named(person, geography, sensitive) for person in sought.tolist()]
         )
         right = self.records.codes[sought, sensitive][:, None]
-        found, wrong = named == right, (named >= 0) & (named != right)
-        better = int(found.sum(axis=0).argmax())
-        return found[:, better], wrong[:, better]
+        is_right, wrong = guesses == right, (guesses >= 0) & (guesses != right)
+        better = int(is_right.sum(axis=0).argmax())
+        return is_right[:, better], wrong[:, better]
 
     def _named(self, person: int, geography: int, sensitive: int) -> tuple[int, int]:
         """Name a person's category by the deepest fall and by the only change; -1 is none."""
@@ -395,18 +399,18 @@ class _Testbed:
         )
 
     def on_demand(self, rng: np.random.Generator, n_unplanned: int) -> NDArray[np.bool_]:
-        shown = []
+        masks = []
         for _ in range(n_unplanned):
             request = self.planned[int(rng.integers(len(self.planned)))]
             others = [a for a in range(len(self.records.sizes)) if a not in request.dimensions]
-            kept = request.dimensions if others else request.dimensions[1:]
+            dimensions = request.dimensions if others else request.dimensions[1:]
             by = int(rng.choice(others or request.dimensions[:1]))
             size = self.records.sizes[by]
             half = rng.choice(size, max(1, size // 2), replace=False)
-            asked = CubeRequest(dimensions=kept, within={by: tuple(half.tolist())})
-            answer = self.ask(self.method, asked)
-            shown.append(~np.isnan(answer)[self.records.counts(asked) > 0])
-        return _joined(shown)
+            query = CubeRequest(dimensions=dimensions, within={by: tuple(half.tolist())})
+            answer = self.ask(self.method, query)
+            masks.append(~np.isnan(answer)[self.records.counts(query) > 0])
+        return _joined(masks)
 
     def decentral(self) -> NDArray[np.bool_]:
         first, second = (
@@ -424,12 +428,12 @@ class _Testbed:
 
 
 def _margin(
-    table: NDArray[_Number], request: CubeRequest, kept: tuple[int, ...]
+    table: NDArray[_Number], request: CubeRequest, dimensions: tuple[int, ...]
 ) -> NDArray[_Number]:
     """Take the margin over some dimensions, in their order."""
-    at = tuple(slice(None) if name in kept else -1 for name in request.dimensions)
-    left = [name for name in request.dimensions if name in kept]
-    return table[at].transpose([left.index(name) for name in kept])
+    at = tuple(slice(None) if name in dimensions else -1 for name in request.dimensions)
+    order = [name for name in request.dimensions if name in dimensions]
+    return table[at].transpose([order.index(name) for name in dimensions])
 
 
 def _same(first: Numbers, second: Numbers) -> NDArray[np.bool_]:
@@ -437,5 +441,5 @@ def _same(first: Numbers, second: Numbers) -> NDArray[np.bool_]:
 
 
 def _joined(cases: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    found = [np.atleast_1d(case).ravel() for case in cases]
-    return np.concatenate(found) if found else np.zeros(0, np.bool_)
+    arrays = [np.atleast_1d(case).ravel() for case in cases]
+    return np.concatenate(arrays) if arrays else np.zeros(0, np.bool_)

@@ -218,8 +218,8 @@ class Law:
         array([0.25, 0.5 , 0.25])
         """
         mixed = np.convolve(self.probabilities, other.probabilities)
-        kept = np.where(mixed < _NOTHING, 0.0, mixed)
-        return Law(lowest=self.lowest + other.lowest, probabilities=kept)
+        probabilities = np.where(mixed < _NOTHING, 0.0, mixed)
+        return Law(lowest=self.lowest + other.lowest, probabilities=probabilities)
 
     def minus(self, other: Law) -> Law:
         """Subtract an independent number.
@@ -265,13 +265,13 @@ class Law:
         >>> Law(lowest=-1, probabilities=[0.5, 0, 0.5]).repeated(4).variance
         4.0
         """
-        left = require_whole(times, name="times")
+        rest = require_whole(times, name="times")
         answer, power = Law.certain(0), self
-        while left:
-            if left & 1:
+        while rest:
+            if rest & 1:
                 answer = answer.plus(power)
-            left >>= 1
-            if left:
+            rest >>= 1
+            if rest:
                 power = power.plus(power)
         return answer
 

@@ -195,9 +195,9 @@ def error_given_originals(
     >>> round(error.exceeds(1), 4), round(error.smallest_beta(0.05), 4)
     (0.4366, 2.9167)
     """
-    known = read_pair(originals, name="originals")
+    counts = read_pair(originals, name="originals")
     return _error(
-        (published_law(table, known[0]), published_law(table, known[1])), known, statistic
+        (published_law(table, counts[0]), published_law(table, counts[1])), counts, statistic
     )
 
 
@@ -235,15 +235,15 @@ def error_given_published(
     >>> round(error.exceeds(1), 4)
     0.4366
     """
-    known = read_pair(published, name="published")
-    laws = inverse.given(known[0]), (second or inverse).given(known[1])
-    return _error(laws, known, statistic)
+    counts = read_pair(published, name="published")
+    laws = inverse.given(counts[0]), (second or inverse).given(counts[1])
+    return _error(laws, counts, statistic)
 
 
 def _error(
-    laws: tuple[Law, Law], known: tuple[int, int], statistic: Statistic
+    laws: tuple[Law, Law], counts: tuple[int, int], statistic: Statistic
 ) -> StatisticError:
-    figure = float(_figures(statistic, *(np.array([[float(count)]]) for count in known))[0, 0])
+    figure = float(_figures(statistic, *(np.array([[float(count)]]) for count in counts))[0, 0])
     if not math.isfinite(figure):
         raise RiskError(
             Message("The statistic must be defined where it is known; it is not."),

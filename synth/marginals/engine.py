@@ -150,8 +150,8 @@ class _Job:
     def start(self) -> Draft:
         """Measure margins, form groups, and take in what is published."""
         margins = self._margins()
-        known = self.measurer.public_records()
-        total = _total(margins) if known is None else max(float(known), 1.0)
+        n_records = self.measurer.public_records()
+        total = _total(margins) if n_records is None else max(float(n_records), 1.0)
         groups = self._groups(margins, total)
         shares = [
             shrink_within(counts, group, scale=scale, is_ordered=is_ordered)
@@ -226,12 +226,12 @@ class _Job:
 
     def _measure_again(self, draft: Draft, prices: _Prices) -> None:
         """Spend on the tables of the model what was meant for tables that do not fit in it."""
-        left = _EXACT * self.measurer.left
+        rest = _EXACT * self.measurer.left
         again = [place for place, one in enumerate(draft.targets) if one.was_chosen]
-        if left < _WORTH * self.rho or not again:
+        if rest < _WORTH * self.rho or not again:
             return
         parts = np.array([prices.of(draft.targets[place].columns) for place in again])
-        for place, price in zip(again, left * parts / parts.sum(), strict=True):
+        for place, price in zip(again, rest * parts / parts.sum(), strict=True):
             columns = draft.targets[place].columns
             counts, scale = self.measurer.table(columns, rho=float(price))
             draft.combine(place, counts, scale=scale)
@@ -260,24 +260,30 @@ class _Job:
         )
 
     def _margins(self) -> list[_Margin]:
-        known = {one.columns[0]: one for one in self.published if len(one.columns) == 1}
+        public_margins = {
+            one.columns[0]: one for one in self.published if len(one.columns) == 1
+        }
         # A column of one code tells nothing but how many records there are: others do, too.
         plain = [column for column, size in enumerate(self.sizes) if size == 1]
-        asked = [*({*range(len(self.sizes))} - {*known, *plain})] or plain
-        prices = self.settings.margin_prices(self.rho, sizes=[self.sizes[one] for one in asked])
+        columns = [*({*range(len(self.sizes))} - {*public_margins, *plain})] or plain
+        prices = self.settings.margin_prices(
+            self.rho, sizes=[self.sizes[one] for one in columns]
+        )
         if sum(size > 1 for size in self.sizes) < 2:  # there are no tables to pay for
             prices = [price / self.settings.margin_share for price in prices]
-        price = dict(zip(asked, prices, strict=True))
-        found: list[_Margin] = []
+        price = dict(zip(columns, prices, strict=True))
+        margins: list[_Margin] = []
         for column in range(len(self.sizes)):
-            if column in known:
-                found.append((known[column].counts, known[column].deviation))
-            elif column not in asked:
-                found.append((np.zeros(1), 1.0))
+            if column in public_margins:
+                margins.append(
+                    (public_margins[column].counts, public_margins[column].deviation)
+                )
+            elif column not in columns:
+                margins.append((np.zeros(1), 1.0))
             else:
                 counts, scale = self.measurer.margin(column, rho=price[column])
-                found.append((counts.astype(np.float64), scale))
-        return found
+                margins.append((counts.astype(np.float64), scale))
+        return margins
 
     def _groups(self, margins: Sequence[_Margin], total: float) -> list[Integers]:
         price = self.settings.table_price(self.rho, tables=self._tables(total))
@@ -378,8 +384,8 @@ def _checked_codes(codes: AnyIntegers, sizes: Sequence[int]) -> AnyIntegers:
 def _check_shape(
     what: str, columns: Columns, shape: tuple[int, ...], sizes: Sequence[int]
 ) -> None:
-    known = all(0 <= column < len(sizes) for column in columns)
-    if not known or shape != tuple(sizes[column] for column in columns):
+    are_inside = all(0 <= column < len(sizes) for column in columns)
+    if not are_inside or shape != tuple(sizes[column] for column in columns):
         raise SynthError(
             Message(
                 "The {what} on the columns {columns} does not have a cell for each "

@@ -372,9 +372,9 @@ class Call:
 
     def record(self) -> dict[str, Any]:
         """Return the call as plain values."""
-        found = asdict(self)
-        found["columns"] = list(self.columns)
-        return {name: value for name, value in found.items() if value or name == "columns"}
+        values = asdict(self)
+        values["columns"] = list(self.columns)
+        return {name: value for name, value in values.items() if value or name == "columns"}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
@@ -398,8 +398,8 @@ class Call:
         >>> Call.from_record(call.record()) == call
         True
         """
-        known = {one.name for one in fields(cls)}
-        if not record.keys() <= known:
+        names = {one.name for one in fields(cls)}
+        if not record.keys() <= names:
             raise CertificateError(Message("A call has an entry that nobody knows."))
         texts = [record["what"], record["law"], *record["columns"]]
         numbers = [

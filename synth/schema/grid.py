@@ -73,16 +73,16 @@ class Grid:
             starts |= {point, point + 1}
         if bins is not None:
             starts |= set(_bin_starts(low, high, bins, spacing))
-        kept = tuple(sorted(start for start in starts if low <= start <= high))
-        if len(kept) > MOST:
+        inside = tuple(sorted(start for start in starts if low <= start <= high))
+        if len(inside) > MOST:
             raise SchemaError(
                 Message(
                     "A column has {most} cells at most, not {number}.",
                     most=MOST,
-                    number=len(kept),
+                    number=len(inside),
                 )
             )
-        return cls(kept, high)
+        return cls(inside, high)
 
     @property
     def size(self) -> int:

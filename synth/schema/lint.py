@@ -77,17 +77,17 @@ def lint(
         for name in derived
     ]
     columns = [one for one in schema.columns if one.name not in derived]
-    found = [finding for one in columns for finding in _of_column(one, len(schema.columns))]
-    found += free
+    findings = [finding for one in columns for finding in _of_column(one, len(schema.columns))]
+    findings += free
     if records is not None and budget is not None and not schema.is_declared:
         text = Message("what noise does is told when all domains are declared")
-        found.append(_finding("note", "tables", text))
+        findings.append(_finding("note", "tables", text))
     elif records is not None and budget is not None:
-        found += _of_noise(schema, columns, records, budget)
+        findings += _of_noise(schema, columns, records, budget)
     if schema.unit.name == "record":
         text = Message("the unit is a record: whoever has several is protected less")
-        found.append(_finding("note", "unit", text))
-    return [*found, *_of_rules(schema), *_of_names(schema, names)]
+        findings.append(_finding("note", "unit", text))
+    return [*findings, *_of_rules(schema), *_of_names(schema, names)]
 
 
 def _finding(level: str, place: str, text: str) -> Finding:
@@ -202,12 +202,12 @@ def _of_rules(schema: Schema) -> Iterator[Finding]:
     if not schema.is_declared:
         return
     try:
-        kept = constraints_of(schema.cut_at_rules())
+        constraints = constraints_of(schema.cut_at_rules())
     except SchemaError as error:
         yield _finding("error", "rules", error.problem)
         return
     text = Message("records that break this rule are drawn again; the model does not know it")
-    for one in kept:
+    for one in constraints:
         if one.how == "redrawing":
             yield _finding("note", one.rule.name, text)
 

@@ -108,15 +108,15 @@ def workload_weights(
         pairs = combinations(range(columns), 2)
         return {pair: 2.0 if label in pair else 1.0 for pair in pairs}
     weights: dict[Columns, float] = {}
-    for given, weight in workload.items():
-        one = tuple(sorted(set(given)))
+    for names, weight in workload.items():
+        one = tuple(sorted(set(names)))
         if len(one) < 2 or not 0 <= one[0] <= one[-1] < columns or not 0 < weight < 1e6:
             raise SynthError(
                 Message(
                     "A table of the workload has 2 or more of the columns 0 to {columns} and a "
                     "positive weight, not {value} with {weight:g}.",
                     columns=columns - 1,
-                    value=Argument(given),
+                    value=Argument(names),
                     weight=weight,
                 ),
             )

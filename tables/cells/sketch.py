@@ -79,10 +79,10 @@ class Sketch:
         place = np.full(len(self), -1, np.int64)
         place[cells] = np.arange(len(cells))
         mine = place[self.member_cell]
-        taken = replace(
+        part = replace(
             self, partitions=self.partitions[cells], power_sums=self.power_sums[cells]
         )
-        return taken.with_members(mine[mine >= 0], self.member_key[mine >= 0])
+        return part.with_members(mine[mine >= 0], self.member_key[mine >= 0])
 
     def merge(self, place: Integers) -> Sketch:
         """Merge cells of the same place; the answer is in the order of places."""
@@ -181,5 +181,5 @@ def smallest_members(cell: Integers, key: Words, width: int) -> tuple[Integers, 
     cell, key = cell[order], key[order]
     is_first = np.diff(cell, prepend=-1) != 0
     start = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
-    kept = np.arange(len(cell)) - start <= width
-    return cell[kept], key[kept]
+    mask = np.arange(len(cell)) - start <= width
+    return cell[mask], key[mask]

@@ -147,9 +147,9 @@ class FileType(str):
 
     def __new__(cls, sql_type: str, texts: Texts) -> Self:
         """Make a text that equals the type's name."""
-        made = super().__new__(cls, sql_type)
-        made.texts = texts
-        return made
+        text = super().__new__(cls, sql_type)
+        text.texts = texts
+        return text
 
 
 def kind_of(sql_type: str) -> str:
@@ -235,8 +235,8 @@ def _moment(text: str) -> str:
     head, dot, tail = text.partition(".")
     fraction = tail.rstrip("Z")
     zone = tail[len(fraction) :]
-    kept = fraction.rstrip("0")
-    return f"{head}{dot}{kept}{zone}" if kept else head + zone
+    digits = fraction.rstrip("0")
+    return f"{head}{dot}{digits}{zone}" if digits else head + zone
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,8 +114,8 @@ def _literal(value: object, column: str) -> exp.Expr:
     if isinstance(value, float):
         sign = "-" if value < 0 else ""
         digits = "Infinity" if math.isinf(value) else repr(abs(value))
-        written = f"CAST('{sign}{digits}' AS DOUBLE)"
-        return parsed(f"CAST({written} AS FLOAT)" if column == "FLOAT" else written)
+        number = f"CAST('{sign}{digits}' AS DOUBLE)"
+        return parsed(f"CAST({number} AS FLOAT)" if column == "FLOAT" else number)
     if isinstance(value, int):
         return parsed(_whole(value))
     if not isinstance(value, str):

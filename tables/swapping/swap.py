@@ -202,14 +202,14 @@ def _swapped_sql(source: Source, plan: SwapPlan, *, areas: str, homes: str, move
         f"CASE WHEN n.home IS NULL THEN r.{column} ELSE n.g{place} END AS {column}"
         for place, column in enumerate(columns)
     )
-    given = ", ".join(f"a.g{place}" for place in range(len(columns)))
+    columns_sql = ", ".join(f"a.g{place}" for place in range(len(columns)))
     carried = [quote(column) for column in plan.carry_along]
     for place, column in enumerate(carried):
         new += f", CASE WHEN n.home IS NULL THEN r.{column} ELSE n.x{place} END AS {column}"
-    given += "".join(f", p.x{place}" for place in range(len(carried)))
+    columns_sql += "".join(f", p.x{place}" for place in range(len(carried)))
     return f"""
         SELECT r.* REPLACE ({new}) FROM {source.records} r LEFT JOIN (
-            SELECT h.home, {given} FROM {moves} m
+            SELECT h.home, {columns_sql} FROM {moves} m
             JOIN {homes} h ON h.number = m.number JOIN {areas} a ON a.area = m.area
             JOIN {homes} p ON p.number = m.partner
         ) n ON n.home = r.{quote(plan.household)}"""

@@ -58,19 +58,19 @@ def exchange(
         )
         units[easiest] += step
     _, first, second = (
-        wanted - known for wanted, known in zip(goal, sums(units, noise), strict=True)
+        target - total for target, total in zip(goal, sums(units, noise), strict=True)
     )
-    chosen = _spread(movable)
-    values = np.array([noise[index] for index in chosen], dtype=np.int64)
-    slack = np.array([units[index] * _MICRO - exact[index] for index in chosen], dtype=np.int64)
+    places = _spread(movable)
+    values = np.array([noise[index] for index in places], dtype=np.int64)
+    slack = np.array([units[index] * _MICRO - exact[index] for index in places], dtype=np.int64)
     moves = _Moves.between(values, slack)
     best = moves.best(first, second)
     if best is None:
         return None
     for move in best:
-        units[chosen[moves.giver[move]]] -= 1
-        units[chosen[moves.taker[move]]] += 1
-    worst = max(abs(units[index] * _MICRO - exact[index]) for index in chosen)
+        units[places[moves.giver[move]]] -= 1
+        units[places[moves.taker[move]]] += 1
+    worst = max(abs(units[index] * _MICRO - exact[index]) for index in places)
     return tuple(units) if worst <= _WORST_ERROR else None
 
 
@@ -91,17 +91,17 @@ def approach(
     values = np.array([noise[index] for index in movable], dtype=np.int64)
     slack = np.array([units[index] * _MICRO - exact[index] for index in movable])
     _, first, second = (
-        wanted - known for wanted, known in zip(goal, sums(units, noise), strict=True)
+        target - total for target, total in zip(goal, sums(units, noise), strict=True)
     )
     away = values[None, :] - values[:, None]
     bend = values[None, :] ** 2 - values[:, None] ** 2
     scale = int(np.abs(values).max())
     for _ in range(_MAX_STEPS):
         error = np.maximum(np.abs(slack - _MICRO)[:, None], np.abs(slack + _MICRO)[None, :])
-        left = np.abs(second - bend) + scale * np.abs(first - away)
-        left[error > _GOOD_ERROR] = _FAR
-        giver, taker = divmod(int(left.argmin()), len(values))
-        if left[giver, taker] >= abs(second) + scale * abs(first):
+        residual = np.abs(second - bend) + scale * np.abs(first - away)
+        residual[error > _GOOD_ERROR] = _FAR
+        giver, taker = divmod(int(residual.argmin()), len(values))
+        if residual[giver, taker] >= abs(second) + scale * abs(first):
             if scale == 1:
                 break
             scale = max(1, scale // 8)
@@ -151,14 +151,14 @@ class _Moves:
 
     def best(self, first: int, second: int) -> tuple[int, ...] | None:
         """Find two or three moves with these effects together and little error."""
-        found = self._pair(first, second, ())
+        moves = self._pair(first, second, ())
         for third in range(min(_MAX_THIRD_MOVES, self.n)):
-            if found is not None and found[0] <= _GOOD_ERROR:
+            if moves is not None and moves[0] <= _GOOD_ERROR:
                 break
             lacking = first - int(self.first[third]), second - int(self.second[third])
             again = self._pair(*lacking, (third,))
-            found = min((x for x in (found, again) if x is not None), default=None)
-        return None if found is None else found[1]
+            moves = min((x for x in (moves, again) if x is not None), default=None)
+        return None if moves is None else moves[1]
 
     def _pair(
         self, first: int, second: int, others: tuple[int, ...]
@@ -166,9 +166,9 @@ class _Moves:
         """Find two moves with these effects together, and the error they leave with others."""
         if abs(second) * 2 >= self.scale:
             return None
-        wanted = first * self.scale + second - self.keys
-        place = np.minimum(np.searchsorted(self.ascending, wanted), self.n - 1)
-        hits = np.flatnonzero(self.ascending[place] == wanted)[:_MAX_HITS]
+        targets = first * self.scale + second - self.keys
+        place = np.minimum(np.searchsorted(self.ascending, targets), self.n - 1)
+        hits = np.flatnonzero(self.ascending[place] == targets)[:_MAX_HITS]
         if not hits.size:
             return None
         partners = self.sorted[place[hits]]

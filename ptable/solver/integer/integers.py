@@ -87,14 +87,14 @@ class Program:
 
     def misses(self, numbers: Sequence[int]) -> list[str]:
         """Name, in exact arithmetic, what numbers do not satisfy."""
-        found = [
+        names = [
             f"sum {place}"
             for place, (row, goal) in enumerate(zip(self.rows, self.goals, strict=True))
             if sum(a * n for a, n in zip(row, numbers, strict=True)) != goal
         ]
         ranges = enumerate(zip(self.lower, numbers, self.upper, strict=True))
-        found += [f"range {place}" for place, (low, n, high) in ranges if not low <= n <= high]
-        return found + [f"order {a}-{b}" for a, b in self.orders if numbers[a] > numbers[b]]
+        names += [f"range {place}" for place, (low, n, high) in ranges if not low <= n <= high]
+        return names + [f"order {a}-{b}" for a, b in self.orders if numbers[a] > numbers[b]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,12 +235,14 @@ class Model:
         answer = self._ask([cost for *_, cost in self.columns], most_nodes=None)
         if not answer.is_optimal:
             return None
-        found = [float(n) for n in self.start]
+        numbers = [float(n) for n in self.start]
         for (place, sign, *_), often in zip(self.columns, answer.taken, strict=True):
-            found[place] += sign * often
+            numbers[place] += sign * often
         return [
             min(max(round(n), low), high)
-            for n, low, high in zip(found, self.program.lower, self.program.upper, strict=True)
+            for n, low, high in zip(
+                numbers, self.program.lower, self.program.upper, strict=True
+            )
         ]
 
     def prices(self) -> Prices | None:
@@ -297,11 +299,11 @@ class Model:
         answer = self._ask(costs, most_nodes=most_nodes)
         if not answer.taken:
             return None, answer.is_infeasible, -math.inf
-        found = list(self.start)
+        whole = list(self.start)
         for (place, sign, *_), often in zip(self.columns, answer.taken, strict=True):
-            found[place] += sign * round(often)
+            whole[place] += sign * round(often)
         bound = self.program.cost(self.start) + answer.bound / scale
-        return tuple(found), answer.is_optimal, bound
+        return tuple(whole), answer.is_optimal, bound
 
     def _ask(self, costs: Sequence[float], *, most_nodes: int | None) -> _Reply:
         """Ask HiGHS, for whole numbers where there is a limit on nodes."""
@@ -330,8 +332,8 @@ class Model:
         solver.passModel(question)
         solver.run()
         states, status = highspy.HighsModelStatus, solver.getModelStatus()
-        known = {states.kOptimal, states.kInfeasible, states.kSolutionLimit}
-        if status not in known and most_nodes is not None:
+        outcomes = {states.kOptimal, states.kInfeasible, states.kSolutionLimit}
+        if status not in outcomes and most_nodes is not None:
             raise InternalError(
                 Message("The integer solver gave up: {status}.", status=Name(status.name))
             )

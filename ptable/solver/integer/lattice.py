@@ -44,11 +44,11 @@ def coordinates(basis: Basis, sums: Sequence[int]) -> tuple[int, ...] | None:
 
 def next_values(basis: Basis, sums: Sequence[int]) -> tuple[int, int] | None:
     """Give one value that the next sum can have after given ones, and their spacing."""
-    known = len(sums)
-    fixed = tuple((row, column) for row, column in basis if row < known)
-    places = coordinates(tuple((row, column[:known]) for row, column in fixed), sums)
+    n_sums = len(sums)
+    fixed = tuple((row, column) for row, column in basis if row < n_sums)
+    places = coordinates(tuple((row, column[:n_sums]) for row, column in fixed), sums)
     if places is None:
         return None
-    start = sum(t * column[known] for t, (_, column) in zip(places, fixed, strict=True))
-    spacing = next((column[known] for row, column in basis if row == known), 0)
+    start = sum(t * column[n_sums] for t, (_, column) in zip(places, fixed, strict=True))
+    spacing = next((column[n_sums] for row, column in basis if row == n_sums), 0)
     return (start % spacing, spacing) if spacing else (start, 0)

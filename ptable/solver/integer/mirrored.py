@@ -34,9 +34,9 @@ def apportion_symmetric(row: UnitRow, *, total: int) -> tuple[int, ...]:
     half = [place for place in range(size) if row.noise[place] > 0]
     least = math.floor(row.floor * total)
     centre = row.noise.index(0) if 0 in row.noise else None
-    held = row.held_units(total, parity=True)
-    if held is not None:  # rounding down two units may cross the least probability
-        held = max(held, least + (total - least) % 2)
+    stay_units = row.held_units(total, parity=True)
+    if stay_units is not None:  # rounding down two units may cross the least probability
+        stay_units = max(stay_units, least + (total - least) % 2)
     goal = row.second_moment * total / 2
     second = math.floor(goal) if row.at_most else round(goal)
     units: dict[int, int] = {}
@@ -47,8 +47,8 @@ def apportion_symmetric(row: UnitRow, *, total: int) -> tuple[int, ...]:
         units[place] = max(least, round(exact + owed / square))
         owed += (exact - units[place]) * square
     if centre is None:
-        held = 0
-    _settle(row, units, (total, held, second), least)
+        stay_units = 0
+    _settle(row, units, (total, stay_units, second), least)
     answer = [0] * size
     for place, n in units.items():
         answer[place] = answer[size - 1 - place] = n
@@ -61,7 +61,7 @@ def _settle(
     row: UnitRow, units: dict[int, int], goal: tuple[int, int | None, int], least: int
 ) -> None:
     """Change a few values, as near to zero as can be, until both sums fit."""
-    total, held, second = goal
+    total, stay, second = goal
     near = sorted(sorted(units, key=lambda place: (units[place] < _FEW + least, place))[:_NEAR])
     squares = np.array([row.noise[place] ** 2 for place in near], dtype=np.int64)
     change = grid(len(near), _REACH)
@@ -70,13 +70,13 @@ def _settle(
     drift = lacking - change @ squares
     rest = total - 2 * sum(units.values()) - 2 * change.sum(axis=1)
     allowed = (trial >= least).all(axis=1)
-    allowed &= rest >= least if held is None else rest == held
+    allowed &= rest >= least if stay is None else rest == stay
     if row.at_most:
         allowed &= drift >= 0
     if not allowed.any():
         raise InternalError(Message("No integer thresholds keep a symmetric row's sum."))
     ordered = np.column_stack([rest, trial])
-    if held == 0:
+    if stay == 0:
         ordered = trial
     others = [place for place in units if place > near[-1]]
     if others:

@@ -47,8 +47,8 @@ def significance(pairs: Pairs, *, ptable: PTable | None = None) -> tuple[Measure
     elif not pairs.n_cells:
         changed = undefined(name, "there are no cells")
     else:
-        found = _by_row(pairs, ptable)
-        changed = defined(name, min(1.0, len(found) * min(found)), base=pairs.n_cells)
+        p_values = _by_row(pairs, ptable)
+        changed = defined(name, min(1.0, len(p_values) * min(p_values)), base=pairs.n_cells)
     if ptable is None or not np.any(pairs.noise):
         return (changed, *_wilcoxon(pairs.noise))
     even = _symmetric(pairs, ptable)

@@ -72,10 +72,10 @@ class _Rule:
     has_zero: bool = False
 
     def bins(self, numbers: Floats) -> Integers:
-        found = np.searchsorted(self.edges, numbers, side="right").astype(np.int64)
+        places = np.searchsorted(self.edges, numbers, side="right").astype(np.int64)
         if self.has_zero:
-            found[numbers == 0] = self.size - 1
-        return found
+            places[numbers == 0] = self.size - 1
+        return places
 
 
 def _rule(kind: Kind, column: Floats) -> _Rule:

@@ -457,7 +457,7 @@ def test_categories_keep_the_order_in_which_they_came_and_new_ones_come_behind()
         assert cells.axes[0].labels[0].tolist() == ["Total", "low", "mid", "high", "(missing)"]
     with open_source(data) as source:
         known = {"level": pa.table({"level": ["new", "mid", "extra"]})}
-        (axis,), block, key_range = finest_cells(source, KEYS, request, known=known)
+        (axis,), block, key_range = finest_cells(source, KEYS, request, extra_values=known)
     assert axis.labels[0].tolist() == [
         "Total",
         "low",
@@ -477,7 +477,7 @@ def test_cells_beside_some_values_are_those_of_their_records():
     beside = pa.table({"x": pa.array(["a", None], pa.string())})
     known = {"x": pa.table({"x": ["z", "a"]})}
     with open_source(data) as source:
-        axes, block, _ = finest_cells(source, KEYS, request, known=known, beside=beside)
+        axes, block, _ = finest_cells(source, KEYS, request, extra_values=known, beside=beside)
     assert axes[0].labels[0].tolist() == ["Total", "a", "z", "(missing)"]
     names = [axes[0].labels[0][1:][code] for code in block.codes[0]]
     assert list(zip(names, block.codes[1], block.key, strict=True)) == [
