@@ -250,7 +250,7 @@ class Request:
         if not isinstance(self.margins, str):
             names = {*self.dimensions, *outputs}
             for name in sorted({n for margin in self.margins for n in margin} - names):
-                yield unnames_name("Margin", name, sorted(names))
+                yield unknown_name("Margin", name, sorted(names))
         elif self.margins not in {"all", "none"}:
             yield (
                 Message(

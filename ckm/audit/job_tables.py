@@ -18,6 +18,7 @@ from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError
 from ckm.ledger import Definition
 from ckm.ledger.ledger import list_published
+from ckm.ledger.protection import NOISE
 from ckm.ledger.storage.store import has_ledger
 from ckm.release.job_inputs import load_ptable, open_engine
 from ckm.service.answering.answer import Answerer
@@ -160,7 +161,8 @@ def _earlier(path: Path, job: Job) -> Iterator[tuple[str, TableRequest | None]]:
         return
     with open_engine(job, solve(NoiseSpec(max_noise=2, variance=1.0)), noises={}) as engine:
         for one in list_published(ledger.target):
-            if one.history in {ledger.history, *ledger.also}:
+            has_noise = one.definition.method == NOISE
+            if has_noise and one.history in {ledger.history, *ledger.also}:
                 name = f"{one.definition.name} (ledger {one.number})"
                 name = "".join(sign if sign.isprintable() else "?" for sign in name)
                 try:

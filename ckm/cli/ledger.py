@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from tables import Secret
 
 
-_ENTRY = ("entry", "history", "published_at", "table", "dimensions", "margins", "where", "data")
+_ENTRY = (
+    *("entry", "history", "published_at", "table", "dimensions", "margins", "where", "data"),
+    "method",
+)
 
 
 @click.group(cls=Group)
@@ -100,6 +103,8 @@ def audit(
 ) -> int:
     """List the thin differences of a whole history, after a look whether it is whole.
 
+    Tables that show the same records by two methods, or in two roundings, are named, too.
+
     The head that is printed tells, kept elsewhere, whether anything before it goes later.
 
     What -o writes follows from original records: its owner alone may read it.
@@ -118,6 +123,9 @@ def audit(
             Message("no entry is missing or altered; its head is {end}", end=said(end)),
         )
         found = list(opened.audit(history=history, threshold=threshold))
+        seconds = [second.words for second in opened.audit_methods(history=history)]
+    for words in seconds:
+        terminal.warn("second method", words)
     count = (
         Message("no thin difference")
         if not found
@@ -130,7 +138,7 @@ def audit(
         terminal.step(
             "differences not named", Message("-o thin.csv names them, for inside use only")
         )
-    return CHECK_FAILED if strict and found else 0
+    return CHECK_FAILED if strict and (found or seconds) else 0
 
 
 def _secret(secret: Path | None, job: Path | None) -> Secret:
@@ -165,6 +173,7 @@ def _entry_row(entry: Published) -> tuple[str, ...]:
         definition.margins,
         definition.where or "",
         definition.data,
+        definition.method,
     )
 
 

@@ -2,11 +2,13 @@
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from ckm.config.job.data import Records
+from ckm.config.job.ledger import RecordsLedger
+from ckm.config.lines import Place
 from ckm.config.read import build, open_settings
 from ckm.config.reading import Reading
 from ckm.config.section import (
@@ -55,6 +57,12 @@ class PlanLedger(Section):
     def add_problems(self, reading: Reading) -> None:
         """Note a ledger that is not there."""
         reading.require_file(("ledger",), "path", self.path)
+
+
+class PlanReleaseLedger(RecordsLedger):
+    """The record of what was published of the same records, which the tables enter."""
+
+    _where: ClassVar[Place] = ("release_ledger",)
 
 
 class Asked(Section):
@@ -107,6 +115,7 @@ class DPPlanFile(SettingsFile, title="A plan of tables with noise, for ckm"):
     data: PlanData
     privacy: Privacy
     ledger: PlanLedger
+    release_ledger: PlanReleaseLedger | None = None
     table: Some[TableSection] = Field(description="The tables.")
     output: PlanOutput = PlanOutput()
 

@@ -6,9 +6,11 @@ from pathlib import Path
 from pydantic import Field
 
 from ckm.config.job.data import Records, SecretPath
+from ckm.config.job.ledger import RecordsLedger
 from ckm.config.read import build, kind_of, open_settings
 from ckm.config.reading import Reading
 from ckm.config.section import Items, Label, Section, SettingsFile, Some, optional
+from ckm.methods.settings import SwapSettings
 from footing.messages import Message
 from tables import RequestError
 from tables.swapping.plan import SwapPlan
@@ -50,6 +52,11 @@ class SwapSection(Section):
         """Who moves, and where to, for the one who moves them."""
         return SwapPlan(**self.model_dump(exclude={"seed"}))
 
+    @property
+    def settings(self) -> SwapSettings:
+        """The parameters of the method."""
+        return SwapSettings(plan=self.plan, seed=self.seed)
+
     def add_problems(self, reading: Reading) -> None:
         """Note what the plan says it cannot be."""
         try:
@@ -59,12 +66,27 @@ class SwapSection(Section):
             reading.add_error(("swap",), error, hint)
 
 
+class SwapLedger(RecordsLedger):
+    """The record of what was published of the same records, which a swap enters."""
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note that nothing tells the records apart, too."""
+        super().add_problems(reading)
+        if self.id is None and self.record_key is None:
+            text = Message(
+                "needs id or record_key: by what are records the same as those of jobs?"
+            )
+            hint = Message('id = "person_id", as in [data] of the jobs')
+            reading.add(("ledger",), text, hint)
+
+
 class SwapJob(SettingsFile, title="A swap of ckm"):
     """One swap: the records, what decides, and who moves. `read_swap` reads one."""
 
     data: Records
     keys: SwapKeys = SwapKeys()
     swap: SwapSection
+    ledger: SwapLedger | None = None
 
     def add_problems(self, reading: Reading) -> None:
         """Note two things that decide."""

@@ -79,10 +79,7 @@ def require_enough(
     if cells is None:
         return
     if sketch:
-        raise ConfigError(
-            Message("A ledger compares the records of cells, and a table of cells has none."),
-            hint=Message("remove [ledger], or release from the records"),
-        )
+        refuse_ledger_of_cells(cells)
     if any(request.sums for request in requests.values()):
         raise ConfigError(
             Message(
@@ -100,6 +97,15 @@ def require_enough(
             hint=Message(
                 "a p-table of rounding needs no key; ckm suppress takes tables without keys"
             ),
+        )
+
+
+def refuse_ledger_of_cells(cells: GivenCells | None) -> None:
+    """Refuse to compare the records of cells that are given without them."""
+    if cells is not None:
+        raise ConfigError(
+            "A ledger compares the records of cells, and a table of cells has none.",
+            hint="remove [ledger], or release from the records",
         )
 
 

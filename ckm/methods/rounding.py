@@ -13,6 +13,7 @@ from ckm.engine.protection import Protected
 from ckm.engine.published_table import PublishedTable, encodings, publish
 from ckm.engine.request_fitting import raise_together, table_measures
 from ckm.errors import ConfigError, InternalError
+from ckm.ledger.protection import CellProtection
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
 from ckm.suppression.grid import Grid
@@ -90,6 +91,15 @@ class ControlledRounding:
                 table=published_table,
                 counts=own,
             )
+
+    def cell_protection(self, protected: Protected) -> CellProtection:
+        """Return the published counts, which another rounding must not contradict."""
+        base, bound = self.settings.base, self.settings.bound
+        return CellProtection(
+            method="rounding",
+            settings=f"base {base}, bound {bound}",
+            numbers=np.asarray(protected.counts, np.int64),
+        )
 
     def statement(self) -> Statement:
         """Say that counts are rounded."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ckm.engine.magnitudes import MagnitudeNoise
     from ptable import PTable
     from tables import CodeTree
+    from tables.swapping.plan import SwapPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,35 @@ class RoundingSettings:
     base: int
     bound: int | None = None
     exact: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwapSettings:
+    """Which households change places.
+
+    Parameters
+    ----------
+    plan
+        Who moves, and where to.
+    seed
+        What decides instead of a secret.
+    """
+
+    plan: SwapPlan
+    seed: int | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyntheticSettings:
+    """Which records stand in place of the true ones.
+
+    Parameters
+    ----------
+    path
+        Their file.
+    """
+
+    path: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

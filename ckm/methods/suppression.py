@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from ckm.engine.protection import Protected
 from ckm.engine.request import quantile_of
 from ckm.engine.request_fitting import raise_together, table_measures
 from ckm.errors import CheckFailedError, ConfigError, InternalError
+from ckm.ledger.protection import CellProtection
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
 from ckm.suppression.cell_selection import HiddenCells, choose_hidden
@@ -29,12 +32,23 @@ if TYPE_CHECKING:
     from reports.facts.release import FileFact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _Outcome:
     """Which cells are hidden, and what readers can work out of each."""
 
     hidden_cells: HiddenCells
     audits: Mapping[str, Audit]
+
+    @cached_property
+    def pattern(self) -> str:
+        """What tells this choice of hidden cells, in these data, from any other."""
+        digest = hashlib.sha256(self.hidden_cells.hidden.tobytes())
+        for name, cells in self.hidden_cells.tables.items():
+            digest.update(f"{len(name)} {name}".encode())
+            amounts = [each.total for each in (cells.magnitudes or {}).values()]
+            for numbers in (*cells.ranks, cells.count, *amounts):
+                digest.update(np.ascontiguousarray(numbers).tobytes())
+        return digest.hexdigest()
 
 
 class CellSuppression:
@@ -110,6 +124,16 @@ class CellSuppression:
                 table=hidden_cells.publish(name),
                 counts=np.ma.array(cells[name].count, mask=hidden),
             )
+
+    def cell_protection(self, protected: Protected) -> CellProtection:
+        """Return which cells are hidden, and together with which others."""
+        if self._outcome is None:
+            raise InternalError("Suppressed tables are recorded, and none was suppressed.")
+        return CellProtection(
+            method="suppression",
+            hidden=np.ma.getmaskarray(np.ma.asarray(protected.counts)),
+            pattern=self._outcome.pattern,
+        )
 
     def statement(self) -> Statement:
         """Say what is hidden, measure by measure."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ckm.config.job.job import Job
-    from ckm.config.job.ledger import JobLedger
+    from ckm.config.job.ledger import JobLedger, LedgerPlace
     from ckm.engine.engine import Engine
     from ckm.engine.magnitudes import MagnitudeNoise
     from ckm.engine.request import TableRequest
@@ -165,24 +165,25 @@ def read_secret(path: Path | None, *, problem: str) -> Secret:
 
 @contextlib.contextmanager
 def opened_ledger(
-    ledger: JobLedger | None,
-    job: Job,
+    ledger: LedgerPlace | None,
     *,
-    ptable: PTable,
-    noises: Mapping[str, MagnitudeNoise] | None = None,
+    secret: Path | None,
+    noise: str | None = None,
     is_kept: bool = True,
 ) -> Iterator[Ledger | None]:
-    """Open the ledger of a job for the time of a block; None where the job names none."""
+    """Open a ledger for the time of a block; None where a file names none.
+
+    `secret` is the file of the secret, `noise` what noise depends on beside it.
+    """
     if ledger is None:
         yield None
         return
-    from ckm.engine.magnitudes import noise_identities
     from ckm.ledger import Ledger
     from ckm.ledger.storage.store import has_ledger
 
     target = ledger.target
-    secret = read_secret(
-        job.keys.secret,
+    sealing = read_secret(
+        secret,
         problem="A ledger is sealed with the secret: [keys] names no file and CKM_SECRET is "
         "not set.",
     )
@@ -193,20 +194,22 @@ def opened_ledger(
             folder = SpillFolder()
             stack.callback(folder.remove)
             create, target = True, folder.path / "ledger.db"
-        keys = f" keys {KEY_VERSION}" if job.data.id else ""
-        opened = stack.enter_context(
+        yield stack.enter_context(
             Ledger.open(
                 target,
-                secret=secret,
-                threshold=ledger.threshold,
-                noise=f"{ptable.id} {'mixed' if job.keys.mix else 'plain'}{keys}",
+                secret=sealing,
+                noise=noise,
                 create=create,
-                smallest=ledger.smallest,
+                **ledger.model_dump(include={"threshold", "smallest"}),
             )
         )
-        if noises:
-            opened.require_amounts(noise_identities(noises, noises, weight=job.data.weight))
-        yield opened
+
+
+def tell_ledger(ledger: LedgerPlace | None, *, is_there: bool, step: Step) -> None:
+    """Tell that the ledger of a job can be used."""
+    if ledger is not None:
+        state = "can be used" if is_there else "is not there yet; a release makes it"
+        step("ledger checked", f"the ledger {state}")
 
 
 def _require_place(target: Path | str) -> None:
@@ -310,6 +313,7 @@ def opened_job(
 
     No row of the data is read. Checks, dry runs and releases all begin here.
     """
+    from ckm.engine.magnitudes import noise_identities
     from ckm.ledger.storage.store import has_ledger
     from ptable import InfeasibleError, NoiseSpec, solve
 
@@ -343,10 +347,16 @@ def opened_job(
         for variable in job.derived:
             step("variable derived", words_of(variable))
         is_there = ledger is not None and has_ledger(ledger.target)
+        keys = f" keys {KEY_VERSION}" if job.data.id else ""
         opened = stack.enter_context(
-            opened_ledger(ledger, job, ptable=ptable, noises=noises, is_kept=is_kept)
+            opened_ledger(
+                ledger,
+                secret=job.keys.secret,
+                noise=f"{ptable.id} {'mixed' if job.keys.mix else 'plain'}{keys}",
+                is_kept=is_kept,
+            )
         )
-        if ledger is not None:
-            state = "can be used" if is_there else "is not there yet; a release makes it"
-            step("ledger checked", f"the ledger {state}")
+        if opened is not None and noises:
+            opened.require_amounts(noise_identities(noises, noises, weight=job.data.weight))
+        tell_ledger(ledger, is_there=is_there, step=step)
         yield OpenedJob(engine=engine, ptable=ptable, noises=noises, ledger=opened)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings, release_facts
 from ckm.engine.protection import Protected
 from ckm.engine.streamed_table import TableSpool
 from ckm.errors import ConfigError, InternalError
-from ckm.ledger.release_check import warn_of_differences
+from ckm.ledger.protection import CellProtection
 from ckm.methods.internal_files import record_file
 from ckm.release.audit_gate import audit_checks
 from ckm.release.job_inputs import load_secret, zero_sums_caution
@@ -93,6 +96,7 @@ class NoiseReview:
             noises=opened.noises,
         )
         self._empty: dict[str, bool] = {}
+        self._additive = hashlib.sha256() if self._job.output.additive else None
         self._findings: Findings | None = None
         self._leaks: LeakCheck | None = None
 
@@ -108,6 +112,11 @@ class NoiseReview:
         for text in protected.cautions:
             self._notes.note_warning(text, event="sums with the noise of counts")
         self._empty[protected.name] = _is_empty(protected.table)
+        if self._additive is not None:
+            self._additive.update(f"{len(protected.name)} {protected.name}".encode())
+            for piece in protected.table.pieces(_LOOKED_AT):
+                for values in piece.measures.values():
+                    self._additive.update(np.ascontiguousarray(values).tobytes())
 
     def streamed(self) -> Iterator[tuple[str, PublishedTable]] | None:
         """Give each table without ever holding all of its cells; assess one part of each."""
@@ -118,7 +127,11 @@ class NoiseReview:
         for name in (name for name, is_empty in self._empty.items() if is_empty):
             self._warn_of_zeros(name)
         self._findings = self._checked_findings()
-        self._notes.add(warn_of_differences(self._release_check.compare()))
+        if self._additive is not None and self._release_check.watch is not None:
+            self._release_check.watch.protect(
+                CellProtection(method="additivity", settings=self._additive.hexdigest())
+            )
+        self._notes.add(self._release_check.compare())
         self._notes.add(notes)
 
     def job_record(self, internal: Path) -> dict[str, Any]:

@@ -9,20 +9,22 @@ import datetime as dt
 import logging
 import os
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckm.errors import ReleaseError
+from ckm.ledger.storage.store import has_ledger
 from ckm.methods.internal_files import record_file
+from ckm.methods.swapping import RecordSwapping
 from ckm.release.files.manifest import manifest_text
 from ckm.release.files.output_folder import draft_folder, flush_files
-from ckm.release.job_inputs import read_secret, silent
+from ckm.release.job_inputs import read_secret, silent, tell_ledger
+from ckm.release.recorded_records import opened_gate
 from ckm.release.run import InputFiles, facts_of_run
 from footing.places import is_matched
 from tables import open_source
 from tables.source.spill import SpillFolder
-from tables.swapping.plan import SwapPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +99,8 @@ def swap(
         If a file exists or cannot be written, or is one that the swap reads.
     ConfigError
         If there is neither a seed nor a secret.
+    SecondMethodError
+        If the ledger has these records by another method, or by another swap.
     tables.TablesError
         If the data do not fit the swap.
 
@@ -110,7 +114,7 @@ def swap(
     path = Path(os.path.abspath(out))  # noqa: PTH100 (a link is replaced, not followed)
     beside = path.with_suffix(".report.json")
     _require_output(job, path, beside, force=force)
-    secret = _secret(job)
+    method = RecordSwapping(job.swap.settings, secret=_secret(job))
     data = job.data.local
     inputs = InputFiles({file: job.data.name_of(file) or file.name for file in data.files()})
     with (
@@ -121,18 +125,26 @@ def swap(
             memory_limit=memory_limit,
             threads=threads,
         ) as source,
+        opened_gate(job.ledger, secret=job.keys.secret, is_kept=not dry_run) as gate,
         draft_folder(path, what="file") as folder,
     ):
         inputs.require_all(source.files)
         job.swap.plan.require_fit(source)
+        gate.add(source, {job.path.stem: method.areas()}, method.record_protection())
+        gate.compare()
         files = inputs.record(report_progress)
         records = folder / path.name
-        report = _swapped(job, source, records, secret=secret, report_progress=report_progress)
+        report = method.write(
+            source,
+            records,
+            progress=lambda share: report_progress("swapping", round(100 * share), 100),
+        )
         inputs.require_rest()
         written = record_file(records, name=path.name)
-        told = _told(job, report, inputs=files, output=written, started=started_at)
+        told = _told(method, inputs=files, output=written, started=started_at)
         (folder / beside.name).write_bytes(manifest_text(told).encode())
         if not dry_run:
+            gate.publish()
             _put_in_place(folder, (beside, path))
     seconds = time.monotonic() - started
     if dry_run:
@@ -156,7 +168,13 @@ def rehearse_swap(
         data.paths, table=data.table, options=data.read_options, **resources
     ) as source:
         job.swap.plan.require_fit(source)
+        for column in (job.ledger.id, job.ledger.record_key) if job.ledger else ():
+            if column is not None:
+                source.require(column)
     step("columns checked", "the data have every column")
+    is_there = job.ledger is not None and has_ledger(job.ledger.target)
+    with opened_gate(job.ledger, secret=job.keys.secret, is_kept=False):
+        tell_ledger(job.ledger, is_there=is_there, step=step)
     if quick:
         return
     place = SpillFolder()
@@ -211,49 +229,20 @@ def _secret(job: SwapJob) -> Secret | None:
     )
 
 
-def _swapped(
-    job: SwapJob,
-    source: Any,
-    path: Path,
-    *,
-    secret: Secret | None,
-    report_progress: Callable[[str, int, int], None],
-) -> SwapReport:
-    from tables.swapping import swap_records
-
-    return swap_records(
-        source,
-        path=path,
-        seed=job.swap.seed,
-        secret=secret,
-        progress=lambda share: report_progress("swapping", round(100 * share), 100),
-        **{name: getattr(job.swap.plan, name) for name in _PLANNED},
-    )
-
-
-_PLANNED = tuple(field.name for field in fields(SwapPlan))
-
-
 def _told(
-    job: SwapJob,
-    report: SwapReport,
+    method: RecordSwapping,
     *,
     inputs: tuple[FileFact, ...],
     output: FileFact,
     started: dt.datetime,
 ) -> dict[str, Any]:
     """Return what the office needs to explain and repeat a swap."""
-    decided = "seed" if job.swap.seed is not None else "secret"
     return {
         "kind": KIND,
         "schema": 1,
         "inside": "For inside use only: these are counts of records, and who knows how many "
         "moved looks for those that did not.",
-        "swap": {name: getattr(job.swap.plan, name) for name in _PLANNED}
-        | {"decided_by": decided},
-        "share": report.share,
-        "share_of_records": report.share_of_records,
-        "moved": asdict(report),
+        **method.as_dict(),
         "inputs": [asdict(file) for file in inputs],
         "output": asdict(output),
         **facts_of_run(started),

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ckm.engine.engine import Progress
     from footing.arrays import Codes, Flags, Floats, Integers
     from tables import Cells, Request, Source
+    from tables.cells.sketch import Sketch
 
     Groups = tuple[Flags, tuple[Codes, ...]]
 
@@ -85,13 +86,16 @@ class Originals:
     requests
         Name of a table → what is tabulated for it.
     keys
-        The identifiers; what is made of them goes nowhere.
+        The identifiers; what is made of them goes nowhere, but into a ledger.
+    sketch
+        The width of the sketches of cells, for a ledger; 0 for none.
     """
 
     job: Job
     source: Source
     requests: Mapping[str, Request]
     keys: HashedKeys | StoredKeys
+    sketch: int = 0
 
     def cells(self, *, progress: Progress | None = None) -> dict[str, Cells]:
         """Tabulate; what comes out is disclosive and stays inside."""
@@ -105,6 +109,7 @@ class Originals:
             self.keys,
             list(self.requests.values()),
             tolerate_missing_keys=self.job.checks == "warn",
+            sketch=self.sketch,
             progress=lambda share: report_progress("scan", int(100 * share), 100),
         )
         report_progress("scan", 100, 100)
@@ -220,9 +225,16 @@ class Originals:
 
 @contextlib.contextmanager
 def open_originals(
-    job: Job, *, memory_limit: str | None = None, threads: int | None = None
+    job: Job,
+    *,
+    secret: Secret | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
 ) -> Iterator[Originals]:
-    """Open the records of a job for the time of a block, and check that its tables fit."""
+    """Open the records of a job for the time of a block, and check that its tables fit.
+
+    No number depends on the secret; a ledger compares records by keys that are made with it.
+    """
     data = job.data if job.data.is_distributed else job.data.local
     cells = None
     if data.cells is not None:
@@ -251,8 +263,8 @@ def open_originals(
         if cells is not None:
             keys = cells.keys
         elif data.id is not None:
-            # Nothing depends on these keys: they show records that are there twice.
-            keys = HashedKeys(column=data.id, secret=Secret.generate())
+            # No number depends on these keys: they show records that are there twice.
+            keys = HashedKeys(column=data.id, secret=secret or Secret.generate())
         else:
             keys = StoredKeys(column=str(data.record_key), key_range=data.key_range)
         source.require(keys.column)
@@ -332,7 +344,25 @@ def _with_empty(cells: Cells) -> Cells:
         return arrays
 
     amounts = {n: replace(m, **spread(m)) for n, m in (cells.magnitudes or {}).items()}
-    return replace(cells, **spread(cells), ranks=tuple(ranks), magnitudes=amounts)
+    sketch = None if cells.sketch is None else _spread_sketch(cells.sketch, place)
+    return replace(
+        cells, **spread(cells), ranks=tuple(ranks), magnitudes=amounts, sketch=sketch
+    )
+
+
+def _spread_sketch(sketch: Sketch, place: Integers) -> Sketch:
+    """Give empty cells, whose place is -1, the sketch of no record."""
+    there = np.flatnonzero(place >= 0)
+    taken = sketch.take(place[there])
+    partitions = np.zeros((len(place), taken.partitions.shape[1]), np.uint64)
+    power_sums = np.zeros((len(place), taken.power_sums.shape[1]), np.int64)
+    partitions[there], power_sums[there] = taken.partitions, taken.power_sums
+    return replace(
+        taken,
+        partitions=partitions,
+        power_sums=power_sums,
+        member_cell=there[taken.member_cell],
+    )
 
 
 def _wider(name: str, request: Request) -> Request:

@@ -25,6 +25,8 @@ _EXITS = {
     "KeyQualityError": CHECK_FAILED,
     "CheckFailedError": CHECK_FAILED,
     "ThinDifferenceError": CHECK_FAILED,
+    "SecondMethodError": CHECK_FAILED,
+    "OtherMethodsError": CHECK_FAILED,
     "BudgetSpentError": CHECK_FAILED,
     "CapError": CHECK_FAILED,
     "SourceError": WRONG_DATA,

@@ -357,12 +357,6 @@ class Job(SettingsFile, title="A release job of ckm"):
 
     def _add_problems_of_additive(self, reading: Reading) -> None:
         where = ("output",)
-        if self.ledger is not None:
-            text = Message(
-                "additive gives the same cell other numbers in other tables, and a ledger "
-                "stands for the same number everywhere."
-            )
-            reading.add(where, text, Message("remove one of the two"), key="additive")
         if getattr(self.ptable, "positive_bias", 0):
             text = Message(
                 "additive may take positive counts to 0, and [ptable] has positive_bias."

@@ -304,11 +304,6 @@ def add_problems_without_noise(where: Place, job: Job, reading: Reading) -> None
             "stands beside [ptable]: the same numbers in two ways give the noise away."
         )
         reading.add(where, text, hint)
-    if job.ledger is not None:
-        hint = Message("remove [ledger]; link tables by writing them into the same job")
-        reading.add(
-            where, Message("stands beside [ledger], which knows noisy tables alone."), hint
-        )
     if job.output.additive:
         text = Message(
             "additive is for noise: the tables of {where} add up.", where=heading(where)

@@ -10,12 +10,13 @@ from ckm.ledger.definition import Definition
 from ckm.ledger.errors import LedgerError
 from ckm.ledger.record_sets.entry import Entry
 from ckm.ledger.record_sets.index import Index, Pair, Pending
+from ckm.ledger.second_method import LabelledSets, SecondMethod, differ
 from ckm.ledger.storage.record import CellName, Record, ThinPair
 from ckm.ledger.storage.seal import Seal
 from ckm.ledger.storage.settings import Head, read_head, write_head
 from ckm.ledger.storage.store import Database, Row
 from ckm.ledger.storage.writer import Submission
-from footing.arrays import Flags
+from footing.arrays import Flags, Words
 
 Source = tuple[Index, Pending | None]
 
@@ -40,6 +41,7 @@ class Histories:
         self._seal = seal
         self.width = width
         self._indexes: dict[str, Index] = {}
+        self._labelled: dict[str, LabelledSets] = {}
         self.head = Head()  # where the ledger ends, as far as was looked
         self._opened: OrderedDict[int, Record] = OrderedDict()
         self._sets = 0
@@ -67,6 +69,8 @@ class Histories:
     def take(self, row: Row, record: Record) -> None:
         """Take a record in that is safely written."""
         self.index(row.history).add(record, number=row.number)
+        if len(record.labels):
+            self._labelled_sets(row.history).add(*record.sets, number=row.number)
         self._keep(row.number, record)
         self.head = Head(row.number, row.link)
 
@@ -138,7 +142,11 @@ class Histories:
 
         Sets that were recorded since the last look count as new, which does no harm.
         """
-        return entry.record(~self.index(history).knows(entry.identity))
+        is_new = ~self.index(history).knows(entry.identity)
+        return entry.record(is_new, has_others=bool(self._labelled_sets(history)))
+
+    def _labelled_sets(self, history: str) -> LabelledSets:
+        return self._labelled.setdefault(history, LabelledSets())
 
     def record(self, number: int) -> Record:
         """Return a record."""
@@ -168,7 +176,7 @@ class Histories:
         ]
         for place, record in enumerate(records):
             is_known = _known(record, mine)
-            if is_known.all() and self._is_among(record.definition, (accepted, own), history):
+            if is_known.all() and self._is_again(record, (accepted, own), history):
                 continue
             is_known |= _known(record, others)
             for index, pending in (*mine, *others):
@@ -180,10 +188,84 @@ class Histories:
             fresh.append(place)
         return fresh, pairs
 
+    def second_methods(
+        self, submission: Submission, *, accepted: Pending
+    ) -> list[SecondMethod]:
+        """Find the tables with sets of records that were published in another way.
+
+        A set that was published in this way before tells nothing new.
+        """
+        second_methods = list[SecondMethod]()
+        histories = tuple(dict.fromkeys([submission.history, *submission.also]))
+        waiting = [record for name in histories for record in accepted.of(name)]
+        for record in submission.records:
+            for other, number in self._others(record, histories, waiting):
+                pair = (record.definition, other.definition)
+                second_methods.append(SecondMethod.of(*pair, entry=number))
+            waiting.append(record)
+        return second_methods
+
+    def _others(
+        self, record: Record, histories: Sequence[str], waiting: Sequence[Record]
+    ) -> Iterator[tuple[Record, int | None]]:
+        """Yield the tables that publish a set of a table in another way."""
+        sets, labels = record.sets
+        found = [other for other in waiting if _differ(record, other, sets, labels)]
+        numbers = self._entries_of_others(record, histories, sets, labels)
+        if found or numbers:  # else there is nothing to look closer at
+            is_new = ~self._are_published(record, histories[0])
+            sets, labels = sets[is_new], labels[is_new]
+            found = [other for other in found if _differ(record, other, sets, labels)]
+            numbers = self._entries_of_others(record, histories, sets, labels)
+        yield from ((self.record(number), number) for number in numbers)
+        yield from ((other, None) for other in found)
+
+    def _entries_of_others(
+        self, record: Record, histories: Sequence[str], sets: Words, labels: Words
+    ) -> list[int]:
+        entries = set[int]()
+        for name in histories:
+            entries |= set(self._labelled_sets(name).others(sets, labels))
+        if len(record.labels):  # else noise is what others are compared with
+            for number, other in self._with_noise(histories):
+                if number not in entries and _differ(record, other, sets, labels):
+                    entries.add(number)
+        return sorted(entries)
+
+    def _are_published(self, record: Record, history: str) -> Flags:
+        """Tell which sets of a table its history has, published in the same way."""
+        sets, labels = record.sets
+        if len(record.labels):
+            return self._labelled_sets(history).has(sets, labels)
+        is_there = np.zeros(len(sets), bool)
+        for _, other in self._with_noise([history]):
+            is_there |= np.isin(sets, other.sets[0])
+        return is_there
+
+    def _with_noise(self, histories: Sequence[str]) -> Iterator[tuple[int, Record]]:
+        for row in self._store.rows(is_open=True):
+            if row.history in histories and not len((record := self.record(row.number)).labels):
+                yield row.number, record
+
     def audit(self, history: str | None, threshold: int) -> Iterator[ThinPair]:
         """Yield the thin differences of a history, or of each by itself, as they came up."""
         for row, record, found in self._added(history, threshold):
             yield from self._named(record, found, number=row.number)
+
+    def audit_methods(self, history: str | None) -> Iterator[SecondMethod]:
+        """Yield the tables that publish sets of earlier ones in another way."""
+        with_noise, others = list[Row](), list[Row]()
+        for row in self._store.rows(is_open=True):
+            if history is not None and row.history != history:
+                continue
+            record = self.record(row.number)
+            is_noise = not len(record.labels)
+            for other in others if is_noise else (*with_noise, *others):
+                earlier = self.record(other.number)
+                if other.history == row.history and _differ(record, earlier, *record.sets):
+                    pair = (record.definition, earlier.definition)
+                    yield SecondMethod.of(*pair, entry=other.number)
+            (with_noise if is_noise else others).append(row)
 
     def standing(
         self, again: Mapping[bytes, Entry], *, history: str, last: int, threshold: int
@@ -223,6 +305,14 @@ class Histories:
         identity = wanted.identity
         return any(pending.has(identity, history) for pending in waiting) or self._store.has(
             history, self._seal.digest(identity)
+        )
+
+    def _is_again(self, record: Record, waiting: Sequence[Pending], history: str) -> bool:
+        """Tell whether this very table is recorded, or about to be, with the same numbers."""
+        if not self._is_among(record.definition, waiting, history):
+            return False
+        return bool(
+            self._labelled_sets(history).has(*record.sets).all() or not len(record.labels)
         )
 
     def _named(
@@ -265,6 +355,12 @@ class Histories:
 def _missing(first: int, last: int) -> str:
     one = f"entry {first} is missing"
     return one if first == last else f"entries {first} to {last} are missing"
+
+
+def _differ(one: Record, other: Record, sets: Words, labels: Words) -> bool:
+    """Tell whether a table publishes some sets of another one in another way."""
+    has_labels = len(one.labels) or len(other.labels)
+    return bool(has_labels) and differ((sets, labels), other.sets)
 
 
 def _known(record: Record, sources: Sequence[Source]) -> Flags:

@@ -140,6 +140,7 @@ class Pending:
 
     def __init__(self, width: int) -> None:
         self.records: list[Record] = []
+        self._names: list[str] = []
         self._width = width
         self._indexes: dict[str, Index] = {}
         self._known: set[tuple[bytes, str]] = set()
@@ -152,7 +153,14 @@ class Pending:
         """Add a table."""
         self.index(history).add(record, number=len(self.records))
         self.records.append(record)
+        self._names.append(history)
         self._known.add((record.definition.identity, history))
+
+    def of(self, history: str) -> list[Record]:
+        """Return those of a history."""
+        return [
+            one for one, name in zip(self.records, self._names, strict=True) if name == history
+        ]
 
     def has(self, identity: bytes, history: str) -> bool:
         """Whether a table of this definition is among them."""

@@ -1,7 +1,7 @@
 """What the ledger keeps of one table: its new record sets as keyed digests, and their names."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +21,8 @@ _ARRAYS = (
     *("others", "identity", "power_sums", "words", "sizes"),
     *("cell", "axis", "whole", "ranks"),
 )
+#: Of tables by another method than noise alone.
+_LABELS = "labels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +135,10 @@ class Record:
         For every cell its category on each axis.
     axes
         For every axis its columns and the labels of its categories in each.
+    labels
+        For every new set, then for every further one, the keyed digest of what is published of
+        it: by which method, and as what number. None for noise, which is the same for equal
+        sets.
     """
 
     definition: Definition
@@ -146,17 +152,24 @@ class Record:
     whole: Whole
     ranks: Whole
     axes: tuple[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
+    labels: Words = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def __len__(self) -> int:
         return len(self.identity)
 
     @classmethod
-    def bare(cls, definition: Definition) -> Self:
-        """Return the record of a table that adds no set."""
+    def bare(
+        cls,
+        definition: Definition,
+        *,
+        others: Words | None = None,
+        labels: Words | None = None,
+    ) -> Self:
+        """Return the record of a table that adds no set; it may have others."""
         words, numbers = np.zeros(0, np.uint64), np.zeros(0, np.int64)
         return cls(
             definition=definition,
-            others=words,
+            others=words if others is None else others,
             identity=words,
             power_sums=np.zeros((0, 0), np.uint32),
             words=words,
@@ -166,7 +179,14 @@ class Record:
             whole=numbers,
             ranks=np.zeros((0, 0), np.int32),
             axes=(),
+            labels=words if labels is None else labels,
         )
+
+    @property
+    def sets(self) -> tuple[Words, Words]:
+        """The keyed digests of all sets, and their labels: 0 for noise."""
+        known = np.concatenate([self.identity, self.others])
+        return known, self.labels if len(self.labels) else np.zeros(len(known), np.uint64)
 
     @property
     def owners(self) -> Integers:
@@ -195,7 +215,8 @@ class Record:
 
     def pack(self) -> bytes:
         """Return the record as bytes, to be sealed."""
-        arrays = {name: _narrow(getattr(self, name)) for name in _ARRAYS}
+        names = (*_ARRAYS, _LABELS) if len(self.labels) else _ARRAYS
+        arrays = {name: _narrow(getattr(self, name)) for name in names}
         shapes = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
         head = json.dumps({"arrays": shapes, "axes": self.axes}).encode()
         bodies = [array.tobytes() for array in arrays.values()]

@@ -13,6 +13,9 @@ from ckm.ledger.storage.store import Database
 from tables.cells.sketch import MAX_WIDTH
 
 _SCHEMA = "3"
+#: Of a ledger with tables that another method than noise protected, which earlier versions
+#: cannot compare.
+_SCHEMA_OF_METHODS = "4"
 _HEAD = "head"
 _WIDTH = 2
 
@@ -88,6 +91,11 @@ def write_head(
     store.write_settings({**new, _HEAD: f"{head} {tag.hex()}"})
 
 
+def settings_of_methods() -> dict[str, str]:
+    """Return what a ledger says of itself once it has tables by other methods than noise."""
+    return {"schema": _SCHEMA_OF_METHODS}
+
+
 def require_parameters(threshold: int | None, smallest: int) -> None:
     """Raise unless a ledger can be opened with these parameters."""
     if threshold is not None and (
@@ -141,7 +149,7 @@ def require_noise(store: Database, seal: Seal, noise: str, *, create: bool) -> N
 
 def _width(settings: dict[str, str], seal: Seal, threshold: int | None) -> int:
     """Return the width of a ledger's sketches, or raise when it does not suit."""
-    if settings.get("schema") != _SCHEMA:
+    if settings.get("schema") not in {_SCHEMA, _SCHEMA_OF_METHODS}:
         raise LedgerError(
             "The ledger has a form that this version does not know, older or newer.",
             hint="use the version that wrote it, or start a new ledger: its tables are "

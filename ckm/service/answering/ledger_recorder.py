@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckm.config.job.ledger import JobLedger
-from ckm.ledger import Definition, Ledger, LedgerError, ThinDifferenceError, ThinPair
+from ckm.ledger import (
+    Definition,
+    Ledger,
+    LedgerError,
+    SecondMethodError,
+    ThinDifferenceError,
+    ThinPair,
+)
 from ckm.service.answering.cells.lru_cache import Cache
 from ckm.service.answering.messages import ClientError
 from ckm.service.answering.query import Query, Selection, are_in_margins
@@ -24,6 +31,7 @@ logger = logging.getLogger(__name__)
 _MAX_BYTES = 16_000_000
 _MAX_NAMED = 20
 _FOUND = Finding(rule="thin_difference", tries=("thin_difference_try",))
+_SECOND = Finding(rule="second_method", tries=("second_method_try",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -126,6 +134,8 @@ class Recorder:
             pairs = self._publish(publication)
         except ThinDifferenceError:
             return _FOUND
+        except SecondMethodError:
+            return _SECOND
         except LedgerError as error:
             logger.error("ledger failed", extra={"problem": error.problem})  # noqa: TRY400
             raise ClientError("busy") from None
@@ -146,6 +156,7 @@ class Recorder:
         return self._ledger.publish(
             [entry],
             policy=self._rules.policy,
+            second_method=self._rules.second_method,
             history=self._rules.history,
             also=self._rules.also,
             most=_MAX_NAMED,
