@@ -1,6 +1,7 @@
 """The error that the errors of every package descend from."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from footing.addresses import without_passwords
@@ -19,6 +20,15 @@ class _Unshown(str):
 def unshown(text: str) -> str:
     """Return a text that what dumps the variables of an error does not show."""
     return _Unshown(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A line of a file, and what is wrong there."""
+
+    file: str
+    line: int
+    problem: str
 
 
 class ExplainedError(ValueError):
@@ -55,6 +65,8 @@ class ExplainedError(ValueError):
     #: The errors that this one tells below its heading, each in a line of its own.
     parts: tuple["ExplainedError", ...] = ()
     _heading: str = ""
+    #: Where in a file it is, and what is wrong there; none where nobody looked it up.
+    location: "Location | None" = None
 
     def __init__(
         self,

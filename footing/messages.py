@@ -6,6 +6,8 @@ template and filled with the values: nothing is read back from finished words.
 """
 
 import enum
+import logging
+import math
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -220,6 +222,26 @@ def joined(between: str, texts: Iterable[str]) -> Message:
     return Message("{texts}", texts=Enumeration(between, map(said, texts)))
 
 
+def logged(record: logging.LogRecord) -> str:
+    """Return what a log is told, with its data where it was given a message alone.
+
+    Examples
+    --------
+    >>> record = logging.makeLogRecord({"msg": "%s", "args": (Message("all {n}", n=2),)})
+    >>> logged(record).template
+    'all {n}'
+    """
+    args = record.args
+    if record.msg == "%s" and isinstance(args, tuple) and isinstance(args[0], Message):
+        return args[0]
+    return record.msg if isinstance(record.msg, Message) else record.getMessage()
+
+
+def data_of(text: str) -> dict[str, Any]:
+    """Return what JSON has of a text: of a message its template and values, too."""
+    return text.to_data() if isinstance(text, Message) else {"message": text}
+
+
 def mark(template: str) -> str:
     """Give a template back as it is, so that it is found when messages are collected."""
     return template
@@ -289,15 +311,19 @@ def _to_data(value: object) -> Any:
             data = {"between": between, "values": [_to_data(one) for one in values]}
         case list() | tuple():
             data = [_to_data(one) for one in value]
-        case int() | float():
-            data = value
-        case Integral():
-            data = int(value)
-        case Number():  # of numpy, or a Decimal
-            data = float(str(value))
+        case Number():
+            data = _number(value)
         case _:
             data = _without_passwords(_shown(value))
     return data
+
+
+def _number(value: Any) -> Any:
+    """Return a number, maybe of numpy or a Decimal, as JSON has it."""
+    if isinstance(value, bool):
+        return value
+    number = int(value) if isinstance(value, Integral) else float(value)
+    return number if math.isfinite(number) else {"number": str(number)}
 
 
 def _from_data(data: Any) -> Any:
@@ -311,7 +337,7 @@ def _from_data(data: Any) -> Any:
         return Enumeration(data["between"], map(_from_data, data["values"]))
     if "argument" in data:
         return Argument(_Shown(data["argument"], data["text"]))
-    return Text(data["text"])
+    return float(data["number"]) if "number" in data else Text(data["text"])
 
 
 @dataclass(frozen=True, slots=True)

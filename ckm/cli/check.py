@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,23 +74,16 @@ def _told(file: Path, failure: Failure | None, events: list[dict[str, Any]]) -> 
     """Return what a check found, for programs."""
     problems: list[dict[str, Any]] = []
     if failure is not None:
-        line = re.search(r" at line (\d+),", failure.message)  # of what is no TOML
         whole: dict[str, Any] = {
             "code": failure.code,
             "message": failure.message,
             "hint": failure.hint,
             "where": "",
             "file": file.name,
-            "line": int(line[1]) if line else None,
+            "line": None,
             "key": None,
         }
-        placed = rf"^(?: *- )?{re.escape(file.name)}:(\d+): (.*)(?:\n +hint: (.*))?"
-        for one in failure.problems or [whole]:
-            told = re.findall(placed, one["message"], re.MULTILINE)
-            problems += [
-                one | {"message": text, "hint": hint or one["hint"], "line": int(number)}
-                for number, text, hint in told
-            ] or [one]
+        problems += failure.problems or failure.located or [whole]
     tables = [event for event in events if event["event"] == "table written"]
     return {
         "ok": failure is None,

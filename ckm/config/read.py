@@ -16,6 +16,7 @@ from ckm.config.problems import Problem, did_you_mean, heading, problem_from_pyd
 from ckm.config.reading import Reading, languages_asked
 from ckm.config.section import ReadAs, Section, keys_of
 from ckm.errors import ConfigError
+from footing.errors import Location
 from footing.messages import Message, Name, said
 from ptable import NoiseSpec
 
@@ -320,10 +321,13 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         )
         if re.search(r"=\s*-?\d+,\d", line):
             hint = Message("decimals have a point: variance = 3.0")
-        raise ConfigError(
+        refusal = ConfigError(
             Message("{path!r} is not valid TOML{where}.", path=Name(path.name), where=where),
             hint=hint,
-        ) from None
+        )
+        if number is not None:
+            refusal.location = Location(path.name, number, refusal.problem)
+        raise refusal from None
 
 
 def _names(document: dict[str, Any]) -> dict[str, list[str | int]]:

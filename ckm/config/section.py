@@ -21,7 +21,7 @@ from pydantic_core import core_schema
 from ckm.config.lines import Lines, Place
 from ckm.config.problems import Problem
 from ckm.config.reading import LANGUAGES, Reading
-from footing.errors import ExplainedError
+from footing.errors import ExplainedError, Location
 from footing.messages import Message
 
 _AS_IT_IS = core_schema.plain_serializer_function_ser_schema(lambda value: value)
@@ -78,8 +78,10 @@ class SettingsFile(Section):
         def placed(one: ExplainedError) -> str:
             at = (*section, *self.place_of(one.at))
             number = lines.at(at)[1] if at else None
-            problem = Problem(where="", text=one.problem, number=number)
-            return one.problem if number is None else problem.placed(self.path.name)
+            if number is None:
+                return one.problem
+            one.location = Location(self.path.name, number, one.problem)
+            return Problem(where="", text=one.problem, number=number).placed(self.path.name)
 
         error.reword_each(placed)
 
@@ -186,7 +188,6 @@ def one_text(texts: Mapping[str, str]) -> str | Mapping[str, str]:
 _T = TypeVar("_T")
 
 Label: TypeAlias = Annotated[str, Field(min_length=1)]
-Name = Label
 #: A list in the file, and one that is not empty.
 Items: TypeAlias = Annotated[tuple[_T, ...], AsTuple()]
 Some: TypeAlias = Annotated[tuple[_T, ...], AsTuple(least=1)]

@@ -104,8 +104,8 @@ def refuse_ledger_of_cells(cells: GivenCells | None) -> None:
     """Refuse to compare the records of cells that are given without them."""
     if cells is not None:
         raise ConfigError(
-            "A ledger compares the records of cells, and a table of cells has none.",
-            hint="remove [ledger], or release from the records",
+            Message("A ledger compares the records of cells, and a table of cells has none."),
+            hint=Message("remove [ledger], or release from the records"),
         )
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from ckm._packages import place_of
 from ckm.cli.terminal.click_sentences import message_of
 from footing.addresses import Address
 from footing.errors import ExplainedError
-from footing.messages import Message, Name, Shape, Text, joined, said
+from footing.messages import Message, Name, Shape, Text, data_of, joined, said
 
 CHECK_FAILED = 1
 WRONG_REQUEST = 2
@@ -60,13 +61,14 @@ class Failure:
     message: str
     hint: str | None = None
     problems: tuple[dict[str, Any], ...] = ()
+    located: tuple[dict[str, Any], ...] = ()
     inside: str = ""
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of the JSON line; what stays inside is no part of it."""
-        names = ("code", "exit", "message", "hint")
+        words = {"message": self.message, "hint": self.hint} | data_of(self.message)
         problems = {"problems": list(self.problems)} if self.problems else {}
-        return {name: getattr(self, name) for name in names} | problems
+        return {"code": self.code, "exit": self.exit, **words, **problems}
 
 
 def explain(error: BaseException) -> Failure:
@@ -145,8 +147,25 @@ def _our(error: ExplainedError) -> Failure:
         message=error.problem,
         hint=hint,
         problems=problems,
+        located=tuple(_located(error)),
         inside=error.inside,
     )
+
+
+def _located(error: ExplainedError) -> Iterator[dict[str, Any]]:
+    """Give what is wrong in each line of a file that an error, or a part of it, is about."""
+    for part in error.parts:
+        yield from _located(part)
+    if error.location is not None:
+        yield {
+            "code": str(error.code),
+            "message": error.location.problem,
+            "hint": error.hint,
+            "where": "",
+            "file": error.location.file,
+            "line": error.location.line,
+            "key": None,
+        }
 
 
 _REPORT = Message("this is a bug of ckm: report this message with the output of ckm --version")

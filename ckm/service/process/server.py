@@ -334,10 +334,10 @@ def _listen(service: Service) -> socket.socket:
         sock.close()
         raise ConfigError(
             Message(
-                "The service cannot listen on {listen}, port {port}: {strerror}.",
-                listen=said(service.about.listen),
+                "The service cannot listen on {listen}, port {port}: {reason}.",
+                listen=Name(service.about.listen),
                 port=service.about.port,
-                strerror=said(error.strerror or Message("no such address")),
+                reason=said(error.strerror or Message("no such address")),
             ),
             hint=Message("choose another with listen and port in [service]"),
         ) from None
