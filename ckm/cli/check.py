@@ -12,11 +12,11 @@ import click
 from ckm.cli.release import tell_limit
 from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
 from ckm.cli.terminal.exit_codes import explain
-from footing.messages import Message, Name, joined
+from footing.messages import Enumeration, Message, Name, joined, said
 from footing.text_files import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ckm.cli.terminal.console import Terminal
     from ckm.cli.terminal.exit_codes import Failure
@@ -207,14 +207,23 @@ def _names(plan: Job) -> Message:
     )
 
 
-def _margins(plan: Job) -> dict[str, str]:
+def _margin(columns: Sequence[str]) -> Message:
+    if not columns:
+        return Message("the total")
+    return Message("{columns}", columns=Enumeration(" by ", Name.each(columns)))
+
+
+def _margins(plan: Job) -> dict[str, Message]:
     """Say what a table with a list of margins publishes: the list is not all of it."""
     found = {}
     for name, request in plan.tables.items():
         if not isinstance(request.margins, str):
-            parts = [" by ".join(margin) or "the total" for margin in request.margins]
-            shown = ", ".join(dict.fromkeys([" by ".join(request.dimensions), *parts]))
-            found[name] = f"table {name!r} publishes {shown}"
+            margins = dict.fromkeys(map(tuple, [request.dimensions, *request.margins]))
+            found[name] = Message(
+                "table {name!r} publishes {margins}",
+                name=Name(name),
+                margins=[*map(_margin, margins)],
+            )
     return found
 
 
@@ -247,9 +256,13 @@ def show_feasibility(terminal: Terminal, answer: Feasibility) -> None:
         ("counts", "from", "to", Message("asked for"), "feasible"),
         (
             (
-                f"{row.count}{' and more' if row.count == last else ''}",
+                Message("{count} and more", count=row.count)
+                if row.count == last
+                else str(row.count),
                 *(_number(v) for v in (row.variance_min, row.variance_max, row.requested)),
-                _reached(row) if row.is_feasible else f"no: {row.binding}",
+                _reached(row)
+                if row.is_feasible
+                else Message("no: {reason}", reason=said(row.binding)),
             )
             for row in answer.rows
         ),

@@ -311,7 +311,11 @@ class Plan:
             error, of = questions[what].expected(scope, cost)
         elif what == "keys":
             noise, error = self.keys_noise(table, cost)
-            guarantee, of, delta = noise.guarantee, "units, threshold", self._delta_of_keys
+            guarantee, of, delta = (
+                noise.guarantee,
+                Message("units, threshold"),
+                self._delta_of_keys,
+            )
         else:
             noise = scope.noise(cost, is_pooled=True)
             guarantee, error = noise.guarantee, noise.accuracy(self.confidence)

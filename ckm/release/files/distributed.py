@@ -106,4 +106,4 @@ class DistributedTables:
         return {"ptable": write_ptable(path, self._noise.ptable)}
 
     def _tell(self, name: str, _stage: str, done: int, total: int) -> None:
-        self._progress(f"table {name}", done, total)
+        self._progress(Message("table {name}", name=Name(name)), done, total)

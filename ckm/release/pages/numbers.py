@@ -2,12 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from ckm.errors import ReleaseError
 from footing.messages import Message, Name, said
+from reports.facts.messages import KnownMessages
 from reports.facts.release import ReleaseFacts
 
 _MAX_SHOWN = 3
@@ -60,8 +61,10 @@ def read_facts(path: Path) -> ReleaseFacts:
         content = json.loads(raw, parse_constant=_refuse)
         if not isinstance(content, dict) or content.pop("edition", None) != "internal":
             raise _unfit(path, Message("it is no internal report"))
-        text = json.dumps(content)
-        return TypeAdapter(ReleaseFacts).validate_json(text, strict=True)
+        messages = KnownMessages()
+        text = json.dumps(messages.as_texts(content))
+        facts = TypeAdapter(ReleaseFacts).validate_json(text, strict=True)
+        return cast("ReleaseFacts", messages.in_facts(facts))
     except ValidationError as error:
         places = [".".join(map(str, e["loc"])) for e in error.errors(include_input=False)]
         more = Message()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ckm.errors import ConfigError
 from ckm.suppression.argus.batch import Batch, near, read_batches
 from ckm.suppression.argus.metadata import Metadata, read_hierarchy, read_metadata, read_text
-from footing.messages import Message, Name
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -39,8 +39,11 @@ def job_of_batch(path: Path) -> Converted:
     for number, batch in enumerate(batches, start=1):
         found = _converted(batch)
         files |= {f"{number}-{batch.data.stem}/{name}": t for name, t in found.files.items()}
-        left_out += [f"table {number}: {text}" for text in found.left_out]
-    return Converted(files=files, left_out=(*left_out, "how the tables are linked"))
+        left_out += [
+            Message("table {number}: {text}", number=number, text=said(text))
+            for text in found.left_out
+        ]
+    return Converted(files=files, left_out=(*left_out, Message("how the tables are linked")))
 
 
 def _converted(batch: Batch) -> Converted:
@@ -51,7 +54,11 @@ def _converted(batch: Batch) -> Converted:
             Message(
                 "The table has no {names!r} so.", names=Name.each(unknown or [batch.response])
             ),
-            hint=f"{batch.metadata.name!r} has {', '.join(v.name for v in metadata.variables)}",
+            hint=Message(
+                "{file!r} has {variables}",
+                file=Name(batch.metadata.name),
+                variables=Name.each(v.name for v in metadata.variables),
+            ),
         )
     others = set(metadata.of("dimension")) - set(batch.dimensions)
     rows = _rows(batch, metadata)
