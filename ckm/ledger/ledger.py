@@ -364,6 +364,10 @@ class Ledger:
         >>> ledger.second_methods([entry])  # doctest: +SKIP
         ()
         """
+        self._writer.refresh()
+        has_noise_alone = all(entry.labels is None for entry in entries)
+        if has_noise_alone and not self._histories.has_labels:
+            return ()
         submission = self._submission(entries, history, also, with_rows=False)
         return self._writer.second_methods(submission)
 

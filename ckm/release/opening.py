@@ -199,7 +199,8 @@ def _opened_originals(
         step("columns checked", Message("the data have every column, with types that fit"))
         for variable in job.derived:
             step("variable derived", words_of(variable))
-        source, review = originals.source, NoReview
+        source = originals.source
+        review: Callable[[ReviewTools], Review] = NoReview
         if ledger is not None:
             refuse_ledger_of_cells(source.cells)
             require_sketchable(ledger.threshold, originals.keys.resolve(source))
@@ -208,9 +209,10 @@ def _opened_originals(
                 opened_ledger(ledger, secret=job.keys.secret, is_kept=is_kept)
             )
             tell_ledger(ledger, is_there=is_there, step=step)
-            originals = replace(originals, sketch=opened.width)
-            check = ReleaseCheck(opened, ledger)
-            review = partial(LedgerReview, check, method, originals.requests)
+            if opened is not None:
+                originals = replace(originals, sketch=opened.width)
+                check = ReleaseCheck(opened, ledger)
+                review = partial(LedgerReview, check, method, originals.requests)
         yield OpenedMethod(
             method=method,
             data=originals,

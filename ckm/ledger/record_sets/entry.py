@@ -183,7 +183,7 @@ class Entry:
             words=self.seal.digests(words[order], purposes[order]),
             sizes=np.bincount(owners, minlength=len(new)).astype(np.uint8),
             **names_of(self.cells, self.cell[new], self.axis[new], self.whole[new]),
-            **({} if labels is None else {"labels": labels}),
+            labels=np.zeros(0, np.uint64) if labels is None else labels,
         )
 
     def _words(self, sets: Integers) -> tuple[Integers, Words, Integers]:

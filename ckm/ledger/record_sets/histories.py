@@ -52,6 +52,11 @@ class Histories:
         """How many sets of records are in memory."""
         return sum(len(index) for index in list(self._indexes.values()))
 
+    @property
+    def has_labels(self) -> bool:
+        """Whether a table is there that another method than noise protected."""
+        return any(list(self._labelled.values()))
+
     def refresh(self) -> bool:
         """Take in what was recorded since the last look, by whomever; tell if there was any."""
         before = self.head
