@@ -17,8 +17,19 @@ class _Unshown(str):
         return "'…'" if self else "''"
 
 
+class _UnshownMessage(Message):
+    """The same of a message."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'…'"
+
+
 def unshown(text: str) -> str:
     """Return a text that what dumps the variables of an error does not show."""
+    if isinstance(text, Message) and text:
+        return _UnshownMessage._made(text.template, text.values)  # noqa: SLF001
     return _Unshown(text)
 
 

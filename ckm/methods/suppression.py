@@ -18,7 +18,7 @@ from ckm.ledger.protection import CellProtection
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
 from ckm.suppression.cell_selection import HiddenCells, choose_hidden
-from footing.messages import Message, Name, said
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -183,7 +183,7 @@ def _require_safe(hidden_cells: HiddenCells, audits: Mapping[str, Audit]) -> Non
     """Stop where an unsafe cell is not protected as demanded."""
     if not audits:
         failed = hidden_cells.unproven()
-        reason = "the protection of {} cells is not proven"
+        reason = Message("the protection of {number} cells is not proven", number=failed.size)
     else:
         failed = np.unique(
             np.concatenate(
@@ -194,12 +194,12 @@ def _require_safe(hidden_cells: HiddenCells, audits: Mapping[str, Audit]) -> Non
                 ]
             )
         )
-        reason = "{} cells are not protected as demanded"
+        reason = Message("{number} cells are not protected as demanded", number=failed.size)
     if failed.size:
         raise CheckFailedError(
             Message(
                 "The audit of the suppression failed: {reason}; nothing was published.",
-                reason=said(reason.format(failed.size)),
+                reason=reason,
             ),
             hint=Message(
                 'try another method, such as method = "exact", and report this message'

@@ -54,10 +54,11 @@ _KEPT_LARGEST = 2
 _MAX_GROUPS = 2_000_000
 #: Groups of records that are cells of their own, which nobody sees.
 _MAX_FINEST = 2_000
-_TOO_MANY = (
-    "The columns and filters of all tables tell more than %s groups of records apart. Who "
-    "knows which of them are empty, or stands in several tables, is not protected against. "
-    "Release fewer tables together, or tables of fewer categories."
+_TOO_MANY = Message(
+    "The columns and filters of all tables tell more than {number} groups of records apart. "
+    "Who knows which of them are empty, or stands in several tables, is not protected against. "
+    "Release fewer tables together, or tables of fewer categories.",
+    number=_MAX_FINEST,
 )
 
 
@@ -196,7 +197,7 @@ class Originals:
         )
         groups = record_groups(self.source, [*requests, request], most=_MAX_FINEST)
         if groups is None:
-            logger.warning(_TOO_MANY, _MAX_FINEST, extra={"event": "groups left out"})
+            logger.warning("%s", _TOO_MANY, extra={"event": "groups left out"})
             return None
         if not groups[0][0].size:
             return None

@@ -291,7 +291,8 @@ class Plan:
             for question in table.questions:
                 shares[table.name, question.name] = question.share
                 if question.is_found:
-                    shares[table.name, f"bounds of {question.name}"] = question.share
+                    bounds = Message("bounds of {name}", name=Name(question.name))
+                    shares[table.name, bounds] = question.share
         whole = math.fsum(shares.values())
         return {part: self._total * _SAFETY * share / whole for part, share in shares.items()}
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from footing.arrays import Codes, Flags
-from footing.messages import Message, Name, said
+from footing.messages import Message, Name, joined, said
 from tables import lookalikes
 from tables.cells.hierarchy import CodeTree
 from tables.errors import DataError, RequestError
@@ -159,7 +159,7 @@ def _match(
                 what=said(what),
             ),
             hint=Message("add what is missing, or filter its records out with where"),
-            inside="; ".join([_first(strangers), *_written_otherwise(strangers, declared)]),
+            inside=joined("; ", [_first(strangers), *_written_otherwise(strangers, declared)]),
         )
     return codes
 
@@ -289,12 +289,16 @@ def _path_axis(
                 " / ".join(texts[rank] for texts, rank in zip(labels, path, strict=True))
                 for path in strangers
             ]
-            unknown = "paths of {} that are not" if len(paths) > 1 else "path of {} that is not"
+            unknown = (
+                Message("paths of {dimension!r} that are not", dimension=Name(dimension))
+                if len(paths) > 1
+                else Message("path of {dimension!r} that is not", dimension=Name(dimension))
+            )
             raise DataError(
                 Message(
                     "The data hold {number} {names} declared.",
                     number=len(paths),
-                    names=said(unknown.format(repr(dimension))),
+                    names=unknown,
                 ),
                 hint=Message("add what is missing, or filter its records out with where"),
                 inside=_first(paths),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _PTABLES = ("ptable", "even", "odd", "small_cells")
-_NAMED = 'named_cells = [{ region = "North", branch = "steel" }]'
+_NAMED = Message('named_cells = [{ region = "North", branch = "steel" }]')
 #: What the noise has in another form, or by a rule of its own.
 _OTHERS = {"scale", "sensitive", "named_cells", "least_noise", *_PTABLES}
 
