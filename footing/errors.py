@@ -89,7 +89,7 @@ class ExplainedError(ValueError):
     ) -> None:
         problem = _masked(problem)
         hint = None if hint is None else _masked(hint)
-        super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
+        super().__init__(problem if hint is None else _with_hint(problem, hint))
         self.problem = problem
         self.hint = hint
         self.inside = unshown(inside)
@@ -136,14 +136,18 @@ def _told(error: ExplainedError, depth: int = 1) -> str:
     for part in error.parts:
         line = _told(part, depth + 1)
         if part.hint is not None:
-            line = Message(
-                "{problem}\n{indent}hint: {hint}",
-                problem=said(line),
-                indent=Name(f"{indent}  "),
-                hint=said(part.hint),
-            )
+            line = _with_hint(line, part.hint, indent=f"{indent}  ")
         lines.append(line)
     return joined(f"\n{indent}- ", lines)
+
+
+def _with_hint(problem: str, hint: str, *, indent: str = "  ") -> Message:
+    return Message(
+        "{problem}\n{indent}hint: {hint}",
+        problem=said(problem),
+        indent=Name(indent),
+        hint=said(hint),
+    )
 
 
 def _masked(text: str) -> str:

@@ -9,7 +9,7 @@ import click
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import printable
-from footing.messages import Message, Name
+from footing.messages import Message, Name, said
 
 
 @click.command(cls=Command)
@@ -58,7 +58,9 @@ def report(terminal: Terminal, /, *, folder: Path, dry_run: bool, **options: Any
     terminal.step("release verified", Message("the files are those that were released"))
     for page in pages:
         terminal.step(
-            f"page {page.state}", f"{page.path.name}: {page.state}", file=page.path.name
+            f"page {page.state}",
+            Message("{name}: {text}", name=Name(page.path.name), text=said(page.state)),
+            file=page.path.name,
         )
     if not dry_run:
         for page in pages:

@@ -198,7 +198,7 @@ def as_hierarchy(name: str, given: object) -> Hierarchy:
         if set(given) != {"column", "tree"}:
             raise ConfigError(
                 Message("The hierarchy {name!r} needs 'column' and 'tree'.", name=Name(name)),
-                hint='{column = "age", tree = "age.csv"}',
+                hint=Message('{column = "age", tree = "age.csv"}'),
             )
         return Hierarchy(columns=(str(given["column"]),), tree=CodeTree.read(given["tree"]))
     if isinstance(given, Sequence):

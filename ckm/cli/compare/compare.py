@@ -14,7 +14,7 @@ from ckm.cli.compare.method_table import show_methods, told
 from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
 from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
-from footing.messages import Message, said
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -179,10 +179,12 @@ def _warn_of(terminal: Terminal, found: Comparison) -> None:
     from ckm.release.job_inputs import cautions_of
 
     for name, reason in found.map.refused.items():
-        terminal.warn("design refused", f"{name}: {reason}", design=name)
+        text = Message("{name}: {text}", name=Name(name), text=said(reason))
+        terminal.warn("design refused", text, design=name)
     for name, table in found.ptables.items():
         for text in cautions_of(table) if name != found.chosen else ():  # the job's were told
-            terminal.warn("noise", f"{name}: {text}", design=name)
+            words = Message("{name}: {text}", name=Name(name), text=said(text))
+            terminal.warn("noise", words, design=name)
 
 
 def _finish(terminal: Terminal, found: _Found, output: Path | None, lang: str | None) -> None:

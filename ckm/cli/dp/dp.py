@@ -10,7 +10,7 @@ import click
 from ckm.cli.terminal.click_group import PATH, Group, common_options, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output_options import output_options
-from footing.messages import Argument, Message, Name
+from footing.messages import Argument, Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -296,7 +296,10 @@ def create(
                 "left in {out_of}: {left}", out_of=Name(out_of.name), left=Argument(parent.left)
             ),
         )
-    terminal.step("ledger made", f"{file.name}: {made.left}")
+    terminal.step(
+        "ledger made",
+        Message("{name}: {text}", name=Name(file.name), text=said(str(made.left))),
+    )
 
 
 @ledger.command()

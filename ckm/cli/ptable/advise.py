@@ -12,7 +12,7 @@ from ckm.cli.ptable.options import as_command, as_fields, flags, noise_options, 
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import INFEASIBLE
-from footing.messages import Message, said
+from footing.messages import Message, joined, said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -171,8 +171,9 @@ def _serve(terminal: Terminal, goal: Goal) -> bool:
         terminal.tell(Message("No p-table fulfils every wish; these come nearest."))
     _show_figures(terminal, found)
     for number, one in enumerate(found, start=1):
-        missed = f"; {', '.join(one.missed)}" if one.missed else ""
-        terminal.tell(f"{number:>2}. {one.idea}{missed}")
+        missed = [joined(", ", one.missed)] if one.missed else []
+        idea = joined("; ", [one.idea, *missed])
+        terminal.tell(Message("{number:>2}. {idea}", number=number, idea=idea))
         click.echo(f"    {as_command(one.spec)}")
     return True
 

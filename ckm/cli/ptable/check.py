@@ -52,7 +52,10 @@ def check(terminal: Terminal, /, *, file: Path, **options: Any) -> int:
         layout = options.pop("dialect") or detect(file)
         tables = read_tables(file, dialect=layout, **options)
     except PTableError as error:
-        terminal.warn("p-table check failed", f"{file.name}: {error}")
+        terminal.warn(
+            "p-table check failed",
+            Message("{name}: {text}", name=Name(file.name), text=said(str(error))),
+        )
         return CHECK_FAILED
     terminal.step(
         "p-table read",
