@@ -379,12 +379,12 @@ def _wrong_reach(facts: Mapping[str, Any], calls: list[Call]) -> list[str]:
     schema = Schema.from_json(json.dumps(facts["schema"]["declared"]))
     sizes = zip(schema.names, modelled_sizes(schema), strict=True)
     names |= {name for name, size in sizes if size == 1}
-    unseen = [one["column"] for one in facts["domains"] if one["column"] not in names]
-    if unseen:
+    missing_columns = [one["column"] for one in facts["domains"] if one["column"] not in names]
+    if missing_columns:
         wrong.append(
             Message(
                 "No call tells how columns were counted: {columns!r}.",
-                columns=Name.each(unseen),
+                columns=Name.each(missing_columns),
             )
         )
     return wrong

@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +14,7 @@ import numpy as np
 from footing.arrays import Flags
 from footing.files import new_file, write_whole
 from footing.messages import Argument, Message, Name
+from footing.progress import Progress
 from footing.text_files import read_text
 from synth.errors import DomainError, RuleError, SynthError
 from synth.frames import CONTAINERS, from_codes
@@ -118,7 +119,7 @@ class Model:
         rng: np.random.Generator | None = None,
         conditions: Mapping[str, Plain | float] | None = None,
         where: str | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Any:
         """Draw synthetic records, none of which breaks a rule.
 
@@ -161,7 +162,7 @@ class Model:
         rng: np.random.Generator | None = None,
         conditions: Mapping[str, Plain | float] | None = None,
         where: str | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Drawn:
         """Draw synthetic records as codes and numbers, as `sample` does.
 
@@ -175,8 +176,8 @@ class Model:
         allowed, fixed = self._conditions(conditions or {})
         parsed, names = self._rules(), self.schema.names
         derived = identities_of(self.schema)
-        wish = self._wish(where)
-        self._narrow(allowed, wish)
+        condition = self._wish(where)
+        self._narrow(allowed, condition)
         source = np.random.default_rng(rng)
         drawn_from = {
             place: flags for place, flags in allowed.items() if names[place] not in derived
@@ -205,7 +206,7 @@ class Model:
                 mask &= records.numbers[name] == fixed[name]
             for verdict in self._judged(parsed, records):
                 mask &= ~verdict.false
-            for verdict in self._judged(wish, records):
+            for verdict in self._judged(condition, records):
                 mask &= verdict.true
             return mask
 
@@ -381,9 +382,9 @@ class Model:
             )
         return [self.schema.parsed(rule)]
 
-    def _narrow(self, allowed: dict[int, Flags], wish: Sequence[ParsedRule]) -> None:
+    def _narrow(self, allowed: dict[int, Flags], condition: Sequence[ParsedRule]) -> None:
         """Allow only codes with which a record can fulfil what shall hold."""
-        for one in wish:
+        for one in condition:
             for place, flags in possible_codes(one, self.schema).items():
                 allowed[place] = allowed.get(place, True) & flags
         if not all(flags.any() for flags in allowed.values()):

@@ -105,7 +105,7 @@ class _Method(NamedTuple):
 
 
 METHODS = {
-    "tables": _Method("synth.marginals.engine", "fit_codes", "TableModel", "Settings"),
+    "tables": _Method("synth.marginals.engine", "fit_codes", "TableModel", "TableSettings"),
     "histogram": _Method(_COPULAS, "fit_histogram", "CopulaModel"),
     "copula": _Method(_COPULAS, "fit_copula", "CopulaModel"),
     "priv-bayes": _Method(_NETWORKS, "fit_priv_bayes", "NetworkModel", "NetworkSettings"),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from footing.arrays import Flags, Integers
 from footing.messages import Message
+from footing.progress import Progress
 from synth.errors import RuleError
 
 _CHUNK = 250_000
@@ -47,7 +48,7 @@ def draw_kept(
     *,
     draw: Callable[[int], Drawn],
     is_kept: Callable[[Drawn], Flags],
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Drawn:
     """Draw records until enough of them are kept.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,6 +14,7 @@ import numpy as np
 
 from dp import Adjacency
 from footing.messages import Message, Name
+from footing.progress import Progress
 from synth.claims import Claim
 from synth.errors import DomainError, SchemaError, SynthError
 from synth.fitted import Model
@@ -101,7 +102,7 @@ class Synthesizer:
         noise: NoiseSource | None = None,
         discovery: Discovery | None = None,
         priors: Sequence[Prior] = (),
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Model:
         """Fit a model to confidential records, for the budget at most.
 
@@ -201,8 +202,8 @@ class Synthesizer:
         engine = self._engine(records, schema, noise, neighbours, terms)
         calls = [*discovery_calls, *calls_of(engine.spends, schema.names)]
         if aside_rho:
-            look: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
-            engine, total = with_total(engine, records, schema, rho=aside_rho, **look)
+            common_terms: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
+            engine, total = with_total(engine, records, schema, rho=aside_rho, **common_terms)
             calls += total
         noise.tell("fit", _STEPS, _STEPS)
         logger.info("model fitted", extra={"columns": len(schema.columns), "calls": len(calls)})
@@ -342,12 +343,12 @@ class Synthesizer:
             still = _WatchedNoise(SecureNoise(), budget, None)
             self._engine(trial, schema, still, neighbours, terms)
         rho = budget.concentrated(aside=aside)
-        look: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
+        common_terms: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
         schema, calls = discover(
-            records, self.schema, rho=rho * discovery.share, delta=aside, **look
+            records, self.schema, rho=rho * discovery.share, delta=aside, **common_terms
         )
         rest = (rho - sum(call.rho for call in calls)) * discovery.bins_share
-        schema, more = find_bins(records, schema, rho=rest, **look)
+        schema, more = find_bins(records, schema, rho=rest, **common_terms)
         return schema, calls + more, aside
 
     def _workload(self) -> dict[tuple[int, ...], float] | None:
@@ -425,7 +426,7 @@ class _WatchedNoise(NoiseSource):
         self,
         source: NoiseSource,
         budget: Budget | Claim,
-        report_progress: Callable[[str, int, int], None] | None,
+        report_progress: Progress | None,
     ) -> None:
         self._source, self._spent, self._is_dry = source, 0.0, report_progress is None
         self.tell = report_progress or _quiet

@@ -155,11 +155,11 @@ def _read_points(source: Source, columns: TripColumns) -> dict[str, int]:
     counts = dict(
         zip(
             ("rows", "without", "outside"),
-            *_ask(source, "read", values=rows, **values),
+            *_ask(source, "read", given=rows, **values),
             strict=True,
         )
     )
-    _keep(source, _POINTS, "points", values=rows, **values)
+    _keep(source, _POINTS, "points", given=rows, **values)
     counts |= zip(
         ("points", "persons", "persons_once", "days"), *_ask(source, "persons"), strict=True
     )

@@ -103,7 +103,7 @@ def audit(
 ) -> int:
     """List the thin differences of a whole history, after a look whether it is whole.
 
-    Tables that show the same records by two methods, or in two roundings, are named, too.
+    Tables that protect the same records in two ways are named, too.
 
     The head that is printed tells, kept elsewhere, whether anything before it goes later.
 

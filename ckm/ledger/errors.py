@@ -70,8 +70,8 @@ class SecondMethodError(CkmError):
         if n_more:
             first = Message("{first} There are {n} more such pairs.", first=first, n=n_more)
         problem = Message(
-            "Nothing was published: the same records by two methods, or in two roundings, tell "
-            "more of them than each by itself. {first}",
+            "Nothing was published: two ways of protecting the same records tell more of them "
+            "together than each by itself. {first}",
             first=first,
         )
         super().__init__(problem, hint=_ONE_METHOD)

@@ -97,8 +97,8 @@ def _warn_of_second_methods(seconds: Sequence[SecondMethod]) -> None:
         logger.warning(
             "%s",
             Message(
-                "{number} pairs of tables show the same records by two methods, or in two "
-                "roundings, which together tell more of them than each by itself",
+                "{number} pairs of tables protect the same records in two ways, which tell "
+                "more of them together than each by itself",
                 number=len(seconds),
             ),
             extra={"event": "second method", "pairs": len(seconds)},

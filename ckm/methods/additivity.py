@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.additivity.release_step import Restorer
-    from ckm.engine.engine import Progress
     from ckm.engine.protection import Protected
     from ckm.engine.request import TableRequest
     from ckm.methods.method import InternalRecord, Method, Statement
     from ckm.methods.settings import AdditivitySettings
+    from footing.progress import Progress
 
 _Data = TypeVar("_Data")
 

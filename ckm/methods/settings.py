@@ -213,10 +213,10 @@ class SuppressionSettings:
     limit_s: float = 600.0
     audit: bool = True
 
-    def record(self, shown: Callable[[Path], str]) -> dict[str, Any]:
+    def record(self, text_of: Callable[[Path], str]) -> dict[str, Any]:
         """Return the settings for a manifest, paths as people wrote them."""
-        files = [_values(file) | {"path": shown(file.path)} for file in self.cells]
-        previous = None if self.previous is None else shown(self.previous)
+        files = [_values(file) | {"path": text_of(file.path)} for file in self.cells]
+        previous = None if self.previous is None else text_of(self.previous)
         request = None if self.request is None else _values(self.request)
         return _values(self) | {"cells": files, "previous": previous, "request": request}
 

@@ -75,17 +75,17 @@ def digests_of(settings: Service | Job, ptable: PTable) -> dict[str, str]:
         Its p-table.
     """
     job = settings if isinstance(settings, Job) else settings.job
-    said = settings.model_dump(exclude=_ELSEWHERE)
-    for name in {"variable", "population", "table"} & set(said):
-        said[name] = [one.model_dump(exclude=_WORDS) for one in getattr(settings, name)]
-    said["hierarchies"] = {
+    content = settings.model_dump(exclude=_ELSEWHERE)
+    for name in {"variable", "population", "table"} & set(content):
+        content[name] = [one.model_dump(exclude=_WORDS) for one in getattr(settings, name)]
+    content["hierarchies"] = {
         name: {**of, "tree": Path(of["tree"])} if isinstance(of, dict) else of
         for name, of in settings.hierarchies.items()
     }
     secret = load_secret(job)
     return {
         "data": _digest(job.data.files()),
-        "rules": _digest(said),
+        "rules": _digest(content),
         "ptable": ptable.id,
         "secret": "none" if secret is None else secret.derive(_PURPOSE).hex(),
     }
@@ -192,7 +192,7 @@ def audit_checks(job: Job, ptable: PTable) -> tuple[CheckFact, ...]:
         return ()
     report = _fitting(path, job, ptable)
     n_tables = sum(exposure.n_tables for exposure in report.exposures)
-    found = {
+    figures = {
         "share": report.largest_share,
         "small": float(report.small),
         "tables": float(n_tables),
@@ -201,7 +201,7 @@ def audit_checks(job: Job, ptable: PTable) -> tuple[CheckFact, ...]:
     if limit is not None:
         outcome = "passed" if report.largest_share <= limit else "failed"
     allowed = {} if limit is None else {"share": limit}
-    return (CheckFact(name="all-tables", outcome=outcome, allowed=allowed, found=found),)
+    return (CheckFact(name="all-tables", outcome=outcome, allowed=allowed, found=figures),)
 
 
 def _again(path: Path, settings: Service | Job) -> Message:

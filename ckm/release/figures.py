@@ -57,8 +57,12 @@ def figures(
         )
     own, ptable, is_mixed, label = _released(folder, table, share_of)
     if since is None:
-        told: dict[str, Any] = {"level": level, "total_label": label, "independent": is_mixed}
-        return shares(own, str(share_of), ptable=ptable, **told)
+        options: dict[str, Any] = {
+            "level": level,
+            "total_label": label,
+            "independent": is_mixed,
+        }
+        return shares(own, str(share_of), ptable=ptable, **options)
     other, earlier, was_mixed, _ = _released(since, table)
     is_one = is_mixed and was_mixed and ptable.id == earlier.id
     tables = {"ptable": ptable, "earlier_ptable": earlier}

@@ -117,7 +117,7 @@ class Exponential:
         >>> Exponential(epsilon=50, sensitivity=1, adjacency="replace").choose([0, 9, 3])
         1
         """
-        return choose_largest(_scores(scores), scale=self.scale, law=_LAWS[self.kind])
+        return choose_largest(_scores(scores), scale=self.scale, distribution=_LAWS[self.kind])
 
     def check(self, answer: ArrayLike) -> None:
         """Raise what `release` would raise, and choose nothing.

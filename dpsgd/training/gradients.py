@@ -1,6 +1,6 @@
 """Clipped sums of the gradients of records: one pass backward, nothing written out.
 
-Layers made of products are kept in books: what went in, and the gradient of what came out.
+Layers made of products are kept as products: what went in, and the gradient of what came out.
 Other layers pass each record again, vectorised by `torch.func`, and write gradients out.
 """
 

@@ -29,7 +29,7 @@ def check_size(plan: Plan, size: int) -> None:
 
 
 def draws(
-    plan: Plan, *, size: int, coins: np.random.Generator, done: int = 0
+    plan: Plan, *, size: int, generator: np.random.Generator, done: int = 0
 ) -> Iterator[NDArray[np.intp]]:
     """Yield the records of each batch of a plan; a batch may be empty."""
     check_size(plan, size)
@@ -38,14 +38,14 @@ def draws(
     for number in range(done, plan.steps):
         if plan.sampling == Sampling.POISSON:
             # As many as coins would give, all sets of that size alike: without all the coins.
-            count = coins.binomial(size, plan.sampling_rate)
-            yield np.sort(coins.choice(size, count, replace=False, shuffle=False))
+            count = generator.binomial(size, plan.sampling_rate)
+            yield np.sort(generator.choice(size, count, replace=False, shuffle=False))
         elif plan.sampling == Sampling.FIXED:
-            yield coins.choice(size, batch, replace=False)
+            yield generator.choice(size, batch, replace=False)
         else:
             place = number % -(-size // batch)
             if place == 0:
-                rest = coins.permutation(size)
+                rest = generator.permutation(size)
             elif not rest.size:  # resumed within a pass
                 raise TrainingDataError(
                     Message("A run on shuffled batches resumes between two passes only."),

@@ -128,7 +128,7 @@ class PrivateTraining:
         self.clipping_norm = plan.clipping_norm
         self.processes = Processes()
         self._join(is_per_layer=is_per_layer)
-        self._books = RecordGradients(model, is_per_layer=is_per_layer)
+        self._record_gradients = RecordGradients(model, is_per_layer=is_per_layer)
         self._sums: dict[str, Tensor] = {}
         self._within = 0.0
         self._rows_due: int | None = None  # of the batch drawn last
@@ -170,7 +170,9 @@ class PrivateTraining:
             trials=trials,
             is_tested=self.is_tested,
         )
-        return replace(card, clipping="per layer") if self._books.is_per_layer else card
+        return (
+            replace(card, clipping="per layer") if self._record_gradients.is_per_layer else card
+        )
 
     def check(
         self,
@@ -211,7 +213,9 @@ class PrivateTraining:
             rows = records.made_up(ROWS, codes=codes, device=device)
         else:
             rows = Records(self.self_test).batch(np.arange(ROWS), device=device)
-        size = self_test(self._books, lambda batch: losses_of(_altered(batch, augment)), rows)
+        size = self_test(
+            self._record_gradients, lambda batch: losses_of(_altered(batch, augment)), rows
+        )
         self._tried = trial
         if self._is_to_fit:
             on_card = device.type == "cuda"
@@ -229,7 +233,7 @@ class PrivateTraining:
         losses
             One for each row of the model's last pass.
         """
-        part = self._books.clipped_sum(
+        part = self._record_gradients.clipped_sum(
             losses, norm=self.clipping_norm, copies=self.plan.augmentations
         )
         if not self._is_counted:
@@ -326,9 +330,9 @@ class PrivateTraining:
             Stop at this many steps; None for all.
         """
         last = self.plan.steps if until is None else until
-        coins = self.randomness.coins
+        generator = self.randomness.draws
         self.processes.agree({"the number of records": size})
-        batches = draws(self.plan, size=size, coins=coins, done=self.steps_taken)
+        batches = draws(self.plan, size=size, generator=generator, done=self.steps_taken)
         for _ in range(max(0, last - self.steps_taken)):
             if self.before_batch is not None:
                 self.before_batch(self)
@@ -396,7 +400,7 @@ class PrivateTraining:
                 Message("No average was kept."), hint=Message("give average=0.99, for instance")
             )
         with torch.no_grad():
-            for name, parameter in self._books.parameters.items():
+            for name, parameter in self._record_gradients.parameters.items():
                 parameter.copy_(self.averages[name])
 
     def close(self) -> None:
@@ -404,7 +408,7 @@ class PrivateTraining:
         if self._is_closed:
             return
         self._is_closed = True
-        self._books.close()
+        self._record_gradients.close()
         if self._held is None:
             vars(self.optimizer).pop("step", None)
         else:
@@ -430,7 +434,7 @@ class PrivateTraining:
         self.share_model()
         is_shared = processes.size > 1 and self.plan.seed is None
         key = processes.shared_key() if is_shared else None
-        self.randomness = Randomness(self.plan.seed, coins=key)
+        self.randomness = Randomness(self.plan.seed, shared_key=key)
 
     def _add_up(self) -> None:
         """Give the first process the sums of all, of one and the same batch."""
@@ -438,7 +442,7 @@ class PrivateTraining:
             return
         sums = [
             self._sums.setdefault(name, torch.zeros_like(p))
-            for name, p in self._books.parameters.items()
+            for name, p in self._record_gradients.parameters.items()
         ]
         counts = torch.zeros(1 + self.processes.size)
         counts[0], counts[1 + self.processes.rank] = self._within, self._drawn
@@ -457,11 +461,11 @@ class PrivateTraining:
         if self.processes.size == 1:
             return
         norm = torch.tensor([self.clipping_norm], dtype=torch.float64)
-        self.processes.share([*self._books.parameters.values(), norm])
+        self.processes.share([*self._record_gradients.parameters.values(), norm])
         self.clipping_norm = float(norm)
 
     def _set_gradients(self) -> None:
-        parameters, batch = self._books.parameters, self.plan.expected_batch
+        parameters, batch = self._record_gradients.parameters, self.plan.expected_batch
         sizes = [parameter.numel() for parameter in parameters.values()]
         if self.plan.noise_multiplier:
             scale = self.plan.gradient_noise * self.clipping_norm
@@ -486,7 +490,7 @@ class PrivateTraining:
     def _keep_average(self) -> None:
         if not self.average:
             return
-        now = {n: p.detach() for n, p in self._books.parameters.items()}
+        now = {n: p.detach() for n, p in self._record_gradients.parameters.items()}
         if self.averages is None:
             self.averages = {n: p.clone() for n, p in now.items()}
             return

@@ -331,8 +331,8 @@ def _is_figure(value: Any) -> bool:
 
 def _plain_row(fields: Mapping[str, Any]) -> RowCertificate:
     """Build the certificate of a row, whose every field must be of its own kind."""
-    prices = fields["multipliers"]
-    row = RowCertificate(**{**fields, "multipliers": prices and tuple(prices)})
+    multipliers = fields["multipliers"]
+    row = RowCertificate(**{**fields, "multipliers": multipliers and tuple(multipliers)})
     figures = [*(row.multipliers or ()), *(() if row.peak is None else (row.peak,))]
     words = []
     for name, field in RowCertificate.__dataclass_fields__.items():

@@ -81,8 +81,8 @@ def least_cost(program: Program, *, most_nodes: int) -> Answer:
             program.costs, _centre(program), program.lower, program.upper, strict=True
         )
     ]
-    prices = Model.of(program, windows, with_outside=True).prices()
-    if prices is None:
+    multipliers = Model.of(program, windows, with_outside=True).prices()
+    if multipliers is None:
         return nothing
     with_outside = False
     while True:
@@ -103,7 +103,7 @@ def least_cost(program: Program, *, most_nodes: int) -> Answer:
         goals = (
             _around(program, windows, numbers)
             if with_outside
-            else _worth_a_look(program, prices, cost)
+            else _worth_a_look(program, multipliers, cost)
         )
         grown = [
             window and other and (min(window[0], other[0]), max(window[1], other[1]))
@@ -147,9 +147,9 @@ def _around(program: Program, windows: Windows, numbers: Sequence[int]) -> Windo
     ]
 
 
-def _worth_a_look(program: Program, prices: Prices, cost: float) -> Windows:
+def _worth_a_look(program: Program, multipliers: Prices, cost: float) -> Windows:
     """Give the windows outside of which everything costs more than what was found."""
-    charges, bound = prices
+    charges, bound = multipliers
     curves = [
         _Curve(price, charge, low, high)
         for price, charge, low, high in zip(

@@ -47,11 +47,11 @@ def decimal_law(
             _decimal(moment - problem.floor * floor_sum)
             for moment, floor_sum in zip(goals, floor_sums, strict=True)
         ]
-        prices = list(map(Decimal, point))
+        multipliers = list(map(Decimal, point))
         weights: list[Decimal] = []
         for _ in range(_MAX_STEPS):
             try:
-                weights = _weights(sizes, moments, prices)
+                weights = _weights(sizes, moments, multipliers)
                 total = sum(map(mul, sizes, weights), Decimal(0))
                 weights = [mass * weight / total for weight in weights]
                 gaps = [
@@ -64,13 +64,13 @@ def decimal_law(
             except ArithmeticError:
                 return None
             for place, move in zip(places, moves, strict=True):
-                prices[place] += move
+                multipliers[place] += move
         else:
             return None
-        law = [problem.floor] * len(noise)
+        distribution = [problem.floor] * len(noise)
         for (start, stop), weight in zip(groups, weights, strict=True):
-            law[start:stop] = [Fraction(weight.quantize(_LAST_PLACE))] * (stop - start)
-    return tuple(law) if min(law) >= problem.floor else None
+            distribution[start:stop] = [Fraction(weight.quantize(_LAST_PLACE))] * (stop - start)
+    return tuple(distribution) if min(distribution) >= problem.floor else None
 
 
 def _groups(blocks: list[tuple[int, int]], is_free: list[bool]) -> list[tuple[int, int]]:
@@ -85,10 +85,10 @@ def _groups(blocks: list[tuple[int, int]], is_free: list[bool]) -> list[tuple[in
 
 
 def _weights(
-    sizes: Sequence[int], moments: Sequence[Sequence[int]], prices: Sequence[Decimal]
+    sizes: Sequence[int], moments: Sequence[Sequence[int]], multipliers: Sequence[Decimal]
 ) -> list[Decimal]:
     """Exponentiate the scores; single neighbours by recurrence, which saves most calls."""
-    across, down, *rest = prices
+    across, down, *rest = multipliers
     firsts, seconds = moments[0], moments[1]
     weights: list[Decimal] = []
     ratio: Decimal | None = None
@@ -104,9 +104,9 @@ def _weights(
         else:
             ratio *= growth
         weights.append(weights[-1] * ratio)
-    for price, stays in zip(rest, moments[2:], strict=True):
+    for multiplier, stays in zip(rest, moments[2:], strict=True):
         weights = [
-            weight * (price / size).exp() if has_zero else weight
+            weight * (multiplier / size).exp() if has_zero else weight
             for weight, size, has_zero in zip(weights, sizes, stays, strict=True)
         ]
     return weights

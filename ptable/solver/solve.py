@@ -131,37 +131,39 @@ def _require_proof(table: PTable, certificate: Certificate) -> None:
 def _solve_row(row: ResolvedRow) -> _Solution:
     """Solve a row; where its peak may lie anywhere, at the best place."""
     peak, problem = row.peak, row.problem
-    law, prices = row.law, None
-    if law is None:
+    distribution, multipliers = row.law, None
+    if distribution is None:
         if problem.unimodal:
-            peak, law, prices = best_peak(problem)
+            peak, distribution, multipliers = best_peak(problem)
         else:
             best = maximise(problem)
-            law, prices = best.law, best.multipliers
+            distribution, multipliers = best.law, best.multipliers
     if problem.unimodal:
         problem = shaped(problem, peak)
     return _Solution(
-        units=_in_units(problem, law, prices),
-        multipliers=prices,
+        units=_in_units(problem, distribution, multipliers),
+        multipliers=multipliers,
         peak=None if peak is None else problem.noise[peak],
     )
 
 
 def _in_units(
-    problem: RowProblem, law: tuple[Fraction, ...], prices: tuple[float, ...] | None
+    problem: RowProblem,
+    distribution: tuple[Fraction, ...],
+    multipliers: tuple[float, ...] | None,
 ) -> dict[int, int]:
     """Turn a law into key units; where the variance is not binding, keep the law's own."""
-    is_binding = prices is not None and prices[1] != 0
+    is_binding = multipliers is not None and multipliers[1] != 0
     fields = asdict(problem) | {"at_most": problem.at_most and is_binding}
-    if problem.at_most and prices is not None and not is_binding:
-        squares = (p * v * v for p, v in zip(law, problem.noise, strict=True))
+    if problem.at_most and multipliers is not None and not is_binding:
+        squares = (p * v * v for p, v in zip(distribution, problem.noise, strict=True))
         fields["variance"] = sum(squares, Fraction(0)) - problem.mean**2
-    row = UnitRow(**fields, law=law, held=_held(problem, law, prices))
+    row = UnitRow(**fields, law=distribution, held=_held(problem, distribution, multipliers))
     return dict(zip(problem.noise, apportion(row, total=_KEY_RANGE), strict=True))
 
 
 def _held(
-    problem: RowProblem, law: Sequence[Fraction], prices: tuple[float, ...] | None
+    problem: RowProblem, distribution: Sequence[Fraction], multipliers: tuple[float, ...] | None
 ) -> tuple[int, int] | None:
     """Say whether the probability of staying is prescribed, and which way to round it.
 
@@ -170,8 +172,8 @@ def _held(
     place = problem.stays_at
     if place is None or problem.p_stay is None:
         return None
-    is_free = prices is not None and not prices[2] and problem.p_stay_rule != "exact"
-    if is_free and abs(law[place] - problem.p_stay) * _KEY_RANGE > _NEAR_BOUND:
+    is_free = multipliers is not None and not multipliers[2] and problem.p_stay_rule != "exact"
+    if is_free and abs(distribution[place] - problem.p_stay) * _KEY_RANGE > _NEAR_BOUND:
         return None
     return place, {"exact": 0, "at-least": 1, "at-most": -1}[problem.p_stay_rule]
 

@@ -13,7 +13,7 @@ from footing.arrays import Flags, Integers
 from rappor.client.bernoulli import threshold
 from rappor.parameters import Parameters
 
-_LOW = 2**48 - 1  # what the first two bytes of a 64-bit number leave
+_LOW_BITS = 2**48 - 1  # what the first two bytes of a 64-bit number leave
 _COHORT_PURPOSE = "rappor cohort"
 
 
@@ -79,15 +79,15 @@ def _coins(texts: Sequence[bytes], n_bits: int, half: int) -> tuple[Flags, Flags
     words: NDArray[np.integer] = stream[:, 0]
     if width == 2:
         words = words.astype(np.uint16) << np.uint16(8) | stream[:, 1]
-    coins = [_below(words, limit >> (64 - 8 * width)) for limit in limits]
+    bits = [_below(words, limit >> (64 - 8 * width)) for limit in limits]
     if width == 1:
-        return coins[0], coins[1]
-    for limit, coin in zip(limits, coins, strict=True):
-        ties = np.flatnonzero(words == (limit >> 48)) if limit & _LOW else ()
+        return bits[0], bits[1]
+    for limit, coin in zip(limits, bits, strict=True):
+        ties = np.flatnonzero(words == (limit >> 48)) if limit & _LOW_BITS else ()
         for row, bit in (divmod(int(tie), n_bits) for tie in ties):
             whole = hashed(texts[row]).digest(8 * n_bits)[bit::n_bits]
             coin[row, bit] = int.from_bytes(whole, "big") < limit
-    return coins[0], coins[1]
+    return bits[0], bits[1]
 
 
 def _below(words: NDArray[np.integer], limit: int) -> Flags:

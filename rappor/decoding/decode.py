@@ -234,13 +234,13 @@ def project_to_simplex(gram: Floats, estimates: Floats) -> Floats:
     shares = np.zeros(len(estimates))
     batch = len(estimates)
     for _ in range(_MAX_STEPS):
-        shares, price = _on_chosen(gram, aim, support)
+        shares, multiplier = _on_chosen(gram, aim, support)
         if (shares < 0).any():
             support &= shares > 0
             if not support.any():
                 support[int(np.argmax(estimates))] = True
             continue
-        pull = (aim - gram @ shares - price) / scale
+        pull = (aim - gram @ shares - multiplier) / scale
         pull[support] = -np.inf
         back = np.argsort(-pull, kind="stable")[: max(1, batch)]
         back = back[pull[back] > _TOLERANCE * np.abs(aim / scale).max()]
@@ -260,7 +260,7 @@ def _on_chosen(gram: Floats, aim: Floats, support: Flags) -> tuple[Floats, float
     part = gram[np.ix_(own, own)]
     both = np.column_stack([aim[own], np.ones(len(own))])
     alone, lifted = solved(part, both).T
-    price = float((alone.sum() - 1) / lifted.sum())
+    multiplier = float((alone.sum() - 1) / lifted.sum())
     shares = np.zeros(len(aim))
-    shares[own] = alone - price * lifted
-    return shares, price
+    shares[own] = alone - multiplier * lifted
+    return shares, multiplier

@@ -37,12 +37,12 @@ def lasso(normal: Normal, *, penalty: float) -> Integers:
     has_rest = squares[last] > 0
     own = squares[:last] - (across[:last] ** 2 / squares[last] if has_rest else 0.0)
     scale = np.sqrt(np.maximum(own, 1e-12 * squares[:last]))
-    price = np.append(penalty * scale, 0.0)
+    multiplier = np.append(penalty * scale, 0.0)
     support, batch = np.empty(0, np.int64), max(20, len(normal.target) // 5)
     for _ in range(_MAX_STEPS):
         places = np.append(support, last) if has_rest else support
         own = (
-            solved(normal.gram(places), (projected - price)[places])
+            solved(normal.gram(places), (projected - multiplier)[places])
             if places.size
             else np.empty(0)
         )
@@ -50,7 +50,7 @@ def lasso(normal: Normal, *, penalty: float) -> Integers:
             support = support[~leaving]
             continue
         score = projected - normal.weighted.T @ (normal.columns[:, places] @ own)
-        excess = (score - price)[:last] / scale
+        excess = (score - multiplier)[:last] / scale
         excess[support] = -np.inf
         entering = np.flatnonzero(excess > _TOLERANCE)
         room = min(batch, len(normal.target) - len(support) - 1)

@@ -161,9 +161,9 @@ def rate_errors(counts: Counts, *, n_periods: int) -> Floats:
     p, q = counts.parameters.p, counts.parameters.q
     half = counts.parameters.f / 2
     rates = counts.ones.sum(axis=0) / counts.total
-    behind = np.clip((rates - p) / (q - p), half, 1 - half)
-    between = (q - p) ** 2 * behind * (1 - behind)
-    within = behind * q * (1 - q) + (1 - behind) * p * (1 - p)
+    parents = np.clip((rates - p) / (q - p), half, 1 - half)
+    between = (q - p) ** 2 * parents * (1 - parents)
+    within = parents * q * (1 - q) + (1 - parents) * p * (1 - p)
     people = counts.total / n_periods
     floor = 1 / people**2  # no rate is known without error
     variance = np.maximum((between + within / n_periods) / people, floor)

@@ -196,9 +196,9 @@ def _mark(drawing: Drawing, style: int, place: tuple[float, float]) -> None:
 
 def _legend(words: Words, ident: str, styled: Sequence[tuple[Curve, int]]) -> str:
     """Explain the lines of a row of pictures, one below the other."""
-    tops, low = [], 14.0
+    heights, low = [], 14.0
     for line, _ in styled:
-        tops.append(low)
+        heights.append(low)
         low += 15 * len(wrap(line.name, _LETTERS)) + 7
     labels = Labels(
         id=ident,
@@ -206,7 +206,7 @@ def _legend(words: Words, ident: str, styled: Sequence[tuple[Curve, int]]) -> st
         description=", ".join(line.name for line, _ in styled),
     )
     drawing = Drawing(words, labels, size=(_WIDTH, low))
-    for top, (line, style) in zip(tops, styled, strict=True):
+    for top, (line, style) in zip(heights, styled, strict=True):
         if line.is_joined:
             drawing.line((4, top), (40, top), css=_css(line, style))
         if line.is_marked:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LEVELS = (0.5, 0.9, 0.95)
 _UP_TO = 20
-_TIE = 1e-12
+_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -155,4 +155,4 @@ def _least(coverage: NDArray[np.float64], levels: tuple[float, ...]) -> NDArray[
     """Give, per line and level, the first column that holds it."""
     full = coverage.copy()
     full[:, -1] = 1.0
-    return np.stack([np.argmax(full >= level - _TIE, axis=1) for level in levels], axis=1)
+    return np.stack([np.argmax(full >= level - _TOLERANCE, axis=1) for level in levels], axis=1)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from risk.inference.inverse import Inverse
 
-_TIE = 1e-12
+_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +120,13 @@ def credible_set(inverse: Inverse, published: int, *, level: float = 0.95) -> Cr
     """
     share = require_between(level, name="level", most=1.0)
     published_count = require_whole(published, name="published")
-    law = inverse.given(published_count)
-    values = law.numbers
+    distribution = inverse.given(published_count)
+    values = distribution.numbers
     order = np.lexsort(
-        (values, np.abs(values - published_count), -np.round(law.probabilities, 12))
+        (values, np.abs(values - published_count), -np.round(distribution.probabilities, 12))
     )
-    coverage = np.cumsum(law.probabilities[order])
-    n_taken = min(len(coverage), int(np.searchsorted(coverage, share - _TIE)) + 1)
+    coverage = np.cumsum(distribution.probabilities[order])
+    n_taken = min(len(coverage), int(np.searchsorted(coverage, share - _TOLERANCE)) + 1)
     return CredibleSet(
         published=published_count,
         level=share,
@@ -176,7 +176,7 @@ def credible_intervals(
         masses = running[:, length:] - running[:, :-length]
         best = np.argmax(np.round(masses, 12), axis=1)
         mass = masses[lines, best]
-        new = (lengths == 0) & ((mass >= share - _TIE) | (length == originals.shape[1]))
+        new = (lengths == 0) & ((mass >= share - _TOLERANCE) | (length == originals.shape[1]))
         starts[new], lengths[new], coverage[new] = best[new], length, mass[new]
     return CredibleIntervals(
         level=share,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 Figure = Literal["ratio", "difference"]
-_TIE = 1e-9
+_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -160,8 +160,8 @@ def _ends(
     off = np.abs(v[i] - slope * w[j])
     sizes = np.abs(one.noise[:, np.newaxis] - slope[:, np.newaxis, np.newaxis] * other.noise)
     chances = laws_a[i][:, :, np.newaxis] * laws_b[j][:, np.newaxis, :]
-    tails = (chances * (sizes >= off[:, np.newaxis, np.newaxis] - _TIE)).sum(axis=(1, 2))
-    return _span(figure[tails > error + _TIE])
+    tails = (chances * (sizes >= off[:, np.newaxis, np.newaxis] - _TOLERANCE)).sum(axis=(1, 2))
+    return _span(figure[tails > error + _TOLERANCE])
 
 
 def _ends_of_each(
@@ -170,9 +170,11 @@ def _ends_of_each(
     """Test each original by itself, at half the error."""
     candidates = []
     for side in sides:
-        originals, noises, laws = side.at(place)
-        tails = (laws * (np.abs(side.noise) >= np.abs(noises)[:, np.newaxis])).sum(axis=1)
-        candidates.append(originals[tails > error / 2 + _TIE])
+        originals, noises, distributions = side.at(place)
+        tails = (distributions * (np.abs(side.noise) >= np.abs(noises)[:, np.newaxis])).sum(
+            axis=1
+        )
+        candidates.append(originals[tails > error / 2 + _TOLERANCE])
     return _span(_figures(candidates[0], candidates[1], is_ratio=is_ratio, part=part)[0])
 
 

@@ -15,7 +15,7 @@ from risk.errors import RiskError
 from risk.wellformed import require_counts
 
 #: Probabilities of a p-table are multiples of one part in 2**32; less is arithmetic.
-_NOTHING = 1e-12
+_NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class _Sure:
     """Adds up what is certain, and keeps the original and the pair that weigh most."""
 
     def __init__(self) -> None:
-        self.total, self.most = 0.0, _NOTHING
+        self.total, self.most = 0.0, _NEGLIGIBLE
         self.original: int | None = None
         self.published: int | None = None
         self.published_more: int | None = None

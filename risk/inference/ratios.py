@@ -236,12 +236,12 @@ def error_given_published(
     0.4366
     """
     counts = read_pair(published, name="published")
-    laws = inverse.given(counts[0]), (second or inverse).given(counts[1])
-    return _error(laws, counts, statistic)
+    distributions = inverse.given(counts[0]), (second or inverse).given(counts[1])
+    return _error(distributions, counts, statistic)
 
 
 def _error(
-    laws: tuple[Law, Law], counts: tuple[int, int], statistic: Statistic
+    distributions: tuple[Law, Law], counts: tuple[int, int], statistic: Statistic
 ) -> StatisticError:
     figure = float(_figures(statistic, *(np.array([[float(count)]]) for count in counts))[0, 0])
     if not math.isfinite(figure):
@@ -249,11 +249,11 @@ def _error(
             Message("The statistic must be defined where it is known; it is not."),
             hint=Message("a ratio needs a denominator above 0"),
         )
-    first, second = (law.numbers.astype(np.float64) for law in laws)
+    first, second = (distribution.numbers.astype(np.float64) for distribution in distributions)
     others = _figures(statistic, first[:, None], second[None, :])
     away = np.abs(others - figure)
     away[~np.isfinite(others)] = math.inf
-    chances = np.outer(laws[0].probabilities, laws[1].probabilities).ravel()
+    chances = np.outer(distributions[0].probabilities, distributions[1].probabilities).ravel()
     order = np.argsort(away, axis=None, kind="stable")
     order = order[chances[order] > 0]
     errors, chances = away.ravel()[order], chances[order]

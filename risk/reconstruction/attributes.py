@@ -59,10 +59,10 @@ def found_attributes(
     with the largest count among those that the table tells apart; of equal ones the most
     frequent.
     """
-    tops = [len(one) - 1 for one in lattice.groups]
+    top_level = [len(one) - 1 for one in lattice.groups]
     total = FoundAttributes()
     for table, one in published_cells.items():
-        others = [axis for axis, level in enumerate(table) if level < tops[axis]]
+        others = [axis for axis, level in enumerate(table) if level < top_level[axis]]
         for axis in sorted(set(axes) & set(others)) if len(others) > 1 else ():
             if table[axis] == 0:
                 counts = (truth[table], one.published, estimates[table])

@@ -34,15 +34,16 @@ def possible_origins(
     from ptable.lookup import cycle_length, serving_row
     from ptable.proof.divergence import laws_of
 
-    laws = laws_of(ptable, key_range=ptable.key_range)
-    cycle = cycle_length(ptable.large_counts, n_rows=len(laws))
+    distributions = laws_of(ptable, key_range=ptable.key_range)
+    cycle = cycle_length(ptable.large_counts, n_rows=len(distributions))
     different, place = np.unique(np.asarray(published), return_inverse=True)
     ranges = []
     for value in different.tolist():
         origins = [
             y
             for y in range(max(0, value - ptable.max_noise), value + ptable.max_noise + 1)
-            if value - y in laws[serving_row(y, n_rows=len(laws), cycle=cycle)]
+            if value - y
+            in distributions[serving_row(y, n_rows=len(distributions), cycle=cycle)]
         ]
         ranges.append((origins[0], origins[-1]) if origins else (1, 0))
     lower, upper = np.array(ranges, dtype=np.int64).reshape(-1, 2)[place].T

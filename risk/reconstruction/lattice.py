@@ -180,12 +180,12 @@ def most_probable_counts(
     published = _flat(
         {table: one.published for table, one in published_cells.items()}, published_cells
     )
-    prices = np.zeros(len(published))
+    multipliers = np.zeros(len(published))
     done = 0
 
-    def joint(prices: Floats) -> Floats:
+    def joint(all_multipliers: Floats) -> Floats:
         cells: Floats = means * np.exp(
-            np.minimum(lattice.spread(_tables(prices, published_cells)), 50)
+            np.minimum(lattice.spread(_tables(all_multipliers, published_cells)), 50)
         )
         return cells
 
@@ -202,19 +202,19 @@ def most_probable_counts(
             progress(min(done, sum(_STEPS)), sum(_STEPS))
 
     for steps in _STEPS:  # a price moves its count by about as much as the count and the noise
-        scale = 1 / np.sqrt(_flat(lattice.sums(joint(prices)), published_cells) + variance)
+        scale = 1 / np.sqrt(_flat(lattice.sums(joint(multipliers)), published_cells) + variance)
         with threadpool_limits(limits=1):  # its small matrices are slower with several
             solution = minimize(
                 dual,
-                prices / scale,
+                multipliers / scale,
                 (scale,),
                 method="L-BFGS-B",
                 jac=True,
                 callback=tell,
                 options={"maxiter": steps, "maxcor": 30},
             )
-        prices = scale * solution.x
-    return lattice.sums(joint(prices))
+        multipliers = scale * solution.x
+    return lattice.sums(joint(multipliers))
 
 
 def _flat(
@@ -239,20 +239,20 @@ def _tables(values: Floats, published_cells: Mapping[Levels, Shown]) -> dict[Lev
 
 def _independent(lattice: Lattice, published_cells: Mapping[Levels, Shown]) -> Floats:
     """Return the joint cells of independent variables, from the tables of one variable each."""
-    tops = tuple(len(one) - 1 for one in lattice.groups)
+    top_level = tuple(len(one) - 1 for one in lattice.groups)
     of_one = [
         [
             (published_cells[table], groups[level])
             for level in reversed(range(top))
-            if (table := (*tops[:axis], level, *tops[axis + 1 :])) in published_cells
+            if (table := (*top_level[:axis], level, *top_level[axis + 1 :])) in published_cells
         ]
-        for axis, (top, groups) in enumerate(zip(tops, lattice.groups, strict=True))
+        for axis, (top, groups) in enumerate(zip(top_level, lattice.groups, strict=True))
     ]
     sums = [int(s.published[s.is_shown].sum()) for some in of_one for s, _ in some]
     total = (
         float(
-            published_cells[tops].published.sum()
-            if tops in published_cells
+            published_cells[top_level].published.sum()
+            if top_level in published_cells
             else max(sums, default=1)
         )
         or 1.0

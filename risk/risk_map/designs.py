@@ -1,12 +1,13 @@
 """The designs that a risk-utility map compares, built once each, refusals kept."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from footing.messages import Message, Name, joined
+from footing.progress import Progress
 from ptable.design.design import Design, design_from_dict
 from ptable.design.mechanisms import Mechanism
 from ptable.design.spec import NoiseSpec
@@ -70,7 +71,7 @@ def noise_grid(
 def build_designs(
     designs: Mapping[str, MapDesign],
     *,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> BuiltDesigns:
     """Build or solve every design once; equal specifications are solved together."""
     tables: dict[str, PTable] = {}

@@ -46,12 +46,12 @@ def own_figures(band: Band) -> dict[str, float | None]:
     """
     n_rows = len(band.probabilities)
     large = np.arange(n_rows, n_rows + band.cycle)
-    laws, nexts = (band.probabilities[band.rows(large + more)] for more in (0, 1))
+    distributions, nexts = (band.probabilities[band.rows(large + more)] for more in (0, 1))
     # X' is the same for X and X + 1: noise v for the one, v - 1 for the other.
-    equal = float((laws[:, 1:] * nexts[:, :-1]).sum()) / band.cycle
-    law = laws.mean(axis=0)
-    mean = float(law @ band.noise)
-    variance = max(0.0, float(law @ (band.noise - mean) ** 2))
+    equal = float((distributions[:, 1:] * nexts[:, :-1]).sum()) / band.cycle
+    distribution = distributions.mean(axis=0)
+    mean = float(distribution @ band.noise)
+    variance = max(0.0, float(distribution @ (band.noise - mean) ** 2))
     deltas = [row.delta for row in guarantee(band.table, epsilon=1.0).rows]
     return {
         "delta": max(delta for delta in deltas if delta is not None),
@@ -102,9 +102,13 @@ def utility_figures(band: Band, histogram: Histogram) -> dict[str, float | None]
     expectation of the root, by less than its variance over twice its size.
     """
     counts, cells, noise = histogram.counts, histogram.cells, band.noise
-    laws = band.probabilities[band.rows(counts)]
-    size, square, drift = laws @ np.abs(noise), laws @ noise**2, laws @ noise
-    changed = laws @ (noise != 0)
+    distributions = band.probabilities[band.rows(counts)]
+    size, square, drift = (
+        distributions @ np.abs(noise),
+        distributions @ noise**2,
+        distributions @ noise,
+    )
+    changed = distributions @ (noise != 0)
     n, positive = histogram.n_cells, counts > 0
     if not n:
         return dict.fromkeys(_USES)
@@ -116,7 +120,7 @@ def utility_figures(band: Band, histogram: Histogram) -> dict[str, float | None]
     }
     published = np.maximum(counts[:, None] + noise, 0)
     root = np.sqrt(counts.astype(np.float64))[:, None]
-    distance = cells * (laws * (np.sqrt(published) - root) ** 2).sum(axis=1) / 2
+    distance = cells * (distributions * (np.sqrt(published) - root) ** 2).sum(axis=1) / 2
     figures["hellinger_raw"] = math.sqrt(float(distance.sum()))
     for name, (low, high) in CLASSES.items():
         inside = (counts >= low) & (counts <= (np.inf if high is None else high))
@@ -124,7 +128,7 @@ def utility_figures(band: Band, histogram: Histogram) -> dict[str, float | None]
         figures[f"hellinger_{name}"] = some if inside.any() else None
     n_positive = int(cells[positive].sum())
     gone = float(
-        cells[positive] @ (laws * (counts[:, None] + noise == 0)).sum(axis=1)[positive]
+        cells[positive] @ (distributions * (counts[:, None] + noise == 0)).sum(axis=1)[positive]
     )
     figures["false_zeros"] = gone
     if not n_positive:

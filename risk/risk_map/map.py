@@ -1,6 +1,6 @@
 """The risk-utility map: what designs of noise give away and cost, on one set of tables."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footing.messages import Message, Name, joined, said
+from footing.progress import Progress
 from ptable.table import PTable
 from risk.distributions.band import Band
 from risk.distributions.histogram import Histogram
@@ -34,7 +35,7 @@ def risk_utility_map(
     sensitive: Sequence[int] = (1, 2, 3, 4),
     together: Histogram | None = None,
     n_draws: int = 1,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> RiskUtilityMap:
     """Compute what designs of noise give away and cost on a set of tables.
 

@@ -31,7 +31,7 @@ CONTROLS: tuple[Control, ...] = ("train", "bootstrap", "holdout", "independent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class EvaluationPlan:
     """What is measured, and how.
 
     Parameters
@@ -55,7 +55,7 @@ class Plan:
 
     Examples
     --------
-    >>> Plan(classes=("income",)).learner
+    >>> EvaluationPlan(classes=("income",)).learner
     'histogram'
     """
 
@@ -86,7 +86,7 @@ class Plan:
 class _Case:
     """Records put in the place of synthetic ones, and what they are compared with."""
 
-    plan: Plan
+    plan: EvaluationPlan
     train: Records
     made: Records
     holdout: Records | None
@@ -104,7 +104,7 @@ def evaluate(
     *,
     holdout: pd.DataFrame | None = None,
     kinds: Mapping[str, Kind] | None = None,
-    plan: Plan | None = None,
+    plan: EvaluationPlan | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Evaluation:
     """Measure synthetic records against real ones, with controls beside every figure.
@@ -134,11 +134,13 @@ def evaluate(
     --------
     >>> import pandas as pd
     >>> real = pd.DataFrame({"a": range(40), "b": [0, 1] * 20})
-    >>> found = evaluate(real, real, plan=Plan(groups=("tables",), controls=("independent",)))
+    >>> found = evaluate(
+    ...     real, real, plan=EvaluationPlan(groups=("tables",), controls=("independent",))
+    ... )
     >>> found.value("tvd2"), found.find("tvd2").controls["independent"] > 0
     (0.0, True)
     """
-    plan = plan or Plan()
+    plan = plan or EvaluationPlan()
     frames = [train, synthetic, *([] if holdout is None else [holdout])]
     coded = encode(*frames, kinds=kinds)
     case = _Case(
@@ -199,8 +201,8 @@ def _controls(case: _Case) -> dict[str, _Case]:
             cases[name] = replace(case, made=makers[name]())
         elif case.holdout is not None and len(case.holdout) > 1:
             # One half stands in for synthetic records; the other stays unseen.
-            half, unseen = _halves(case.holdout, seed=seed + 3)
-            cases[name] = replace(case, made=half, holdout=unseen)
+            half, other_half = _halves(case.holdout, seed=seed + 3)
+            cases[name] = replace(case, made=half, holdout=other_half)
     return cases
 
 
@@ -315,9 +317,9 @@ def _membership(case: _Case) -> Iterator[_Line]:
     yield from _lines({"mia_euclidean": attack(metric="euclidean").mean})
     area = None
     if len(case.holdout) > 1:
-        first_half, unseen = _halves(case.holdout, seed=plan.seed)
+        first_half, second_half = _halves(case.holdout, seed=plan.seed)
         area = density_ratio(
-            case.train, first_half, case.made, reference=unseen, seed=plan.seed
+            case.train, first_half, case.made, reference=second_half, seed=plan.seed
         )
     yield from _lines({"domias": area}, why="there are too few records")
 

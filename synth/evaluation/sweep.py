@@ -15,7 +15,7 @@ import pandas as pd
 from footing.messages import Argument, Message, Name
 from reports.catalogues.synthesis import FIGURES
 from synth.errors import EvaluationError
-from synth.evaluation.evaluate import Plan, evaluate
+from synth.evaluation.evaluate import EvaluationPlan, evaluate
 from synth.evaluation.journal import Journal
 from synth.evaluation.records import Kind
 
@@ -163,7 +163,7 @@ def sweep(
     *,
     folds: int = 5,
     kinds: Mapping[str, Kind] | None = None,
-    plan: Plan | None = None,
+    plan: EvaluationPlan | None = None,
     seed: int = 0,
     left_out: Collection[str] = (),
     about: Mapping[str, Any] | None = None,
@@ -205,11 +205,11 @@ def sweep(
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": range(30), "b": [0, 1, 2] * 10})
     >>> ways = {"copy": lambda train, seed: train}
-    >>> found = sweep(frame, ways, folds=3, plan=Plan(groups=("tables",)))
+    >>> found = sweep(frame, ways, folds=3, plan=EvaluationPlan(groups=("tables",)))
     >>> found.table("copy").loc["tvd1"].tolist()
     [0.0, 0.0, 0.0]
     """
-    plan = replace(plan or Plan(), controls=(), seed=seed)
+    plan = replace(plan or EvaluationPlan(), controls=(), seed=seed)
     parts = folds_of(len(frame), folds=folds, seed=seed)
     settings = {
         "columns": [str(name) for name in frame.columns],
@@ -244,7 +244,7 @@ class _Case:
     """What all runs have in common."""
 
     frame: pd.DataFrame
-    plan: Plan
+    plan: EvaluationPlan
     kinds: Mapping[str, Kind]
     left_out: frozenset[str]
 

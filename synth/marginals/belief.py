@@ -143,8 +143,8 @@ class Network:
             yield self.tree.parents[one], self.tree.separators[one]
 
     def _multiplied(self, potentials: Sequence[Floats]) -> tuple[list[Floats], float]:
-        tops = [float(potential.max()) for potential in potentials]
-        factors = [np.exp(one - top) for one, top in zip(potentials, tops, strict=True)]
+        maxima = [float(potential.max()) for potential in potentials]
+        factors = [np.exp(one - top) for one, top in zip(potentials, maxima, strict=True)]
         products = [np.ones((1,) * start.ndim) for start in self._start]
         for one in self._order:
             within, home, columns = self._within[one], self._homes[one], self.sets[one]
@@ -155,7 +155,7 @@ class Network:
                 factor = self._spread(factors[one], columns, self.tree.cliques[home])
                 products[home] = products[home] * factor
         together = zip(self._start, products, strict=True)
-        return [start * product for start, product in together], sum(tops)
+        return [start * product for start, product in together], sum(maxima)
 
     def _nested(self) -> tuple[list[int], list[int | None]]:
         """Return the sets, small tables first, and the smallest that holds each, if any."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from footing.arrays import Columns, Floats, Integers
 from synth.marginals.belief import Network
 from synth.marginals.model import Measured
-from synth.marginals.spending import Settings
+from synth.marginals.spending import TableSettings
 
 _BOUND = 20.0
 _RIDGE = 1e-5
@@ -31,7 +31,7 @@ class Target(Measured):
 
 
 @dataclass(slots=True)
-class Draft:
+class ModelDraft:
     """Groups, noisy tables and the potentials fitted to them.
 
     Parameters
@@ -103,7 +103,7 @@ class Draft:
         """The logarithms of the factors so far."""
         return [target.potential for target in self.targets]
 
-    def fit(self, settings: Settings, *, steps: int) -> None:
+    def fit(self, settings: TableSettings, *, steps: int) -> None:
         """Fit the potentials to all tables so far."""
         potentials = fit_potentials(
             self.network(),

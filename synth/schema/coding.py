@@ -163,7 +163,7 @@ def _encoded(values: pd.Series, column: Column) -> NDArray[np.int32]:
 def draw_numbers(codes: AnyIntegers, column: Numeric, *, rng: np.random.Generator) -> Integers:
     """Return a number of the grid for each code; those of missing codes mean nothing."""
     grid = column.grid
-    return grid.draw(np.minimum(codes, grid.size - 1), rng=rng, law=column.law)
+    return grid.draw(np.minimum(codes, grid.size - 1), rng=rng, distribution=column.law)
 
 
 def decode_column(

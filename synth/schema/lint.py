@@ -8,7 +8,7 @@ from typing import Any
 from footing.messages import Argument, Message
 from synth.errors import SchemaError
 from synth.marginals.measuring import Neighbours
-from synth.marginals.spending import Budget, Settings
+from synth.marginals.spending import Budget, TableSettings
 from synth.schema.columns import Category, Column, Numeric
 from synth.schema.discovery import Discovery
 from synth.schema.rules.constraints import constraints_of, identities_of
@@ -98,7 +98,7 @@ def _of_noise(
     schema: Schema, columns: Sequence[Column], records: int, budget: Budget
 ) -> Iterator[Finding]:
     """Say what noise alone does to columns, before anything smooths it."""
-    number, spending, unit = len(columns), Settings(), schema.unit
+    number, spending, unit = len(columns), TableSettings(), schema.unit
     wide = {one.name for one in columns if isinstance(one, Numeric) and one.is_uncut}
     share = Discovery().bins_share / len(schema.columns)
     rho = budget.concentrated() * (1 - share * len(wide))

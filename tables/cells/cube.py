@@ -110,7 +110,7 @@ def cube(
     started = time.perf_counter()
     scans = _scans(requests)
     for done, batch in enumerate(scans):
-        plan = _Plan(source, keys, batch, sketch=sketch)
+        plan = _ScanPlan(source, keys, batch, sketch=sketch)
         start = time.perf_counter()
         report_progress = None if progress is None else _part_of(progress, done, len(scans))
         answer = source.arrow(plan.sql, plan.parameters, progress=report_progress)
@@ -184,7 +184,7 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
             Message("Sums of cells are not weighted."), hint=Message("leave the weight out")
         )
     require_records(source, keys, [request])
-    plan = _Plan(source, keys, [request])
+    plan = _ScanPlan(source, keys, [request])
     answer = source.arrow(plan.sql, plan.parameters)
     require_discrete(source, requests, partial(plan.counts, answer))
     pairs = plan.named(request, answer)
@@ -213,7 +213,7 @@ def all_cells(
     """
     require_records(source, keys, [request], tolerate_missing_keys=True)
     require_discrete(source, [request])
-    plan = _Plan(source, keys, [request])
+    plan = _ScanPlan(source, keys, [request])
     parameters |= plan.parameters
     return plan.rolled_up(request), plan.key_range
 
@@ -331,7 +331,7 @@ def finest_cells(
     tuple
         The axes, the cells and the range of their keys.
     """
-    plan = _Plan(source, keys, [request], within=beside)
+    plan = _ScanPlan(source, keys, [request], within=beside)
     answer = source.arrow(plan.sql, plan.parameters, beside=beside)
     return *plan.finest(request, answer, extra_values), plan.key_range
 
@@ -421,7 +421,7 @@ def _part_of(
     return lambda share: report_progress((done + share) / total)
 
 
-class _Plan:
+class _ScanPlan:
     """One statement that serves all requests.
 
     Requests over the same columns, or over columns of another request with the same filter,

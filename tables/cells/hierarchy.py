@@ -173,8 +173,8 @@ class CodeTree:
     @property
     def root(self) -> str | None:
         """The single top code, when it has children: it stands for the total."""
-        tops = self.children.get(None, [])
-        return tops[0] if len(tops) == 1 and tops[0] in self.children else None
+        top_codes = self.children.get(None, [])
+        return top_codes[0] if len(top_codes) == 1 and top_codes[0] in self.children else None
 
     @property
     def leaves(self) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ _HUGE = 400  # a number of more digits is beyond every type
 _DATED = re.compile(r"(?!0000)\d{4}-\d\d-\d\d(?: |$)")
 _CLOCK = re.compile(r"([01]\d|2[0-3]):")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,39}")
-_FINE = re.compile(r"[.,]\d{6}(\d+)")
+_SUB_MICROSECONDS = re.compile(r"[.,]\d{6}(\d+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -404,7 +404,7 @@ def _shifted(units: int, decimals: int) -> str:
 
 def _beyond(text: str) -> Fraction:
     """Return what the digits behind a microsecond say, in nanoseconds."""
-    fine = _FINE.search(text)
+    fine = _SUB_MICROSECONDS.search(text)
     return Fraction(int(fine[1]) * 1000, 10 ** len(fine[1])) if fine else Fraction(0)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ckm.cli.terminal.console import Terminal
     from synth import Schema
-    from synth.evaluation import Evaluation, Plan
+    from synth.evaluation import Evaluation, EvaluationPlan
 
 _GROUPS = (
     "tables", "columns", "detection", "learning", "membership", "nearness", "inference",
@@ -167,13 +167,15 @@ def _run(
     click.echo(str(output))
 
 
-def _plan(asked: dict[str, Any]) -> Plan:
-    from synth.evaluation import Plan
+def _plan(asked: dict[str, Any]) -> EvaluationPlan:
+    from synth.evaluation import EvaluationPlan
 
     if asked["sensitive"] and not asked["keys"]:
         raise click.UsageError(Message("--sensitive needs at least one --key."))
     names = ("classes", "numbers", "keys", "sensitive", "learner", "seed")
-    return Plan(groups=asked["groups"] or _GROUPS, **{name: asked[name] for name in names})
+    return EvaluationPlan(
+        groups=asked["groups"] or _GROUPS, **{name: asked[name] for name in names}
+    )
 
 
 def _without(dropped: set[str], frame: pd.DataFrame) -> pd.DataFrame:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from ckm.config.sweeps import SweepPlan
     from synth import Schema
-    from synth.evaluation import Plan
+    from synth.evaluation import EvaluationPlan
     from synth.evaluation.sweep import Sweep
 
 #: What the terminal shows, the most telling first; a narrow one shows three.
@@ -155,14 +155,14 @@ def sweep(
     return CHECK_FAILED if failed else 0
 
 
-def _measured(plan: SweepPlan) -> Plan:
-    from synth.evaluation import Plan
+def _measured(plan: SweepPlan) -> EvaluationPlan:
+    from synth.evaluation import EvaluationPlan
 
     if plan.measure.sensitive and not plan.measure.keys:
         raise click.UsageError(Message("[measure] sensitive needs keys."))
     given = plan.measure.model_dump(exclude_none=True)
     groups = given.pop("only", None)
-    return Plan(**given, **({"groups": groups} if groups else {}))
+    return EvaluationPlan(**given, **({"groups": groups} if groups else {}))
 
 
 def _records(path: Path, schema: Schema) -> pd.DataFrame:

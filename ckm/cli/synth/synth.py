@@ -195,7 +195,10 @@ def fit(
     output: Path,
     force: bool,
     dry_run: bool,
-    **promise: Any,
+    epsilon: float | None,
+    delta: float,
+    rho: float | None,
+    adjacency: str,
 ) -> None:
     r"""Fit a model to confidential records (Parquet or CSV), for a budget at most.
 
@@ -227,7 +230,7 @@ def fit(
         workload=[tuple(table.split(",")) for table in tables] or None,
         settings=settings_of(method, _settings(settings)),
     )
-    budget = _budget(method, **promise)
+    budget = _budget(method, epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
     if discovery is None:
         synthesizer.schema.require_declared()
     unit = synthesizer.schema.unit.name

@@ -69,24 +69,24 @@ def read_comparanda(
         reading, document = open_settings(path, kind="design")
     add_unknown(reading, document, _SECTIONS)
     designs = designs_in(document, reading)
-    listed, methods = _methods(document.get("methods", {}), reading)
-    given = document.get("experiment", {})
-    if experiment and isinstance(given, dict):
-        given = {**given, **experiment}
-    tried = read_section(Experiment, given, reading, section="experiment")
-    if reading.problems or tried is None:
+    names, methods = _methods(document.get("methods", {}), reading)
+    fields = document.get("experiment", {})
+    if experiment and isinstance(fields, dict):
+        fields = {**fields, **experiment}
+    section = read_section(Experiment, fields, reading, section="experiment")
+    if reading.problems or section is None:
         raise reading.error()
     has_methods = bool(only) or not designs or bool({"methods", "experiment"} & set(document))
     if not has_methods:
-        return Comparanda(designs=designs, experiment=tried)
+        return Comparanda(designs=designs, experiment=section)
     try:
-        chosen = choose_methods(methods, only=tuple(only) or listed)
+        choices = choose_methods(methods, only=tuple(only) or names)
     except ConfigError as error:
         if only or path is None:
             raise
         reading.add_error(("methods", _ONLY), error)
         raise reading.error() from None
-    return Comparanda(designs=designs, methods=chosen, experiment=tried)
+    return Comparanda(designs=designs, methods=choices, experiment=section)
 
 
 def _methods(
@@ -119,10 +119,10 @@ def _method(name: str, fields: object, reading: Reading) -> MethodChoice | None:
             hint,
         )
         return None
-    given = {key: value for key, value in fields.items() if key != "method"}
+    values = {key: value for key, value in fields.items() if key != "method"}
     if before is not None and before.kind == kind:
-        given = {**before.parameters, **given}
-    settings = read_section(KINDS[kind], given, reading, section=section)
+        values = {**before.parameters, **values}
+    settings = read_section(KINDS[kind], values, reading, section=section)
     if isinstance(settings, Synthetic):
         reading.require_file(("methods", name), "path", settings.path)
     return None if settings is None else MethodChoice(name=name, settings=settings)
@@ -149,12 +149,12 @@ def designs_schema() -> dict[str, Any]:
     for kind, settings in KINDS.items():
         form = schema_of(settings)
         own[kind] = _closed(form["properties"])
-        named = {"method": {"const": kind}, **form["properties"]}
-        method.append(_closed(named, ("method", *form.get("required", ()))))
+        properties = {"method": {"const": kind}, **form["properties"]}
+        method.append(_closed(properties, ("method", *form.get("required", ()))))
     other = {"$ref": "#/$defs/Method"}
-    known = {name: {"anyOf": [own[one.kind], other]} for name, one in DEFAULTS.items()}
+    defaults = {name: {"anyOf": [own[one.kind], other]} for name, one in DEFAULTS.items()}
     only = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-    methods = _closed({_ONLY: only, **known}) | {"additionalProperties": other}
+    methods = _closed({_ONLY: only, **defaults}) | {"additionalProperties": other}
     return {
         **schema_of(Section),
         "title": "Designs and methods of ckm compare",
@@ -212,12 +212,12 @@ def read_designs(path: Path | str) -> dict[str, MapDesign]:
     """
     reading, document = open_settings(path, kind="design")
     add_unknown(reading, document, _SECTIONS)
-    found = designs_in(document, reading)
-    if not found and not reading.problems:
+    designs = designs_in(document, reading)
+    if not designs and not reading.problems:
         reading.add((), Message("There is no [designs.<name>] and no [grid]."))
     if reading.problems:
         raise reading.error()
-    return found
+    return designs
 
 
 def designs_in(document: Mapping[str, Any], reading: Reading) -> dict[str, MapDesign]:
@@ -225,11 +225,11 @@ def designs_in(document: Mapping[str, Any], reading: Reading) -> dict[str, MapDe
     sections = document.get("designs", {})
     if not isinstance(sections, dict):
         sections = {"": sections}
-    made = {
+    candidates = {
         name: _design(fields, ("designs", name), reading) for name, fields in sections.items()
     }
-    found = {name: design for name, design in made.items() if design is not None}
-    return found | (_grid(document["grid"], reading) if "grid" in document else {})
+    designs = {name: design for name, design in candidates.items() if design is not None}
+    return designs | (_grid(document["grid"], reading) if "grid" in document else {})
 
 
 def _design(fields: object, where: Place, reading: Reading) -> MapDesign | None:
@@ -274,8 +274,8 @@ def _is_number(value: object) -> bool:
 def _grid(fields: object, reading: Reading) -> dict[str, MapDesign]:
     from risk.risk_map.designs import noise_grid
 
-    known = {"max_noise", "variance", "small"}
-    fits = isinstance(fields, dict) and {"max_noise", "variance"} <= set(fields) <= known
+    keys = {"max_noise", "variance", "small"}
+    fits = isinstance(fields, dict) and {"max_noise", "variance"} <= set(fields) <= keys
     if not fits or not isinstance(fields, dict):
         text = Message("The grid has lists of max_noise, of variance, and perhaps of small.")
         reading.add(("grid",), text, key="max_noise")

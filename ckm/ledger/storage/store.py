@@ -134,8 +134,8 @@ class Database:
 
     def insert(self, row: Row) -> None:
         """Write an entry."""
-        opened = (row.history, row.digest, row.definition, row.published_at)
-        values = (row.number, *opened, row.sealed, row.link)
+        fields = (row.history, row.digest, row.definition, row.published_at)
+        values = (row.number, *fields, row.sealed, row.link)
         marks = ", ".join("?" * len(values))
         self.run(
             f"INSERT INTO ckm_ledger_entry (number, {_COLUMNS}) VALUES ({marks})",  # noqa: S608
@@ -153,11 +153,11 @@ class Database:
         )
         columns = _OPEN_COLUMNS if is_open else _COLUMNS
         for (one,) in numbers:  # one after the other: entries may be large
-            found = self.fetch(
+            lines = self.fetch(
                 f"SELECT {columns} FROM ckm_ledger_entry WHERE number = ?",  # noqa: S608
                 (one,),
             )
-            for history, digest, definition, published_at, sealed, link in found:
+            for history, digest, definition, published_at, sealed, link in lines:
                 yield Row(
                     number=one,
                     history=history,
@@ -175,8 +175,8 @@ class Database:
     def numbers(self, history: str, digest: bytes) -> tuple[int, ...]:
         """Return the numbers of a history's entries of this definition, in order."""
         sql = "SELECT number FROM ckm_ledger_entry WHERE history = ? AND digest = ?"
-        found = self.fetch(f"{sql} ORDER BY number", (history, digest))
-        return tuple(int(number) for (number,) in found)
+        lines = self.fetch(f"{sql} ORDER BY number", (history, digest))
+        return tuple(int(number) for (number,) in lines)
 
     def close(self) -> None:
         """Close the connection."""

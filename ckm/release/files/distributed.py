@@ -16,9 +16,9 @@ from footing.messages import Argument, Message, Name
 from reports.facts.release import PublicFacts, StatedFile
 
 if TYPE_CHECKING:
-    from ckm.engine.engine import Progress
     from ckm.release.opening import OpenedMethod
     from ckm.release.run import ReleaseDraft
+    from footing.progress import Progress
 
 #: What a page would know of the release, which has none.
 _NOTHING = PublicFacts(
@@ -46,15 +46,15 @@ class DistributedTables:
     def __init__(
         self,
         draft: ReleaseDraft,
-        opened: OpenedMethod,
+        session: OpenedMethod,
         *,
         name: str,
         is_kept: bool,
         progress: Progress,
     ) -> None:
-        if opened.noise is None:
+        if session.noise is None:
             raise InternalError(Message("Workers write tables with noise alone."))
-        self._draft, self._noise, self._written = draft, opened.noise, opened.written
+        self._draft, self._noise, self._written = draft, session.noise, session.written
         self._folder = f"{draft.job.output.place}/{name or '.check'}"
         self._is_kept, self._progress = is_kept, progress
 

@@ -99,17 +99,17 @@ def _parents(path: Path) -> Iterator[None]:
     Until then their owner alone may enter them.
     """
     missing = [parent for parent in path.parents if not parent.exists()]
-    made: list[tuple[Path, int]] = []
+    new_folders: list[tuple[Path, int]] = []
     try:
         with _translated(path):
             for parent in reversed(missing):
                 with contextlib.suppress(FileExistsError):  # another process was first
                     parent.mkdir()
-                    made.append((parent, stat.S_IMODE(parent.stat().st_mode)))
+                    new_folders.append((parent, stat.S_IMODE(parent.stat().st_mode)))
                     parent.chmod(0o700)
         yield
     finally:
-        for parent, mode in reversed(made):
+        for parent, mode in reversed(new_folders):
             with contextlib.suppress(OSError):
                 if any(parent.iterdir()):
                     parent.chmod(mode)

@@ -59,7 +59,7 @@ def _remove(file: Path) -> None:
     with contextlib.suppress(OSError):
         if file.is_symlink() or not file.is_file():
             return
-        with file.open("rb") as opened:
-            is_ours = opened.read(max(map(len, heads))).startswith(tuple(heads))
+        with file.open("rb") as stream:
+            is_ours = stream.read(max(map(len, heads))).startswith(tuple(heads))
         if is_ours:
             file.unlink()

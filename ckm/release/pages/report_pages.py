@@ -37,13 +37,13 @@ def hidden_texts(facts: ReleaseFacts, *, more: Iterable[str] = ()) -> tuple[str,
 
     Numbers need no list: `reports.scan` marks every number that is not known to everybody.
     """
-    made = facts.reproduction
+    reproduction = facts.reproduction
     texts = [
         facts.noise.ptable_id,
-        made.job.sha256,
-        *(file.sha256 for file in made.inputs),
-        made.started,
-        made.finished,
+        reproduction.job.sha256,
+        *(file.sha256 for file in reproduction.inputs),
+        reproduction.started,
+        reproduction.finished,
         *more,
     ]
     public = {file.sha256 for table in facts.tables for file in table.files}
@@ -180,14 +180,14 @@ def write_report(
     is_full: bool = False,
 ) -> dict[Edition, tuple[FileFact, ...]]:
     """Write both editions of a report into the folder of a release; tell their files."""
-    made = {
+    pages_by_edition = {
         edition: make_pages(
             facts, edition=edition, languages=languages, leaks=leaks, is_full=is_full
         )
         for edition in EDITIONS
     }
     records: dict[Edition, tuple[FileFact, ...]] = {}
-    for edition, pages in made.items():
+    for edition, pages in pages_by_edition.items():
         place = place_of(folder, edition)
         for name, page in pages.items():
             page.write(place / name)

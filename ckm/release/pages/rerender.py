@@ -64,21 +64,21 @@ def remake_report(
     """Make the pages of a release again; in full with the long lists."""
     place = Path(folder)
     codes, where = tuple(dict.fromkeys(languages)), None if output is None else Path(output)
-    made = partial(_plan, place, edition, codes, where, force=force, is_full=full)
-    plan = made()
+    make = partial(_plan, place, edition, codes, where, force=force, is_full=full)
+    plan = make()
     if dry_run or plan.is_done:
         return tuple(_page(path, text) for path, text in plan.pages.items())
     if where is not None:
         return _carry_out(plan, edition)
     with only_writer(resolve_target(place)):
         # Another process may have written since.
-        plan = made()
+        plan = make()
         _clear_drafts(place)
         return _carry_out(plan, edition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
+class _PagePlan:
     """Files and what they are to hold; pages first, the manifests in the order of writing."""
 
     pages: dict[Path, str]
@@ -97,7 +97,7 @@ def _plan(
     *,
     force: bool,
     is_full: bool,
-) -> _Plan:
+) -> _PagePlan:
     """Look at the release, and make its pages."""
     from ckm.release.pages.numbers import read_facts
 
@@ -105,28 +105,35 @@ def _plan(
     _require_unchanged(place, manifest)
     facts = read_facts(place / "internal" / NUMBERS)
     there = _languages(manifest, edition)
-    wanted = languages or there
+    own_languages = languages or there
     leaks = LeakCheck(facts.public(), hidden=hidden_texts(facts))
     linked = [
-        code for code in LANGUAGES if code in wanted or (output is None and code in there)
+        code
+        for code in LANGUAGES
+        if code in own_languages or (output is None and code in there)
     ]
     pages = make_pages(
-        facts, edition=edition, languages=wanted, leaks=leaks, linked=linked, is_full=is_full
+        facts,
+        edition=edition,
+        languages=own_languages,
+        leaks=leaks,
+        linked=linked,
+        is_full=is_full,
     )
     targets = _targets(place, edition, pages, output)
     _require_free(targets, force=force)
     if output is not None:
-        return _Plan(pages=targets, manifests={})
+        return _PagePlan(pages=targets, manifests={})
     texts = {path.name: text for path, text in targets.items()}
     manifests = renewed_manifests(place, manifest, edition=edition, pages=texts)
-    return _Plan(pages=targets, manifests=manifests)
+    return _PagePlan(pages=targets, manifests=manifests)
 
 
 def _page(path: Path, text: str) -> Page:
     return Page(path=path, state="unchanged" if _holds(path, text) else "would be written")
 
 
-def _carry_out(plan: _Plan, edition: Edition) -> tuple[Page, ...]:
+def _carry_out(plan: _PagePlan, edition: Edition) -> tuple[Page, ...]:
     """Write what differs, each file in one step."""
     is_private = edition == "internal"
     done = [_write(path, text, is_private=is_private) for path, text in plan.pages.items()]
@@ -173,8 +180,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             ),
             hint=Message("its tables lie in public/, and their original numbers in internal/"),
         )
-    found: dict[str, Any] = manifest
-    return found
+    content: dict[str, Any] = manifest
+    return content
 
 
 def _refuse(name: str) -> NoReturn:
@@ -183,24 +190,24 @@ def _refuse(name: str) -> NoReturn:
 
 def _require_unchanged(folder: Path, manifest: dict[str, Any]) -> None:
     """Compare the files with the manifest; pages are looked at when they are made."""
-    listed = [("public", file) for file in manifest["public"]]
-    listed += [("internal", file) for file in manifest.get("report", ())]
-    _require_same(folder, manifest, [one for one in listed if one[1]["file"] not in _PAGES])
+    files = [("public", file) for file in manifest["public"]]
+    files += [("internal", file) for file in manifest.get("report", ())]
+    _require_same(folder, manifest, [one for one in files if one[1]["file"] not in _PAGES])
 
 
 def _require_same(
-    folder: Path, manifest: dict[str, Any], listed: Sequence[tuple[str, Any]]
+    folder: Path, manifest: dict[str, Any], files: Sequence[tuple[str, Any]]
 ) -> None:
     off = []
-    for part, file in listed:
+    for part, file in files:
         try:
-            found = record_file(folder / part / file["file"], name=file["file"])
+            record = record_file(folder / part / file["file"], name=file["file"])
         except OSError:
             off.append(
                 Message("{part}/{file} (missing)", part=Name(part), file=Name(file["file"]))
             )
             continue
-        if found.sha256 == file["sha256"]:
+        if record.sha256 == file["sha256"]:
             continue
         path = folder / part / file["file"]
         is_manifest = (part, path.name) == ("public", "manifest.json")
@@ -228,16 +235,16 @@ def require_released(folder: Path, internal: Sequence[str], public: Sequence[str
     """
     manifest = _read_manifest(folder)
     inside = [manifest.get("job", {}), manifest.get("ptable", {}).get("file", {})]
-    wanted = [("public", name) for name in public] + [("internal", name) for name in internal]
-    listed = [("public", file) for file in manifest["public"]]
-    listed += [("internal", file) for file in inside if "sha256" in file]
+    names = [("public", name) for name in public] + [("internal", name) for name in internal]
+    files = [("public", file) for file in manifest["public"]]
+    files += [("internal", file) for file in inside if "sha256" in file]
     _require_same(
         folder,
         manifest,
         [
             (part, file)
-            for part, file in listed
-            if (part, file["file"]) in wanted and (folder / part / file["file"]).exists()
+            for part, file in files
+            if (part, file["file"]) in names and (folder / part / file["file"]).exists()
         ],
     )
 
@@ -245,8 +252,8 @@ def require_released(folder: Path, internal: Sequence[str], public: Sequence[str
 def _languages(manifest: dict[str, Any], edition: Edition) -> tuple[str, ...]:
     files = manifest["public"] if edition == "public" else manifest.get("report", ())
     names = {file["file"] for file in files}
-    found = tuple(code for code in LANGUAGES if page_name(edition, code) in names)
-    return found or LANGUAGES
+    codes = tuple(code for code in LANGUAGES if page_name(edition, code) in names)
+    return codes or LANGUAGES
 
 
 def _targets(

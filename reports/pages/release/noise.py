@@ -143,17 +143,17 @@ def _shares(words: Words, noise: NoiseFacts) -> list[Figure]:
 
 
 def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
-    law = noise.transition
-    if not law or not law[0]:
+    distribution = noise.transition
+    if not distribution or not distribution[0]:
         return []
-    rows = min(len(law), _MAX_LINES)
-    columns = min(max(map(len, law)), _MAX_LINES)
-    last = len(law) - 1
+    rows = min(len(distribution), _MAX_LINES)
+    columns = min(max(map(len, distribution)), _MAX_LINES)
+    last = len(distribution) - 1
     count = words.numbers.count
     names = [_row_name(words, i, last=last, cycle=noise.cycle) for i in range(rows)]
     cells = {
         (i, j): (p, str(round(100 * p)) if p >= 0.005 else "<1")
-        for i, row in enumerate(law[:rows])
+        for i, row in enumerate(distribution[:rows])
         for j, p in enumerate(row[:columns])
         if p > 0
     }
@@ -166,9 +166,9 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
     notes = [NOTES["percent"].say(words)]
     if noise.cycle > 1:
         notes.append(NOTES["cycle"].say(words, {"cycle": noise.cycle}))
-    if rows < len(law) or columns < max(map(len, law)):
+    if rows < len(distribution) or columns < max(map(len, distribution)):
         notes.append(NOTES["cut"].say(words, {"n": _MAX_LINES}))
-    lines = law[: max(1, min(rows, _MAX_CELLS // columns))]
+    lines = distribution[: max(1, min(rows, _MAX_CELLS // columns))]
     return [
         Lines(words, list(zip(names, lines, strict=False)))
         .number("Original", lambda line: line[0])

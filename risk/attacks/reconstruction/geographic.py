@@ -192,8 +192,8 @@ class GeographicDifferencing:
         require_integers(Message("an attack by zones"), sliver=(sliver, 1, None))
         if counts is None:
             noise = noise_law(ptable)
-            law = noise.minus(noise.repeated(self.n_parts)).shifted(sliver)
-            return self._p(SliverLaw(difference=sliver, law=law))
+            distribution = noise.minus(noise.repeated(self.n_parts)).shifted(sliver)
+            return self._p(SliverLaw(difference=sliver, law=distribution))
         lines = truth_of(counts, n_columns=self.n_parts + 1)
         lines = lines[lines[:, -1] > 0]
         if not len(lines):
@@ -206,15 +206,15 @@ class GeographicDifferencing:
         *parts, sliver = counts
         positive = [part for part in parts if part]  # empty zones are published as 0
         originals = (sum(parts) + sliver, *positive)
-        law = (
+        distribution = (
             difference_law(ptable, originals, nested=True)
             if positive
             else noise_law(ptable, count=sliver).shifted(sliver)
         )
-        return SliverLaw(difference=sliver, law=law)
+        return SliverLaw(difference=sliver, law=distribution)
 
-    def _p(self, law: SliverLaw) -> float:
-        return law.p_seen if self.measure == "seen" else law.p_exact
+    def _p(self, distribution: SliverLaw) -> float:
+        return distribution.p_seen if self.measure == "seen" else distribution.p_exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,8 +252,8 @@ class Sliver:
             raise RiskError(
                 Message("The parts must lie inside the zone; these reach beyond it.")
             )
-        law = difference_law(ptable, (self.zone_count, *self.part_counts), nested=True)
-        return SliverLaw(difference=self.n_only_zone, law=law)
+        distribution = difference_law(ptable, (self.zone_count, *self.part_counts), nested=True)
+        return SliverLaw(difference=self.n_only_zone, law=distribution)
 
 
 def find_slivers(old: Any, new: Any, *, largest: int) -> tuple[Sliver, ...]:

@@ -144,9 +144,9 @@ class LinearReconstruction:
         """
         m = self.n_categories
         if counts is None:
-            law = noise_law(ptable)
-            terms = [(law, m + 1 - k, comb(m - 1, k - 1)) for k in range(1, m + 1)]
-            terms += [(law, -k, comb(m - 1, k)) for k in range(1, m)]
+            distribution = noise_law(ptable)
+            terms = [(distribution, m + 1 - k, comb(m - 1, k - 1)) for k in range(1, m + 1)]
+            terms += [(distribution, -k, comb(m - 1, k)) for k in range(1, m)]
             return self._p_right(terms, is_empty=False)
         sizes = truth_of(counts)
         if len(sizes) != m:
@@ -178,12 +178,14 @@ class LinearReconstruction:
         ]
 
     def _p_right(self, terms: list[tuple[Law, int, int]], *, is_empty: bool) -> float:
-        law = Law.weighted_sum(terms)
+        distribution = Law.weighted_sum(terms)
         divisor = 2**self.n_categories * (self.n_categories + 1) // 4
         if not is_empty:
-            return p_mean_rounds_to_zero(law, divisor=divisor)
+            return p_mean_rounds_to_zero(distribution, divisor=divisor)
         # what falls below 0 is taken for 0
-        return float(min(1.0, law.probabilities[2 * law.numbers < divisor].sum()))
+        return float(
+            min(1.0, distribution.probabilities[2 * distribution.numbers < divisor].sum())
+        )
 
 
 def membership(groups: Sequence[Group], *, n_places: int) -> NDArray[np.bool_]:

@@ -84,9 +84,9 @@ def row_variances(ptable: PTable) -> NDArray[np.float64]:
     size = ptable.key_range
     variances = []
     for count in range(ptable.n_rows):
-        law = ptable.units(count)
-        first = sum(v * n for v, n in law.items())
-        second = sum(v * v * n for v, n in law.items())
+        distribution = ptable.units(count)
+        first = sum(v * n for v, n in distribution.items())
+        second = sum(v * v * n for v, n in distribution.items())
         variances.append((second * size - first**2) / size**2)
     return np.array(variances)
 

@@ -98,8 +98,11 @@ def _binomial_p_value(x: int, n: int, p: float) -> float:
 def _symmetric(pairs: Pairs, ptable: PTable) -> NDArray[np.int64]:
     """Keep the noise of the cells whose row is symmetric about 0."""
     least = _ASYMMETRY * ptable.key_range
-    laws = [ptable.units(row) for row in range(ptable.n_rows)]
-    is_even = [all(abs(n - law.get(-v, 0)) <= least for v, n in law.items()) for law in laws]
+    distributions = [ptable.units(row) for row in range(ptable.n_rows)]
+    is_even = [
+        all(abs(n - distribution.get(-v, 0)) <= least for v, n in distribution.items())
+        for distribution in distributions
+    ]
     is_kept = np.array(is_even, bool)[Band.of(ptable).rows(pairs.o)]
     return np.asarray(pairs.noise[is_kept], np.int64)
 

@@ -173,7 +173,7 @@ def test_whoever_wants_two_methods_says_so_and_is_told_inside(folder, caplog):
     release(job(folder, NOISE), folder / "first")
     release(job(folder, rounding(), ledger=FLAG, name="u"), folder / "second")
     assert methods(folder) == ["noise", "rounding"]
-    assert "show the same records by two methods" in caplog.text
+    assert "protect the same records in two ways" in caplog.text
     manifest = json.loads((folder / "second" / "internal" / "manifest.json").read_text())
     assert any("table 't' (noise, entry 1" in text for text in manifest["warnings"])
     public = (folder / "second" / "public" / "manifest.json").read_text()
