@@ -75,10 +75,12 @@ class Restorer:
     ----------
     settings
         What decides which table is the nearest.
+    with_effect
+        Measure what an intruder finds out, which takes longer than all else.
     """
 
-    def __init__(self, settings: AdditivitySettings) -> None:
-        self.settings = settings
+    def __init__(self, settings: AdditivitySettings, *, with_effect: bool = True) -> None:
+        self.settings, self._with_effect = settings, with_effect
         self.changes: dict[str, Change] = {}
 
     def restore(self, protected: Protected) -> PublishedTable:
@@ -116,7 +118,8 @@ class Restorer:
                 ),
             ) from None
         effect = None
-        if counts.any() and base == 1:  # multiples tell less than least squares do
+        # Multiples tell less than least squares do.
+        if self._with_effect and counts.any() and base == 1:
             effect = measure_restoration(
                 table,
                 counts,

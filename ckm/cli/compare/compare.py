@@ -101,8 +101,10 @@ def compare(
 ) -> None:
     """Compare methods, or designs of noise, on the tables of a job.
 
-    Without DESIGNS, every method is tried on the records of the job, a sample where there are
-    many, and the criteria by which offices choose are measured. With DESIGNS, risk and utility
+    Without DESIGNS, the job's own method comes first, exactly as ckm release would apply it
+    now, and then the others, tried on the records of the job, a sample where there are many, by
+    the criteria that offices choose by. Nothing is published, and no ledger is written. With
+    DESIGNS, risk and utility
     of designs are mapped, the job's own p-table among them; these are expectations over all
     keys.
 
@@ -274,7 +276,9 @@ def _compared_methods(
     for logger in levels:
         logger.setLevel(logging.WARNING)
     try:
-        return compare_methods(plan, wanted.methods, experiment=wanted.experiment, **options)
+        return compare_methods(
+            plan, wanted.methods, experiment=wanted.experiment, named=wanted.named, **options
+        )
     finally:
         for logger, level in levels.items():
             logger.setLevel(level)

@@ -42,12 +42,15 @@ class Comparanda:
         Name → design; empty for no comparison of designs.
     methods
         Name → method; empty for no comparison of methods.
+    named
+        The methods that were asked for by name; none where all are compared.
     experiment
         What the methods are tried on.
     """
 
     designs: Mapping[str, MapDesign] = field(default_factory=dict)
     methods: Mapping[str, MethodChoice] = field(default_factory=dict)
+    named: tuple[str, ...] = ()
     experiment: Experiment = field(default_factory=Experiment)
 
 
@@ -80,13 +83,14 @@ def read_comparanda(
     if not has_methods:
         return Comparanda(designs=designs, experiment=section)
     try:
-        choices = choose_methods(methods, only=tuple(only) or names)
+        named = tuple(only) or names
+        choices = choose_methods(methods, only=named)
     except ConfigError as error:
         if only or path is None:
             raise
         reading.add_error(("methods", _ONLY), error)
         raise reading.error() from None
-    return Comparanda(designs=designs, methods=choices, experiment=section)
+    return Comparanda(designs=designs, methods=choices, named=named, experiment=section)
 
 
 def _methods(

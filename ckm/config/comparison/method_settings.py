@@ -118,7 +118,7 @@ class Suppression(MethodSettings):
     simple: Simple = "no"
     least: _Number | None = None
     search: Literal["auto", "exact", "sequential"] = "sequential"
-    limit_s: Annotated[float, Field(gt=0, le=3600)] = 20.0
+    limit_s: Annotated[float, Field(gt=0, le=3600)] = 60.0
     most_cells: Annotated[int, Field(ge=4, le=100_000)] = 1_000
     others: Literal["refused", "alone"] = "refused"
 
@@ -167,6 +167,22 @@ class CellKeyLedger(MethodSettings):
 KINDS: Mapping[str, type[MethodSettings]] = MappingProxyType(
     {settings.kind: settings for settings in MethodSettings.__subclasses__()}
 )
+
+#: How a job can release its tables.
+Way: TypeAlias = Literal["noise", "noise-ledger", "noise-additive", "suppression", "rounding"]
+
+
+class AsReleased(MethodSettings):
+    """The job's own method, as `ckm release` applies it; no file asks for it."""
+
+    kind = "as-released"
+    way: Way
+    given: Mapping[str, Any] = Field(default_factory=dict)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """How the job releases, and what it says of that."""
+        return {"way": self.way, **self.given}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

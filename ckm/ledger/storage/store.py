@@ -25,6 +25,7 @@ _ENTRIES = (
     "sealed {bytes} NOT NULL, link {bytes} NOT NULL)"
 )
 _LOOKUP = "CREATE INDEX IF NOT EXISTS ckm_ledger_lookup ON ckm_ledger_entry (history, digest)"
+_MADE = {"ckm_ledger", "ckm_ledger_entry", "ckm_ledger_lookup"}
 _COLUMNS = "history, digest, definition, published_at, sealed, link"
 _OPEN_COLUMNS = "history, digest, definition, published_at, NULL, NULL"
 
@@ -326,10 +327,17 @@ class _Sqlite(SqliteDatabase):
         self.run("PRAGMA journal_mode = WAL")
         self.run(f"PRAGMA synchronous = {'NORMAL' if is_quick else 'FULL'}")
         self.run("PRAGMA secure_delete = ON")
+        if self._is_made():  # whoever only looks at a ledger leaves every byte as it is
+            return
         with self.writing():
             self._require_ledger()
             self._make()
             self.run(f"PRAGMA application_id = {_APPLICATION}")
+
+    def _is_made(self) -> bool:
+        names = {name for (name,) in self.fetch("SELECT name FROM sqlite_master")}
+        (application,) = self.fetch("PRAGMA application_id")[0]
+        return application == _APPLICATION and names >= _MADE
 
     def _require_ledger(self) -> None:
         (application,) = self.fetch("PRAGMA application_id")[0]
