@@ -22,6 +22,7 @@ from ckm.comparison.trials import (
 from ckm.config.job.ledger import JobLedger
 from ckm.config.job.report import JobReport
 from ckm.errors import ConfigError
+from footing.messages import Message
 from ptable import NoiseSpec, PTable, solve
 from ptable.design.mechanisms import Mechanism
 
@@ -105,8 +106,8 @@ class Rivals:
     def _own(self) -> PTable:
         if self.ptable is None:
             raise ConfigError(
-                "The job has no p-table.",
-                hint='try method = "cell-key-design", with a variance',
+                Message("The job has no p-table."),
+                hint=Message('try method = "cell-key-design", with a variance'),
             )
         return self.ptable
 
@@ -138,7 +139,8 @@ class Rivals:
     def _additive(self, given: Mapping[str, Any], stack: ExitStack) -> Trial:
         if given.get("bound") is not None:
             raise ConfigError(
-                "A release that adds up has no bound of its own.", hint="remove bound"
+                Message("A release that adds up has no bound of its own."),
+                hint=Message("remove bound"),
             )
         return self._noise(self._own(), stack, additive=True)
 

@@ -181,8 +181,8 @@ def _warn_of(terminal: Terminal, found: Comparison) -> None:
     from ckm.release.job_inputs import cautions_of
 
     for name, reason in found.map.refused.items():
-        text = Message("{name}: {text}", name=Name(name), text=said(reason))
-        terminal.warn("design refused", text, design=name)
+        refusal = Message("{name}: {text}", name=Name(name), text=said(reason))
+        terminal.warn("design refused", refusal, design=name)
     for name, table in found.ptables.items():
         for text in cautions_of(table) if name != found.chosen else ():  # the job's were told
             words = Message("{name}: {text}", name=Name(name), text=said(text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from footing.messages import Message
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
@@ -75,9 +75,9 @@ def show_methods(terminal: Terminal, found: MethodComparison) -> None:
     )
 
 
-def told(result: MethodResult) -> str:
+def told(result: MethodResult) -> Message:
     """Say why a method could not be tried."""
-    return f"{result.choice.name}: {result.reason}"
+    return Message("{name}: {text}", name=Name(result.choice.name), text=said(result.reason))
 
 
 def _percent(share: float | None) -> str:

@@ -241,8 +241,8 @@ def choose_methods(
     unknown = [name for name in only if name not in found]
     if unknown:
         raise ConfigError(
-            Message("There is no method {names!r}.", names=Name(unknown[0])),
-            hint=Message("one of {value}", value=Name.each(found)),
+            Message("There is no method {name!r}.", name=Name(unknown[0])),
+            hint=Message("one of {names}", names=Name.each(found)),
         )
     return {name: found[name] for name in dict.fromkeys(only)} if only else found
 
