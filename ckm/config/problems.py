@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from ckm.config.lines import Place
 from ckm.errors import ConfigError
 from footing.data_files import read_data
+from footing.errors import ExplainedError
 from footing.messages import Enumeration, Message, Name, joined, said
 
 
@@ -80,6 +81,20 @@ class JobError(ConfigError):
             if problem.hint is not None:
                 lines.append(Message("    hint: {hint}", hint=said(problem.hint)))
         super().__init__(joined("\n", lines))
+
+
+def problems_of_error(error: ExplainedError) -> list[Problem]:
+    """Return what an error about the data tells, each part with its line where it has one."""
+    if error.parts:
+        return [problem for part in error.parts for problem in problems_of_error(part)]
+    if error.location is None:
+        return [Problem(where="", text=error.problem, hint=error.hint)]
+    location = error.location
+    return [
+        Problem(
+            where="", text=location.problem, hint=error.hint, at=error.at, number=location.line
+        )
+    ]
 
 
 #: Numbers that rules of the parsing model name.

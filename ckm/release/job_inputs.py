@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
-from ckm.config.problems import JobError, Problem
+from ckm.config.problems import JobError, problems_of_error
 from ckm.errors import ConfigError
 from footing.errors import ExplainedError
 from footing.messages import Enumeration, Message, Name, said
@@ -371,7 +371,7 @@ def opened_job(
             job.place(error)
             if infeasible is None:
                 raise
-            both = [Problem(where="", text=e.problem, hint=e.hint) for e in (infeasible, error)]
+            both = [*problems_of_error(infeasible), *problems_of_error(error)]
             raise JobError(job.path.name, both) from None
         if infeasible is not None:
             raise infeasible

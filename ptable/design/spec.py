@@ -278,7 +278,7 @@ class NoiseSpec:
             n_rows=n_rows,
             what=what,
         )
-        return [f"{rule}, not {len(values)}"]
+        return [Message("{rule}, not {number}", rule=rule, number=len(values))]
 
     def _normalise_positive(self) -> list[str]:
         end = self.max_noises[0] - self.small
@@ -329,7 +329,9 @@ class NoiseSpec:
             rule = Message(
                 "zero_variance must be a finite number above 0, together with a zero_bias"
             )
-            return [f"{rule}, not {self.zero_variance!r}"]
+            return [
+                Message("{rule}, not {value!r}", rule=rule, value=Argument(self.zero_variance))
+            ]
         object.__setattr__(self, "zero_variance", float(self.zero_variance))
         return []
 

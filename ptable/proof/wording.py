@@ -21,15 +21,20 @@ _FOUR_DIGITS = Context(prec=4, rounding=ROUND_CEILING)
 
 def describe(proof: Guarantee) -> str:
     """Say what a p-table guarantees, one sentence a line."""
+    return joined("\n", describe_lines(proof))
+
+
+def describe_lines(proof: Guarantee) -> list[Message]:
+    """Return the sentences of what a p-table guarantees."""
     lines = [
         _noise(proof),
         Message("Always published as they are: {counts}", counts=_unchanged(proof)),
     ]
     if not proof.has_privacy:
         lines.append(Message("Privacy is not defined for tables of magnitudes."))
-        return joined("\n", lines)
+        return lines
     lines.append(Message("Never published: {counts}", counts=_blocked(proof)))
-    return joined("\n", [*lines, *_privacy(proof)])
+    return [*lines, *_privacy(proof)]
 
 
 def upwards(number: float) -> str:

@@ -16,6 +16,9 @@ from tables.errors import DataError, RequestError
 from tables.filtering.values import text_of, texts_of
 from tables.request import Request
 
+#: What categories of a column should be.
+_DECLARED = Message("declared")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Level:
@@ -133,7 +136,7 @@ def encode(values: pa.ChunkedArray, column: str) -> tuple[list[str], Codes]:
 
 
 def _match(
-    labels: list[str], declared: Sequence[str], dimension: str, *, what: str = "declared"
+    labels: list[str], declared: Sequence[str], dimension: str, *, what: str = _DECLARED
 ) -> Codes:
     """Find each label among the declared categories; the extra last entry serves missing."""
     places = {label: place for place, label in enumerate(declared)}

@@ -116,10 +116,11 @@ def _solve(terminal: Terminal, asked: NoiseSpec, *, shows_reach: bool) -> PTable
 
 def _build(terminal: Terminal, mechanism: Mechanism) -> PTable:
     from ptable.proof.guarantees import guarantee
+    from ptable.proof.wording import describe_lines
 
     table = mechanism.build()
     proof = guarantee(table, epsilon=mechanism.epsilon or 1.0)
-    for line in proof.summary().splitlines():
+    for line in describe_lines(proof):
         terminal.step("guarantee", line)
     return table
 

@@ -10,7 +10,7 @@ import click
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output_options import may_replace, output_options
-from footing.messages import Message, Name, said
+from footing.messages import Message, Name, joined, said
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -152,7 +152,7 @@ def _draw_rows(terminal: Terminal, table: PTable) -> None:
         lines,
         left=("remark",),
         title=Message("P(noise) for each count"),
-        caption="\n".join([*caption, *table_notes(table, shown)]),
+        caption=joined("\n", [*caption, *table_notes(table, shown)]),
     )
 
 

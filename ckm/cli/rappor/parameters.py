@@ -145,7 +145,11 @@ def _show_design(
     ]
     rows += [
         (
-            Message("loss of {t} report{value}", t=t, value=said("s" if t > 1 else "")),
+            Message(
+                "loss of {number} report{plural}",
+                number=t,
+                plural=Message("s") if t > 1 else Message(),
+            ),
             _number(epsilon_after(parameters, reports=t)),
         )
         for t in _SHOWN_REPORTS
@@ -168,8 +172,8 @@ def _show_design(
             _share(design),
         ),
     ]
-    said = ([terminal.say(cell) for cell in row] for row in rows)
-    terminal.table(("", ""), said, left=("",), show_header=False)
+    cells = ([terminal.say(cell) for cell in row] for row in rows)
+    terminal.table(("", ""), cells, left=("",), show_header=False)
 
 
 def _mixed(
