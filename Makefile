@@ -64,7 +64,7 @@ LONG := %fuzz.py %_advice.py %_identify.py %_pictures.py %_scan.py %_quantise.py
 LOWEST_TESTS := $(filter-out $(LONG),$(foreach folder,dp ptable tables,$(wildcard tests/unit/$(folder)/test_*.py tests/unit/$(folder)/*/test_*.py))) \
     $(filter-out $(LONG) tests/unit/ckm/cli/dpsgd/%,$(wildcard tests/unit/ckm/cli/test_*.py tests/unit/ckm/cli/*/test_*.py)) \
     tests/unit/ckm/engine/test_engine.py tests/unit/ckm/engine/test_secrecy.py \
-    $(patsubst %,tests/golden/test_%.py,cellkey dp_tables inverse magnitude_cells magnitude_engine magnitudes rappor_decode rappor_files worked_example)
+    $(patsubst %,tests/golden/test_%.py,cellkey dp_tables inverse magnitude_cells magnitude_engine magnitudes ptable_ids rappor_decode rappor_files worked_example)
 
 $(LOWEST)/.made: pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(LOWEST)

@@ -77,8 +77,8 @@ def oracle(name: Oracle, n_values: int, *, epsilon: float) -> Parameters:
         rows = max(_FEWEST_ROWS, 2 ** (n_values.bit_length() + 1))  # half of them to spare
         return _symbols(2, odds, n_cohorts=rows, hashed="hadamard")
     size = _symbols_of(odds, n_values)
-    needed = math.ceil(_ROWS * n_values / (size - 1))
-    return _symbols(size, odds, n_cohorts=2 ** (needed - 1).bit_length(), hashed="mmh3")
+    least = math.ceil(_ROWS * n_values / (size - 1))
+    return _symbols(size, odds, n_cohorts=2 ** (least - 1).bit_length(), hashed="mmh3")
 
 
 def oracle_variance(

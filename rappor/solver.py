@@ -216,7 +216,7 @@ def solve(goal: Goal, *, n_hashes: Sequence[int] = (1, 2, 3, 4)) -> Design:
 
 def _infeasible(goal: Goal, best: Design) -> RapporInfeasibleError:
     frequency = goal.frequency or 0.0
-    needed = math.ceil(goal.population * (best.detectable / frequency) ** 2)
+    least = math.ceil(goal.population * (best.detectable / frequency) ** 2)
     return RapporInfeasibleError(
         Message(
             "Values of {frequency:.3%} cannot be found among {population:,} clients; "
@@ -225,7 +225,7 @@ def _infeasible(goal: Goal, best: Design) -> RapporInfeasibleError:
             population=goal.population,
             detectable=best.detectable,
         ),
-        hint=Message("ask about {needed:,} clients, or allow a larger loss", needed=needed),
+        hint=Message("ask about {needed:,} clients, or allow a larger loss", needed=least),
     )
 
 

@@ -194,8 +194,8 @@ def as_json(facts: Any) -> str:
 def download(file: str, content: str) -> Download:
     """Put a file into a link."""
     kind = _TYPES[file.rpartition(".")[2]]
-    packed = base64.b64encode(content.encode("utf-8")).decode("ascii")
-    return Download(file=file, link=f"data:{kind};charset=utf-8;base64,{packed}")
+    text = base64.b64encode(content.encode("utf-8")).decode("ascii")
+    return Download(file=file, link=f"data:{kind};charset=utf-8;base64,{text}")
 
 
 def _entry(value: object) -> object:

@@ -358,11 +358,11 @@ def _wrong_sums(facts: Mapping[str, Any]) -> list[str]:
 def _wrong_reach(facts: Mapping[str, Any], calls: list[Call]) -> list[str]:
     """Check that calls are reckoned for all records of a unit, and that none is missing."""
     rows = facts["unit"]["most_records"]
-    moved = {"add-remove": 1, "replace": 2}.get(facts["adjacency"], math.inf)
+    distance = {"add-remove": 1, "replace": 2}.get(facts["adjacency"], math.inf)
     least = {
-        "discrete Gaussian": rows * math.sqrt(moved),
-        "fine discrete Gaussian": rows * math.sqrt(moved),
-        "geometric above a threshold": rows * moved,
+        "discrete Gaussian": rows * math.sqrt(distance),
+        "fine discrete Gaussian": rows * math.sqrt(distance),
+        "geometric above a threshold": rows * distance,
         "exponential": 0,
     }
     wrong = []
@@ -391,23 +391,26 @@ def _wrong_reach(facts: Mapping[str, Any], calls: list[Call]) -> list[str]:
 
 
 def _wrong_declarations(facts: Mapping[str, Any], schema: Schema | None) -> list[str]:
-    stated = facts["schema"]
-    declared = Schema.from_json(json.dumps(stated["declared"]))
+    entry = facts["schema"]
+    own_schema = Schema.from_json(json.dumps(entry["declared"]))
     wrong: list[str] = []
-    if declared.digest != stated["sha256"]:
+    if own_schema.digest != entry["sha256"]:
         wrong.append(Message("The schema is not the one of the digest."))
-    if schema is not None and schema.digest != stated["given_sha256"]:
+    if schema is not None and schema.digest != entry["given_sha256"]:
         wrong.append(Message("The model was fitted by another schema."))
-    if not declared.is_declared:
+    if not own_schema.is_declared:
         wrong.append(Message("A domain is not declared."))
     unit = facts["unit"]
-    if (declared.unit.name, declared.unit.most_records) != (unit["name"], unit["most_records"]):
+    if (own_schema.unit.name, own_schema.unit.most_records) != (
+        unit["name"],
+        unit["most_records"],
+    ):
         wrong.append(Message("The unit is not that of the schema."))
     if facts["adjacency"] not in ("add-remove", "replace"):
         wrong.append(Message("Nothing is known of these neighbours."))
     free = [
         column.name
-        for column in declared.columns
+        for column in own_schema.columns
         if is_unpaid(
             column, [one["what"] for one in facts["calls"] if column.name in one["columns"]]
         )
@@ -429,10 +432,10 @@ def _wrong_declarations(facts: Mapping[str, Any], schema: Schema | None) -> list
 def _wrong_data(facts: Mapping[str, Any], data: str | os.PathLike[str] | None) -> list[str]:
     if data is None:
         return []
-    stated = facts["data"]
-    if stated is None:
+    entry = facts["data"]
+    if entry is None:
         return ["The certificate is of no data."]
-    if stated["sha256"] != _described(Path(data))["sha256"]:
+    if entry["sha256"] != _described(Path(data))["sha256"]:
         return ["The data are not those of the certificate."]
     return []
 

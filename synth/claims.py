@@ -78,7 +78,7 @@ def wrong_account(account: Mapping[str, Any]) -> list[str]:
     prices = [
         math.inf if price is None else float(price) for price in account["parts"].values()
     ]
-    stated = math.inf if account["epsilon"] is None else float(account["epsilon"])
-    if not prices or not math.fsum(prices) <= stated * _ROUNDING:
+    epsilon = math.inf if account["epsilon"] is None else float(account["epsilon"])
+    if not prices or not math.fsum(prices) <= epsilon * _ROUNDING:
         return ["The account states less than the sum of its parts."]
     return []

@@ -174,7 +174,7 @@ class Model:
         if np.asarray(number).dtype.kind not in "iu" or np.ndim(number) or number < 0:
             raise SynthError(Message("The number of records is a whole number from 0."))
         allowed, fixed = self._conditions(conditions or {})
-        parsed, names = self._rules(), self.schema.names
+        rules, names = self._rules(), self.schema.names
         derived = identities_of(self.schema)
         condition = self._wish(where)
         self._narrow(allowed, condition)
@@ -204,7 +204,7 @@ class Model:
                 mask &= flags[records.codes[:, place]]
             for name in fixed.keys() & derived.keys():
                 mask &= records.numbers[name] == fixed[name]
-            for verdict in self._judged(parsed, records):
+            for verdict in self._judged(rules, records):
                 mask &= ~verdict.false
             for verdict in self._judged(condition, records):
                 mask &= verdict.true

@@ -235,15 +235,15 @@ def _count_grain(
         for hour in hours
     }
     persons, home, work, both, crowd = _ask(source, "pairs")[0]
-    moved, foretold, usual = _ask(source, "moves")[0]
+    moves, foretold, usual = _ask(source, "moves")[0]
     return {
         "alone": {hour: {k: of for k, *of in rows} for hour, rows in alone.items()},
         "home": (home, persons),
         "work": (work, persons),
         "both": (both, persons),
         "usual_crowd": crowd,
-        "foretold": (foretold, moved),
-        "usual": (usual, moved),
+        "foretold": (foretold, moves),
+        "usual": (usual, moves),
         "met": _ask(source, "met", shift=0, most=MOST_SHARED),
         "met_by_chance": _ask(source, "met", shift=shift, most=MOST_SHARED) if shift else [],
     }

@@ -172,7 +172,7 @@ def _holding(source: Source, records: str, finer: str, broader: Iterable[str]) -
         for c in map(quote, names)
     ]
     inner = ", ".join(f"{test} AS t{number}" for number, test in enumerate(one))
-    grouped = f"SELECT {inner} FROM {records} GROUP BY {quote(finer)}"
+    groups_sql = f"SELECT {inner} FROM {records} GROUP BY {quote(finer)}"
     outer = ", ".join(f"bool_and(t{number})" for number in range(len(names)))
-    row = source.fetch(f"SELECT {outer} FROM ({grouped})")[0]
+    row = source.fetch(f"SELECT {outer} FROM ({groups_sql})")[0]
     return {name for name, holds in zip(names, row, strict=True) if holds}

@@ -104,9 +104,9 @@ class Definition:
     @property
     def text(self) -> str:
         """The description as it stands in the ledger."""
-        shown = self._content()
-        del shown["shape"]
-        return json.dumps(shown, sort_keys=True, ensure_ascii=False)
+        content = self._content()
+        del content["shape"]
+        return json.dumps(content, sort_keys=True, ensure_ascii=False)
 
     @property
     def identity(self) -> bytes:

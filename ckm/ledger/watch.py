@@ -11,11 +11,12 @@ from ckm.ledger.protection import CellProtection
 from ckm.ledger.record_sets.entry import Entry
 from ckm.ledger.second_method import SecondMethod
 from ckm.ledger.storage.record import ThinPair
+from footing.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from ckm.engine.engine import Engine, Progress
+    from ckm.engine.engine import Engine
     from ckm.engine.protection import Protected
     from ckm.engine.request import TableRequest
     from tables import Cells, Request
@@ -94,12 +95,12 @@ class Watch:
         >>> next(watch.tables(engine, requests)).table  # doctest: +SKIP
         PublishedTable(sex, count; 3 cells)
         """
-        wanted = engine.requests_of_cells(requests)
+        cell_requests = engine.requests_of_cells(requests)
         self.add_noise_identity(engine.noise_identities(requests))
-        sketch = self.width(wanted)
+        sketch = self.width(cell_requests)
         for protected in engine.protect_tables(requests, sketch=sketch, progress=progress):
             name, where = protected.name, protected.request.where
-            self.add_table(name, wanted[name], protected.cells, where=where)
+            self.add_table(name, cell_requests[name], protected.cells, where=where)
             yield protected
             del protected  # its cells, before those of the next table are protected
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.config.job.job import Job
-    from ckm.engine.engine import Progress
     from ckm.engine.request import TableRequest
+    from footing.progress import Progress
 
 _COUNTED = ("count", "weighted")
 

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ckm.engine.engine import Progress
     from ckm.engine.protection import Protected
     from ckm.engine.request import TableRequest
     from ckm.ledger.protection import CellProtection
+    from footing.progress import Progress
 
 _Data_contra = TypeVar("_Data_contra", contravariant=True)
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from ckm.engine.engine import Progress
     from ckm.engine.protection import Protected
     from ckm.engine.request import TableRequest
     from ckm.methods.settings import SyntheticSettings
     from ckm.suppression.original_cells import Originals
+    from footing.progress import Progress
     from synth.guarantee import Guarantee
 
 _NUMBER = "ckm_record_number"

@@ -99,16 +99,16 @@ def release_dp(
     ):
         if not data.allow_empty:
             source.require_some()
-        found = release(
+        result = release(
             partial(contributions, source),
             plan,
             ledger=ledger,
             who=job.ledger.who,
             what=", ".join(table.name for table in plan.tables)[:200],
         )
-        _write(job, found, folder)
+        _write(job, result, folder)
         _record(gate, source, plan)
-    return DPRelease(path=path, plan=plan, released=found, left=str(ledger.left))
+    return DPRelease(path=path, plan=plan, released=result, left=str(ledger.left))
 
 
 def _require_one_method(job: DPPlanFile) -> None:
@@ -173,9 +173,9 @@ def published(table: ReleasedTable) -> PublishedTable:
     return PublishedTable(dimensions=dimensions, measures=measures)
 
 
-def certificate_of(found: Released) -> dict[str, Any]:
+def certificate_of(result: Released) -> dict[str, Any]:
     """Return all that is to be known of a release; nothing in it tells more of the data."""
-    plan = found.plan
+    plan = result.plan
     return {
         "kind": KIND,
         "version": __version__,
@@ -189,8 +189,8 @@ def certificate_of(found: Released) -> dict[str, Any]:
             }
             for part in plan.parts
         ],
-        "found": {table.plan.name: _notes(table) for table in found.tables},
-        "ledger": asdict(found.entry),
+        "found": {table.plan.name: _notes(table) for table in result.tables},
+        "ledger": asdict(result.entry),
     }
 
 

@@ -138,13 +138,13 @@ class Question:
             self._require_steps()
 
     def _require_words(self) -> None:
-        needed, possible = KINDS[self.kind]
+        mandatory, possible = KINDS[self.kind]
         words = {name for name in _WORDS if getattr(self, name) not in ("", (), None)}
-        if missing := sorted(needed - words):
+        if missing := sorted(mandatory - words):
             raise DPError(
                 Message("{name} needs {names}.", name=Name(self.name), names=Name.each(missing))
             )
-        if spare := sorted(words - needed - possible):
+        if spare := sorted(words - mandatory - possible):
             raise DPError(
                 Message(
                     "{name} has no use for {spare}.",
@@ -382,8 +382,8 @@ class Question:
             reach = noises["sum"].accuracy(scope.confidence)
             return self._told((value, value - reach, value + reach), **bounds)
         rows = noises["count"].release(counts)
-        moved = noises["sum"].release(totals - sum(steps) // 2 * counts)
-        triple = _ratio(noises, rows, moved, steps=steps, confidence=scope.confidence)
+        offsets = noises["sum"].release(totals - sum(steps) // 2 * counts)
+        triple = _ratio(noises, rows, offsets, steps=steps, confidence=scope.confidence)
         return self._told(triple, **bounds)
 
     def _find_bounds(
@@ -430,7 +430,7 @@ def _ends_of(bins: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
 def _ratio(
     noises: Mapping[str, Any],
     rows: NDArray[np.int64],
-    moved: NDArray[np.int64],
+    offsets: NDArray[np.int64],
     *,
     steps: tuple[int, int],
     confidence: float,
@@ -446,5 +446,5 @@ def _ratio(
         ratio = total / np.where(sign * total > 0, fewest, most)
         return np.asarray(np.clip(middle + ratio, *steps))
 
-    value = np.clip(middle + moved / np.maximum(rows, 1), *steps)
-    return value, end(moved - shift, -1), end(moved + shift, 1)
+    value = np.clip(middle + offsets / np.maximum(rows, 1), *steps)
+    return value, end(offsets - shift, -1), end(offsets + shift, 1)

@@ -164,8 +164,8 @@ class Exponential:
         """
         if self.kind != "exponential":
             raise DPError(Message("The chances of permute-and-flip have no short formula."))
-        shifted = _scores(scores) / self.scale
-        weights = np.exp(shifted - shifted.max())
+        logits = _scores(scores) / self.scale
+        weights = np.exp(logits - logits.max())
         return np.asarray(weights / weights.sum())
 
     def accuracy(self, confidence: float = 0.95, *, candidates: int) -> float:

@@ -42,9 +42,9 @@ def epsilon_of_run(
         return whole.epsilon(delta), "loss distribution"
     # Several Gaussians are one of less noise; of such a sum the account is exact and quick.
     times = -(-steps // _batches(rate, size)) if sampling == "shuffled" else steps
-    moved = 2.0 if adjacency == Adjacency.REPLACE else 1.0
+    distance = 2.0 if adjacency == Adjacency.REPLACE else 1.0
     square = times / sigma**2 + (cuts[1] / cuts[0] ** 2 if cuts[1] else 0.0)
-    plain = gaussian_epsilon(delta, mu=moved * math.sqrt(square))
+    plain = gaussian_epsilon(delta, mu=distance * math.sqrt(square))
     if sampling != "fixed" or cuts[1]:
         return plain, "Gaussian curve"
     if size is None:

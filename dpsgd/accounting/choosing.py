@@ -152,9 +152,9 @@ def best_of_random(trial: RenyiCurve, *, mean_trials: float, shape: float = 1.0)
     orders, losses = np.array(trial.orders), np.array(trial.losses)
     weight = 1 + shape
     second = weight * ((1 - 1 / orders) * losses + math.log(1 / gamma) / orders)
-    added = float(second.min()) + math.log(mean_trials) / (orders - 1)
+    extra = float(second.min()) + math.log(mean_trials) / (orders - 1)
     return RenyiCurve(
-        orders=trial.orders, losses=losses + added, adjacency=trial.adjacency, unit=trial.unit
+        orders=trial.orders, losses=losses + extra, adjacency=trial.adjacency, unit=trial.unit
     )
 
 

@@ -222,9 +222,9 @@ def _thinned(wrong: Floats, right: Floats, *, least: float) -> tuple[tuple[float
 def _rate(
     first: Floats, second: Floats, at: float, ceiling: Ceiling | None, error: float
 ) -> Rate:
-    allowed = int(np.floor(at * len(second) + 1e-9))
+    n_false = int(np.floor(at * len(second) + 1e-9))
     # All scores strictly above this one belong to at most `allowed` others.
-    line = np.sort(second)[::-1][allowed] if allowed < len(second) else -np.inf
+    line = np.sort(second)[::-1][n_false] if n_false < len(second) else -np.inf
     hits, wrong = int((first > line).sum()), int((second > line).sum())
     low, high = binomial_interval(hits, trials=len(first), error=error)
     bound = None

@@ -203,14 +203,14 @@ class RecordGradients:
         self._layers = len(owners)
         self._first = {n: next(m.parameters(recurse=False)) for n, m in owners}
         for name, layer in owners:
-            passed = forward_of(layer)
-            if passed is None:
+            forward = forward_of(layer)
+            if forward is None:
                 hook = self._hook(name, maker_of(layer))
                 self._handles.append(
                     layer.register_forward_hook(hook, prepend=True, with_kwargs=True)
                 )
             elif "forward" not in vars(layer):
-                vars(layer)["forward"] = self._forward(name, layer, passed)
+                vars(layer)["forward"] = self._forward(name, layer, forward)
                 self._passed.append(layer)
 
     def close(self) -> None:
@@ -294,13 +294,13 @@ class RecordGradients:
                 leaves = [v.detach() if isinstance(v, Tensor) else v for v in leaves]
                 self._keep(name, "", partial(one_by_one, layer), (leaves, spec), output)
                 return None
-            inputs, changed = (*args, *kwargs.values())[0].detach(), None
+            inputs, new_output = (*args, *kwargs.values())[0].detach(), None
             if isinstance(layer, nn.Embedding) and self._is_shared(name, inputs):
                 # Places that are the same for all records: as many copies as there are records.
                 inputs = inputs.expand(self._rows, *inputs.shape[-1:])
-                output = changed = output.expand(self._rows, *output.shape[-2:])
+                output = new_output = output.expand(self._rows, *output.shape[-2:])
             self._keep(name, "", make, inputs, output)
-            return changed
+            return new_output
 
         return _uncompiled(hook)
 

@@ -95,14 +95,14 @@ def name_preset(options: Mapping[str, Any]) -> str:
         "Preset {name}: {presets}", name=Argument(name), presets=said(PRESETS[name].text)
     )
     own = {"rule": "maximum-entropy", **PRESETS[name].options}
-    changed = [
+    changes = [
         _change(key, value, own)
         for key, value in options.items()
         if key != "preset" and own.get(key) != value
     ]
     return (
-        Message("{text} Changed here: {changed}.", text=text, changed=changed)
-        if changed
+        Message("{text} Changed here: {changed}.", text=text, changed=changes)
+        if changes
         else text
     )
 

@@ -57,8 +57,8 @@ class _Moves:
         """Compare two rows."""
         distribution, copy = _law(table, row), _law(again, other)
         if [v for _, v in distribution] == [v for _, v in copy]:
-            moved = (abs(a - b) for (a, _), (b, _) in zip(distribution, copy, strict=True))
-            self.threshold = max(self.threshold, *moved)
+            distances = (abs(a - b) for (a, _), (b, _) in zip(distribution, copy, strict=True))
+            self.threshold = max(self.threshold, *distances)
         else:
             self.has_same_order = False
             self.n_lost += max(0, len(distribution) - len(copy))

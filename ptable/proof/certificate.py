@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from footing.messages import Message, Name, joined, said
+from footing.messages import Enumeration, Message, Name, joined, said
 from footing.svg import html_table, safe
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
@@ -112,6 +112,66 @@ class RowCertificate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SolverRecord:
+    """What a solver contributed, as the program that built the table noted it.
+
+    Parameters
+    ----------
+    solver
+        Its name.
+    status
+        What it said of its answer, in cvxpy's words; the worst of several.
+    distance
+        The largest change of a probability from its answer to the polished one, rounded up to
+        a power of ten.
+    unsolved
+        The counts whose rows it did not solve, or not well: Newton's method did, from a start
+        of its own.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec, solve
+    >>> record = solve(NoiseSpec(max_noise=2, variance=1.0)).certificate.record
+    >>> record.solver, record.status, record.unsolved
+    ('Clarabel', 'optimal', ())
+    """
+
+    solver: str
+    status: str
+    distance: float
+    unsolved: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.unsolved:
+            return Message(
+                "{solver} said {status!r}; polishing moved no probability by more than "
+                "{distance:.0e}",
+                solver=Name(self.solver),
+                status=Name(self.status),
+                distance=self.distance,
+            )
+        return Message(
+            "{solver} said {status!r}; the rows of counts {counts} are solved without it",
+            solver=Name(self.solver),
+            status=Name(self.status),
+            counts=Enumeration(", ", self.unsolved),
+        )
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> SolverRecord:
+        """Build a record from plain values, each of which must be of its own kind."""
+        record = cls(**{**fields, "unsolved": tuple(fields.get("unsolved", ()))})
+        words: tuple[object, ...] = (record.solver, record.status)
+        if (
+            not all(isinstance(word, str) and word.isprintable() for word in words)
+            or not _is_figure(record.distance)
+            or not all(type(count) is int for count in record.unsolved)
+        ):
+            raise PTableError(Message("The certificate does not say what the solver did."))
+        return record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
     """What a p-table was asked for, what it achieves and how far from optimal it may be.
 
@@ -123,6 +183,8 @@ class Certificate:
         The rule of the specification.
     solver
         Programs that took part, with versions.
+    record
+        What the solver contributed; None where no row needed one, and in files of before.
 
     Examples
     --------
@@ -134,6 +196,7 @@ class Certificate:
     rows: tuple[RowCertificate, ...]
     variance_rule: str | tuple[str, ...]
     solver: Mapping[str, str]
+    record: SolverRecord | None = None
 
     @property
     def largest_bias(self) -> float:
@@ -266,6 +329,7 @@ class Certificate:
             table,
             [(row.multipliers, row.peak) for row in self.rows],
             solver=self.solver,
+            record=self.record,
         )
         off = _differences(self, again) + _failures(again) + _breaches(table.spec, table)
         if off:
@@ -288,7 +352,8 @@ class Certificate:
         >>> solve(NoiseSpec(max_noise=2, variance=1.0)).certificate.to_dict()["variance_rule"]
         'exact'
         """
-        return {
+        record = {} if self.record is None else {"record": _plain_record(self.record)}
+        return record | {
             "rows": [asdict(row) for row in self.rows],
             "variance_rule": (
                 self.variance_rule
@@ -320,7 +385,13 @@ class Certificate:
         names = (*fields["solver"], *fields["solver"].values())
         if not all(isinstance(text, str) and text.isprintable() for text in names):
             raise PTableError(Message("The certificate does not say which programs took part."))
-        return cls(**{**fields, "rows": rows, "variance_rule": rule})
+        record = fields.get("record")
+        record = None if record is None else SolverRecord.from_dict(record)
+        return cls(**{**fields, "rows": rows, "variance_rule": rule, "record": record})
+
+
+def _plain_record(record: SolverRecord) -> dict[str, Any]:
+    return {**asdict(record), "unsolved": list(record.unsolved)}
 
 
 def _is_figure(value: Any) -> bool:
@@ -353,6 +424,7 @@ def certify(
     solutions: Sequence[tuple[tuple[float, ...] | None, int | None]],
     *,
     solver: Mapping[str, str],
+    record: SolverRecord | None = None,
 ) -> Certificate:
     """Compute the certificate of a p-table from its integers and multipliers."""
     counts = spec.counts
@@ -376,6 +448,7 @@ def certify(
         rows=rows,
         variance_rule=(spec.variance_rule if isinstance(spec, NoiseSpec) else "by part"),
         solver=dict(solver),
+        record=record,
     )
 
 
@@ -506,8 +579,8 @@ def breaches(table: PTable) -> tuple[str, ...]:
         problem, units = spec.row(count), table.units(count)
         if not set(units) <= set(problem.noise):
             problems.append(Message("the noise of count {count} is out of reach", count=count))
-        moved = sum(n * v for v, n in units.items()) - problem.mean * table.key_range
-        if abs(moved) > max(map(abs, problem.noise), default=0):
+        drift = sum(n * v for v, n in units.items()) - problem.mean * table.key_range
+        if abs(drift) > max(map(abs, problem.noise), default=0):
             problems.append(Message("the mean noise of count {count} is off", count=count))
     return tuple(problems)
 
@@ -515,14 +588,14 @@ def breaches(table: PTable) -> tuple[str, ...]:
 def _breaches(spec: NoiseSpec | StackedSpec, table: PTable) -> list[str]:
     """Name what the integers themselves may not do, whatever the figures say."""
     problems: list[str] = []
-    resolved = resolve(spec)
-    if resolved[0].problem.count != 0 and set(table.units(0)) != {0}:
+    rows = resolve(spec)
+    if rows[0].problem.count != 0 and set(table.units(0)) != {0}:
         problems.append(Message("the noise of count 0 is not 0"))
     if table.large_counts != "last":
         problems.append(Message("counts beyond the last row do not all take the last row"))
     if table.step != spec.step:
         problems.append(Message("the step of the noise is another one"))
-    for row in resolved:
+    for row in rows:
         problem, units = row.problem, table.units(row.problem.count)
         ordered = [units.get(v, 0) for v in problem.noise]
         squares = [v * v for v in problem.noise]

@@ -49,17 +49,17 @@ def smallest_epsilon(pairs: Outcomes, *, delta: float) -> float:
     The divergence falls as ``t = exp(epsilon)`` grows, convex and in straight pieces, so that
     Newton's method from ``t = 1`` ends at the exact fraction ``t`` after finitely many steps.
     """
-    allowed = Fraction(require_delta(delta)) * sum(p for p, _ in pairs)
+    limit = Fraction(require_delta(delta)) * sum(p for p, _ in pairs)
     ratio = Fraction(1)
     while True:
         top, bottom = ratio.numerator, ratio.denominator
         above = [(p, q) for p, q in pairs if p * bottom > top * q]
         excess, base = sum(p for p, _ in above), sum(q for _, q in above)
-        if excess - ratio * base <= allowed:
+        if excess - ratio * base <= limit:
             return _logarithm(ratio)
         if base == 0:
             return math.inf
-        ratio = (excess - allowed) / base
+        ratio = (excess - limit) / base
 
 
 def laws_of(table: PTable, *, key_range: int) -> list[dict[int, int]]:
@@ -96,12 +96,12 @@ def blocked_counts(
     """Give the counts that no original count is ever published as."""
     cycle = cycle_length(large_counts, n_rows=len(distributions))
     least = min(min(distribution) for distribution in distributions)
-    reached = {
+    values = {
         count + v
         for count in range(up_to - least + 1)
         for v in distributions[serving_row(count, n_rows=len(distributions), cycle=cycle)]
     }
-    return tuple(count for count in range(up_to + 1) if count not in reached)
+    return tuple(count for count in range(up_to + 1) if count not in values)
 
 
 def require_epsilon(epsilon: float) -> float:

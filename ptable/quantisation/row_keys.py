@@ -266,9 +266,9 @@ class _Search:
         values = []
         for sign in (-1, 1):
             edge = self._edge(sums, goal, sign)
-            reached = None if edge is None else self._reach(sums, edge, sign)
-            if reached is not None:
-                values.append(reached)
+            value = None if edge is None else self._reach(sums, edge, sign)
+            if value is not None:
+                values.append(value)
                 if is_bound:
                     return values
         return _nearest(values, goal)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from footing.messages import Message
 from ptable.errors import InternalError
-from ptable.solver.polish import decimal_law
+from ptable.solver.polish import decimal_row
 from ptable.solver.row import RowProblem
 
 Float: TypeAlias = "NDArray[np.float64]"
@@ -43,11 +43,14 @@ class DualRow:
         The probabilities, to about fifty digits.
     residual
         The largest violation of a constraint in double precision, before the decimal steps.
+    is_polished
+        Whether the decimal steps were taken, so that nothing depends on the start.
     """
 
     multipliers: tuple[float, ...]
     law: tuple[Fraction, ...]
     residual: float
+    is_polished: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +64,42 @@ class _Response:
     gradient: _Point
 
 
-def maximise(problem: RowProblem, *, polish: bool = True) -> DualRow:
+def maximise(
+    problem: RowProblem, *, polish: bool = True, start: Sequence[float] | None = None
+) -> DualRow:
     """Find the law of greatest entropy of a row whose variance lies strictly in reach.
 
     Bounds are first left out, then taken as equalities one after the other, until the
     multipliers have the right signs: the problem is convex, so the first such point is it.
+
+    Multipliers to start from save steps and change nothing: what they lead to is polished to
+    the same fifty digits, or thrown away.
     """
+    if start is not None and polish:
+        answer = _maximise(problem, tuple(start))
+        if answer is not None and answer.is_polished:
+            return answer
+    answer = _maximise(problem, None, polish=polish)
+    if answer is None:
+        raise InternalError(Message("A row has no set of constraints to try."))
+    return answer
+
+
+def _maximise(
+    problem: RowProblem, start: _Point | None, *, polish: bool = True
+) -> DualRow | None:
     dual = _Dual(problem)
     best, best_miss = None, math.inf
     for active in dual.active_sets():
-        point = dual.settle(active)
+        point = dual.settle(active) if start is None else dual.settle_from(start, active)
+        if point is None:
+            return None
         miss = dual.miss(point, active)
         if miss < best_miss:
             best, best_miss = (point, active), miss
         if miss <= _GOOD_RESIDUAL:
             break
-    if best is None:
-        raise InternalError(Message("A row has no set of constraints to try."))
-    return dual.finish(*best, polish=polish)
+    return None if best is None else dual.finish(*best, polish=polish)
 
 
 def dual_bound(problem: RowProblem, multipliers: _Point) -> float:
@@ -160,6 +181,16 @@ class _Dual:
             if self.size_at(again, active) < self.size_at(point, active):
                 point = again
         return point
+
+    def settle_from(self, start: _Point, active: _Active) -> _Point | None:
+        """Do so from given multipliers; None where they lead nowhere."""
+        if len(start) != len(active):
+            return None
+        masked = tuple(
+            price if is_active else 0.0 for price, is_active in zip(start, active, strict=True)
+        )
+        point = self.minimise(masked, active)
+        return point if self.size_at(point, active) <= _GOOD_RESIDUAL else None
 
     def start_at(self, active: _Active) -> _Point:
         rest = [0.0] * (len(self.goal) - 2)
@@ -282,12 +313,18 @@ class _Dual:
                 ),
                 hint=Message("please report it together with the specification"),
             )
-        distribution = None
         if polish:
             pattern = here.blocks, here.is_free.tolist()
-            distribution = decimal_law(self.problem, pattern, point, active)
-        if distribution is None:
-            distribution = tuple(Fraction(p) for p in here.law.tolist())
+            polished = decimal_row(self.problem, pattern, point, active)
+            if polished is not None:
+                distribution, multipliers = polished
+                return DualRow(
+                    multipliers=multipliers,
+                    law=distribution,
+                    residual=residual,
+                    is_polished=True,
+                )
+        distribution = tuple(Fraction(p) for p in here.law.tolist())
         return DualRow(multipliers=point, law=distribution, residual=residual)
 
 

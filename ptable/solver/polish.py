@@ -17,15 +17,16 @@ _SMALL_GAP = Decimal("1e-40")
 _MAX_STEPS = 12
 
 
-def decimal_law(
+def decimal_row(
     problem: RowProblem,
     pattern: tuple[list[tuple[int, int]], list[bool]],
     point: Sequence[float],
     active: Sequence[bool],
-) -> tuple[Fraction, ...] | None:
+) -> tuple[tuple[Fraction, ...], tuple[float, ...]] | None:
     """Repeat Newton's step with the pattern of blocks and floors held, in decimal numbers.
 
-    The answer is None where the pattern leaves nothing to solve for, or does not hold.
+    The answer is the distribution and the multipliers, which are the same wherever the steps began. It
+    is None where the pattern leaves nothing to solve for, or does not hold.
     """
     blocks, is_free = pattern
     noise = problem.noise
@@ -70,7 +71,11 @@ def decimal_law(
         distribution = [problem.floor] * len(noise)
         for (start, stop), weight in zip(groups, weights, strict=True):
             distribution[start:stop] = [Fraction(weight.quantize(_LAST_PLACE))] * (stop - start)
-    return tuple(distribution) if min(distribution) >= problem.floor else None
+    if min(distribution) < problem.floor:
+        return None
+    return tuple(distribution), tuple(
+        0.0 if abs(x) < _LAST_PLACE else float(x) for x in multipliers
+    )
 
 
 def _groups(blocks: list[tuple[int, int]], is_free: list[bool]) -> list[tuple[int, int]]:

@@ -142,9 +142,9 @@ def _unshaped(problem: RowProblem) -> Ends | None:
         stays = (Fraction(1), problem.p_stay)
     else:
         stays = (problem.p_stay, Fraction(0))
-    used = [v for v in problem.noise if v or problem.p_stay is None]
-    below = [v for v in used if v <= problem.mean]
-    above = [v for v in used if v >= problem.mean]
+    values = [v for v in problem.noise if v or problem.p_stay is None]
+    below = [v for v in values if v <= problem.mean]
+    above = [v for v in values if v >= problem.mean]
     if not below or not above:
         if problem.p_stay is None or problem.p_stay_rule != "at-least":
             return None

@@ -38,10 +38,10 @@ def minimise_exactly(
     if any(x for index, x in zip(basis, amounts, strict=True) if index >= n_columns):
         return None
     amounts, multipliers = program.run(basis, [*costs, *[0] * n_rows], allow_artificial=False)
-    used = {
+    positive = {
         index: x for index, x in zip(basis, amounts, strict=True) if index < n_columns and x
     }
-    return used, tuple(
+    return positive, tuple(
         multiplier * sign for multiplier, sign in zip(multipliers, signs, strict=True)
     )
 

@@ -1,21 +1,32 @@
-"""From a specification to a certified p-table, by Newton's method on the dual of each row."""
+"""From a specification to a certified p-table: stated to cvxpy, solved, polished, proved.
+
+`ptable.solver.statement` states all rows as one convex problem. From the solver's answer
+Newton's method on the dual of each row goes on to fifty, which do not depend on where it began;
+they become integers, and the certificate proves these.
+"""
+
+from __future__ import annotations
 
 import logging
+import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from importlib.metadata import version
 from time import perf_counter
+from typing import Self
 
-from footing.messages import Argument, Message, joined, said
+from footing.messages import Argument, Message, Name, joined, said
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import InfeasibleError, InternalError, PTableError, PTableWarning
-from ptable.proof.certificate import Certificate, certify
+from ptable.proof.certificate import Certificate, SolverRecord, certify
 from ptable.solver.dual import maximise
 from ptable.solver.feasibility import Feasibility, RowFeasibility, feasible
 from ptable.solver.row import RowProblem
+from ptable.solver.statement import Answer, Statement, answers
+from ptable.solver.statement import programs as versions
 from ptable.solver.thresholds import UnitRow, apportion
 from ptable.solver.unimodal import best_peak, shaped
 from ptable.solver.variance_range import ResolvedRow, resolve
@@ -27,6 +38,11 @@ _KEY_RANGE = 2**32
 _MAX_NAMED = 6
 #: A probability nearer to its bound than so many key units must not be rounded across it.
 _NEAR_BOUND = 16
+_SOLVER = "Clarabel"
+#: A row whose probabilities polishing moves by more was not solved.
+_NOT_SOLVED = 1e-3
+#: Smaller distances are the arithmetic's: they are not told apart.
+_LEAST_DISTANCE = -15
 
 
 def solve(
@@ -58,6 +74,8 @@ def solve(
 
     Notes
     -----
+    All rows are one convex problem, `ptable.solver.statement`, stated to cvxpy and solved by
+    Clarabel; Newton's method polishes each row to fifty digits, which prove themselves.
     Row ``i`` maximises ``-Σ p ln p`` over the laws on the publishable counts within reach,
     with ``Σ p = 1``, ``Σ v p = 0`` and ``Σ v² p`` equal to, or at most, the variance.
 
@@ -71,16 +89,17 @@ def solve(
     began = perf_counter()
     answer = feasible(spec)
     _refuse_infeasible(spec, answer)
-    resolved = resolve(spec)
-    _warn_relaxed(resolved)
-    alike = {_alike(row): row for row in reversed(resolved)}
+    rows = resolve(spec)
+    _warn_relaxed(rows)
+    alike = {_alike(row): _settled(row) for row in reversed(rows)}
+    starts = _Starts.of([row.problem for row in alike.values() if row.law is None])
     solutions: dict[RowProblem, _Solution] = {}
     for problem, row in alike.items():
-        solutions[problem] = _solve_row(row)
+        solutions[problem] = _solve_row(row, starts)
         if progress is not None:
             progress(len(solutions), len(alike))
-    in_order = [solutions[_alike(row)] for row in resolved]
-    zero = [] if resolved[0].problem.count == 0 else [{0: _KEY_RANGE}]
+    in_order = [solutions[_alike(row)] for row in rows]
+    zero = [] if rows[0].problem.count == 0 else [{0: _KEY_RANGE}]
     bare = PTable.from_units(
         [*zero, *(solution.units for solution in in_order)],
         key_range=_KEY_RANGE,
@@ -91,15 +110,52 @@ def solve(
         spec,
         bare,
         [(solution.multipliers, solution.peak) for solution in in_order],
-        solver={"numpy": version("numpy")},
+        solver=starts.programs,
+        record=starts.record(),
     )
     table = bare.with_proof(spec, certificate)
     _require_proof(table, certificate)
     logger.info(
         "p-table solved",
-        extra={"rows": len(resolved), "seconds": round(perf_counter() - began, 3)},
+        extra={"rows": len(rows), "seconds": round(perf_counter() - began, 3)},
     )
     return table
+
+
+def program(spec: NoiseSpec | StackedSpec) -> str:
+    """Print a specification as the convex problem that cvxpy gets, with its sizes.
+
+    Parameters
+    ----------
+    spec
+        What the noise must satisfy.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> print(program(NoiseSpec(max_noise=2, variance=1.0)).splitlines()[0])
+    maximise    Σ_ij -P[i, j] ln P[i, j]
+    """
+    _refuse_infeasible(spec, feasible(spec))
+    resolved = [_settled(row) for row in resolve(spec)]
+    distinct = {_alike(row): row for row in reversed(resolved)}
+    lines = [str(Statement.of([row.problem for row in resolved]))]
+    if twins := len(resolved) - len(distinct):
+        lines.append(
+            Message(
+                "rows that are the same problem as another: {number}",
+                number=twins,
+            )
+        )
+    if single := sum(row.law is not None for row in distinct.values()):
+        lines.append(
+            Message(
+                "rows with one distribution alone, known in fractions: {number}", number=single
+            )
+        )
+    names = (f"{name} {number}" for name, number in versions(_SOLVER).items())
+    lines.append(Message("stated and solved by {programs}", programs=Name.each(names)))
+    return "\n".join(map(str, lines))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,23 +184,78 @@ def _require_proof(table: PTable, certificate: Certificate) -> None:
         ) from None
 
 
-def _solve_row(row: ResolvedRow) -> _Solution:
-    """Solve a row; where its peak may lie anywhere, at the best place."""
-    peak, problem = row.peak, row.problem
-    distribution, multipliers = row.law, None
+def _settled(row: ResolvedRow) -> ResolvedRow:
+    """Settle where the peak lies, where it may lie anywhere: what is left is convex."""
+    problem, peak, distribution = row.problem, row.peak, row.law
+    if not problem.unimodal:
+        return row
     if distribution is None:
-        if problem.unimodal:
-            peak, distribution, multipliers = best_peak(problem)
-        else:
-            best = maximise(problem)
-            distribution, multipliers = best.law, best.multipliers
-    if problem.unimodal:
-        problem = shaped(problem, peak)
+        peak, distribution, multipliers = best_peak(problem)
+        distribution = (
+            distribution if multipliers is None else None
+        )  # with a peak there, it may be the only one
+    return replace(row, problem=shaped(problem, peak), peak=peak, law=distribution)
+
+
+def _solve_row(row: ResolvedRow, starts: _Starts) -> _Solution:
+    """Polish what the solver found for a row; at the end of its reach it has one law."""
+    problem, distribution, multipliers = row.problem, row.law, None
+    if distribution is None:
+        best = maximise(problem, start=starts.multipliers(problem))
+        distribution, multipliers = best.law, best.multipliers
+        starts.compare(problem, distribution)
     return _Solution(
         units=_in_units(problem, distribution, multipliers),
         multipliers=multipliers,
-        peak=None if peak is None else problem.noise[peak],
+        peak=None if row.peak is None else problem.noise[row.peak],
     )
+
+
+@dataclass(slots=True)
+class _Starts:
+    """What the solver found for each row, and how far polishing moved it."""
+
+    answers: dict[RowProblem, Answer]
+    programs: dict[str, str]
+    distance: float = 0.0
+    unsolved: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, rows: Sequence[RowProblem]) -> Self:
+        programs = {"numpy": version("numpy")}
+        if rows:
+            programs = {**versions(_SOLVER), **programs}
+        return cls(answers=dict(answers(rows)), programs=programs)
+
+    def multipliers(self, problem: RowProblem) -> tuple[float, ...] | None:
+        multipliers = self.answers[problem].multipliers
+        return multipliers[0] if multipliers else None
+
+    def compare(self, problem: RowProblem, law: Sequence[Fraction]) -> None:
+        """Note how far the polished law is from the solver's, or that this is of no use."""
+        distance = math.inf
+        for other in self.answers[problem].laws:
+            distance = max(abs(float(p) - q) for p, q in zip(law, other.tolist(), strict=True))
+        if distance > _NOT_SOLVED:
+            self.unsolved.append(problem.count)
+        else:
+            self.distance = max(self.distance, distance)
+
+    def record(self) -> SolverRecord | None:
+        statuses = {answer.status for answer in self.answers.values()}
+        if not statuses:
+            return None
+        if self.unsolved:
+            logger.warning(
+                "rows solved without the convex solver", extra={"rows": len(self.unsolved)}
+            )
+        size = math.ceil(math.log10(self.distance)) if self.distance > 0 else _LEAST_DISTANCE
+        return SolverRecord(
+            solver=_SOLVER,
+            status=", ".join(sorted(statuses, key=lambda word: (word == "optimal", word))),
+            distance=float(f"1e{max(size, _LEAST_DISTANCE)}"),
+            unsolved=tuple(sorted(self.unsolved)),
+        )
 
 
 def _in_units(
@@ -179,17 +290,17 @@ def _held(
 
 
 def _refuse_infeasible(spec: NoiseSpec | StackedSpec, answer: Feasibility) -> None:
-    lost = [
+    infeasible_rows = [
         row
         for row in answer.rows
         if row.variance_min is None or not (row.is_feasible or row.problem.nearest)
     ]
-    if not lost:
+    if not infeasible_rows:
         return
-    names = joined("; ", [_reach(row) for row in lost[:_MAX_NAMED]])
+    names = joined("; ", [_reach(row) for row in infeasible_rows[:_MAX_NAMED]])
     more = (
-        Message("; and {number} more rows", number=len(lost) - _MAX_NAMED)
-        if len(lost) > _MAX_NAMED
+        Message("; and {number} more rows", number=len(infeasible_rows) - _MAX_NAMED)
+        if len(infeasible_rows) > _MAX_NAMED
         else Message()
     )
     problem = Message(
@@ -199,14 +310,14 @@ def _refuse_infeasible(spec: NoiseSpec | StackedSpec, answer: Feasibility) -> No
         more=more,
     )
     hint = answer.advice
-    if all(row.variance_min is not None for row in lost):
+    if all(row.variance_min is not None for row in infeasible_rows):
         # At the upper end of its reach a row has two outcomes; below a limit it has its best.
-        if all(row.problem.variance > (row.variance_max or 0) for row in lost):
+        if all(row.problem.variance > (row.variance_max or 0) for row in infeasible_rows):
             other = Message(", or variance_rule='at-most', where these rows have less")
         else:
             other = Message(", or variance_rule='nearest' for the nearest variance of each row")
         hint = Message("{advice}{other}", advice=said(answer.advice), other=other)
-    raise InfeasibleError(problem, rows=tuple(lost), hint=hint)
+    raise InfeasibleError(problem, rows=tuple(infeasible_rows), hint=hint)
 
 
 def _asked(spec: NoiseSpec | StackedSpec) -> Message:
@@ -257,8 +368,8 @@ def _reach(row: RowFeasibility) -> Message:
     )
 
 
-def _warn_relaxed(resolved: Sequence[ResolvedRow]) -> None:
-    relaxed = [row for row in resolved if row.note]
+def _warn_relaxed(rows: Sequence[ResolvedRow]) -> None:
+    relaxed = [row for row in rows if row.note]
     if relaxed:
         names = [
             Message("count {count}: {note}", count=row.problem.count, note=said(row.note))

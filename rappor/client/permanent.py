@@ -55,8 +55,8 @@ def permanent(bloom: Flags, clients: Sequence[bytes], *, key: bytes, f: float) -
     """
     if not f:
         return bloom.copy()
-    packed = np.packbits(bloom, axis=1, bitorder="little")
-    whole, width = packed.tobytes(), packed.shape[1]
+    row_bytes = np.packbits(bloom, axis=1, bitorder="little")
+    whole, width = row_bytes.tobytes(), row_bytes.shape[1]
     texts = [
         key + client + whole[at : at + width]
         for client, at in zip(clients, range(0, len(whole), width), strict=True)

@@ -152,8 +152,12 @@ def joint(
     shares, rounds, change = start, 0, np.inf
     while change > tolerance and rounds < max_rounds:
         weight = _mixture(left, right, shares)
-        moved = shares * (left.T @ (right / weight[:, None])) / len(weight)
-        change, shares, rounds = float(np.abs(moved - shares).max()), moved, rounds + 1
+        next_shares = shares * (left.T @ (right / weight[:, None])) / len(weight)
+        change, shares, rounds = (
+            float(np.abs(next_shares - shares).max()),
+            next_shares,
+            rounds + 1,
+        )
     weight = _mixture(left, right, shares)
     alone = sum(_margin(table, tolerance, max_rounds) for table in (left, right))
     gain = float(np.log(weight).sum())
@@ -182,8 +186,8 @@ def _margin(table: Floats, tolerance: float, max_rounds: int) -> float:
     """Give the log-likelihood of one variable alone, at its best shares."""
     shares = np.full(table.shape[1], 1 / table.shape[1])
     for _ in range(max_rounds):
-        moved = shares * (table.T @ (1 / (table @ shares))) / len(table)
-        change, shares = np.abs(moved - shares).max(), moved
+        next_shares = shares * (table.T @ (1 / (table @ shares))) / len(table)
+        change, shares = np.abs(next_shares - shares).max(), next_shares
         if change <= tolerance:
             break
     return float(np.log(table @ shares).sum())

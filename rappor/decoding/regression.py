@@ -74,10 +74,10 @@ def observe(counts: Counts) -> Observed:
             Message("There is no report to decode."), hint=Message("sum reports first")
         )
     shape = counts.parameters
-    heard = np.flatnonzero(counts.n)
-    rows = (heard[:, None] * shape.n_bits + np.arange(shape.n_bits)).ravel()
-    ones = counts.ones[heard].ravel().astype(float)
-    n = np.repeat(counts.n[heard], shape.n_bits).astype(float)
+    cohorts = np.flatnonzero(counts.n)
+    rows = (cohorts[:, None] * shape.n_bits + np.arange(shape.n_bits)).ravel()
+    ones = counts.ones[cohorts].ravel().astype(float)
+    n = np.repeat(counts.n[cohorts], shape.n_bits).astype(float)
     share = (ones / n - shape.p_star) / (shape.q_star - shape.p_star)
     return Observed(rows=rows, ones=ones, n=n, share=share, parameters=shape)
 

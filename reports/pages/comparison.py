@@ -96,10 +96,10 @@ def _recommended(words: Words, facts: ComparisonFacts) -> list[str]:
                 sentences["other"] = {"other": step["design"], "rule": float(rule)}
         cells = float(facts.conclusion["cells"]["distinct"])
         whole = [m for m in facts.utility.get(str(won["design"]), ()) if m.group == "all"]
-        lost = {m.name: m.number for m in whole if m.number is not None}
-        if {"changed_pct", "false_zeros", "aad"} <= set(lost):
-            shares = {"zeros_pct": 100 * lost["false_zeros"] / cells, "cells": cells}
-            sentences["price"] = lost | shares
+        figures = {m.name: m.number for m in whole if m.number is not None}
+        if {"changed_pct", "false_zeros", "aad"} <= set(figures):
+            shares = {"zeros_pct": 100 * figures["false_zeros"] / cells, "cells": cells}
+            sentences["price"] = figures | shares
     sentences["rules" if facts.is_limit_set else "no-rules"] = {}
     return [RECOMMENDED[name].say(words, values) for name, values in sentences.items()]
 

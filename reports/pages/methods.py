@@ -378,9 +378,9 @@ def _details(words: Words, facts: MethodFacts) -> Table:
 
 
 def _guarantees(words: Words, facts: MethodFacts) -> Table:
-    promised = [(m, m.guarantee) for m in facts.methods if m.guarantee is not None]
+    methods = [(m, m.guarantee) for m in facts.methods if m.guarantee is not None]
     return (
-        Lines(words, promised)
+        Lines(words, methods)
         .text("Method", lambda line: _label(words, line[0]))
         .text("Guarantee", lambda line: say_guarantee(words, line[1]))
         .table("methods-guarantees", words.say("What is promised of the synthetic records"))

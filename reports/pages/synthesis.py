@@ -216,12 +216,12 @@ def _pictures(words: Words, facts: SynthesisFacts) -> Row | None:
         notes.append(
             words.say("Ways that are NOT DP as claimed are drawn; none is named best.")
         )
-    if hidden := len(lines) - len(ways):
+    if rest := len(lines) - len(ways):
         text = words.say(
             "Drawn are the %(shown)s ways that are best at the first figure; "
             "%(n)s more are in the table.",
             shown=words.numbers.count(SHAPES),
-            n=words.numbers.count(hidden),
+            n=words.numbers.count(rest),
         )
         notes.append(text)
     return Row(
@@ -312,10 +312,10 @@ def _by_way(words: Words, measures: Sequence[SweptFigure], lines: Sequence[str])
 
 
 def _definitions(words: Words, facts: SynthesisFacts) -> Table:
-    used = {figure.name for some in facts.figures.values() for figure in some}
-    used |= {m.name for m in (_measures(facts) if facts.measures else ())}
+    names = {figure.name for some in facts.figures.values() for figure in some}
+    names |= {m.name for m in (_measures(facts) if facts.measures else ())}
     return (
-        Lines(words, [one for name, one in FIGURES.items() if name in used])
+        Lines(words, [one for name, one in FIGURES.items() if name in names])
         .text("Figure", lambda one: words.say(one.name))
         .text("Definition", lambda one: words.say(one.meaning))
         .table("definition-table", words.say("What each figure is"))

@@ -108,9 +108,9 @@ def _column(series: Any, pd: Any) -> Column:
     is_categorical = isinstance(series.dtype, pd.CategoricalDtype)
     if is_categorical:
         raw, labels = np.asarray(series.cat.codes, dtype=np.int64), list(series.cat.categories)
-        used = np.unique(raw[raw >= 0])
-        codes = np.where(raw >= 0, np.searchsorted(used, raw), -1)
-        labels = [labels[place] for place in used.tolist()]
+        present = np.unique(raw[raw >= 0])
+        codes = np.where(raw >= 0, np.searchsorted(present, raw), -1)
+        labels = [labels[place] for place in present.tolist()]
         has_order = bool(series.cat.ordered)
     else:
         codes, categories = pd.factorize(series, use_na_sentinel=True)

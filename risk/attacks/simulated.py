@@ -113,9 +113,9 @@ class SimulatedOracle:
             None if value < self._least else value for value in published.tolist()
         ]
         if self._left is not None:
-            allowed = min(self._left, len(answers))
-            self._left -= allowed
-            answers[allowed:] = [None] * (len(answers) - allowed)
+            n_answers = min(self._left, len(answers))
+            self._left -= n_answers
+            answers[n_answers:] = [None] * (len(answers) - n_answers)
         return answers
 
     def _noise(self, counts: NDArray[np.int64], sums: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -65,10 +65,10 @@ class Law:
                     lowest=Argument(self.lowest),
                 )
             )
-        used = np.flatnonzero(array)
-        array = array[used[0] : used[-1] + 1] / array.sum()
+        places = np.flatnonzero(array)
+        array = array[places[0] : places[-1] + 1] / array.sum()
         array.setflags(write=False)
-        object.__setattr__(self, "lowest", int(self.lowest) + int(used[0]))
+        object.__setattr__(self, "lowest", int(self.lowest) + int(places[0]))
         object.__setattr__(self, "probabilities", array)
 
     @classmethod

@@ -111,8 +111,8 @@ def _pairs(
     band: Band, prior: Prior, suspect: int, suspects: NDArray[np.int64]
 ) -> tuple[_View, NDArray[np.float32], NDArray[np.float32]]:
     """Give what may be seen of an original, how many others may be, and how many strangers."""
-    reached = (suspect + band.noise, suspect + 1 + band.noise)
-    published, more = (counts[counts >= 0] for counts in reached)
+    outcomes = (suspect + band.noise, suspect + 1 + band.noise)
+    published, more = (counts[counts >= 0] for counts in outcomes)
     # Whoever may be confused with the suspect is published within its reach.
     near = np.arange(max(0, suspect - band.width + 1), suspect + band.width)
     near = near[prior.at(near) > 0]

@@ -142,10 +142,10 @@ class StatisticError:
         >>> round(error.smallest_beta(0.05), 2), round(error.smallest_beta(0.2), 2)
         (0.85, 0.2)
         """
-        allowed = require_between(level, name="level", most=1.0) * (1 + 1e-12)
+        limit = require_between(level, name="level", most=1.0) * (1 + 1e-12)
         above = np.concatenate((np.cumsum(self.probabilities[::-1])[::-1], [0.0]))
         limits = np.concatenate(([0.0], self.errors))
-        return float(limits[np.argmax(above <= allowed)])
+        return float(limits[np.argmax(above <= limit)])
 
     def to_frame(self) -> pd.DataFrame:
         """Give one line per possible error.

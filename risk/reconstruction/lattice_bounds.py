@@ -76,8 +76,8 @@ def count_bounds(
         for step in _steps(lattice, list(bounds))
     ]
     for _ in range(_ROUNDS):
-        moved = [_pass_on(bounds, *step) for step in steps]
-        if not any(moved):
+        changes = [_pass_on(bounds, *step) for step in steps]
+        if not any(changes):
             break
     n_cells = math.prod(lattice.shape) + sum(
         one.published.size for one in published_cells.values()

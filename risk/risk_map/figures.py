@@ -108,7 +108,7 @@ def utility_figures(band: Band, histogram: Histogram) -> dict[str, float | None]
         distributions @ noise**2,
         distributions @ noise,
     )
-    changed = distributions @ (noise != 0)
+    chances = distributions @ (noise != 0)
     n, positive = histogram.n_cells, counts > 0
     if not n:
         return dict.fromkeys(_USES)
@@ -116,7 +116,7 @@ def utility_figures(band: Band, histogram: Histogram) -> dict[str, float | None]
         "aad": float(cells @ size) / n,
         "rmse": math.sqrt(float(cells @ square) / n),
         "bias_mean": abs(float(cells @ drift)) / n,
-        "changed_pct": 100 * float(cells @ changed) / n,
+        "changed_pct": 100 * float(cells @ chances) / n,
     }
     published = np.maximum(counts[:, None] + noise, 0)
     root = np.sqrt(counts.astype(np.float64))[:, None]
@@ -127,16 +127,16 @@ def utility_figures(band: Band, histogram: Histogram) -> dict[str, float | None]
         some = math.sqrt(float(distance[inside].sum()))
         figures[f"hellinger_{name}"] = some if inside.any() else None
     n_positive = int(cells[positive].sum())
-    gone = float(
+    false_zeros = float(
         cells[positive] @ (distributions * (counts[:, None] + noise == 0)).sum(axis=1)[positive]
     )
-    figures["false_zeros"] = gone
+    figures["false_zeros"] = false_zeros
     if not n_positive:
         return figures | dict.fromkeys(("rmad_pct", "changed_nonzero_pct", "false_zeros_pct"))
     relative = float(cells[positive] @ (size[positive] / counts[positive]))
     figures["rmad_pct"] = 100 * relative / n_positive
-    figures["changed_nonzero_pct"] = 100 * float((cells * changed)[positive].sum()) / n_positive
-    figures["false_zeros_pct"] = 100 * gone / n_positive
+    figures["changed_nonzero_pct"] = 100 * float((cells * chances)[positive].sum()) / n_positive
+    figures["false_zeros_pct"] = 100 * false_zeros / n_positive
     return figures
 
 

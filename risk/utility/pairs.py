@@ -141,8 +141,8 @@ class Pairs:
         array([1.])
         """
         gap = np.zeros(self.n_cells)
-        moved = np.flatnonzero(self.noise)
-        gap[moved] = np.abs(np.sqrt(self.p[moved]) - np.sqrt(self.o[moved]))
+        places = np.flatnonzero(self.noise)
+        gap[places] = np.abs(np.sqrt(self.p[places]) - np.sqrt(self.o[places]))
         return gap
 
     def take(self, where: NDArray[Any]) -> Pairs:

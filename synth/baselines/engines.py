@@ -90,10 +90,10 @@ class _RankMeasurer(Measurer):
         """
         pairs = list(combinations(columns, 2))
         others = max(self._records - 1, 1)
-        moved = 2.0 * others * self._neighbours.rows
+        sensitivity = 2.0 * others * self._neighbours.rows
         reach = Sensitivity(
-            l1=moved * len(pairs),
-            l2=moved * math.sqrt(len(pairs)),
+            l1=sensitivity * len(pairs),
+            l2=sensitivity * math.sqrt(len(pairs)),
             adjacency=Adjacency.REPLACE,
             unit=self._neighbours.unit,
         )

@@ -24,12 +24,12 @@ def noise_of(
 ) -> Laplace | Geometric | Gaussian:
     """Return the noise of a mechanism on counts, two of which one replaced record moves."""
     require_one_of(mechanism, "mechanism", get_args(Mechanism), error=SynthError)
-    moved = Sensitivity(l1=2.0, adjacency=Adjacency.REPLACE)
+    sensitivity = Sensitivity(l1=2.0, adjacency=Adjacency.REPLACE)
     if mechanism == "laplace":
-        return Laplace.calibrated(moved, epsilon=epsilon)
+        return Laplace.calibrated(sensitivity, epsilon=epsilon)
     if mechanism == "geometric":
-        return Geometric.calibrated(moved, epsilon=epsilon)
-    return Gaussian.calibrated(moved, epsilon=epsilon, delta=delta)
+        return Geometric.calibrated(sensitivity, epsilon=epsilon)
+    return Gaussian.calibrated(sensitivity, epsilon=epsilon, delta=delta)
 
 
 def noisy(answer: ArrayLike, noise: Any, *, rng: np.random.Generator | None) -> Floats:
@@ -126,7 +126,9 @@ def noisy_correlation(
     if n == 1:
         return np.eye(n)
     taus = np.array([kendall(one, other) for one, other in combinations(columns, 2)])
-    moved = Sensitivity(l1=4 * len(taus) / records, adjacency=Adjacency.REPLACE)
+    sensitivity = Sensitivity(l1=4 * len(taus) / records, adjacency=Adjacency.REPLACE)
     account.pay(Charge(part="dependence", what="Kendall's tau of all pairs", epsilon=epsilon))
-    noisy_taus = noisy(taus, Laplace.calibrated(moved, epsilon=epsilon), rng=rng).clip(-1, 1)
+    noisy_taus = noisy(taus, Laplace.calibrated(sensitivity, epsilon=epsilon), rng=rng).clip(
+        -1, 1
+    )
     return correlation_of_taus(noisy_taus, n)

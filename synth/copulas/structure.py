@@ -414,17 +414,17 @@ def _spanning_tree(
             edge = _joined(one, other, below)
             if edge is not None:
                 allowed[one, other] = edge, float(weight(edge))
-    reached, edges = {0}, []
-    while len(reached) < size:
+    nodes, edges = {0}, []
+    while len(nodes) < size:
         ends, (edge, _) = max(
             (
                 item
                 for item in allowed.items()
-                if (item[0][0] in reached) != (item[0][1] in reached)
+                if (item[0][0] in nodes) != (item[0][1] in nodes)
             ),
             key=lambda item: item[1][1],
         )
-        reached.update(ends)
+        nodes.update(ends)
         edges.append(edge)
     return tuple(edges)
 

@@ -121,10 +121,10 @@ def _measure(sweep: Sweep, key: str, controls: Collection[str]) -> SweptFigure:
 
 
 def _spread(way: str, values: Sequence[float]) -> SpreadFact:
-    stated = _EPSILON.search(way)
+    match = _EPSILON.search(way)
     return SpreadFact(
         line=_EPSILON.sub("", way, count=1).removeprefix(", "),
-        epsilon=None if stated is None else float(stated[1]),
+        epsilon=None if match is None else float(match[1]),
         mean=fmean(values),
         low=min(values),
         high=max(values),
@@ -143,10 +143,12 @@ def _leads(
         return
     spreads = [s for s in spreads if UNPROTECTED not in s.line]
     choose = min if FIGURES[name].good == "low" else max
-    stated: list[float | None] = [*sorted({e for s in spreads if (e := s.epsilon) is not None})]
+    epsilons: list[float | None] = [
+        *sorted({e for s in spreads if (e := s.epsilon) is not None})
+    ]
     best = [
         (choose((s for s in spreads if s.epsilon == at), key=lambda s: s.mean).line, at)
-        for at in stated or [None] * bool(spreads)
+        for at in epsilons or [None] * bool(spreads)
     ]
     for line, stretch in groupby(best, key=lambda one: one[0]):
         each = [at for _, at in stretch]
@@ -210,9 +212,9 @@ def _concluded(evaluation: Evaluation) -> Iterator[tuple[str, dict[str, float | 
     for figure in evaluation.figures:
         if figure.name == "class_auc" and (values := _beside(figure, "train")):
             yield "learning", {"subject": figure.subject, **values}
-    detected = evaluation.value("detection_auc")
-    if detected is not None:
-        yield "detected", {"value": detected}
+    area = evaluation.value("detection_auc")
+    if area is not None:
+        yield "detected", {"value": area}
     yield from _of_members(evaluation)
     if values := _beside(evaluation.find("exact_matches"), "holdout"):
         yield "copies", values

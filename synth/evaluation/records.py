@@ -319,8 +319,8 @@ def _coded(columns: Sequence[pd.Series], kind: Kind, name: str) -> tuple[Kind, l
             np.array(["\x00" if v is None else "v" + _text(v) for v in column], dtype=object),
             return_inverse=True,
         )
-        mapped = np.array([code[v[1:]] if v != "\x00" else np.nan for v in distinct])
-        values.append(mapped[where])
+        numbers = np.array([code[v[1:]] if v != "\x00" else np.nan for v in distinct])
+        values.append(numbers[where])
     return final_kind, values
 
 

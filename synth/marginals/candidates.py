@@ -132,8 +132,8 @@ class Candidates:
         most = max(20, _CHECKS // len(self._sizes))
         pairs = [columns for columns in some if len(columns) == 2]
         if len(pairs) > most:
-            picked = self._rng.choice(len(pairs), most, replace=False)
-            sample = {pairs[one] for one in picked.tolist()}
+            places = self._rng.choice(len(pairs), most, replace=False)
+            sample = {pairs[one] for one in places.tolist()}
             some = [columns for columns in some if len(columns) > 2 or columns in sample]
         shares = {}
         for columns in some:

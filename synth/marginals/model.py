@@ -220,15 +220,15 @@ class TableModel(CodeModel):
         scaled = (values - mean) / np.ptp(values)
 
         def miss(tilt: float) -> float:
-            grown = chances * np.exp(tilt * scaled)
-            return float(grown @ scaled / grown.sum())
+            weights = chances * np.exp(tilt * scaled)
+            return float(weights @ scaled / weights.sum())
 
         if not miss(-_STEEPEST) < 0 < miss(_STEEPEST):
             return self
-        grown = self.shares[column] * np.exp(brentq(miss, -_STEEPEST, _STEEPEST) * scaled)
-        factors = np.bincount(groups, grown)
+        weights = self.shares[column] * np.exp(brentq(miss, -_STEEPEST, _STEEPEST) * scaled)
+        factors = np.bincount(groups, weights)
         shares, tables = list(self.shares), list(self.tables)
-        shares[column] = grown / factors[groups]
+        shares[column] = weights / factors[groups]
         place = [table.columns for table in tables].index((column,))
         potential = tables[place].potential + np.log(factors)
         tables[place] = replace(tables[place], potential=potential)

@@ -112,13 +112,13 @@ class Spend:
     ) -> Self:
         """Return what a look through a mechanism costs."""
         if isinstance(mechanism, Exponential):
-            moved = mechanism.sensitivity
-            rho = range_price(2 * moved / mechanism.scale)
+            distance = mechanism.sensitivity
+            rho = range_price(2 * distance / mechanism.scale)
         else:
-            moved = mechanism.sensitivity.l2
-            rho = gaussian_price(moved, mechanism.scale)
+            distance = mechanism.sensitivity.l2
+            rho = gaussian_price(distance, mechanism.scale)
         return cls(
-            what=what, columns=columns, sensitivity=moved, scale=mechanism.scale, rho=rho
+            what=what, columns=columns, sensitivity=distance, scale=mechanism.scale, rho=rho
         )
 
     @classmethod
@@ -579,8 +579,8 @@ class TableSettings:
         >>> [TableSettings().how_large(32_000.0, rho=rho) for rho in (0.04, 1.0, 100.0)]
         [160000, 400000, 1600000]
         """
-        grown = round(25 * min(records * math.sqrt(rho), 1e6))
-        return self.most_cells or min(max(grown, 60_000), round(400_000 * _growth(rho)))
+        cells = round(25 * min(records * math.sqrt(rho), 1e6))
+        return self.most_cells or min(max(cells, 60_000), round(400_000 * _growth(rho)))
 
     def how_many_groups(self, rho: float) -> int:
         """Return how many groups an ordered column may have.

@@ -39,9 +39,9 @@ def suppress(
 
     table = opened(frame, list(cells))
     for name, rows in cells.items():
-        hidden = set(checked_rows(rows, len(table)))
+        row_set = set(checked_rows(rows, len(table)))
         values = table[name].tolist()
-        entries = [mark if row in hidden else value for row, value in enumerate(values)]
+        entries = [mark if row in row_set else value for row, value in enumerate(values)]
         table[name] = pd.Series(entries, dtype=object)
     return table
 

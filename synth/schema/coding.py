@@ -137,9 +137,9 @@ def _encoded(values: pd.Series, column: Column) -> NDArray[np.int32]:
         if mark is None
     ]
     codes = np.append(codes, null[0] if null else _OUTSIDE)  # found last, by place -1
-    used = np.zeros(len(codes), bool)  # a type may know values that no record has
-    used[places] = True
-    if (used & (codes == _STRANGE)).any():
+    is_present = np.zeros(len(codes), bool)  # a type may know values that no record has
+    is_present[places] = True
+    if (is_present & (codes == _STRANGE)).any():
         raise DomainError(
             Message(
                 "Column {column!r}: values that are no {what}.",
@@ -147,8 +147,8 @@ def _encoded(values: pd.Series, column: Column) -> NDArray[np.int32]:
                 what=_WHAT[column.kind],
             )
         )
-    if (used & (codes == _OUTSIDE)).any():
-        only_null = not (used & (codes == _OUTSIDE))[:-1].any()
+    if (is_present & (codes == _OUTSIDE)).any():
+        only_null = not (is_present & (codes == _OUTSIDE))[:-1].any()
         problem = (
             Message("null, and no kind of missing is null.")
             if only_null
@@ -180,32 +180,32 @@ def decode_column(
     if not isinstance(column, Numeric) or numbers is None:
         raise SynthError(Message("Column {column!r} needs numbers.", column=Name(column.name)))
     kind = codes - column.domain_size  # from 0 on: missing
-    coded = list(column.missing.values())
-    if any(isinstance(one, str) for one in coded) or (
-        isinstance(column, Date) and any(one is not None for one in coded)
+    marks = list(column.missing.values())
+    if any(isinstance(one, str) for one in marks) or (
+        isinstance(column, Date) and any(one is not None for one in marks)
     ):
-        return _as_text(numbers, kind, coded, column)
+        return _as_text(numbers, kind, marks, column)
     values: NDArray[Any] = numbers / column.factor if column.factor > 1 else numbers.copy()
     if column.kind == "real":
         values = values.astype(np.float64)
-    for place, one in enumerate(coded):
+    for place, one in enumerate(marks):
         if one is not None:
             values[kind == place] = one
-    nulls = np.isin(kind, [place for place, one in enumerate(coded) if one is None])
+    nulls = np.isin(kind, [place for place, one in enumerate(marks) if one is None])
     if isinstance(column, Date):
         return pa.array(values.astype(np.int32), pa.int32(), mask=nulls).cast(pa.date32())
     return pa.array(values, mask=nulls)
 
 
 def _as_text(
-    numbers: Integers, kind: AnyIntegers, coded: Sequence[Plain], column: Numeric
+    numbers: Integers, kind: AnyIntegers, marks: Sequence[Plain], column: Numeric
 ) -> Any:
     """Write numbers as text, where a kind of missing is text."""
     import pyarrow as pa
 
     unlike, places = np.unique(numbers, return_inverse=True)
     texts: list[str | None] = [column.shown(int(number)) for number in unlike]
-    texts += [None if one is None else str(one) for one in coded]
+    texts += [None if one is None else str(one) for one in marks]
     indices = np.where(kind >= 0, len(unlike) + kind, places)
     return pa.array(texts, pa.string()).take(pa.array(indices))
 
@@ -323,8 +323,8 @@ def _codes_of_numbers(distinct: Any, column: Numeric) -> Integers:
     inside = is_value & (numbers >= low) & (numbers <= high)
     codes[is_value & ~inside] = _OUTSIDE
     codes[inside] = grid.cell_of(numbers[inside])
-    coded = codes <= _MISSING
-    codes[coded] = grid.size + (_MISSING - codes[coded])
+    is_missing = codes <= _MISSING
+    codes[is_missing] = grid.size + (_MISSING - codes[is_missing])
     return codes
 
 
@@ -380,15 +380,15 @@ def _plain_numbers(array: NDArray[Any], column: Numeric) -> tuple[Integers, Inte
 
 def _each_number(values: list[Any], column: Numeric) -> tuple[Integers, Integers]:
     numbers, codes = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
-    coded = _missing_keys(column)
+    by_key = _missing_keys(column)
     for place, value in enumerate(values):
         key = key_of(value)
-        if key in coded:
-            codes[place] = coded[key]
+        if key in by_key:
+            codes[place] = by_key[key]
             continue
         exact = _exact(key)
-        if ("number", exact) in coded:  # a text, -8.0 for -8
-            codes[place] = coded["number", exact]
+        if ("number", exact) in by_key:  # a text, -8.0 for -8
+            codes[place] = by_key["number", exact]
             continue
         if exact is None:
             codes[place] = _OUTSIDE if key[0] == "text" else _STRANGE
@@ -405,13 +405,13 @@ def _on_grid(exact: Decimal, column: Numeric) -> int:
 
 
 def _missing_keys(column: Column) -> dict[tuple[str, object], int]:
-    coded = {
+    by_key = {
         key_of(mark): _MISSING - place
         for place, mark in enumerate(column.missing.values())
         if mark is not None
     }
     # A file of text holds -8 as text.
-    return {("text", str(value)): code for (_, value), code in coded.items()} | coded
+    return {("text", str(value)): code for (_, value), code in by_key.items()} | by_key
 
 
 def _exact(key: tuple[str, object]) -> Decimal | None:
@@ -428,11 +428,11 @@ def _exact(key: tuple[str, object]) -> Decimal | None:
 
 def _days(distinct: Any, column: Date) -> tuple[Integers, Integers]:
     numbers, codes = np.zeros(len(distinct), np.int64), np.zeros(len(distinct), np.int64)
-    coded = _missing_keys(column)
+    by_key = _missing_keys(column)
     for place, value in enumerate(_python(distinct)):
         key = key_of(value)
-        if key in coded:
-            codes[place] = coded[key]
+        if key in by_key:
+            codes[place] = by_key[key]
             continue
         try:
             if isinstance(value, dt.datetime):

@@ -165,11 +165,11 @@ def find_bins(
     """
     search, calls = _Search(neighbours, noise), list[Call]()
     for column in wide_columns(schema):
-        new_column, paid = search.bins(
+        new_column, more = search.bins(
             records[column.name], column, rho=rho / len(schema.columns)
         )
         schema = schema.with_column(new_column)
-        calls += paid
+        calls += more
     return schema, calls
 
 
@@ -193,8 +193,10 @@ class _Search:
         """Find the values of a column of categories."""
         neighbours = self.neighbours
         most, reach = neighbours.rows, neighbours.reach
-        moved = Sensitivity(l1=reach, adjacency=neighbours.adjacency, unit=neighbours.unit)
-        how = Geometric.calibrated(moved, epsilon=range_of(rho) / 2)
+        sensitivity = Sensitivity(
+            l1=reach, adjacency=neighbours.adjacency, unit=neighbours.unit
+        )
+        how = Geometric.calibrated(sensitivity, epsilon=range_of(rho) / 2)
         threshold = most + how.scale * math.log(most / delta) * (1 + 1e-9)
         call = Call(
             what="categories",

@@ -216,10 +216,10 @@ def _of_names(schema: Schema, names: Iterable[str] | None) -> Iterator[Finding]:
     if names is None:
         return
     present: list[Any] = list(names)
-    needed = [*schema.names, *filter(None, [schema.unit.identifier])]
+    schema_names = [*schema.names, *filter(None, [schema.unit.identifier])]
     for name in present:
-        if name not in {*needed, *schema.ignored}:
+        if name not in {*schema_names, *schema.ignored}:
             yield _finding("error", str(name), Message("in the records, and not in the schema"))
-    for name in needed:
+    for name in schema_names:
         if name not in present:
             yield _finding("error", name, Message("in the schema, and not in the records"))

@@ -93,9 +93,9 @@ def patterns_of(column: int, *, size: int, rules: Sequence[Rule]) -> Integers:
 def coarse_table(table: Floats, groups: Sequence[Integers]) -> Floats:
     """Sum a table over the groups of each axis."""
     for axis, group in enumerate(groups):
-        moved = np.moveaxis(table, axis, 0)
-        summed = np.zeros((int(group.max()) + 1, *moved.shape[1:]))
-        np.add.at(summed, group, moved)
+        front = np.moveaxis(table, axis, 0)
+        summed = np.zeros((int(group.max()) + 1, *front.shape[1:]))
+        np.add.at(summed, group, front)
         table = np.moveaxis(summed, 0, axis)
     return table
 

@@ -451,13 +451,13 @@ def _part(place: str, record: Any, kind: type[Any] | None, problems: list[str]) 
             return None
     fields_by_name = {one.name: one for one in fields(kind)}
     problems.extend(f"{place}.{name}: no such entry" for name in record.keys() - fields_by_name)
-    needed = [
+    mandatory = [
         name
         for name, one in fields_by_name.items()
         if one.default is MISSING and one.default_factory is MISSING
     ]
-    problems.extend(f"{place}.{name}: missing" for name in needed if name not in record)
-    if record.keys() - fields_by_name or not {*needed} <= {*record}:
+    problems.extend(f"{place}.{name}: missing" for name in mandatory if name not in record)
+    if record.keys() - fields_by_name or not {*mandatory} <= {*record}:
         return None
     try:
         return kind(**record)

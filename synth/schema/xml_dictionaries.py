@@ -123,12 +123,14 @@ def _sdmx(root: "Element") -> Iterator[Told]:
         if one.tag not in _COMPONENTS:
             continue
         concept = _referred(one.find("ConceptIdentity"))
-        used = one.find("LocalRepresentation")
-        if used is None and ("Concept", concept) in elements:
-            used = elements["Concept", concept].find("CoreRepresentation")
-        enumeration = None if used is None else used.find("Enumeration")
+        representation = one.find("LocalRepresentation")
+        if representation is None and ("Concept", concept) in elements:
+            representation = elements["Concept", concept].find("CoreRepresentation")
+        enumeration = None if representation is None else representation.find("Enumeration")
         shape = _attributes(
-            None if used is None or enumeration is not None else used.find("TextFormat")
+            None
+            if representation is None or enumeration is not None
+            else representation.find("TextFormat")
         )
         code_list = elements.get(("Codelist", _referred(enumeration)))
         codes = (

@@ -127,12 +127,14 @@ def encode(values: pa.ChunkedArray, column: str) -> tuple[list[str], Codes]:
     codes = place[codes]
     texts = texts_of(array.dictionary, column)
     labels = [texts[category] for category in order]
-    used = np.zeros(len(labels), bool)
-    used[codes[codes >= 0]] = True
-    if used.all():
+    is_present = np.zeros(len(labels), bool)
+    is_present[codes[codes >= 0]] = True
+    if is_present.all():
         return labels, codes
-    renumber = np.append(np.cumsum(used) - 1, -1).astype(np.int32)
-    return [label for label, keep in zip(labels, used, strict=True) if keep], renumber[codes]
+    renumber = np.append(np.cumsum(is_present) - 1, -1).astype(np.int32)
+    return [label for label, keep in zip(labels, is_present, strict=True) if keep], renumber[
+        codes
+    ]
 
 
 def _match(
@@ -266,9 +268,9 @@ def _path_axis(
             tuple(text_of(part) for part in _as_path(p, columns, dimension)) for p in declared
         ]
         for depth in range(len(columns)):
-            merged = list(dict.fromkeys(path[depth] for path in texts))
-            codes[depth] = _match(labels[depth], merged, columns[depth])[codes[depth]]
-            labels[depth] = merged
+            categories = list(dict.fromkeys(path[depth] for path in texts))
+            codes[depth] = _match(labels[depth], categories, columns[depth])[codes[depth]]
+            labels[depth] = categories
         places = [{text: place for place, text in enumerate(own)} for own in labels]
         declared_paths = np.array(
             [[p[t] for p, t in zip(places, path, strict=True)] for path in texts]
@@ -355,13 +357,13 @@ def _nest(
         ups.append(place)
         nodes.append(prefixes)
     ups.append(np.zeros(len(nodes[-1]), np.int32))
-    padded = [np.zeros((1, depth), np.int64)]
-    padded += [np.pad(n + 1, ((0, 0), (0, depth - n.shape[1]))) for n in reversed(nodes)]
-    stacked = np.concatenate(padded)
-    order = np.lexsort(stacked.T[::-1])
+    blocks = [np.zeros((1, depth), np.int64)]
+    blocks += [np.pad(n + 1, ((0, 0), (0, depth - n.shape[1]))) for n in reversed(nodes)]
+    paths = np.concatenate(blocks)
+    order = np.lexsort(paths.T[::-1])
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order))
-    starts = np.cumsum([0] + [len(p) for p in padded])
+    starts = np.cumsum([0] + [len(p) for p in blocks])
     levels = [
         Level(
             ranks=rank[starts[depth - height] : starts[depth - height + 1]],
@@ -370,7 +372,7 @@ def _nest(
         )
         for height in range(depth)
     ]
-    ordered = stacked[order]
+    ordered = paths[order]
     texts = tuple(
         np.array([request.total_label, *categories], object)[ordered[:, place]]
         for place, categories in enumerate(labels)

@@ -169,9 +169,9 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
     [{'sex': 'F', 'count': 2, 'cell_key': 0}, {'sex': 'M', 'count': 1, 'cell_key': 2}]
     """
     require_fit(requests, source)
-    filtered = [r.where.columns for r in requests if isinstance(r.where, Filter)]
+    filter_columns = [r.where.columns for r in requests if isinstance(r.where, Filter)]
     columns = dict.fromkeys(
-        c for names in [*(r.columns for r in requests), *filtered] for c in names
+        c for names in [*(r.columns for r in requests), *filter_columns] for c in names
     )
     request = Request(
         dimensions=list(columns),
@@ -404,14 +404,14 @@ def record_groups(
 def _scans(requests: Sequence[Request]) -> list[list[Request]]:
     """Split requests so that no statement groups by more columns than DuckDB can tell apart."""
     scans: list[list[Request]] = []
-    grouped: set[object] = set()
+    columns: set[object] = set()
     for request in requests:
         mine = {*request.columns, request.where} - {None}
-        if not scans or len(grouped | mine) > _MAX_GROUPED:
+        if not scans or len(columns | mine) > _MAX_GROUPED:
             scans.append([])
-            grouped = set()
+            columns = set()
         scans[-1].append(request)
-        grouped |= mine
+        columns |= mine
     return scans
 
 
@@ -472,10 +472,10 @@ class _ScanPlan:
         where = "" if everything else f"WHERE {' OR '.join(conditions.values())}"
         outer = [*self._column_alias.values(), *self._flags.values()]
         whole = len(self._sets) == 1
-        packed, values = pack(source, self._column_alias) if whole else ("", {})
-        grouped = ["p"] * bool(packed) + [name for name in outer if name not in values]
+        packing, values = pack(source, self._column_alias) if whole else ("", {})
+        group_columns = ["p"] * bool(packing) + [name for name in outer if name not in values]
         selected = [
-            *(f"{packed} AS p" if name == "p" else name for name in grouped),
+            *(f"{packing} AS p" if name == "p" else name for name in group_columns),
             "count(*) AS n" if cells is None else "sum(n0)::BIGINT AS n",
             f"{modulo_sql('coalesce(sum(k), 0)', self.key_range)} AS key",
             *(
@@ -504,12 +504,12 @@ class _ScanPlan:
             sets_sql = ", ".join(f"({', '.join(sorted(s))})" for s in self._sets)
             group = f"GROUP BY GROUPING SETS ({sets_sql})"
         else:
-            group = f"GROUP BY {', '.join(grouped)}" if grouped else ""
+            group = f"GROUP BY {', '.join(group_columns)}" if group_columns else ""
         if frozenset() in self._sets:  # the grand total has a row even when nobody is there
             group += " HAVING count(*) > 0"
         self._outer = outer
         self.sql = f"SELECT {', '.join(selected)} FROM ({records}) {group}"
-        if packed:
+        if packing:
             select_list = ", ".join(f"{value} AS {alias}" for alias, value in values.items())
             self.sql = f"SELECT {select_list}, * EXCLUDE (p) FROM ({self.sql})"
 
@@ -550,7 +550,7 @@ class _ScanPlan:
             columns = [c for d, n, level in steps for c in request.columns_of(d)[: n - level]]
             sets.append(f"({', '.join(self._column_alias[c] for c in columns)})")
         names = list(self._column_alias.values())
-        selected = [
+        select_list = [
             *names,
             "sum(n)::BIGINT AS n",
             f"{modulo_sql('coalesce(sum(key), 0)', self.key_range)} AS key",
@@ -561,7 +561,7 @@ class _ScanPlan:
             f"grouping({', '.join(names)}) AS g",
         ]
         return (
-            f"SELECT {', '.join(selected)} FROM ({self.sql}) "
+            f"SELECT {', '.join(select_list)} FROM ({self.sql}) "
             f"GROUP BY GROUPING SETS ({', '.join(sets)}) HAVING sum(n) > 0"
         )
 

@@ -126,8 +126,8 @@ class GivenCells:
 
     def problems(self, request: Request, source: Source) -> Iterator[tuple[str, str]]:
         """Tell what a request wants that the cells have not, as (problem, hint) pairs."""
-        filtered = request.where.columns if isinstance(request.where, Filter) else ()
-        for column in dict.fromkeys((*request.columns, *filtered)):
+        filter_columns = request.where.columns if isinstance(request.where, Filter) else ()
+        for column in dict.fromkeys((*request.columns, *filter_columns)):
             if column in source.columns and column not in self.dimensions:
                 hint = Message("add it to the columns of cells, if it tells cells apart")
                 yield (
@@ -218,8 +218,10 @@ class GivenCells:
                     inside=Message("{number:,} of {total:,} rows", number=number, total=total),
                 )
         columns_sql = ", ".join(map(quote, self.dimensions))
-        grouped = f"SELECT 1 FROM {source.records} GROUP BY {columns_sql} HAVING count(*) > 1"
-        if part is None and source.fetch(f"SELECT count(*) FROM ({grouped})")[0][0]:
+        groups_sql = (
+            f"SELECT 1 FROM {source.records} GROUP BY {columns_sql} HAVING count(*) > 1"
+        )
+        if part is None and source.fetch(f"SELECT count(*) FROM ({groups_sql})")[0][0]:
             raise DataError(
                 Message(
                     "In the table of cells {label!r}, some cells are there more than once.",
@@ -315,14 +317,14 @@ class GivenCells:
         on = [f"d{place}" for place in range(len(texts))]
         ranks = zip(cells.axes, cells.ranks, strict=True)
         labels = (axis.labels[0][rank] for axis, rank in ranks)
-        added = pa.table(dict(zip(on, labels, strict=True)) | _sums(cells, part))
+        sums = pa.table(dict(zip(on, labels, strict=True)) | _sums(cells, part))
         numbers = {
             name: rows[name] for name in (f"m{place}" for place in range(len(expressions)))
         }
         margins = pa.table(
             {**dict(zip(on, texts, strict=True)), **numbers, "at": np.arange(len(rows))}
         )
-        both = margins.join(added, on)
+        both = margins.join(sums, on)
         for place, name in enumerate(expressions):
             is_off = _differ(both[f"m{place}"], both[f"s{place}"])
             if is_off.any():

@@ -325,10 +325,10 @@ def _floats(sums: ExactSum | None, counts: Integers) -> Floats:
 def merge_top(place: Integers, top: Integers, total: int) -> Integers:
     """Merge the largest contributions of cells of the same place."""
     width = top.shape[1]
-    merged = np.zeros((total, width), np.int64)
+    largest = np.zeros((total, width), np.int64)
     last = int(top.max(initial=0))
     if not last:
-        return merged
+        return largest
     # One integer that sorts by place, then from the largest rank down: sorting is all it takes.
     bits = last.bit_length()
     ordered = ((place[:, np.newaxis] << bits) | (last - top))[top > 0]
@@ -337,8 +337,8 @@ def merge_top(place: Integers, top: Integers, total: int) -> Integers:
     starts = np.flatnonzero(np.diff(at, prepend=-1))
     turn = np.arange(len(at)) - np.repeat(starts, np.diff(starts, append=len(at)))
     is_top = turn < width
-    merged[at[is_top], turn[is_top]] = last - (ordered[is_top] & ((1 << bits) - 1))
-    return merged
+    largest[at[is_top], turn[is_top]] = last - (ordered[is_top] & ((1 << bits) - 1))
+    return largest
 
 
 def join_amounts(

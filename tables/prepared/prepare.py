@@ -239,15 +239,17 @@ def _count(
     by = [f"a{place}_leaf" for place in range(len(axes))]
     carried = ["r.k", *(["r.w"] if weight is not None else [])]
     records = f"SELECT {', '.join(inner)} FROM {source.relation}"
-    coded = f"SELECT {', '.join([*leaves, *carried])} FROM ({records}) AS r {' '.join(joins)}"
+    codes_sql = (
+        f"SELECT {', '.join([*leaves, *carried])} FROM ({records}) AS r {' '.join(joins)}"
+    )
     if sketch:
         keyed, sums = sketch_columns(sketch, keys.resolve(source))
-        coded = f"SELECT *, {', '.join(keyed)} FROM ({coded})"
+        codes_sql = f"SELECT *, {', '.join(keyed)} FROM ({codes_sql})"
         summed += [*sums, f"min(x, {sketch + 1}) AS members"]
-    grouped = f"SELECT {', '.join([*by, *summed])} FROM ({coded}) GROUP BY {', '.join(by)}"
+    groups = f"SELECT {', '.join([*by, *summed])} FROM ({codes_sql}) GROUP BY {', '.join(by)}"
     source.create(
         table,
-        f"SELECT {', '.join([*levels, *numbers_sql])} FROM ({grouped}) AS g {' '.join(above)} "
+        f"SELECT {', '.join([*levels, *numbers_sql])} FROM ({groups}) AS g {' '.join(above)} "
         f"ORDER BY g.{by[0]}",
         parameters,
     )

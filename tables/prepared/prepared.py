@@ -148,8 +148,8 @@ class Prepared:
         """
         if where is None:
             return frozenset()
-        parsed = parse_filter(where) if isinstance(where, str) else where
-        if parsed.comparisons > _MAX_COMPARISONS:  # each looks at every category
+        tree = parse_filter(where) if isinstance(where, str) else where
+        if tree.comparisons > _MAX_COMPARISONS:  # each looks at every category
             raise FilterError(
                 Message(
                     "A filter has at most {max_comparisons} comparisons.",
@@ -159,11 +159,11 @@ class Prepared:
                 reason="comparisons",
                 limit=_MAX_COMPARISONS,
             )
-        for error in parsed.errors(self._types):
+        for error in tree.errors(self._types):
             raise error
-        for error in filter_errors(parsed, self._source.derived, self._source.derived_labels):
+        for error in filter_errors(tree, self._source.derived, self._source.derived_labels):
             raise error
-        return conditions_of(parsed, self._places, self._types, self._judge)
+        return conditions_of(tree, self._places, self._types, self._judge)
 
     def members(self, dimension: str, ranks: Iterable[int]) -> Condition | None:
         """Return the condition that records lie in some categories; None for no condition.
@@ -207,7 +207,7 @@ class Prepared:
         columns = [f"{self._aliases[name]}_{levels[name]}" for name in names]
         filters = [condition.sql(self._column) for condition in sorted(where, key=repr)]
         weights = ["sum(w) AS w, sum(m)::BIGINT AS m"] if self.is_weighted else []
-        selected = [
+        select_list = [
             *columns,
             "sum(n)::BIGINT AS n",
             f"{modulo_sql('coalesce(sum(k), 0)', self.key_range)} AS k",
@@ -215,7 +215,7 @@ class Prepared:
             *(merged_columns(self._width) if self._width else []),
         ]
         records = self._table + (f" WHERE {' AND '.join(filters)}" if filters else "")
-        sql = f"SELECT {', '.join(selected)} FROM {records}"
+        sql = f"SELECT {', '.join(select_list)} FROM {records}"
         sql += f" GROUP BY {', '.join(columns)}" if columns else " HAVING count(*) > 0"
         limits: dict[str, Any] = {"timeout_s": timeout_s, "deadline": deadline}
         answer = self._source.aside(sql, **limits)

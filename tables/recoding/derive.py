@@ -382,8 +382,10 @@ def require_derived(source: Source, requests: Sequence[Request]) -> None:
     if not source.derived:
         return
     for request in requests:
-        filtered = request.where.columns if isinstance(request.where, Filter) else frozenset()
-        for name in _with_bases(source, filtered):
+        filter_columns = (
+            request.where.columns if isinstance(request.where, Filter) else frozenset()
+        )
+        for name in _with_bases(source, filter_columns):
             _require_covered(source, name, None)
         where = request.where if isinstance(request.where, Filter) else None
         for name in _with_bases(source, request.columns):

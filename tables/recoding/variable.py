@@ -205,13 +205,13 @@ class DerivedVariable:
 
     def _require_one_way(self) -> None:
         ways = ("bands", "width", "recode")
-        used = [way for way in ways if getattr(self, way) is not None]
-        if len(used) != 1:
+        names = [way for way in ways if getattr(self, way) is not None]
+        if len(names) != 1:
             raise RequestError(
                 Message(
                     "The derived variable {name!r} needs one of bands, width and recode{value}",
                     name=Name(self.name),
-                    value=said(f", not {' and '.join(used)}." if used else "."),
+                    value=said(f", not {' and '.join(names)}." if names else "."),
                 ),
                 hint=Message("bands = [0, 15, 65], width = 5, or recode = { … }"),
             )
@@ -220,7 +220,7 @@ class DerivedVariable:
             "width": ("keep", "absent"),
             "recode": ("start", "end", "open"),
         }
-        self._require_none(of_others[used[0]], used[0])
+        self._require_none(of_others[names[0]], names[0])
 
     def _require_none(self, keys: Sequence[str], beside: str) -> None:
         wrong = [

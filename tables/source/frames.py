@@ -58,12 +58,12 @@ class Frame:
 def as_arrow(data: object) -> Frame:
     """Turn records in memory into Arrow; columns that cannot be read are left out."""
     is_pandas = hasattr(data, "iloc") and hasattr(data, "columns")
-    changed = _ChangedColumns({}, {})
+    changes = _ChangedColumns({}, {})
     if is_pandas:
         names, columns = _from_pandas(data)
         table = pa.table(columns, names=names) if names else pa.table({})
     else:
-        data, changed = _for_arrow(data)
+        data, changes = _for_arrow(data)
         frame = _from_stream(data)
         if frame is None:
             raise SourceError(
@@ -72,9 +72,9 @@ def as_arrow(data: object) -> Frame:
                     "give a path, a list of paths, or a pandas, polars or Arrow table"
                 ),
             )
-        table = frame.cast(changed.marked(frame.schema)) if changed.types else frame
-    require_names([*table.column_names, *changed.refusals])
-    refusals = colliding_names(table.column_names) | changed.refusals
+        table = frame.cast(changes.marked(frame.schema)) if changes.types else frame
+    require_names([*table.column_names, *changes.refusals])
+    refusals = colliding_names(table.column_names) | changes.refusals
     arrays: dict[str, pa.ChunkedArray] = {}
     expressions: list[str] = []
     orders: dict[str, pa.Array] = {}
@@ -198,11 +198,11 @@ def require_names(names: Sequence[str]) -> None:
 
 def arrow_batches(file: str) -> pa.RecordBatchReader:
     """Read the batches of an Arrow file (Feather) or of a stored stream of Arrow."""
-    mapped = pa.memory_map(file)
-    if mapped.read(8) != ARROW_FILE:
-        mapped.seek(0)
-        return pa.ipc.open_stream(mapped)
-    reader = pa.ipc.open_file(mapped)
+    memory = pa.memory_map(file)
+    if memory.read(8) != ARROW_FILE:
+        memory.seek(0)
+        return pa.ipc.open_stream(memory)
+    reader = pa.ipc.open_file(memory)
     batches = (reader.get_batch(place) for place in range(reader.num_record_batches))
     return pa.RecordBatchReader.from_batches(reader.schema, batches)
 
@@ -214,13 +214,13 @@ def as_reader(
     if hasattr(data, "sink_ipc"):  # a LazyFrame of polars
         kinds = data.collect_schema().items()
         orders = {n: pa.array(k.categories) for n, k in kinds if type(k).__name__ == "Enum"}
-        data, changed = _for_arrow(data)
+        data, changes = _for_arrow(data)
         data.sink_ipc(folder / "frame.arrow")
         reader = arrow_batches(str(folder / "frame.arrow"))
-        schema = changed.marked(reader.schema)
+        schema = changes.marked(reader.schema)
         batches = (pa.record_batch(batch.columns, schema=schema) for batch in reader)
         marked = pa.RecordBatchReader.from_batches(schema, batches)
-        return marked, orders, changed.refusals
+        return marked, orders, changes.refusals
     if hasattr(data, "scanner"):  # a Dataset of PyArrow
         return data.scanner().to_reader(), {}, {}
     return None

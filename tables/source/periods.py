@@ -108,5 +108,5 @@ def _padded(sql: _DuckDB | _Spark, number: str, digits: int) -> str:
 
 def _year(sql: _DuckDB | _Spark, year: str) -> str:
     plain = f"CAST({year} AS {sql.text})"
-    padded = f"LPAD({plain}, 4, '0')"
-    return f"(CASE WHEN {year} BETWEEN 0 AND 9999 THEN {padded} ELSE {plain} END)"
+    digits = f"LPAD({plain}, 4, '0')"
+    return f"(CASE WHEN {year} BETWEEN 0 AND 9999 THEN {digits} ELSE {plain} END)"

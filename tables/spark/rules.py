@@ -185,8 +185,8 @@ def _sum(node: Any, columns: Mapping[str, str]) -> exp.Expr:
 
 
 def _filter(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
-    changed: exp.Expr = node.this if isinstance(node.this, exp.Paren) else node
-    return changed
+    condition: exp.Expr = node.this if isinstance(node.this, exp.Paren) else node
+    return condition
 
 
 def _is_long(node: Any) -> bool:

@@ -291,8 +291,8 @@ class SparkSource(Source):
                     "it skips names that begin with _ or a full stop: rename these files"
                 ),
             )
-        selected = [rows.selectExpr(*expressions) for rows, expressions in parts]
-        records = functools.reduce(lambda one, other: one.union(other), selected)
+        frames = [rows.selectExpr(*expressions) for rows, expressions in parts]
+        records = functools.reduce(lambda one, other: one.union(other), frames)
         records.createOrReplaceTempView(self._relation)
 
     def _read(
@@ -430,8 +430,8 @@ class SparkSource(Source):
         jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
         stages = [tracker.getStageInfo(s) for job in jobs if job for s in job.stageIds]
         total = sum(stage.numTasks for stage in stages if stage)
-        done = sum(stage.numCompletedTasks for stage in stages if stage)
-        return done / total if total else 0.0
+        n_done = sum(stage.numCompletedTasks for stage in stages if stage)
+        return n_done / total if total else 0.0
 
 
 def open_spark(path: object, *, master: str = LOCAL) -> SparkSource:

@@ -43,9 +43,9 @@ def spark_sql(sql: str, parameters: Mapping[str, object], *, columns: Mapping[st
             place.replace(value)
         for node in reversed(list(tree.walk(bfs=False))):  # the parts before the whole
             if (rule := RULES.get(type(node).__name__)) is not None:
-                changed = rule(node, columns)
-                if changed is not node:
-                    node.replace(changed)
+                replacement = rule(node, columns)
+                if replacement is not node:
+                    node.replace(replacement)
         return str(tree.sql("spark", unsupported_level=sqlglot.ErrorLevel.RAISE))
     except (SqlglotError, RecursionError):
         raise unknown() from None

@@ -81,8 +81,8 @@ def read_homes(
 
 
 def _require_complete(source: Source, plan: SwapPlan) -> None:
-    needed = [plan.household, *plan.geography, *plan.risk_values]
-    missing = ", ".join(f"bool_or({quote(name)} IS NULL)" for name in needed)
+    names = [plan.household, *plan.geography, *plan.risk_values]
+    missing = ", ".join(f"bool_or({quote(name)} IS NULL)" for name in names)
     total, *flags = source.fetch(f"SELECT count(*), {missing} FROM {source.relation}")[0]
     if not total:
         raise DataError(Message("The source has no record to swap."))
@@ -93,7 +93,7 @@ def _require_complete(source: Source, plan: SwapPlan) -> None:
             raise DataError(
                 Message("Some risks {name!r} are negative or not finite.", name=Name(name))
             )
-    lacking = [repr(name) for name, is_missing in zip(needed, flags, strict=True) if is_missing]
+    lacking = [repr(name) for name, is_missing in zip(names, flags, strict=True) if is_missing]
     if lacking:
         raise DataError(
             Message("Some records have no {lacking}.", lacking=Name.each(lacking)),

@@ -65,11 +65,11 @@ def _called(pairing: _Pairing, homes: Homes) -> Integers:
     wait = pairing.waits(2 * homes.paths.shape[1]) * homes.rarest[-1]
     order = np.lexsort((wait, homes.area))
     order = order[is_left[order]]
-    moved = np.bincount(homes.area[~is_left], minlength=n_areas)
+    n_moves = np.bincount(homes.area[~is_left], minlength=n_areas)
     size = np.bincount(homes.area, minlength=n_areas)
     area = homes.area[order]
     starts = np.searchsorted(area, np.arange(n_areas))
-    turn = moved[area] + np.arange(len(order)) - starts[area]
+    turn = n_moves[area] + np.arange(len(order)) - starts[area]
     return order[np.argsort((turn + 0.5) / size[area], kind="stable")]
 
 

@@ -336,8 +336,8 @@ def make_report(homes: Homes, matches: Matches, plan: SwapPlan) -> SwapReport:
     n_levels = len(plan.geography)
     is_moved = matches.partner >= 0
     there = np.where(is_moved, homes.area[matches.partner], homes.area)
-    changed = homes.paths[there] != homes.paths[homes.area]
-    reached = np.where(is_moved, changed.argmax(axis=1), n_levels)
+    differs = homes.paths[there] != homes.paths[homes.area]
+    level = np.where(is_moved, differs.argmax(axis=1), n_levels)
     is_risky = (homes.rarest < plan.limit).T
     need = np.where(is_risky.any(axis=1), is_risky.argmax(axis=1), n_levels)
 
@@ -345,15 +345,15 @@ def make_report(homes: Homes, matches: Matches, plan: SwapPlan) -> SwapReport:
         return tuple(np.bincount(which, minlength=n_levels + 1)[:n_levels].tolist())
 
     n_profiles = len(plan.similar) + plan.any_size
-    used = np.bincount(matches.profile[is_moved], minlength=n_profiles)
+    counts = np.bincount(matches.profile[is_moved], minlength=n_profiles)
     return SwapReport(
         geography=plan.geography,
         needed=by_level(need),
-        moved_as_needed=by_level(need[reached <= need]),
-        moved_less_far=by_level(need[(reached > need) & is_moved]),
+        moved_as_needed=by_level(need[level <= need]),
+        moved_less_far=by_level(need[(level > need) & is_moved]),
         not_moved=by_level(need[~is_moved]),
-        distance=by_level(reached),
-        by_profile=tuple(used.tolist()),
+        distance=by_level(level),
+        by_profile=tuple(counts.tolist()),
         households=len(homes),
         records=int(homes.size.sum()),
         moved_households=int(is_moved.sum()),

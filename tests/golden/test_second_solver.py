@@ -1,13 +1,12 @@
-"""P-tables beside those of another implementation: the same problem, stated to cvxpy."""
+"""P-tables beside a second statement of the same rows, by hand and to tight tolerances."""
 
 from __future__ import annotations
 
+import cvxpy
 import numpy as np
 import pytest
 
 from ptable import NoiseSpec, solve
-
-cvxpy = pytest.importorskip("cvxpy")
 
 # So near to the optimum the solver warns that its answer may be inaccurate.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Solution may be inaccurate")]

@@ -203,7 +203,8 @@ def _draw_certificate(terminal: Terminal, certificate: Certificate) -> None:
 
     programs = ", ".join(f"{name} {version}" for name, version in certificate.solver.items())
     more = len(certificate.rows) - _MAX_ROWS
-    caption = escape(f"solved with {programs}, as the file says")
+    record = "" if certificate.record is None else f". {certificate.record}"
+    caption = escape(f"solved with {programs}, as the file says{record}")
     terminal.table(
         (
             "count",

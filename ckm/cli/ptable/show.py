@@ -38,6 +38,12 @@ _CELLS = (1, 2, 5, 10, 20, 50)
 @click.option("--epsilon", type=float, default=1.0, help="For delta at this epsilon.")
 @click.option("--delta", type=float, default=1e-6, help="For epsilon at this delta.")
 @click.option(
+    "--program",
+    "prints_program",
+    is_flag=True,
+    help="The convex problem that its specification states, with its sizes.",
+)
+@click.option(
     "--picture",
     type=click.Choice(["heatmap", "distributions", "perturbation"]),
     help="Draw into a file: probabilities as shades, noise by count, or noise by cell key.",
@@ -51,6 +57,7 @@ def show(
     file: Path,
     row: int | None,
     proves: bool,
+    prints_program: bool,
     epsilon: float,
     delta: float,
     picture: str | None,
@@ -63,6 +70,7 @@ def show(
     ckm ptable show pt.parquet
     ckm ptable show pt.parquet --row 3       the probabilities of one count
     ckm ptable show pt.parquet --guarantee   bias, bounds, (epsilon, delta) per count
+    ckm ptable show pt.parquet --program     the problem that its probabilities solve
     ckm ptable show pt.parquet --picture heatmap -o pt.svg
     ckm ptable show pt.parquet --picture perturbation -o keys.svg --force
     """
@@ -72,6 +80,8 @@ def show(
         raise click.UsageError(
             Message("--guarantee shows all rows; leave out --row and --picture.")
         )
+    if prints_program and (proves or row is not None or picture is not None):
+        raise click.UsageError(Message("--program goes alone; leave out the other options."))
     if (picture is None) != (output is None):
         raise click.UsageError(Message("A picture needs both --picture and --output."))
     if picture is not None and row is not None:
@@ -79,6 +89,8 @@ def show(
     table = PTable.read(file)
     if picture is not None and output is not None:
         _write(terminal, table, picture, output)
+    elif prints_program:
+        _show_program(table)
     elif proves:
         show_guarantee(terminal, guarantee(table, epsilon=epsilon, delta=delta))
     elif row is None:
@@ -95,6 +107,20 @@ def _write(terminal: Terminal, table: PTable, name: str, output: Path) -> None:
         "picture written", Message("the picture shows the parameters: keep it inside")
     )
     click.echo(str(output))
+
+
+def _show_program(table: PTable) -> None:
+    """Print the problem that a table solves; one from elsewhere has none."""
+    from ptable import NoiseSpec, PTableError
+    from ptable.design.stack import StackedSpec
+    from ptable.solver.solve import program
+
+    if not isinstance(table.spec, NoiseSpec | StackedSpec):
+        raise PTableError(
+            Message("The p-table has no specification, and so no problem that it solves."),
+            hint=Message("ckm ptable check says which design it looks like"),
+        )
+    click.echo(program(table.spec))
 
 
 def _draw_rows(terminal: Terminal, table: PTable) -> None:

@@ -207,13 +207,15 @@ class Entry:
         place = np.full(len(self.cells), -1, np.int64)
         place[self.cell[sets[is_cell]]] = np.flatnonzero(is_cell)
         owner = place[sketch.member_cell]
-        left = np.flatnonzero(~is_cell)
+        places = np.flatnonzero(~is_cell)
         pairs = NestedDifferences(
-            whole=self.whole[sets[left]], part=self.cell[sets[left]], axis=self.axis[sets[left]]
+            whole=self.whole[sets[places]],
+            part=self.cell[sets[places]],
+            axis=self.axis[sets[places]],
         )
         pair, key = complement_members(self.cells, pairs)
         return smallest_members(
-            np.concatenate([owner[owner >= 0], left[pair]]),
+            np.concatenate([owner[owner >= 0], places[pair]]),
             np.concatenate([sketch.member_key[owner >= 0], key]),
             sketch.width,
         )

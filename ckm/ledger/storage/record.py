@@ -242,14 +242,14 @@ def names_of(cells: Cells, cell: Whole, axis: Whole, whole: Whole) -> dict[str, 
     category = np.full(len(cell), -1, np.int64)
     ranks = np.zeros((len(used), len(cells.axes)), np.int32)
     axes = []
-    for number, (known, rank) in enumerate(zip(cells.axes, cells.ranks, strict=True)):
+    for number, (own_axis, rank) in enumerate(zip(cells.axes, cells.ranks, strict=True)):
         is_here = axis == number
         mine = np.concatenate([rank[used], rank[whole[is_here]]])
-        kept, place = _used(mine, known.size)
+        categories, place = _used(mine, own_axis.size)
         ranks[:, number] = place[: len(used)]
         category[is_here] = place[len(used) :]
-        labels = tuple(tuple(str(texts[r]) for r in kept) for texts in known.labels)
-        axes.append((known.columns, labels))
+        labels = tuple(tuple(str(texts[r]) for r in categories) for texts in own_axis.labels)
+        axes.append((own_axis.columns, labels))
     return {
         "cell": cell,
         "axis": axis,

@@ -151,20 +151,20 @@ def _patches(layer: Any, inputs: Tensor) -> Tensor:
     """Return (rows, places, numbers under the kernel)."""
     mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
     around = layer._reversed_padding_repeated_twice  # noqa: SLF001 (as its forward pads)
-    padded = functional.pad(inputs, around, mode=mode).contiguous()
+    frame = functional.pad(inputs, around, mode=mode).contiguous()
     kernel, strides, gaps = layer.kernel_size, layer.stride, layer.dilation
-    sizes = zip(padded.shape[2:], kernel, strides, gaps, strict=True)
+    sizes = zip(frame.shape[2:], kernel, strides, gaps, strict=True)
     places = [(size - gap * (k - 1) - 1) // stride + 1 for size, k, stride, gap in sizes]
-    (first, channel), steps = padded.stride()[:2], padded.stride()[2:]
+    (first, channel), steps = frame.stride()[:2], frame.stride()[2:]
     within = [gap * step for gap, step in zip(gaps, steps, strict=True)]
     between = [stride * step for stride, step in zip(strides, steps, strict=True)]
     # One copy of a view is several times as fast as functional.unfold, along what is longer.
-    rows, channels, number = *padded.shape[:2], math.prod(places)
+    rows, channels, number = *frame.shape[:2], math.prod(places)
     if kernel[-1] >= min(_LONG, places[-1]):
         shape, stride = (rows, *places, channels, *kernel), (first, *between, channel, *within)
-        return padded.as_strided(shape, stride).reshape(rows, number, -1)
+        return frame.as_strided(shape, stride).reshape(rows, number, -1)
     shape, stride = (rows, channels, *kernel, *places), (first, channel, *within, *between)
-    return padded.as_strided(shape, stride).reshape(rows, -1, number).transpose(1, 2)
+    return frame.as_strided(shape, stride).reshape(rows, -1, number).transpose(1, 2)
 
 
 def _embedding(layer: Any, calls: Sequence[Call], copies: int) -> Part:

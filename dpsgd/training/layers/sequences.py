@@ -21,9 +21,9 @@ Keep = Callable[[str, Maker, Tensor, Tensor], None]
 
 def forward_of(layer: nn.Module) -> Callable[..., Any] | None:
     """Return what passes records as the layer does and keeps its products, if there is such."""
-    for kind, passed in _KINDS.items():
+    for kind, forward in _KINDS.items():
         if isinstance(layer, kind) and type(layer).forward is kind.forward:
-            return None if _is_unusual(layer) else passed
+            return None if _is_unusual(layer) else forward
     return None
 
 

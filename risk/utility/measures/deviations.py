@@ -128,13 +128,13 @@ def deviations(pairs: Pairs, *, ptable: PTable | None = None) -> tuple[Measure, 
             for name in (*_PER_CELL, "bias_share", "bias_z", *_PER_POSITIVE)
         )
     drift = int(pairs.noise.sum())
-    changed = np.count_nonzero(pairs.noise)
+    n_changes = np.count_nonzero(pairs.noise)
     values = {
         "aad": pairs.size.sum() / n,
         "max_abs": pairs.size.max(),
         "rmse": math.sqrt(float(np.square(pairs.noise, dtype=float).sum()) / n),
         "bias_mean": drift / n,
-        "changed_pct": 100 * changed / n,
+        "changed_pct": 100 * n_changes / n,
     }
     measures = [defined(name, values[name], base=n) for name in _PER_CELL]
     measures.append(
@@ -299,15 +299,15 @@ def _deviation_of(pairs: Pairs, name: str) -> NDArray[np.float64]:
 
 def _quantiles(values: NDArray[np.float64], probabilities: list[float]) -> NDArray[np.float64]:
     """Interpolate order statistics (type 7); unchanged cells need no sorting."""
-    moved = np.sort(values[values > 0])
-    n, still = len(values), len(values) - len(moved)
+    positive = np.sort(values[values > 0])
+    n, still = len(values), len(values) - len(positive)
     places = np.array(probabilities) * (n - 1)
     low = np.floor(places).astype(np.int64)
     high = np.minimum(low + 1, n - 1)
 
     def at(order: NDArray[np.int64]) -> NDArray[np.float64]:
         answer = np.zeros(len(order))
-        answer[order >= still] = moved[order[order >= still] - still]
+        answer[order >= still] = positive[order[order >= still] - still]
         return answer
 
     answer: NDArray[np.float64] = at(low) + (places - low) * (at(high) - at(low))

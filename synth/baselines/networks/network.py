@@ -157,8 +157,8 @@ def draw_network(
             row = row * width + records[:, one]
         # rows are sorted, so one search in all of them finds each one's place
         width = table.cumulative.shape[1]
-        shifted = (table.cumulative + np.arange(len(table.cumulative))[:, None]).ravel()
-        place = np.searchsorted(shifted, row + rng.random(number), side="right")
+        steps = (table.cumulative + np.arange(len(table.cumulative))[:, None]).ravel()
+        place = np.searchsorted(steps, row + rng.random(number), side="right")
         records[:, table.child] = (place - row * width).clip(0, width - 1)
     return records
 

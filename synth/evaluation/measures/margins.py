@@ -125,12 +125,12 @@ def subsample_equivalent(
     rng = np.random.default_rng(seed)
     binned = Bins(real).of(real)
     tables = _tables(len(real.names), min(ways, len(real.names)), _MAX_TABLES, seed)
-    reached: list[float] = []
+    distances: list[float] = []
     for share in _SHARES:
         size = max(1, round(share * len(real)))
         some = [_sampled(binned, tables, size, rng) for _ in range(draws if share < 1 else 1)]
-        reached.append(math.fsum(some) / len(some))
-    falling = np.minimum.accumulate(reached)
+        distances.append(math.fsum(some) / len(some))
+    falling = np.minimum.accumulate(distances)
     return float(np.exp(np.interp(-distance, -falling, np.log(_SHARES))))
 
 

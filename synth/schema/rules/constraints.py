@@ -205,12 +205,14 @@ def _operands(
     for place, column in enumerate(columns):
         if column.name not in names:
             continue
-        coded = codes[:, place]
+        own_codes = codes[:, place]
         if isinstance(column, Numeric):
             exact = numbers[column.name] / column.factor
-            operands[column.name] = Amount(exact, exact, coded >= column.domain_size, coded)
+            operands[column.name] = Amount(
+                exact, exact, own_codes >= column.domain_size, own_codes
+            )
         else:
-            operands[column.name] = Codes(coded)
+            operands[column.name] = Codes(own_codes)
     return operands
 
 

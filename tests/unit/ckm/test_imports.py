@@ -16,8 +16,8 @@ import ckm
 
 ROOT = Path(ckm.__file__).resolve().parents[1]
 HEAVY = {
-    "click", "highspy", "jinja2", "opendp", "pandas", "polars", "pydantic", "pyvinecopulib",
-    "rich", "scipy", "sklearn", "torch",
+    "clarabel", "click", "cvxpy", "highspy", "jinja2", "opendp", "pandas", "polars", "pydantic",
+    "pyvinecopulib", "rich", "scipy", "sklearn", "torch",
 }  # fmt: skip
 
 

@@ -325,7 +325,8 @@ from ptable import PTable
 table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
 table.lookup([1, 2], [3, 4])
 table.transition, table.id
-print([name for name in ("highspy", "scipy", "pandas", "pyarrow") if name in sys.modules])
+heavy = ("cvxpy", "highspy", "scipy", "pandas", "pyarrow")
+print([name for name in heavy if name in sys.modules])
 """
     answer = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

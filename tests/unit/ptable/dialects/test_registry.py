@@ -410,7 +410,7 @@ from ptable.dialects import write_tables
 table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
 write_tables(table, {str(tmp_path / "pt.csv")!r}, dialect="frame")
 PTable.read({str(tmp_path / "pt.csv")!r})
-found = {{"pandas", "pyarrow", "scipy", "highspy"}} & set(sys.modules)
+found = {{"pandas", "pyarrow", "scipy", "cvxpy", "highspy"}} & set(sys.modules)
 assert not found, found
 """
     done = subprocess.run(

@@ -19,12 +19,38 @@ def table():
 def test_a_certificate_is_checked_from_the_integers(table):
     table.certificate.check(table)
     assert table.certificate.largest_gap < 1e-8
-    assert set(table.certificate.solver) == {"numpy"}
+    assert set(table.certificate.solver) == {"cvxpy", "Clarabel", "numpy"}
 
 
 def test_a_certificate_is_plain_json(table):
     text = json.dumps(table.certificate.to_dict())
     assert Certificate.from_dict(json.loads(text)) == table.certificate
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"solver": 5},
+        {"status": "opt\nimal"},
+        {"distance": "near"},
+        {"distance": True},
+        {"unsolved": ["1"]},
+    ],
+)
+def test_a_record_of_something_else_is_refused(table, change):
+    fields = table.certificate.to_dict()
+    fields["record"] |= change
+    with pytest.raises(PTableError, match="does not say what the solver did"):
+        Certificate.from_dict(fields)
+
+
+def test_certificates_of_before_have_no_record(table):
+    fields = table.certificate.to_dict()
+    del fields["record"]
+    before = Certificate.from_dict(fields)
+    assert before.record is None
+    assert "record" not in before.to_dict()
+    before.check(table)
 
 
 def test_a_table_that_is_not_optimal_is_found_out(table):

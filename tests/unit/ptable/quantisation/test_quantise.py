@@ -237,7 +237,7 @@ def test_looking_up_loads_no_solver():
         "import sys; from ptable import PTable\n"
         "from ptable.quantisation import quantise, shuffle\n"
         "PTable.from_units([{0: 8}, {-1: 4, 1: 4}], key_range=8).lookup([1], [1], key_range=8);"
-        "sys.exit(any(name in sys.modules for name in ('highspy', 'scipy', 'pandas')))"
+        "sys.exit(any(name in sys.modules for name in ('cvxpy', 'highspy', 'scipy', 'pandas')))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

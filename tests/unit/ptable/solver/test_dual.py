@@ -267,11 +267,24 @@ def test_wide_rows_are_solved():
 def test_without_decimals_the_law_is_that_of_floats():
     problem = RowProblem(count=9, noise=(-2, -1, 0, 1, 2), variance=Fraction(1))
     rough, fine = maximise(problem, polish=False), maximise(problem)
-    assert rough.multipliers == fine.multipliers
+    assert rough.multipliers == pytest.approx(fine.multipliers)
+    assert (rough.is_polished, fine.is_polished) == (False, True)
     assert [float(p) for p in rough.law] == pytest.approx([float(p) for p in fine.law])
     assert all(p.denominator & (p.denominator - 1) == 0 for p in rough.law)
     square = sum(p * v * v for p, v in zip(fine.law, problem.noise, strict=True))
     assert abs(square - 1) < Fraction(1, 10**40)
+
+
+@pytest.mark.parametrize("start", [(0.0, -0.4), (0.3, 0.5), (0.0, 0.0), (9.0, -80.0)])
+def test_the_answer_is_the_same_wherever_newton_begins(start):
+    problem = RowProblem(count=2, noise=(-2, -1, 0, 1, 2, 3, 4, 5), variance=Fraction(3))
+    assert maximise(problem, start=start).law == maximise(problem).law
+    assert maximise(problem, start=start).multipliers == maximise(problem).multipliers
+
+
+def test_a_start_of_another_length_is_not_used():
+    problem = RowProblem(count=2, noise=(-2, -1, 0, 1, 2, 3), variance=Fraction(2))
+    assert maximise(problem, start=(0.0, -0.2, 0.1)) == maximise(problem)
 
 
 # --- both ways to the multipliers ------------------------------------------------------------

@@ -17,7 +17,9 @@ from ptable import (
     solve,
 )
 from ptable.design.stack import StackedSpec
+from ptable.solver import solve as solving
 from ptable.solver.reach import variance_bounds
+from ptable.solver.statement import Answer
 
 
 @pytest.mark.slow
@@ -263,9 +265,37 @@ def test_a_count_of_0_is_left_alone_unless_noise_on_it_is_asked_for():
 
 
 def test_the_programs_that_took_part_are_told():
-    assert solve(NoiseSpec(max_noise=1, variance=0.5)).certificate.solver == {
-        "numpy": np.__version__
-    }
+    solver = solve(NoiseSpec(max_noise=1, variance=0.5)).certificate.solver
+    assert solver.keys() == {"cvxpy", "Clarabel", "numpy"}
+    assert solver["numpy"] == np.__version__
+    single = solve(
+        NoiseSpec(max_noise=1, variance=1.0)
+    ).certificate  # one law: nothing to solve
+    assert (single.solver, single.record) == ({"numpy": np.__version__}, None)
+
+
+@pytest.mark.parametrize("status", ["failed", "optimal_inaccurate"])
+def test_without_a_useful_answer_newton_begins_by_itself_and_the_certificate_says_so(
+    status, monkeypatch
+):
+    spec = NoiseSpec(max_noise=3, variance=1.5)
+    plain = solve(spec)
+    laws = {"failed": (), "optimal_inaccurate": (np.full(6, 1 / 6),)}
+
+    def useless(rows):
+        for row in rows:
+            law = tuple(law[: len(row.noise)] for law in laws[status][: len(row.noise) == 6])
+            yield row, Answer(status=status, laws=law, multipliers=((9.0, 9.0),) * len(law))
+
+    monkeypatch.setattr(solving, "answers", useless)
+    table = solve(spec)
+    assert table == plain
+    assert table.certificate.rows == plain.certificate.rows
+    record = table.certificate.record
+    assert (record.status, record.unsolved) == (status, (1, 2, 3))
+    assert "solved without it" in str(record)
+    assert plain.certificate.record.unsolved == ()
+    assert plain.certificate.record.distance <= 1e-3
 
 
 def test_the_nearest_rule_relaxes_by_row_and_says_so():

@@ -155,7 +155,7 @@ def test_halves_round_up():
 def test_importing_the_attacks_loads_nothing_heavy():
     code = (
         "import sys, risk.attacks; "
-        "heavy = {'pandas', 'scipy', 'highspy', 'duckdb', 'pyarrow', 'ckm'}; "
+        "heavy = {'pandas', 'scipy', 'cvxpy', 'highspy', 'duckdb', 'pyarrow', 'ckm'}; "
         "heavy &= set(sys.modules); "
         "sys.exit(','.join(sorted(heavy)) or 0)"
     )

@@ -26,7 +26,7 @@ def test_a_table_of_ours_has_its_certificate_recomputed(folder):
     result = run("check", "pt.json")
     assert result.exit_code == 0
     assert "Certificate, recomputed" in result.stdout
-    assert "solved with numpy" in result.stdout
+    assert "solved with cvxpy" in result.stdout
     assert "the certificate holds" in result.stderr
     assert "largest noise 3, variance 1.5 exactly, no published count in 1..1" in result.stderr
 

@@ -144,3 +144,24 @@ def test_far_noise_is_summed_so_that_a_row_fits_the_terminal(folder, columns):
     assert "neighbouring noise values" in text
     assert max(map(len, text.splitlines())) <= columns
     assert "…" not in text
+
+
+def test_the_program_of_a_table_is_printed(folder):
+    result = show("pt.parquet", "--program")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("maximise    Σ_ij -P[i, j] ln P[i, j]\n")
+    assert "2 rows, 9 probabilities, 15 constraints" in result.stdout
+
+
+def test_a_table_from_elsewhere_has_no_program(folder):
+    other = write(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
+    result = show(other, "--program")
+    assert result.exit_code != 0
+    assert "no specification, and so no problem" in result.stderr
+
+
+@pytest.mark.parametrize("options", [["--guarantee"], ["--row", "1"]])
+def test_a_program_goes_alone(folder, options):
+    result = show("pt.parquet", "--program", *options)
+    assert result.exit_code == 2
+    assert "--program goes alone" in result.stderr

@@ -1,0 +1,359 @@
+"""The specification as one convex problem, stated to cvxpy and solved by Clarabel.
+
+Unknown is ``P[i, j]``, the probability that a count of ``i`` is published as ``j``:
+
+    maximise    Σ_ij -P[i, j] ln P[i, j]
+    subject to  Σ_j P[i, j] = 1                    every row is a distribution
+                Σ_j (j - i) P[i, j] = m_i          its noise has no bias, or the declared one
+                Σ_j (j - i)² P[i, j] = V_i + m_i²  its variance; ≤ where that is a bound
+                P[i, i] = s_i                      how often a count stays; ≥ or ≤ as a bound
+                P[i, j] ≤ P[i, j + 1]              where the shape rises; ≥ where it falls
+                P[i, j] = P[i, 2 i - j]            where noise is symmetric
+                P[i, j] ≥ p_i                      the least probability
+
+over the published counts within reach. The solver finds the entropy to about eight digits and a
+probability to four or five; the duals of the moments are where `ptable.solver.dual` starts to
+polish.
+
+The only module that imports cvxpy, when a table is solved.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from footing.messages import Message, mark, said
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+    from numpy.typing import NDArray
+
+    from ptable.solver.row import RowProblem
+
+_Float: TypeAlias = "NDArray[np.float64]"
+_Int: TypeAlias = "NDArray[np.int64]"
+
+#: Rows do not touch each other: so many probabilities at a time are soonest solved.
+_MAX_PROBABILITIES = 2_500
+_RELATIONS = {"exact": "=", "at-least": "≥", "at-most": "≤"}
+#: What each line of the program says, in words.
+_WORDS = {
+    "distribution": mark("every row is a distribution"),
+    "mean": mark("noise has no bias, or the one declared"),
+    "variance": mark("the variance asked for"),
+    "stay": mark("how often a count is published as it is"),
+    "shape": mark("probabilities rise to the peak and fall beyond"),
+    "symmetry": mark("noise and its opposite are equally likely"),
+    "floor": mark("the least probability"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of the program: a formula, and what cvxpy gets.
+
+    Parameters
+    ----------
+    name
+        What the line is about, such as ``"mean"``.
+    formula
+        The constraint as a paper prints it.
+    constraint
+        The constraint on all places at once.
+    rows
+        Which rows the line constrains, where it has one constraint for each; else empty.
+    scales
+        What each of these constraints was divided by.
+    """
+
+    name: str
+    formula: str
+    constraint: cp.Constraint
+    rows: _Int
+    scales: _Float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Support:
+    """The probabilities that may be above 0, one after the other, row by row.
+
+    Parameters
+    ----------
+    rows
+        The constraints on every row.
+    row
+        Of each probability the place of its row.
+    noise
+        Of each probability the noise, in steps.
+    """
+
+    rows: tuple[RowProblem, ...]
+    row: _Int
+    noise: _Float
+
+    @classmethod
+    def of(cls, rows: Sequence[RowProblem]) -> Support:
+        """List the probabilities of some rows."""
+        return cls(
+            rows=tuple(rows),
+            row=np.repeat(np.arange(len(rows)), [len(row.noise) for row in rows]),
+            noise=np.concatenate([np.array(row.noise, dtype=np.float64) for row in rows]),
+        )
+
+    @property
+    def starts(self) -> _Int:
+        """Where each row starts, and the end."""
+        sizes = [len(row.noise) for row in self.rows]
+        return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+    def sums(self, numbers: _Float, among: _Int | None = None) -> Any:
+        """Give the matrix of ``Σ_j numbers[i, j] P[i, j]``, for all rows or some."""
+        from scipy.sparse import csr_array
+
+        places = np.arange(len(numbers))
+        matrix = csr_array((numbers, (self.row, places)), shape=(len(self.rows), len(numbers)))
+        return matrix if among is None else matrix[among]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the solver said of some rows.
+
+    Parameters
+    ----------
+    status
+        In cvxpy's words; ``"failed"`` where the solver gave up.
+    laws
+        Per row the probabilities; none where the solver has no answer.
+    multipliers
+        Per row the prices of mean, variance and, where it is constrained, of staying.
+    """
+
+    status: str
+    laws: tuple[_Float, ...] = ()
+    multipliers: tuple[tuple[float, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """Rows of greatest entropy as a problem of cvxpy.
+
+    Parameters
+    ----------
+    support
+        The probabilities that may be above 0.
+    probabilities
+        The variable: ``P`` on its support.
+    lines
+        The constraints.
+    problem
+        All of it.
+    """
+
+    support: Support
+    probabilities: cp.Variable
+    lines: tuple[Line, ...]
+    problem: cp.Problem = field(repr=False)
+
+    @classmethod
+    def of(cls, rows: Sequence[RowProblem]) -> Statement:
+        """State that every row has the greatest entropy its constraints leave.
+
+        Parameters
+        ----------
+        rows
+            The constraints on each row; where a peak may lie anywhere, its place is settled.
+        """
+        import cvxpy as cp
+
+        support = Support.of(rows)
+        P = cp.Variable(len(support.noise), name="P")  # noqa: N806
+        lines = tuple(_lines(support, P))
+        entropy = cp.sum(cp.entr(P))
+        problem = cp.Problem(cp.Maximize(entropy), [line.constraint for line in lines])
+        return cls(support=support, probabilities=P, lines=lines, problem=problem)
+
+    def solve(self) -> Answer:
+        """Let Clarabel solve it; an answer that is no use says so in its status."""
+        status = solved(self.problem, "CLARABEL")
+        values = self.probabilities.value
+        if values is None or not np.isfinite(values).all():
+            return Answer(status=status)
+        starts = self.support.starts
+        laws = tuple(values[first:stop] for first, stop in pairwise(starts))
+        return Answer(status=status, laws=laws, multipliers=self._multipliers())
+
+    def _multipliers(self) -> tuple[tuple[float, ...], ...]:
+        """Read the prices of the moments off the duals, in the units of the noise."""
+        places = {"mean": 0, "variance": 1, "stay": 2}
+        prices = np.zeros((len(self.support.rows), len(places)))
+        for line in self.lines:
+            dual = line.constraint.dual_value
+            if line.name in places and dual is not None:
+                sign = 1.0 if "≥" in line.formula else -1.0
+                prices[line.rows, places[line.name]] = sign * np.atleast_1d(dual) / line.scales
+        return tuple(
+            tuple(price[: 2 + (row.p_stay is not None)].tolist())
+            for row, price in zip(self.support.rows, prices, strict=True)
+        )
+
+    def __str__(self) -> str:
+        """Print the program as a paper does, with its sizes."""
+        return printed(
+            "maximise", "Σ_ij -P[i, j] ln P[i, j]", self.lines, self.support, self.problem
+        )
+
+
+def printed(
+    verb: str, objective: str, lines: Sequence[Line], support: Support, problem: cp.Problem
+) -> str:
+    """Print a program: what is optimised, subject to what, and how large it is."""
+    heads = ["subject to", *[""] * (len(lines) - 1)]
+    widths = max(len(line.formula) for line in lines)
+    text = [f"{verb:<12}{objective}"]
+    for head, line in zip(heads, lines, strict=True):
+        words = said(_WORDS[line.name]) if line.name in _WORDS else line.name
+        text.append(f"{head:<12}{line.formula:<{widths}}  {line.constraint.size:>6}  {words}")
+    text.append(
+        f"{'':<12}P[i, j] = 0 "
+        + said(Message("beyond the largest noise, below 0 and on forbidden counts"))
+    )
+    metrics = problem.size_metrics
+    n_constraints = metrics.num_scalar_eq_constr + metrics.num_scalar_leq_constr
+    sizes = Message(
+        "{rows} rows, {probabilities} probabilities, {constraints} constraints",
+        rows=len(support.rows),
+        probabilities=len(support.noise),
+        constraints=n_constraints,
+    )
+    return "\n".join([*text, f"{'':<12}{sizes}"])
+
+
+def _lines(support: Support, P: cp.Variable) -> Iterator[Line]:  # noqa: N803
+    """Give the constraints line by line; what no row asks for is not there."""
+    rows, v = support.rows, support.noise
+    every = np.arange(len(rows))
+    one = np.ones(len(rows))
+    yield _line("distribution", "Σ_j P[i, j] = 1", support.sums(np.ones_like(v)) @ P == 1)
+    means = np.array([float(row.mean) for row in rows])
+    yield Line(
+        name="mean",
+        formula="Σ_j (j - i) P[i, j] = m_i" if means.any() else "Σ_j (j - i) P[i, j] = 0",
+        constraint=support.sums(v) @ P == means,
+        rows=every,
+        scales=one,
+    )
+    moments = np.array([float(row.second_moment) for row in rows])
+    for relation in ("=", "≤"):
+        among = _where(relation == ("≤" if row.at_most else "=") for row in rows)
+        if among.size:
+            spread = support.sums(v**2 / moments[support.row], among) @ P  # in units of V_i
+            yield Line(
+                name="variance",
+                formula=f"Σ_j (j - i)² P[i, j] {relation} V_i{' + m_i²' * bool(means.any())}",
+                constraint=spread == 1 if relation == "=" else spread <= 1,
+                rows=among,
+                scales=moments[among],
+            )
+    starts = support.starts
+    for rule, relation in _RELATIONS.items():
+        among = _where(row.p_stay is not None and row.p_stay_rule == rule for row in rows)
+        if among.size:
+            stays = P[[int(starts[k]) + int(rows[k].stays_at or 0) for k in among]]
+            goals = np.array([float(rows[k].p_stay or 0) for k in among])
+            constraints = {"=": stays == goals, "≥": stays >= goals, "≤": stays <= goals}
+            yield Line(
+                name="stay",
+                formula=f"P[i, i] {relation} s_i",
+                constraint=constraints[relation],
+                rows=among,
+                scales=np.ones(len(among)),
+            )
+    pairs = [
+        (start + low, start + high)
+        for start, row in zip(starts.tolist(), rows, strict=False)
+        for low, high in row.rising_pairs
+    ]
+    if pairs:
+        lows, highs = map(list, zip(*pairs, strict=True))
+        yield _line("shape", "P[i, j] ≤ P[i, j ± 1]", P[lows] <= P[highs])
+    mirrored = [
+        (start + place, start + len(row.noise) - 1 - place)
+        for start, row in zip(starts.tolist(), rows, strict=False)
+        if row.symmetric
+        for place in range(len(row.noise) // 2)
+    ]
+    if mirrored:
+        lefts, rights = map(list, zip(*mirrored, strict=True))
+        yield _line("symmetry", "P[i, j] = P[i, 2 i - j]", P[lefts] == P[rights])
+    floors = np.array([float(row.floor) for row in rows])
+    floor = "p_i" if floors.any() else "0"
+    at_least = P >= floors[support.row]  # noqa: SIM300, as a paper says it
+    yield _line("floor", f"P[i, j] ≥ {floor}", at_least)
+
+
+def _line(name: str, formula: str, constraint: cp.Constraint) -> Line:
+    nothing = np.array([], dtype=np.int64)
+    return Line(
+        name=name, formula=formula, constraint=constraint, rows=nothing, scales=np.array([])
+    )
+
+
+def _where(flags: Iterator[bool]) -> _Int:
+    return np.flatnonzero(np.fromiter(flags, dtype=np.bool_))
+
+
+def solved(problem: cp.Problem, solver: str, **options: Any) -> str:
+    """Solve a problem of cvxpy; give its status, and ``"failed"`` where the solver gave up."""
+    import cvxpy as cp
+
+    with warnings.catch_warnings():  # what is inaccurate is polished, or said by the status
+        warnings.simplefilter("ignore")
+        try:
+            problem.solve(solver=solver, **options)
+        except (cp.SolverError, ArithmeticError, ValueError):
+            return "failed"
+    return str(problem.status)
+
+
+def answers(rows: Sequence[RowProblem]) -> Iterator[tuple[RowProblem, Answer]]:
+    """Solve rows, some at a time; give each with its own answer."""
+    for part in _parts(rows):
+        answer = Statement.of(part).solve()
+        for place, row in enumerate(part):
+            yield (
+                row,
+                Answer(
+                    status=answer.status,
+                    laws=answer.laws[place : place + 1],
+                    multipliers=answer.multipliers[place : place + 1],
+                ),
+            )
+
+
+def _parts(rows: Sequence[RowProblem]) -> Iterator[list[RowProblem]]:
+    part: list[RowProblem] = []
+    size = 0
+    for row in rows:
+        if part and size + len(row.noise) > _MAX_PROBABILITIES:
+            yield part
+            part, size = [], 0
+        part.append(row)
+        size += len(row.noise)
+    if part:
+        yield part
+
+
+def programs(solver: str) -> Mapping[str, str]:
+    """Name the programs that solve, with their versions."""
+    import cvxpy as cp
+
+    packages = {"Clarabel": "clarabel", "HiGHS": "highspy"}
+    return {"cvxpy": cp.__version__, solver: version(packages[solver])}
