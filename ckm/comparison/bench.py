@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ckm.engine.engine import Progress
     from ckm.engine.published_table import PublishedTable
     from ckm.engine.request import TableRequest
-    from ckm.release.job_inputs import Resources
     from footing.arrays import Codes, Integers
     from tables import Cells, HashedKeys, Request, Secret, StoredKeys
     from tables.cells.axes import Axis
@@ -257,7 +256,7 @@ class _Maker:
         self._requests = dimensions_of(job)
         self._geography, self._target = _roles(job, experiment, tuple(self._requests))
 
-    def bench(self, households: Sequence[str], resources: Resources) -> Bench:
+    def bench(self, households: Sequence[str], resources: Mapping[str, Any]) -> Bench:
         """Make the bench."""
         job, folder, names = self._job, self._folder, tuple(self._requests)
         sample = self._copied(households, resources)
@@ -316,7 +315,7 @@ class _Maker:
         keys = self._job.keys.changed(checks=checks)
         return self._job.changed(data=data, keys=keys)
 
-    def _copied(self, households: Sequence[str], resources: Resources) -> RecordSample:
+    def _copied(self, households: Sequence[str], resources: Mapping[str, Any]) -> RecordSample:
         from tables import derive_variables, open_source
         from tables.sample import read_sample
 

@@ -25,6 +25,7 @@ from ckm.config.comparison.method_settings import (
     CellKeyDesign,
     Experiment,
     MethodChoice,
+    Way,
 )
 from ckm.config.job.ledger import JobLedger
 from ckm.errors import CkmError, ConfigError
@@ -206,6 +207,7 @@ def _own_choice(job: Job, ptable: PTable | None) -> MethodChoice:
     from dataclasses import fields
 
     given: dict[str, Any] = {}
+    way: Way
     if job.suppression is not None:
         way, settings = "suppression", job.suppression.settings
         given = {
@@ -261,7 +263,12 @@ def _own_result(
     released, job, progress = None, rivals.job, rivals.progress
     if not job.output.stream and job.output.place is None:  # else no machine holds them
         report = job.report.changed(designs=None)
-        released = released_tables(job.changed(report=report), progress=progress, **resources)
+        try:
+            released = released_tables(
+                job.changed(report=report), progress=progress, **resources
+            )
+        except _FAILURES as error:  # as ckm release would fail
+            released = ReleasedTables(stopped=error.problem)
 
     def trial(choice: MethodChoice, stack: ExitStack) -> Trial:
         del choice

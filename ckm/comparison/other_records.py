@@ -146,8 +146,10 @@ def _swapped_codes(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from ckm.methods.settings import SwapSettings
+    from ckm.methods.swapping import RecordSwapping
     from tables import open_source
-    from tables.swapping import swap_records
+    from tables.swapping.plan import SwapPlan
 
     dimensions = bench.sample.dimensions
     rest = [name for name in bench.names if name not in moved]
@@ -172,16 +174,16 @@ def _swapped_codes(
     records = pa.table({_PLACE: np.arange(n), _HOME: home, **areas, **fixed})
     with tempfile.TemporaryDirectory() as folder, open_source(records) as source:
         path = Path(folder) / "swapped.parquet"
-        report = swap_records(
-            source,
+        aliases = tuple(_alias(bench, name) for name in wanted)
+        plan = SwapPlan(
             household=_HOME,
-            geography=list(areas),
-            risk=[_alias(bench, name) for name in wanted],
+            geography=tuple(areas),
+            risk=aliases,
+            similar=((),),
             k=k,
             rate=rate,
-            seed=seed,
-            path=path,
         )
+        report = RecordSwapping(SwapSettings(plan=plan, seed=seed)).write(source, path)
         table = pq.read_table(path)
     order = table[_PLACE].to_numpy()
     found = {}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.float64]
 #: Attributes, in order → the numbers of a table of these, without its margins.
 Tables = Mapping[tuple[int, ...], Numbers]
+Counts = Mapping[tuple[int, ...], NDArray[np.int64]]
 
 _REACH = 12  # standard deviations; what lies beyond has a chance below 1e-30
 _LEAST_VARIANCE = 1e-12
@@ -132,7 +133,7 @@ class PrivateTrial:
             "filled": float(np.mean(empty >= 0.5)) if empty.size else None,
         }
 
-    def _drawn(self, names: Sequence[str], *, office: int) -> tuple[Tables, Tables]:
+    def _drawn(self, names: Sequence[str], *, office: int) -> tuple[Tables, Counts]:
         """Spend the budget on some planned tables; return what is published, and the truth."""
         rng = np.random.default_rng([self._seed, office])
         rho, rows = self._loss["rho"], int(self._loss["rows"])
@@ -164,7 +165,7 @@ class PrivateTrial:
         at = np.ravel_multi_index(tuple(codes[:, place] for place in places), shape)
         return np.bincount(at, minlength=int(np.prod(shape))).reshape(shape)
 
-    def _answer(self, name: str, drawn: tuple[Tables, Tables]) -> Answer:
+    def _answer(self, name: str, drawn: tuple[Tables, Counts]) -> Answer:
         """Lay a published table out over the grid of its categories, empty cells too."""
         dimensions = self._names[name].dimensions
         places = self._places(dimensions)
@@ -177,15 +178,16 @@ class PrivateTrial:
         needed = self._places(list(dict.fromkeys([*request.dimensions, *filtered])))
         if about.row is not None or about.others or needed not in self._together[0]:
             return None
-        tables = [self._together[0][needed], self._counts(self._codes, needed)]
+        published, counts = self._together[0][needed], self._counts(self._codes, needed)
         kept = self._places(request.dimensions)
         summed = tuple(n for n, place in enumerate(needed) if place not in kept)
         for place in self._places(filtered):
             is_out = ~np.isin(self._present[place], about.codes)
             flags = along(is_out, needed.index(place), len(needed))
-            tables = [np.where(flags, 0, table) for table in tables]
-        tables = [table.sum(axis=summed) for table in tables]
-        return self._laid_out(request.dimensions, *tables)
+            published, counts = np.where(flags, 0.0, published), np.where(flags, 0, counts)
+        return self._laid_out(
+            request.dimensions, published.sum(axis=summed), counts.sum(axis=summed)
+        )
 
     def _laid_out(
         self, dimensions: Sequence[str], published: Numbers, counts: NDArray[np.int64]

@@ -123,7 +123,7 @@ class Rivals:
         if not path.exists():
             ptable.write(path)
         tables, folder = tables_of(self.bench.counted), self.bench.folder
-        given = {"seed": self.seed, "ptable": path, "table": tables}
+        given: dict[str, Any] = {"seed": self.seed, "ptable": path, "table": tables}
         return keyed_job(self.bench.job, folder, **given, **method)
 
     def _noise(self, ptable: PTable, stack: ExitStack, **method: Any) -> NoiseTrial:

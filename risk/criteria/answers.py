@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, reduce
+from itertools import accumulate
 from typing import Self
 
 import numpy as np
@@ -80,7 +82,7 @@ class Answer(Disclosive):
         sizes = [axis.size for axis in self.axes]
         if np.prod([float(size) for size in sizes]) >= 2**62:
             return
-        strides = np.cumprod([1, *sizes[:0:-1]])[::-1] if sizes else []
+        strides = strides_of(sizes)
         place = sum(
             (rank.astype(np.int64) * s for rank, s in zip(self.ranks, strides, strict=True)),
             np.zeros(len(self.count), np.int64),
@@ -93,6 +95,12 @@ class Answer(Disclosive):
             total = order[near] if len(order) else order
             parts = np.flatnonzero((above >= 0) & (place[total] == wanted))
             yield parts, total[parts]
+
+
+def strides_of(sizes: Sequence[int]) -> list[int]:
+    """Return by what the ranks on axes of some sizes are multiplied to number cells."""
+    steps = accumulate([1, *sizes[:0:-1]], operator.mul)
+    return [*steps][::-1] if sizes else []
 
 
 @lru_cache(maxsize=4096)

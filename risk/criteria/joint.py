@@ -9,9 +9,9 @@ from typing import Self
 
 import numpy as np
 
-from footing.arrays import Floats, Integers, Levels
+from footing.arrays import AnyIntegers, Floats, Integers, Levels
 from footing.disclosive import Disclosive
-from risk.criteria.answers import Answer, identity_of
+from risk.criteria.answers import Answer, identity_of, strides_of
 from tables.cells.axes import Axis
 
 
@@ -70,12 +70,12 @@ class _Dimension:
         self.groups: list[Integers] = []
         self._codes: list[dict[int, int]] = []
 
-    def take_ranks(self, axis: Axis, ranks: Integers) -> None:
+    def take_ranks(self, axis: Axis, ranks: AnyIntegers) -> None:
         """Take the categories of some cells."""
         identity = identity_of(axis)
         level = axis.levels[0]
         has_records = np.isin(level.ranks, ranks)
-        code = np.arange(level.size)
+        code: AnyIntegers = np.arange(level.size)
         path = []
         for each in axis.levels:
             path.append(identity[each.ranks[code]].tolist())
@@ -112,7 +112,7 @@ def _laid_out(
 ) -> tuple[Floats, Integers]:
     """Put the cells of some levels in their places; absent dimensions have one place."""
     sizes = [axis.size for axis in table.axes]
-    strides = np.cumprod([1, *sizes[:0:-1]])[::-1] if sizes else []
+    strides = strides_of(sizes)
     flat = np.zeros(len(table.count), np.int64)
     for rank, stride in zip(table.ranks, strides, strict=True):
         flat += rank.astype(np.int64) * stride

@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from ckm.config.section import FilePath, Items, Label, ReadAs, Section, Some
+from ckm.config.job.rounding import JobRounding
+from ckm.config.section import FilePath, Items, Label, ReadAs, Section, Some, optional
 from ckm.errors import ConfigError
 from footing.messages import Message, Name
 
@@ -65,14 +66,12 @@ class RandomRounding(MethodSettings):
     keys: _Keys = "fresh"
 
 
-class ControlledRounding(MethodSettings):
-    """True counts go to multiples that add up, table by table."""
+class ControlledRounding(JobRounding, MethodSettings):
+    """The rounding of jobs: true counts go to multiples that add up."""
 
     kind = "controlled-rounding"
-    strength = _BASES
-    base: _Number = 5
-    bound: Annotated[float, Field(ge=0, le=1e9)] | None = None
-    exact: bool = False
+    strength = ("base", (3, 5, 7, 10, 15, 20, 30, 50))
+    base: int = optional("Published numbers are multiples of it.", default=5, ge=3, le=1000)
 
 
 class DiscreteLaplace(MethodSettings):

@@ -561,8 +561,13 @@ def test_noise_that_fails_is_no_table_refused(folder, monkeypatch):
             real(own, *args, **options) if own.ptable.max_noise == 0 else fail()
         ),
     )
-    with pytest.raises(ConfigError, match="does not fit"):
-        compare_methods(job, {}, experiment=Experiment(persons=9))
+    found = compare_methods(
+        job, choose_methods({}, only=("exact", "rounding")), experiment=Experiment(persons=9)
+    )
+    own, exact, rounding = found.results
+    assert own.released.stopped == own.reason == "The p-table does not fit."
+    assert (exact.reason, rounding.reason) == ("", "The p-table does not fit.")
+    assert list(method_facts(found).standing) == ["own-not-tried"]
 
 
 @pytest.mark.parametrize(
