@@ -54,12 +54,6 @@ _KEPT_LARGEST = 2
 _MAX_GROUPS = 2_000_000
 #: Groups of records that are cells of their own, which nobody sees.
 _MAX_FINEST = 2_000
-_TOO_MANY = Message(
-    "The columns and filters of all tables tell more than {number} groups of records apart. "
-    "Who knows which of them are empty, or stands in several tables, is not protected against. "
-    "Release fewer tables together, or tables of fewer categories.",
-    number=_MAX_FINEST,
-)
 
 
 class Finest(NamedTuple):
@@ -197,7 +191,17 @@ class Originals:
         )
         groups = record_groups(self.source, [*requests, request], most=_MAX_FINEST)
         if groups is None:
-            logger.warning("%s", _TOO_MANY, extra={"event": "groups left out"})
+            logger.warning(
+                "%s",
+                Message(
+                    "The columns and filters of all tables tell more than {number} groups of "
+                    "records apart. Who knows which of them are empty, or stands in several "
+                    "tables, is not protected against. Release fewer tables together, or "
+                    "tables of fewer categories.",
+                    number=_MAX_FINEST,
+                ),
+                extra={"event": "groups left out"},
+            )
             return None
         if not groups[0][0].size:
             return None
