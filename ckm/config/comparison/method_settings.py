@@ -118,7 +118,7 @@ class Suppression(MethodSettings):
     least: _Number | None = None
     search: Literal["auto", "exact", "sequential"] = "sequential"
     limit_s: Annotated[float, Field(gt=0, le=3600)] = 60.0
-    most_cells: Annotated[int, Field(ge=4, le=100_000)] = 1_000
+    most_cells: Annotated[int, Field(ge=4, le=100_000)] = 3_000
     others: Literal["refused", "alone"] = "refused"
 
 
