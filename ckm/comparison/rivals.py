@@ -176,9 +176,14 @@ class Rivals:
         n_cells = sum(len(self.bench.cells[name]) for name in self.bench.counted)
         if n_cells > given["most_cells"]:
             raise ConfigError(
-                f"Suppression is tried on tables of up to {given['most_cells']:,} cells, and "
-                "these have more.",
-                hint="allow more with most_cells, which takes time, or take fewer areas",
+                Message(
+"Suppression is tried on tables of up to {most_cells:,} cells, and these "
+"have more.",
+most_cells=given['most_cells']
+),
+                hint=Message(
+"allow more with most_cells, which takes time, or take fewer areas"
+),
             )
         rules = JobSuppression(
             threshold=given["least"], method=given["search"], limit_s=given["limit_s"]

@@ -305,7 +305,7 @@ class MagnitudeNoise:
             )
         elif values[0] != 1:
             yield Message(
-                "the first of the factors must be 1, not {values!r}", values=Name(values[0])
+                "the first of the factors must be 1, not {values!r}", values=Argument(values[0])
             )
         yield from problems_of(self.least_noise, "least_noise", minimum=0)
         for name, least in (("decimals", -_MAX_DECIMALS), ("key_decimals", 1)):

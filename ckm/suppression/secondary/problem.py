@@ -377,7 +377,7 @@ def _costs(word: object, value: NDArray[Any]) -> NDArray[Any]:
     if word == "one":
         return np.ones(len(value))
     raise ConfigError(
-        Message("costs must be 'value', 'one' or numbers, not {word!r}.", word=Name(word))
+        Message("costs must be 'value', 'one' or numbers, not {word!r}.", word=Argument(word))
     )
 
 
