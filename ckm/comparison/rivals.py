@@ -177,13 +177,13 @@ class Rivals:
         if n_cells > given["most_cells"]:
             raise ConfigError(
                 Message(
-"Suppression is tried on tables of up to {most_cells:,} cells, and these "
-"have more.",
-most_cells=given['most_cells']
-),
+                    "Suppression is tried on tables of up to {most_cells:,} cells, and these "
+                    "have more.",
+                    most_cells=given["most_cells"],
+                ),
                 hint=Message(
-"allow more with most_cells, which takes time, or take fewer areas"
-),
+                    "allow more with most_cells, which takes time, or take fewer areas"
+                ),
             )
         rules = JobSuppression(
             threshold=given["least"], method=given["search"], limit_s=given["limit_s"]
