@@ -15,6 +15,7 @@ from ckm.additivity.effect import RestorationEffect, measure_restoration
 from ckm.additivity.restore import restore_additivity
 from ckm.engine.published_table import measure_columns, table_of
 from ckm.errors import ReleaseError
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from ckm.engine.protection import Protected
@@ -106,9 +107,15 @@ class Restorer:
             )
         except ReleaseError as error:
             raise ReleaseError(
-                f"Table {name!r} cannot be made to add up: {error.problem}",
-                hint="publish it in a job without [output] additive, or with empty_cells = "
-                '"grid" if all of its parts are 0',
+                Message(
+                    "Table {name!r} cannot be made to add up: {problem}",
+                    name=Name(name),
+                    problem=said(error.problem),
+                ),
+                hint=Message(
+                    "publish it in a job without [output] additive, or with empty_cells = "
+                    '"grid" if all of its parts are 0'
+                ),
             ) from None
         effect = None
         # Multiples tell less than least squares do.

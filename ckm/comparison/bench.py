@@ -13,6 +13,7 @@ from ckm.config.job.report import JobReport
 from ckm.config.job.table import JobTable
 from ckm.errors import ConfigError
 from footing.disclosive import Disclosive
+from footing.messages import Argument, Message, Name
 from risk.criteria.answers import Answer, Answers, Slice, Sought, identity_of_labels
 from tables.sample import CODE, ROW
 from tables.source.spill import SpillFolder
@@ -232,8 +233,8 @@ def open_bench(
     """Copy the records of a job, a sample where there are many, and ask for all cells."""
     if job.data.cells is not None:
         raise ConfigError(
-            "Methods are tried on records, and the data of the job are cells.",
-            hint="compare designs of noise: ckm compare JOB.toml DESIGNS.toml",
+            Message("Methods are tried on records, and the data of the job are cells."),
+            hint=Message("compare designs of noise: ckm compare JOB.toml DESIGNS.toml"),
         )
     spill = SpillFolder()
     try:
@@ -276,8 +277,11 @@ class _Maker:
         kept = {name: table for name, table in counted.items() if name not in left_out}
         if not kept:
             raise ConfigError(
-                f"Every table has more than {_MAX_CELLS:,} cells, or no dimension.",
-                hint="compare on a job with a smaller table, or take fewer areas",
+                Message(
+                    "Every table has more than {max_cells:,} cells, or no dimension.",
+                    max_cells=_MAX_CELLS,
+                ),
+                hint=Message("compare on a job with a smaller table, or take fewer areas"),
             )
         return Bench(
             job=on_sample,
@@ -511,7 +515,10 @@ def dimensions_of(job: Job) -> dict[str, Request]:
 
     names = dict.fromkeys(name for table in job.tables.values() for name in table.dimensions)
     if not names:
-        raise ConfigError("No table of the job has a dimension.", hint="name one to compare on")
+        raise ConfigError(
+            Message("No table of the job has a dimension."),
+            hint=Message("name one to compare on"),
+        )
     every = {name: as_hierarchy(name, h) for name, h in job.hierarchies.items()}
     nested = {name: hierarchy for name, hierarchy in every.items() if name in names}
     declared = {
@@ -540,10 +547,13 @@ def _roles(job: Job, experiment: Experiment, names: tuple[str, ...]) -> tuple[st
         *(("areas", area) for area in experiment.areas),
     ):
         if name is not None and name not in names:
-            known = ", ".join(map(repr, names))
             raise ConfigError(
-                f"{what} must be a dimension of the tables, not {name!r}.",
-                hint=f"they have {known}",
+                Message(
+                    "{what} must be a dimension of the tables, not {name!r}.",
+                    what=Name(what),
+                    name=Name(name),
+                ),
+                hint=Message("they have {names!r}", names=Name.each(names)),
             )
     if len(names) == 1:
         return None, names[0]
@@ -556,8 +566,8 @@ def _roles(job: Job, experiment: Experiment, names: tuple[str, ...]) -> tuple[st
     target = experiment.target or _target(job, geography, {*areas, *experiment.areas}, names)
     if target == geography:
         raise ConfigError(
-            f"geography and target are both {target!r}.",
-            hint="an intruder knows the area and wants to know something else",
+            Message("geography and target are both {target!r}.", target=Argument(target)),
+            hint=Message("an intruder knows the area and wants to know something else"),
         )
     return geography, target
 
@@ -569,7 +579,7 @@ def _target(job: Job, geography: str, areas: set[str], names: tuple[str, ...]) -
         free = [name for name in rest if name not in areas]
         if free or (listed is names and rest):
             return (free or rest)[-1]
-    raise ConfigError("No dimension is left that an intruder could want to know.")
+    raise ConfigError(Message("No dimension is left that an intruder could want to know."))
 
 
 def _moving(

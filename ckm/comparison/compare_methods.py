@@ -30,6 +30,7 @@ from ckm.config.comparison.method_settings import (
 from ckm.config.job.ledger import JobLedger
 from ckm.errors import CkmError, ConfigError
 from ckm.release.job_inputs import silent
+from footing.messages import Message, Name
 from ptable.errors import PTableError
 from risk.criteria.criteria import judge, share_of_small_counts
 from risk.errors import RiskError
@@ -129,7 +130,7 @@ class MethodComparison:
         for result in self.results:
             if result.choice.name == name:
                 return result
-        raise ConfigError(f"No method {name!r} was compared.")
+        raise ConfigError(Message("No method {name!r} was compared.", name=Name(name)))
 
     def plot(self, *, language: str = "en") -> Picture:
         """Draw the methods by persons found and changes, as on the page; for inside."""
@@ -367,6 +368,12 @@ def _tuned(rivals: Rivals, choice: MethodChoice, most: float) -> MethodChoice:
         if least <= most:
             return tried
     raise ConfigError(
-        f"No {name} up to {values[-1]:g} lets no more than {most:.0%} of the small counts"
-        f" be found; the least is {least:.1%}."
+        Message(
+            "No {name} up to {most_value:g} lets no more than {most:.0%} of the small "
+            "counts be found; the least is {least:.1%}.",
+            name=Name(name),
+            most_value=values[-1],
+            most=most,
+            least=least,
+        )
     )

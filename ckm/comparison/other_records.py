@@ -12,6 +12,7 @@ import numpy as np
 
 from ckm.comparison.bench import Bench, answering, cells_of, dimensions_of
 from ckm.errors import ConfigError
+from footing.messages import Message, Name
 from risk.criteria.answers import Answer, identity_of
 from tables.sample import CODE, ROW
 
@@ -120,7 +121,7 @@ def swapped_trial(
 ) -> RecordsTrial:
     """Swap households between areas, and count."""
     if bench.geography is None:
-        raise ConfigError("No dimension tells areas, and households change areas.")
+        raise ConfigError(Message("No dimension tells areas, and households change areas."))
     moved = (bench.geography, *bench.moving)
     codes, facts = _swapped_codes(
         bench, moved, k=k, rate=rate, seed=seed, household=household, risk=risk
@@ -155,14 +156,14 @@ def _swapped_codes(
     wanted = rest if risk is None else list(risk)
     for name in wanted:
         if name not in bench.names:
-            known = ", ".join(map(repr, bench.names))
             raise ConfigError(
-                f"The tables have no dimension {name!r}.", hint=f"they have {known}"
+                Message("The tables have no dimension {name!r}.", name=Name(name)),
+                hint=Message("they have {names!r}", names=Name.each(bench.names)),
             )
     if set(moved) & set(wanted):
         raise ConfigError(
-            "risk names dimensions of areas, which cannot say what is alike.",
-            hint="name others",
+            Message("risk names dimensions of areas, which cannot say what is alike."),
+            hint=Message("name others"),
         )
     above = dimensions[moved[0]].codes[1:]
     areas = {f"g{number}": code for number, code in enumerate(reversed(above))}
@@ -217,8 +218,11 @@ def _write_moved(bench: Bench, codes: Mapping[str, np.ndarray], file: Path) -> N
         for column in (*requests[name].columns, bench.code_of(name)):
             if column not in records.column_names:
                 raise ConfigError(
-                    f"The areas {name!r} are made of other columns, which do not move.",
-                    hint="name a column of the data with geography",
+                    Message(
+                        "The areas {name!r} are made of other columns, which do not move.",
+                        name=Name(name),
+                    ),
+                    hint=Message("name a column of the data with geography"),
                 )
             number = records.column_names.index(column)
             values = records.column(column).take(rows)
@@ -269,8 +273,8 @@ def _write_synthetic(
         records = records.set_column(number, column, pa.array(code))
     if not is_known.any():
         raise ConfigError(
-            "No synthetic record has the categories of the sample.",
-            hint="codes must be written as in the data of the job",
+            Message("No synthetic record has the categories of the sample."),
+            hint=Message("codes must be written as in the data of the job"),
         )
     records = records.filter(pa.array(is_known))
     pq.write_table(records, file)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ckm.errors import ConfigError
 from footing.arrays import along
+from footing.messages import Message
 from risk.criteria.answers import Answer
 from risk.reconstruction.lattice import added
 
@@ -62,19 +63,25 @@ class PrivateTrial:
     ) -> None:
         if delta * bench.n_records >= 1:
             raise ConfigError(
-                f"delta must be less than one in the number of records, not {delta:g}.",
-                hint="with more, a method may publish a whole record",
+                Message(
+                    "delta must be less than one in the number of records, not {delta:g}.",
+                    delta=delta,
+                ),
+                hint=Message("with more, a method may publish a whole record"),
             )
         if unit is None and rows > 1:
             raise ConfigError(
-                "rows is more than 1, and each record is a unit of its own.",
-                hint="name the column of an identifier with unit",
+                Message("rows is more than 1, and each record is a unit of its own."),
+                hint=Message("name the column of an identifier with unit"),
             )
         self._names = {name: t for name, t in bench.counted.items() if t.where is None}
         if not self._names:
             raise ConfigError(
-                "Every table has a filter, and one budget is for tables of the same records.",
-                hint="compare on a job with a table without where",
+                Message(
+                    "Every table has a filter, and one budget is for tables of the same "
+                    "records."
+                ),
+                hint=Message("compare on a job with a table without where"),
             )
         self._bench, self._seed = bench, seed
         self._is_by_unit = unit is not None

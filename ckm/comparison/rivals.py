@@ -22,6 +22,7 @@ from ckm.comparison.trials import (
 from ckm.config.job.ledger import JobLedger
 from ckm.config.job.report import JobReport
 from ckm.errors import ConfigError
+from footing.messages import Message
 from ptable import NoiseSpec, PTable, solve
 from ptable.design.mechanisms import Mechanism
 
@@ -105,8 +106,8 @@ class Rivals:
     def _own(self) -> PTable:
         if self.ptable is None:
             raise ConfigError(
-                "The job has no p-table.",
-                hint='try method = "cell-key-design", with a variance',
+                Message("The job has no p-table."),
+                hint=Message('try method = "cell-key-design", with a variance'),
             )
         return self.ptable
 
@@ -138,7 +139,8 @@ class Rivals:
     def _additive(self, given: Mapping[str, Any], stack: ExitStack) -> Trial:
         if given.get("bound") is not None:
             raise ConfigError(
-                "A release that adds up has no bound of its own.", hint="remove bound"
+                Message("A release that adds up has no bound of its own."),
+                hint=Message("remove bound"),
             )
         return self._noise(self._own(), stack, additive=True)
 
@@ -174,9 +176,14 @@ class Rivals:
         n_cells = sum(len(self.bench.cells[name]) for name in self.bench.counted)
         if n_cells > given["most_cells"]:
             raise ConfigError(
-                f"Suppression is tried on tables of up to {given['most_cells']:,} cells, and "
-                "these have more.",
-                hint="allow more with most_cells, which takes time, or take fewer areas",
+                Message(
+                    "Suppression is tried on tables of up to {most_cells:,} cells, and these "
+                    "have more.",
+                    most_cells=given["most_cells"],
+                ),
+                hint=Message(
+                    "allow more with most_cells, which takes time, or take fewer areas"
+                ),
             )
         rules = JobSuppression(
             threshold=given["least"], method=given["search"], limit_s=given["limit_s"]

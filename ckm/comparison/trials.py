@@ -21,6 +21,7 @@ from ckm.methods.additivity import Additivity
 from ckm.release.job_inputs import silent
 from ckm.release.opening import job_method
 from ckm.release.warnings_log import Notes
+from footing.messages import Message
 from risk.criteria.answers import Answer
 from tables import TablesError
 
@@ -225,7 +226,7 @@ def ledger_trial(bench: Bench, job: Job, stack: ExitStack) -> LedgerTrial:
     """Put noise behind a ledger to work; the ledger is made anew, and goes again."""
     opened = stack.enter_context(opened_method(job))
     if opened.noise is None or opened.noise.ledger is None:
-        raise ConfigError("A ledger is sealed with a secret, and the job has none.")
+        raise ConfigError(Message("A ledger is sealed with a secret, and the job has none."))
     return LedgerTrial(
         bench, opened, job.tables, engine=opened.noise.engine, ledger=opened.noise.ledger
     )

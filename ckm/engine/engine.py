@@ -21,6 +21,7 @@ from ckm.engine.protection import Protected, Protection
 from ckm.engine.request import EmptyCells, MissingValues, TableRequest
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import ConfigError
+from footing.messages import Message
 from footing.svg import html_table
 from tables import (
     Filter,
@@ -187,8 +188,8 @@ class Engine:
     ) -> None:
         if (id is None) + (record_key is None) + (cells is None) != 2:
             raise ConfigError(
-                "Keys need one of id, record_key, and cells with cell_key.",
-                hint='id = "person_id" hashes a stable identifier',
+                Message("Keys need one of id, record_key, and cells with cell_key."),
+                hint=Message('id = "person_id" hashes a stable identifier'),
             )
         given = None
         if cells is not None:
@@ -558,8 +559,10 @@ class Engine:
         protection.require_keys([request], quality=self.check_keys())
         if request.quantiles or self._named_requests({"": request}):
             raise ConfigError(
-                "Quantiles, and sums with named contributors, need whole tables in memory.",
-                hint="leave them out, or ask for a smaller table",
+                Message(
+                    "Quantiles, and sums with named contributors, need whole tables in memory."
+                ),
+                hint=Message("leave them out, or ask for a smaller table"),
             )
         parts = cube_parts(
             self._source,
@@ -768,8 +771,8 @@ class Engine:
         """
         if self._source.cells is not None:
             raise ConfigError(
-                "Requests on the fly and audits need records, and the data are cells.",
-                hint="release tables of the cells: ckm release",
+                Message("Requests on the fly and audits need records, and the data are cells."),
+                hint=Message("release tables of the cells: ckm release"),
             )
         self.check_keys()
         wanted = {name: TableRequest(dimensions=[name], margins="none") for name in dimensions}

@@ -19,6 +19,7 @@ from ckm.methods.method import InternalRecord, Statement
 from ckm.suppression.grid import Grid
 from ckm.suppression.linked import by_group
 from ckm.suppression.relations import finest_cells
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,8 +51,12 @@ class ControlledRounding:
         raise_together(
             [
                 ConfigError(
-                    f"Table {name!r} shows {measure!r}, and rounding is for counts.",
-                    hint="publish it in a job with noise or suppression",
+                    Message(
+                        "Table {name!r} shows {measure!r}, and rounding is for counts.",
+                        name=Name(name),
+                        measure=Name(measure),
+                    ),
+                    hint=Message("publish it in a job with noise or suppression"),
                 )
                 for name, measure in table_measures(tables)
                 if measure != "count"
@@ -108,7 +113,7 @@ class ControlledRounding:
     def record(self, folder: Path) -> InternalRecord:
         """Write what lies behind every number, and tell how far numbers moved."""
         if not self._counts:
-            raise InternalError("Rounded tables are recorded, and none was rounded.")
+            raise InternalError(Message("Rounded tables are recorded, and none was rounded."))
         files = []
         for name, (cells, own) in self._counts.items():
             path = folder / f"audit-{name}.csv"

@@ -10,6 +10,7 @@ from ckm.errors import InternalError
 from ckm.ledger.protection import CellProtection
 from ckm.methods.counting import counted_tables, require_counts
 from ckm.methods.method import InternalRecord, Statement
+from footing.messages import Message
 from tables import Request
 from tables.source.spill import SpillFolder
 
@@ -45,7 +46,7 @@ class RecordSwapping:
     def report(self) -> SwapReport:
         """What moved; for inside use."""
         if self._report is None:
-            raise InternalError("A swap is told of, and no record was swapped.")
+            raise InternalError(Message("A swap is told of, and no record was swapped."))
         return self._report
 
     @property

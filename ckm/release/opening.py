@@ -11,6 +11,7 @@ from ckm.errors import InternalError
 from ckm.release.files.manifest import KIND
 from ckm.release.job_inputs import load_secret, opened_job, opened_ledger, tell_ledger
 from ckm.release.review import NoReview
+from footing.messages import Message, Name
 from tables.recoding.variable import words_of
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ def opened_noise(
 
         def tell_keys(step: Step) -> None:
             if job.checks == "skip":
-                step("keys not checked", 'record keys: not checked, for checks = "skip"')
+                step(
+                    "keys not checked", Message('record keys: not checked, for checks = "skip"')
+                )
             elif (quality := opened.engine.check_keys()).is_sound:
                 step("keys checked", quality.summary())
 
@@ -128,8 +131,10 @@ def opened_noise(
             yield opened_method
         except BaseException:
             if opened_method.written:
-                left = ", ".join(opened_method.written)
-                text = f"No release: unless another run writes there, remove {left}"
+                text = Message(
+                    "No release: unless another run writes there, remove {files}",
+                    files=Name.each(opened_method.written),
+                )
                 notes.note_warning(text, event="tables left")
             raise
 
@@ -140,7 +145,9 @@ def opened_suppression(job: Job, **options: Any) -> Iterator[OpenedMethod]:
     from ckm.methods.suppression import CellSuppression
 
     if job.suppression is None:
-        raise InternalError("Cells are to be hidden, and the job has no rules for that.")
+        raise InternalError(
+            Message("Cells are to be hidden, and the job has no rules for that.")
+        )
     method = CellSuppression(job.suppression.settings, shown=job.shown)
     with _opened_originals(job, method, **options) as opened:
         yield opened
@@ -152,7 +159,9 @@ def opened_rounding(job: Job, **options: Any) -> Iterator[OpenedMethod]:
     from ckm.methods.rounding import ControlledRounding
 
     if job.rounding is None:
-        raise InternalError("Counts are to be rounded, and the job has no base for that.")
+        raise InternalError(
+            Message("Counts are to be rounded, and the job has no base for that.")
+        )
     method = ControlledRounding(job.rounding.settings)
     with _opened_originals(job, method, **options) as opened:
         yield opened
@@ -181,13 +190,13 @@ def _opened_originals(
 
     def tell_keys(step: Step) -> None:
         if job.checks != "skip":
-            step("records checked", "no record is there twice")
+            step("records checked", Message("no record is there twice"))
 
     ledger = job.ledger
     secret = None if ledger is None else load_secret(job)
     with ExitStack() as stack:
         originals = stack.enter_context(open_originals(job, secret=secret, **resources))
-        step("columns checked", "the data have every column, with types that fit")
+        step("columns checked", Message("the data have every column, with types that fit"))
         for variable in job.derived:
             step("variable derived", words_of(variable))
         source = originals.source

@@ -16,6 +16,7 @@ from ckm.engine.published_table import rows_of
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import CheckFailedError, ConfigError
 from ckm.suppression.holdings import HOLDING, held_by_cell, request_by_holding, with_holdings
+from footing.messages import Message, Name, said
 from tables import (
     HashedKeys,
     RequestError,
@@ -53,11 +54,6 @@ _KEPT_LARGEST = 2
 _MAX_GROUPS = 2_000_000
 #: Groups of records that are cells of their own, which nobody sees.
 _MAX_FINEST = 2_000
-_TOO_MANY = (
-    "The columns and filters of all tables tell more than %s groups of records apart. Who "
-    "knows which of them are empty, or stands in several tables, is not protected against. "
-    "Release fewer tables together, or tables of fewer categories."
-)
 
 
 class Finest(NamedTuple):
@@ -132,9 +128,12 @@ class Originals:
         is_low = f"{number} > 0 AND {number} < 1"
         if self.source.fetch(f"SELECT 1 FROM {self.source.relation} WHERE {is_low} LIMIT 1"):  # noqa: S608
             raise ConfigError(
-                f"Some weights {weight!r} are below 1, and suppression of amounts needs "
-                "weights of 1 or more: a contributor stands for himself.",
-                hint="raise lower weights to 1, or leave the weight out",
+                Message(
+                    "Some weights {weight!r} are below 1, and suppression of amounts needs "
+                    "weights of 1 or more: a contributor stands for himself.",
+                    weight=Name(weight),
+                ),
+                hint=Message("raise lower weights to 1, or leave the weight out"),
             )
 
     def _by_holding(self, requests: Sequence[Request], found: Sequence[Cells]) -> list[Cells]:
@@ -160,9 +159,13 @@ class Originals:
         if found is None:
             names = " and ".join(map(repr, self.requests))
             raise CheckFailedError(
-                f"How the tables {names} are linked cannot be settled: their columns and "
-                f"filters tell more than {_MAX_GROUPS:,} groups of records apart.",
-                hint="release fewer tables together, or tables of fewer categories",
+                Message(
+                    "How the tables {names} are linked cannot be settled: their columns and "
+                    "filters tell more than {max_groups:,} groups of records apart.",
+                    names=Name(names),
+                    max_groups=_MAX_GROUPS,
+                ),
+                hint=Message("release fewer tables together, or tables of fewer categories"),
             )
         return found
 
@@ -188,7 +191,17 @@ class Originals:
         )
         groups = record_groups(self.source, [*requests, request], most=_MAX_FINEST)
         if groups is None:
-            logger.warning(_TOO_MANY, _MAX_FINEST, extra={"event": "groups left out"})
+            logger.warning(
+                "%s",
+                Message(
+                    "The columns and filters of all tables tell more than {number} groups of "
+                    "records apart. Who knows which of them are empty, or stands in several "
+                    "tables, is not protected against. Release fewer tables together, or "
+                    "tables of fewer categories.",
+                    number=_MAX_FINEST,
+                ),
+                extra={"event": "groups left out"},
+            )
             return None
         if not groups[0][0].size:
             return None
@@ -362,7 +375,11 @@ def _wider(name: str, request: Request) -> Request:
         return replace(request, margins="all")
     except RequestError as error:
         raise ConfigError(
-            f"Table {name!r}: suppression has to look at all margins, also those not shown. "
-            f"{error.problem}",
-            hint="ask for fewer dimensions",
+            Message(
+                "Table {name!r}: suppression has to look at all margins, also those not "
+                "shown. {problem}",
+                name=Name(name),
+                problem=said(error.problem),
+            ),
+            hint=Message("ask for fewer dimensions"),
         ) from None

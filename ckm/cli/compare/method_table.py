@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from footing.messages import Message, Name, said
+
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from ckm.comparison.compare_methods import MethodComparison, MethodResult
@@ -11,9 +13,9 @@ if TYPE_CHECKING:
 _SHOWN = {
     "same_answer": "same\nagain",
     "same_by_another_route": "other\nroute",
-    "parts_below_totals": "parts <=\ntotals",
+    "parts_below_totals": Message("parts <=\ntotals"),
     "additive": "adds\nup",
-    "found_by_differencing": "found by\ndiff.",
+    "found_by_differencing": Message("found by\ndiff."),
     "on_demand": "on\ndemand",
     "decentral": "two\noffices",
     "cells_lost": "cells\nlost",
@@ -73,9 +75,9 @@ def show_methods(terminal: Terminal, found: MethodComparison) -> None:
     )
 
 
-def told(result: MethodResult) -> str:
+def told(result: MethodResult) -> Message:
     """Say why a method could not be tried."""
-    return f"{result.choice.name}: {result.reason}"
+    return Message("{name}: {text}", name=Name(result.choice.name), text=said(result.reason))
 
 
 def _percent(share: float | None) -> str:

@@ -17,6 +17,7 @@ from ckm.ledger.storage.settings import Head, read_head, write_head
 from ckm.ledger.storage.store import Database, Row
 from ckm.ledger.storage.writer import Submission
 from footing.arrays import Flags, Words
+from footing.messages import Message, joined
 
 Source = tuple[Index, Pending | None]
 
@@ -106,21 +107,33 @@ class Histories:
                 wrong.append(_missing(head.number + 1, row.number - 1))
             is_sealed = self._seal.open(row.sealed, beside=row.beside) is not None
             if not is_sealed:
-                wrong.append(f"entry {row.number} was altered")
+                wrong.append(Message("entry {number} was altered", number=row.number))
             elif row.number == head.number + 1 and self._chained(row, head).link != row.link:
-                wrong.append(f"entry {row.number} does not follow on the one before it")
+                wrong.append(
+                    Message(
+                        "entry {number} does not follow on the one before it", number=row.number
+                    )
+                )
             head = Head(row.number, row.link)
             is_known = is_known or head == known
         if head.number < last.number:
             wrong.append(_missing(head.number + 1, last.number))
         elif head.number == last.number and head.link != last.link:
-            wrong.append(f"entry {head.number} is not the last one that was written")
+            wrong.append(
+                Message(
+                    "entry {number} is not the last one that was written", number=head.number
+                )
+            )
         if not is_known and known is not None:
-            wrong.append(f"entry {known.number} is not the one whose head was noted")
+            wrong.append(
+                Message(
+                    "entry {number} is not the one whose head was noted", number=known.number
+                )
+            )
         if wrong:
             raise LedgerError(
-                f"The ledger is not whole: {'; '.join(wrong)}.",
-                hint="restore the ledger from a copy, and find out who can write it",
+                Message("The ledger is not whole: {wrong}.", wrong=joined("; ", wrong)),
+                hint=Message("restore the ledger from a copy, and find out who can write it"),
             )
         return head
 
@@ -135,8 +148,8 @@ class Histories:
         except LedgerError as error:
             return error
         return LedgerError(
-            "The ledger was put back to an earlier state while it was in use.",
-            hint="restore the ledger from its latest copy",
+            Message("The ledger was put back to an earlier state while it was in use."),
+            hint=Message("restore the ledger from its latest copy"),
         )
 
     def index(self, history: str) -> Index:
@@ -162,7 +175,9 @@ class Histories:
                 record = self._unseal(row)
                 self._keep(number, record)
         if record is None:
-            raise LedgerError("An entry of the ledger is gone.", hint="restore the ledger")
+            raise LedgerError(
+                Message("An entry of the ledger is gone."), hint=Message("restore the ledger")
+            )
         return record
 
     def compare(
@@ -385,15 +400,21 @@ class Histories:
         text = self._seal.open(row.sealed, beside=row.beside)
         if text is None:
             raise LedgerError(
-                f"Entry {row.number} of the ledger was altered or is damaged.",
-                hint="restore the ledger from a copy",
+                Message(
+                    "Entry {number} of the ledger was altered or is damaged.", number=row.number
+                ),
+                hint=Message("restore the ledger from a copy"),
             )
         return Record.unpack(text, Definition.read(row.definition))
 
 
 def _missing(first: int, last: int) -> str:
-    one = f"entry {first} is missing"
-    return one if first == last else f"entries {first} to {last} are missing"
+    one = Message("entry {first} is missing", first=first)
+    return (
+        one
+        if first == last
+        else Message("entries {first} to {last} are missing", first=first, last=last)
+    )
 
 
 def _differ(one: Record, other: Record, sets: Words, labels: Words) -> bool:
