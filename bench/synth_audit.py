@@ -17,7 +17,7 @@ from dp import audit, gaussian_epsilon
 from synth.errors import SynthError
 from synth.marginals.engine import fit_codes
 from synth.marginals.measuring import SecureNoise
-from synth.marginals.spending import Budget, Settings
+from synth.marginals.spending import Budget, TableSettings
 
 if TYPE_CHECKING:
     from dp import DiscreteGaussian, Exponential
@@ -154,7 +154,7 @@ class _Witness:
     """A source of noise that remembers what left it."""
 
     label: ClassVar[str] = "under audit, NOT PRIVATE"
-    _settings: ClassVar[Settings] = Settings(
+    _settings: ClassVar[TableSettings] = TableSettings(
         tables=_COLUMNS - 1, rounds=1, steps=1, least_group=0.0
     )
 

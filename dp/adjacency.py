@@ -62,22 +62,22 @@ def common(sides: Iterable[tuple[Adjacency, str]]) -> tuple[Adjacency, str]:
     return pairs[0]
 
 
-def units_changed(stated: Adjacency, whole: Adjacency, *, is_fixed: bool) -> int:
+def units_changed(part: Adjacency, whole: Adjacency, *, is_fixed: bool) -> int:
     """Return how many units, as the parts are stated, a neighbour of the whole changes.
 
     A unit replaced is removed and another added. Both may happen in one part, the most costly
     one: a unit that changes part costs the sum of two parts, which is never more.
     """
-    if stated == whole == Adjacency.ADD_REMOVE:
+    if part == whole == Adjacency.ADD_REMOVE:
         return 1
-    if stated == whole and is_fixed and stated in {Adjacency.REPLACE, Adjacency.ZERO_OUT}:
+    if part == whole and is_fixed and part in {Adjacency.REPLACE, Adjacency.ZERO_OUT}:
         return 1
-    if stated == Adjacency.ADD_REMOVE and whole == Adjacency.REPLACE:
+    if part == Adjacency.ADD_REMOVE and whole == Adjacency.REPLACE:
         return 2
     raise DPError(
         Message(
             "For parts stated {number} nothing follows for the whole under {names}.",
-            number=stated,
+            number=part,
             names=whole,
         ),
         hint=Message(

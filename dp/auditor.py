@@ -172,12 +172,12 @@ def _chance_of_guesses(
 ) -> float:
     from scipy.stats import binom
 
-    law = binom(guesses, 1 / (1 + math.exp(-epsilon)))
-    beta = float(law.sf(right - 1))
+    distribution = binom(guesses, 1 / (1 + math.exp(-epsilon)))
+    beta = float(distribution.sf(right - 1))
     if delta == 0:
         return beta
     steps = np.arange(1, canaries + 1)
-    alpha = float(np.max((law.sf(right - 1 - steps) - beta) / steps))
+    alpha = float(np.max((distribution.sf(right - 1 - steps) - beta) / steps))
     return beta + 2 * canaries * delta * alpha
 
 

@@ -206,9 +206,9 @@ def true_positive_bound(
     rate = checked_probability(false_positive_rate, "false_positive_rate")
     epsilon = checked_epsilon(epsilon, may_be_zero=True)
     delta = checked_delta(delta, may_be_zero=True)
-    grown = math.exp(min(700.0, epsilon)) * rate + delta
+    first_bound = math.exp(min(700.0, epsilon)) * rate + delta
     shrunk = 1 - math.exp(-epsilon) * (1 - rate - delta)
-    return min(1.0, grown, shrunk)
+    return min(1.0, first_bound, shrunk)
 
 
 def advantage_bound(epsilon: float, *, delta: float = 0.0) -> float:
@@ -414,5 +414,5 @@ def _grown(epsilon: float) -> float:
 def _logistic(log_odds: float) -> float:
     if log_odds >= 0:
         return 1 / (1 + math.exp(-log_odds))
-    grown = math.exp(log_odds)
-    return grown / (1 + grown)
+    odds = math.exp(log_odds)
+    return odds / (1 + odds)

@@ -167,8 +167,10 @@ def histogram(adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Sensitivity:
     >>> histogram().l1, histogram(Adjacency.REPLACE).l1
     (1.0, 2.0)
     """
-    moved = 1 if adjacency in _BLANK else 2
-    return Sensitivity(l1=moved, l2=math.sqrt(moved), adjacency=adjacency, covers_missing=True)
+    distance = 1 if adjacency in _BLANK else 2
+    return Sensitivity(
+        l1=distance, l2=math.sqrt(distance), adjacency=adjacency, covers_missing=True
+    )
 
 
 def bounded_sum(
@@ -242,10 +244,10 @@ def mean(
     """
     records = checked_count(at_least, "at_least")
     if adjacency == Adjacency.ADD_REMOVE:
-        moved = _width(lower, upper, Message("A mean")) / (records + 1)
+        distance = _width(lower, upper, Message("A mean")) / (records + 1)
     else:
-        moved = _move(lower, upper, adjacency, Message("A mean")) / records
-    return Sensitivity(l1=moved, adjacency=adjacency, numbers=1)
+        distance = _move(lower, upper, adjacency, Message("A mean")) / records
+    return Sensitivity(l1=distance, adjacency=adjacency, numbers=1)
 
 
 def maximum(
@@ -273,10 +275,10 @@ def maximum(
     >>> maximum(0, 120).l1
     120.0
     """
-    moved = _width(lower, upper, Message("A maximum"))
+    distance = _width(lower, upper, Message("A maximum"))
     if adjacency == Adjacency.ZERO_OUT:  # a blank value counts as 0, which may lie outside
-        moved = max(upper, 0.0) - min(lower, 0.0)
-    return Sensitivity(l1=moved, adjacency=adjacency, numbers=1, covers_missing=True)
+        distance = max(upper, 0.0) - min(lower, 0.0)
+    return Sensitivity(l1=distance, adjacency=adjacency, numbers=1, covers_missing=True)
 
 
 def disjoint(
@@ -310,12 +312,12 @@ def disjoint(
     6.0
     """
     members = list(parts)
-    stated, unit = common((part.adjacency, part.unit) for part in members)
-    whole = stated if adjacency is None else Adjacency(adjacency)
-    changed = units_changed(stated, whole, is_fixed=is_fixed)
+    part_adjacency, unit = common((part.adjacency, part.unit) for part in members)
+    whole = part_adjacency if adjacency is None else Adjacency(adjacency)
+    n_units = units_changed(part_adjacency, whole, is_fixed=is_fixed)
     return Sensitivity(
-        l1=changed * max(part.l1 for part in members),
-        l2=changed * max(part.l2 for part in members),
+        l1=n_units * max(part.l1 for part in members),
+        l2=n_units * max(part.l2 for part in members),
         adjacency=whole,
         unit=unit,
         numbers=_numbers(members),

@@ -152,14 +152,14 @@ class PrivacyCard:
         were tried, and their cost was not counted. ``"seed"``: the noise can be drawn again.
         ``"touches"``: the data were used beside training. ``"no-noise"``: nothing is hidden.
         """
-        found = {
+        reasons = {
             "sampling": self.sampling != self.accounted_sampling,
             "trials": self.trials > 1 and self.tuning == "none",
             "seed": "seed" in self.randomness.lower(),
             "touches": bool(self.touches),
             "no-noise": self.noise_multiplier == 0,
         }
-        return tuple(name for name, is_so in found.items() if is_so)
+        return tuple(name for name, is_so in reasons.items() if is_so)
 
     def to_json(self) -> str:
         """Return the card as text, the same for equal cards."""
@@ -184,8 +184,8 @@ class PrivacyCard:
                 Message("This text is no privacy card."),
                 hint=Message("it may be of another version"),
             )
-        known = {field.name for field in fields(cls)}
-        if unknown := sorted(set(content) - known):
+        names = {field.name for field in fields(cls)}
+        if unknown := sorted(set(content) - names):
             raise DPSGDError(
                 Message("A card has no entry {names!r}.", names=Argument(unknown[0][:60]))
             )
@@ -260,11 +260,11 @@ def disagreements(card: PrivacyCard, *, plan: Plan) -> tuple[str, ...]:
     The cost is reckoned again, so that a card need not be taken on trust.
     """
     count = card.trials if card.tuning == "all trials count" else 1
-    found = card_of(plan, trials=max(1, int(count)))
+    own_card = card_of(plan, trials=max(1, int(count)))
     others = ("records_per_unit", "accounted_sampling", "clipping", "released", "randomness")
     names = (*_OF_THE_PLAN, *others)
-    wrong = [name for name in names if getattr(card, name) != getattr(found, name)]
-    if card.epsilon < found.epsilon * (1 - 1e-6):
+    wrong = [name for name in names if getattr(card, name) != getattr(own_card, name)]
+    if card.epsilon < own_card.epsilon * (1 - 1e-6):
         wrong.insert(0, "epsilon")
     return tuple(wrong)
 

@@ -57,8 +57,8 @@ class FoundCuts(nn.Module):
             cells = np.searchsorted(ends, x[:, place].numpy(), side="right")
             counts = np.bincount(cells, minlength=len(edges) + 1)
             noisy = np.rint(counts + scale * noise(len(counts)))
-            found = torch.from_numpy(ends[[cell - 1 for cell in _starts(noisy, scale)]])
-            self.cuts[row, : len(found)] = found
+            cuts = torch.from_numpy(ends[[cell - 1 for cell in _starts(noisy, scale)]])
+            self.cuts[row, : len(cuts)] = cuts
 
 
 def _edges(column: Number) -> Floats:
@@ -77,12 +77,12 @@ def _starts(noisy: Floats, scale: float) -> list[int]:
     """
     is_many = noisy > max(_CLEAR * scale, noisy.sum() / _PARTS)
     least = noisy[~is_many].sum() / _PARTS
-    found, held, number = set[int](), 0.0, 0
+    starts, total, number = set[int](), 0.0, 0
     for cell, count in enumerate(noisy):
-        held, number = held + count, number + 1
+        total, number = total + count, number + 1
         if is_many[cell]:
-            found.add(cell)
-        if is_many[cell] or held > max(least, _CLEAR * scale * math.sqrt(number)):
-            found.add(cell + 1)
-            held, number = 0.0, 0
-    return sorted(found - {0, len(noisy)})[:_SLOTS]
+            starts.add(cell)
+        if is_many[cell] or total > max(least, _CLEAR * scale * math.sqrt(number)):
+            starts.add(cell + 1)
+            total, number = 0.0, 0
+    return sorted(starts - {0, len(noisy)})[:_SLOTS]

@@ -41,8 +41,8 @@ def targets(values: Any, *, column: Number | Category) -> NDArray[Any]:
     places: dict[str | None, int] = {
         str(value): place for place, value in enumerate(column.values)
     }
-    found = np.array([places.get(_text(value), -1) for value in array], dtype=np.int64)
-    if (found < 0).any():
+    codes = np.array([places.get(_text(value), -1) for value in array], dtype=np.int64)
+    if (codes < 0).any():
         raise TrainingDataError(
             Message(
                 "The target {column!r} holds values that the schema does not list.",
@@ -50,7 +50,7 @@ def targets(values: Any, *, column: Number | Category) -> NDArray[Any]:
             ),
             hint=Message("list every code of the classification, or leave such records out"),
         )
-    return found
+    return codes
 
 
 def column_of(table: Any, name: str) -> NDArray[Any]:

@@ -157,13 +157,13 @@ class _Estimator:
     @classmethod
     def load(cls, path: str | Path, *, device: str = "cpu") -> Self:
         """Read a model that `save` wrote."""
-        found = read_model(path, device=device)
-        if not isinstance(found, cls):
+        model = read_model(path, device=device)
+        if not isinstance(model, cls):
             raise DPSGDError(
                 Message("The file holds no {name}.", name=Shape(cls)),
-                hint=Message("it holds a {name}", name=Shape(type(found))),
+                hint=Message("it holds a {name}", name=Shape(type(model))),
             )
-        return found
+        return model
 
     def _fit(self, x: Tensor, y: Tensor, *, callbacks: Callbacks) -> None:
         training = self._begun(x)
@@ -268,11 +268,13 @@ class _Estimator:
                 self._require_features(table.shape[1], len(schema.columns))
                 table = dict(zip(names or (), table.T, strict=True))
             return torch.from_numpy(features(table, schema=schema))
-        known = getattr(self, "feature_names_in_", None)
-        if names is not None and known is not None and names != known.tolist():
+        model_names = getattr(self, "feature_names_in_", None)
+        if names is not None and model_names is not None and names != model_names.tolist():
             raise TrainingDataError(
                 Message("The feature names should match those that were passed during fit."),
-                hint=Message("the model has {names}, in this order", names=Name.each(known)),
+                hint=Message(
+                    "the model has {names}, in this order", names=Name.each(model_names)
+                ),
             )
         array = np.asarray(table)
         if array.dtype.kind not in "fiub" or array.ndim < 2:
@@ -284,23 +286,23 @@ class _Estimator:
             self._require_features(array.shape[1], self.inputs_)
         return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
 
-    def _require_features(self, given: int, wanted: int) -> None:
-        if given != wanted:
+    def _require_features(self, number: int, n_features: int) -> None:
+        if number != n_features:
             raise TrainingDataError(
                 Message(
                     "X has {value} features, but {name} is expecting {names} features as "
                     "input.",
-                    value=given,
+                    value=number,
                     name=Shape(type(self)),
-                    names=wanted,
+                    names=n_features,
                 )
             )
 
     def _raw(self, table: Any) -> NDArray[np.float32]:
         inputs, network = self._inputs(table), self._fitted().network_
         with torch.no_grad():
-            found = [network(piece.to(self.device)).cpu() for piece in inputs.split(4096)]
-        return torch.cat(found).numpy()
+            outputs = [network(piece.to(self.device)).cpu() for piece in inputs.split(4096)]
+        return torch.cat(outputs).numpy()
 
     def _target(self, table: Any, y: Any) -> Any:
         schema = self.plan.schema
@@ -400,8 +402,8 @@ class DPClassifier(_Estimator):
             Records.
         """
         raw = torch.from_numpy(self._raw(table))
-        found: NDArray[np.float32] = torch.softmax(raw, 1).numpy()
-        return found
+        probabilities: NDArray[np.float32] = torch.softmax(raw, 1).numpy()
+        return probabilities
 
     def predict(self, table: Any) -> NDArray[Any]:
         """Return the most likely class.
@@ -411,8 +413,8 @@ class DPClassifier(_Estimator):
         table
             Records.
         """
-        found: NDArray[Any] = self.classes_[self._raw(table).argmax(1)]
-        return found
+        classes: NDArray[Any] = self.classes_[self._raw(table).argmax(1)]
+        return classes
 
     def score(self, table: Any, y: Any = None) -> float:
         """Return the share of records that are classified rightly: not protected by noise.
@@ -509,8 +511,8 @@ class DPRegressor(_Estimator):
             The targets, where they are not a column of the table.
         """
         values = np.asarray(self._target(table, y), dtype=np.float64)
-        left = ((values - self.predict(table)) ** 2).sum()
-        return float(1 - left / ((values - values.mean()) ** 2).sum())
+        residual = ((values - self.predict(table)) ** 2).sum()
+        return float(1 - residual / ((values - values.mean()) ** 2).sum())
 
     def _column(self) -> Number:
         schema = self.plan.schema
@@ -530,13 +532,13 @@ class DPRegressor(_Estimator):
         return (outputs[:, 0] - y.to(outputs)).square() / 2
 
 
-def _check_names(given: Iterable[str], known: Collection[str]) -> None:
+def _check_names(names: Iterable[str], choices: Collection[str]) -> None:
     """Refuse a name that nobody knows."""
-    for name in given:
-        if name not in known:
+    for name in names:
+        if name not in choices:
             raise PlanError(
                 Message("There is no setting {name!r}.", name=Name(name)),
-                hint=Message("known: {names}", names=Name.each(known)),
+                hint=Message("known: {names}", names=Name.each(choices)),
             )
 
 

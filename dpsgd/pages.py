@@ -66,7 +66,7 @@ def study_facts(
     base: Choices, *, title: str = "", version: str, plan: Plan | None = None
 ) -> StudyFacts:
     """Return all that the page of a run says before it starts."""
-    found = study(
+    result = study(
         base,
         batches=(*BATCHES, base.batch_size),
         noises=(*NOISES, base.noise_multiplier),
@@ -74,14 +74,14 @@ def study_facts(
     cost = base.cost()
     return fact_of(
         StudyFacts,
-        found,
+        result,
         base,
         title=title,
         version=version,
         steps=cost.steps,
         sampling_rate=cost.sampling_rate,
-        series=tuple(_series(series) for series in found.series),
-        claims=_claims(base, found.epsilon),
+        series=tuple(_series(series) for series in result.series),
+        claims=_claims(base, result.epsilon),
         published=tuple(
             fact_of(
                 PublishedRunFact,
@@ -203,15 +203,15 @@ def audit_facts(several: Sequence[Evidence], *, title: str = "", version: str) -
     )
 
 
-def _model(found: Evidence) -> ModelFact:
+def _model(evidence: Evidence) -> ModelFact:
     curve: tuple[tuple[float, float], ...] = ()
-    if found.epsilon is not None and found.delta is not None:
-        ceiling = Ceiling(epsilon=found.epsilon, delta=found.delta)
+    if evidence.epsilon is not None and evidence.delta is not None:
+        ceiling = Ceiling(epsilon=evidence.epsilon, delta=evidence.delta)
         curve = tuple((rate, ceiling.true_positive_rate(min(1.0, rate))) for rate in _CURVE)
-    holds = {} if found.epsilon is not None else dict.fromkeys(_HOLDS, "")
+    holds = {} if evidence.epsilon is not None else dict.fromkeys(_HOLDS, "")
     return fact_of(
         ModelFact,
-        found,
+        evidence,
         attacks=tuple(
             fact_of(
                 MembershipFact,
@@ -219,12 +219,15 @@ def _model(found: Evidence) -> ModelFact:
                 name=name,
                 rates=tuple(fact_of(RateFact, rate) for rate in attack.rates),
             )
-            for name, attack in found.attacks.items()
+            for name, attack in evidence.attacks.items()
         ),
-        one_run=None if found.one_run is None else fact_of(OneRunFact, found.one_run),
+        one_run=None if evidence.one_run is None else fact_of(OneRunFact, evidence.one_run),
         inversions=tuple(
             fact_of(InversionFact, one, name=name)
-            for name, one in (("attribute", found.attribute), ("gradient", found.gradient))
+            for name, one in (
+                ("attribute", evidence.attribute),
+                ("gradient", evidence.gradient),
+            )
             if one is not None
         ),
         ceiling=curve,

@@ -325,13 +325,13 @@ class Plan:
         0.0
         """
         is_clipped = math.isfinite(self.clipping_norm)
-        taken = self.steps if steps is None else _integer(steps, "steps", minimum=0)
+        n_steps = self.steps if steps is None else _integer(steps, "steps", minimum=0)
         return cost_of(
             noise_multiplier=self.noise_multiplier if is_clipped else 0.0,
-            steps=taken,
+            steps=n_steps,
             unit=self.unit,
             cuts_noise=self.cuts_noise,
-            cuts_times=-(-taken // self.steps),
+            cuts_times=-(-n_steps // self.steps),
             **_accounted(self),
         )
 
@@ -343,12 +343,12 @@ class Plan:
         >>> run = {"dataset_size": 100, "sampling_rate": 0.1, "steps": 10, "delta": 1e-3}
         >>> Plan(**run, noise_multiplier=2, epsilon=1).check_budget()
         """
-        if self.epsilon is not None and (spent := self.cost().epsilon) > self.epsilon:
+        if self.epsilon is not None and (epsilon := self.cost().epsilon) > self.epsilon:
             raise PlanError(
                 Message(
                     "The plan states epsilon {epsilon:g}, but costs {spent:g}.",
                     epsilon=self.epsilon,
-                    spent=spent,
+                    spent=epsilon,
                 ),
                 hint=Message("raise noise_multiplier, or make the plan with Plan.for_budget"),
             )
@@ -389,8 +389,8 @@ class Plan:
             raise PlanError(
                 Message("This text is no plan."), hint=Message("write one with Plan.to_json")
             ) from None
-        known = {field.name for field in fields(cls)}
-        if version != _FORMAT or (unknown := sorted(set(content) - known)):
+        names = {field.name for field in fields(cls)}
+        if version != _FORMAT or (unknown := sorted(set(content) - names)):
             raise PlanError(
                 Message("This plan has format {version!r}.", version=Argument(version))
                 if version != _FORMAT

@@ -1,7 +1,8 @@
-"""Public names that a package imports when they are first used, not when it is."""
+"""Public names that a package imports when they are first used, and those it had before."""
 
 import importlib
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,13 +16,7 @@ def lazy(
 
     def get(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(
-                Message(
-                    "module {package!r} has no attribute {name!r}",
-                    package=Name(package),
-                    name=Name(name),
-                )
-            )
+            raise _missing(package, name)
         value = getattr(importlib.import_module(homes[name]), name)
         setattr(sys.modules[package], name, value)
         return value
@@ -30,3 +25,31 @@ def lazy(
         return sorted(homes)
 
     return get, names
+
+
+def renamed(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package some of whose names have others now: old → new."""
+
+    def get(name: str) -> Any:
+        if name not in names:
+            raise _missing(package, name)
+        text = Message(
+            "{name!r} of {package!r} is called {new_name!r} now.",
+            name=Name(name),
+            package=Name(package),
+            new_name=Name(names[name]),
+        )
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return getattr(sys.modules[package], names[name])
+
+    return get
+
+
+def _missing(package: str, name: str) -> AttributeError:
+    return AttributeError(
+        Message(
+            "module {package!r} has no attribute {name!r}",
+            package=Name(package),
+            name=Name(name),
+        )
+    )

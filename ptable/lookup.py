@@ -155,14 +155,16 @@ class MarginOfError:
 def margin_of_error(table: PTable) -> MarginOfError:
     """Compute the margins of error of the counts that a table protects, from its rows alone."""
     largest = table.max_noise
-    laws = np.zeros((table.n_rows, 2 * largest + 1))
+    distributions = np.zeros((table.n_rows, 2 * largest + 1))
     for row, count in enumerate(table.counts.tolist()):
         for v, n in table.units(count).items():
-            laws[row, v + largest] = n / table.key_range
-    laws = np.unique(laws, axis=0)
+            distributions[row, v + largest] = n / table.key_range
+    distributions = np.unique(distributions, axis=0)
     none = np.eye(1, 2 * largest + 1, largest)
     return MarginOfError(
-        largest=largest, count=_width(none, laws), difference=_width(laws, laws)
+        largest=largest,
+        count=_width(none, distributions),
+        difference=_width(distributions, distributions),
     )
 
 
@@ -172,16 +174,16 @@ def rounding_base(table: PTable) -> int:
     return math.gcd(cycle, *np.flatnonzero(table.transition.any(axis=0)).tolist())
 
 
-def _width(laws: NDArray[np.float64], others: NDArray[np.float64]) -> int:
+def _width(distributions: NDArray[np.float64], others: NDArray[np.float64]) -> int:
     """Return the least w that differences of any two laws stay within, with 95 %."""
-    size = laws.shape[1]
+    size = distributions.shape[1]
     below = np.pad(others.cumsum(axis=1), ((0, 0), (1, 0)))
     place = np.arange(size)
 
     def least_share(width: int) -> float:
         inside = below[:, np.minimum(place + width + 1, size)]
         inside = inside - below[:, np.maximum(place - width, 0)]
-        return float((laws @ inside.T).min())
+        return float((distributions @ inside.T).min())
 
     return bisect_left(range(size), _COVERAGE, key=least_share)
 

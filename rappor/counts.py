@@ -236,7 +236,7 @@ def _from_json(text: str, name: str, parameters: Parameters | None) -> tuple[Any
     try:
         content = json.loads(text)
         is_ours, digest = content["format"] == _FORMAT, content.pop("digest", None)
-        rows, said = content["counts"], Parameters.from_dict(content["parameters"])
+        rows, own_parameters = content["counts"], Parameters.from_dict(content["parameters"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         is_ours = False
     if not is_ours:
@@ -260,18 +260,18 @@ def _from_json(text: str, name: str, parameters: Parameters | None) -> tuple[Any
             ),
             hint=Message("copy it again, or sum the reports again"),
         )
-    if parameters is not None and said != parameters:
+    if parameters is not None and own_parameters != parameters:
         raise MismatchError(
             Message(
                 "The counts of {name!r} were made with the parameters {fingerprint}, not "
                 "{parameters_fingerprint}.",
                 name=Name(name),
-                fingerprint=Name(said.fingerprint),
+                fingerprint=Name(own_parameters.fingerprint),
                 parameters_fingerprint=Name(parameters.fingerprint),
             ),
             hint=Message("give the parameters of the collection, or none"),
         )
-    return rows, said
+    return rows, own_parameters
 
 
 def _numbers(rows: Any, name: str, parameters: Parameters) -> Integers:

@@ -193,8 +193,8 @@ class Reports(EqualByContent):
         values = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], 1, bitorder="little")
         for byte in range(self.packed.shape[1]):
             cells = places * 256 + self.packed[:, byte]
-            seen = np.bincount(cells, minlength=256 * present.size).reshape(-1, 256)
-            ones[present, 8 * byte : 8 * byte + 8] = seen @ values.astype(np.int64)
+            histogram = np.bincount(cells, minlength=256 * present.size).reshape(-1, 256)
+            ones[present, 8 * byte : 8 * byte + 8] = histogram @ values.astype(np.int64)
         return Counts(
             n=np.bincount(self.cohorts, minlength=m),
             ones=ones[:, :n_bits],

@@ -77,8 +77,8 @@ def oracle(name: Oracle, n_values: int, *, epsilon: float) -> Parameters:
         rows = max(_FEWEST_ROWS, 2 ** (n_values.bit_length() + 1))  # half of them to spare
         return _symbols(2, odds, n_cohorts=rows, hashed="hadamard")
     size = _symbols_of(odds, n_values)
-    needed = math.ceil(_ROWS * n_values / (size - 1))
-    return _symbols(size, odds, n_cohorts=2 ** (needed - 1).bit_length(), hashed="mmh3")
+    least = math.ceil(_ROWS * n_values / (size - 1))
+    return _symbols(size, odds, n_cohorts=2 ** (least - 1).bit_length(), hashed="mmh3")
 
 
 def oracle_variance(
@@ -145,11 +145,11 @@ def compare_oracles(goal: Goal) -> dict[Oracle, Design]:
     >>> [*compare_oracles(goal)]
     ['oue', 'olh', 'hadamard', 'grr']
     """
-    found = {
+    designs = {
         name: predict(oracle(name, goal.n_candidates, epsilon=goal.epsilon_one), goal)
         for name in get_args(Oracle)
     }
-    return dict(sorted(found.items(), key=lambda item: item[1].standard_error))
+    return dict(sorted(designs.items(), key=lambda item: item[1].standard_error))
 
 
 def bits_sent(parameters: Parameters) -> int:

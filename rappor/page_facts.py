@@ -15,44 +15,44 @@ if TYPE_CHECKING:
     from rappor.decoding.result import Amount, Decoding
 
 
-def decoding_facts(found: Decoding, *, title: str = "") -> DecodingFacts:
+def decoding_facts(decoding: Decoding, *, title: str = "") -> DecodingFacts:
     """Give all that a page says of a decoding."""
-    shape = found.parameters
+    shape = decoding.parameters
     letters = {"n_bits": "k", "n_hashes": "h", "n_cohorts": "m"}
     names = (*letters, "f", "p", "q", "hash")
     return fact_of(
         DecodingFacts,
-        found,
+        decoding,
         shape,
         title=title,
         version=program_version(),
-        reports=found.total,
+        reports=decoding.total,
         parameters={letters.get(name, name): getattr(shape, name) for name in names},
         epsilon_one=_finite(shape.epsilon_one),
         epsilon_permanent=_finite(shape.epsilon_permanent),
-        candidates=tuple(_candidates(found)),
+        candidates=tuple(_candidates(decoding)),
         is_ordered=shape.hash == "index" and not shape.is_boolean,
-        collisions=tuple(group for group in found.groups if len(group) > 1),
-        limit=_limit(found),
-        unknown=_amount(found, found.unknown),
-        rest=_amount(found, found.rest),
-        mass=_amount(found, found.mass),
+        collisions=tuple(group for group in decoding.groups if len(group) > 1),
+        limit=_limit(decoding),
+        unknown=_amount(decoding, decoding.unknown),
+        rest=_amount(decoding, decoding.rest),
+        mass=_amount(decoding, decoding.mass),
         suspicions=tuple(
             fact_of(SuspicionFact, own, cohort=own.example[0], bit=own.example[1])
-            for own in found.diagnostics
+            for own in decoding.diagnostics
         ),
     )
 
 
-def _candidates(found: Decoding) -> list[CandidateFact]:
+def _candidates(decoding: Decoding) -> list[CandidateFact]:
     columns = (
         array.tolist()
         for array in (
-            found.estimates,
-            found.sds,
-            found.intervals,
-            found.adjusted,
-            found.is_detected,
+            decoding.estimates,
+            decoding.sds,
+            decoding.intervals,
+            decoding.adjusted,
+            decoding.is_detected,
         )
     )
     return [
@@ -65,19 +65,19 @@ def _candidates(found: Decoding) -> list[CandidateFact]:
             is_detected=is_detected,
         )
         for name, estimate, sd, (low, high), adjusted, is_detected in zip(
-            found.names, *columns, strict=True
+            decoding.names, *columns, strict=True
         )
     ]
 
 
-def _limit(found: Decoding) -> float | None:
+def _limit(decoding: Decoding) -> float | None:
     """Give the estimate at which a typical candidate is just found."""
     from scipy.special import ndtri
 
-    known = found.sds[np.isfinite(found.sds)]
-    if not known.size:
+    sds = decoding.sds[np.isfinite(decoding.sds)]
+    if not sds.size:
         return None
-    n, hits = len(found.p_values), max(1, int(found.is_detected.sum()))
+    n, hits = len(decoding.p_values), max(1, int(decoding.is_detected.sum()))
     steps = {
         "none": 1.0,
         "bonferroni": 1 / n,
@@ -85,13 +85,13 @@ def _limit(found: Decoding) -> float | None:
         "benjamini-hochberg": hits / n,
         "benjamini-yekutieli": hits / n / (1 / np.arange(1, n + 1)).sum(),
     }
-    return float(-ndtri(found.alpha * steps[found.correction]) * np.median(known))
+    return float(-ndtri(decoding.alpha * steps[decoding.correction]) * np.median(sds))
 
 
-def _amount(found: Decoding, amount: Amount | None) -> EstimateFact | None:
+def _amount(decoding: Decoding, amount: Amount | None) -> EstimateFact | None:
     if amount is None:
         return None
-    wide = found.quantile * amount.sd
+    wide = decoding.quantile * amount.sd
     return EstimateFact(
         estimate=amount.estimate,
         sd=amount.sd,

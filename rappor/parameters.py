@@ -199,16 +199,16 @@ class Parameters:
         rest = dict(fields)
         fingerprint = rest.pop("fingerprint", None)
         try:
-            made = cls(**rest)
+            parameters = cls(**rest)
         except TypeError:
             raise ReportFileError(
                 Message("A field of the parameters is missing or unknown.")
             ) from None
-        if fingerprint != made.fingerprint:
+        if fingerprint != parameters.fingerprint:
             raise MismatchError(
                 Message("The parameters do not have the fingerprint beside them.")
             )
-        return made
+        return parameters
 
     def write(self, path: StrPath, *, overwrite: bool = False) -> None:
         """Write the parameters: google/rappor's CSV, or JSON that names the hash too.
@@ -284,20 +284,20 @@ class Parameters:
         if not text.lstrip().startswith("{"):
             return _from_csv(text, name, hash or "md5")
         try:
-            made = cls.from_dict(json.loads(text))
+            parameters = cls.from_dict(json.loads(text))
         except (json.JSONDecodeError, RecursionError):
             raise ReportFileError(
                 Message("The file {name!r} is no parameter file.", name=Name(name))
             ) from None
-        if hash is not None and hash != made.hash:
+        if hash is not None and hash != parameters.hash:
             raise MismatchError(
                 Message(
                     "The parameters of {name!r} name the hash {hash!r}.",
                     name=Name(name),
-                    hash=Name(made.hash),
+                    hash=Name(parameters.hash),
                 )
             )
-        return made
+        return parameters
 
 
 def _from_csv(text: str, name: str, hash_name: Hash) -> Parameters:
@@ -385,9 +385,9 @@ def _check_probabilities(parameters: Parameters) -> None:
 
 
 def _check_hash(parameters: Parameters) -> None:
-    known = get_args(Hash)
-    if parameters.hash not in known:
-        names = Name.each(known)
+    hashes = get_args(Hash)
+    if parameters.hash not in hashes:
+        names = Name.each(hashes)
         raise RapporError(
             Message(
                 "hash must be one of {names!r}, not {hash!r}.",

@@ -94,9 +94,9 @@ def write_reports(
         for piece in pieces:
             if piece.parameters != parameters:
                 raise _mismatch(target.name, piece.parameters.fingerprint, parameters)
-            written = _csv_rows(piece) if is_csv else _records(piece)
-            file.write(written)
-            digest.update(written)
+            content = _csv_rows(piece) if is_csv else _records(piece)
+            file.write(content)
+            digest.update(content)
             total += len(piece)
         if not is_csv:
             file.write(digest.digest())
@@ -176,7 +176,7 @@ def _read_records(
     line = file.readline(_LONGEST_HEADER)
     try:
         header = json.loads(line)
-        said, version = Parameters.from_dict(header["parameters"]), header["version"]
+        own_parameters, version = Parameters.from_dict(header["parameters"]), header["version"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ReportFileError(
             Message("The first line of {name!r} names no parameters.", name=Name(name))
@@ -185,10 +185,10 @@ def _read_records(
         raise ReportFileError(
             Message("The file {name!r} was written by a newer version.", name=Name(name))
         )
-    if parameters is not None and parameters != said:
-        raise _mismatch(name, said.fingerprint, parameters)
-    form, digest = _record(said), hashlib.sha256(line)
-    left = file.seek(0, io.SEEK_END) - len(line)
+    if parameters is not None and parameters != own_parameters:
+        raise _mismatch(name, own_parameters.fingerprint, parameters)
+    form, digest = _record(own_parameters), hashlib.sha256(line)
+    rest = file.seek(0, io.SEEK_END) - len(line)
     file.seek(len(line))
     if version == 1:
         logger.warning(
@@ -200,18 +200,18 @@ def _read_records(
             extra={"event": "reports without digest"},
         )
     else:
-        left -= _DIGEST_BYTES
-    if left < 0 or left % form.itemsize:
+        rest -= _DIGEST_BYTES
+    if rest < 0 or rest % form.itemsize:
         raise ReportFileError(
             Message("The file {name!r} ends in the middle of a report.", name=Name(name)),
             hint=Message("copy it again"),
         )
-    yield _piece(name, said, np.empty(0, np.int64), np.empty(0, form)["bits"])
-    while left > 0 and (chunk := file.read(min(left, _whole_chunk(form)))):
-        left -= len(chunk)
+    yield _piece(name, own_parameters, np.empty(0, np.int64), np.empty(0, form)["bits"])
+    while rest > 0 and (chunk := file.read(min(rest, _whole_chunk(form)))):
+        rest -= len(chunk)
         digest.update(chunk)
         records = np.frombuffer(chunk, form)
-        yield _piece(name, said, records["cohort"], records["bits"])
+        yield _piece(name, own_parameters, records["cohort"], records["bits"])
     if version != 1 and file.read() != digest.digest():
         raise ReportFileError(
             Message(
@@ -301,14 +301,14 @@ def _rows(
         ) from None
 
 
-def _mismatch(name: str, found: str, parameters: Parameters) -> MismatchError:
-    is_fingerprint = found.isalnum() and len(found) == 16
-    shown = Name(found) if is_fingerprint else Message("others")
+def _mismatch(name: str, fingerprint: str, parameters: Parameters) -> MismatchError:
+    is_fingerprint = fingerprint.isalnum() and len(fingerprint) == 16
+    text = Name(fingerprint) if is_fingerprint else Message("others")
     return MismatchError(
         Message(
             "The reports of {name!r} were made with the parameters {words}, not {fingerprint}.",
             name=Name(name),
-            words=shown,
+            words=text,
             fingerprint=Name(parameters.fingerprint),
         ),
         hint=Message("sum each collection by itself"),

@@ -206,17 +206,17 @@ def solve(goal: Goal, *, n_hashes: Sequence[int] = (1, 2, 3, 4)) -> Design:
         )
     best = min(design.standard_error for design in designs)
     near = [d for d in designs if d.standard_error**2 <= _ENOUGH * best**2]
-    found = min(near, key=_size)
-    if goal.frequency is not None and found.detectable > goal.frequency:
-        found = min(designs, key=lambda design: (design.standard_error, _size(design)))
-    if goal.frequency is not None and found.detectable > goal.frequency:
-        raise _infeasible(goal, found)
-    return found
+    choice = min(near, key=_size)
+    if goal.frequency is not None and choice.detectable > goal.frequency:
+        choice = min(designs, key=lambda design: (design.standard_error, _size(design)))
+    if goal.frequency is not None and choice.detectable > goal.frequency:
+        raise _infeasible(goal, choice)
+    return choice
 
 
 def _infeasible(goal: Goal, best: Design) -> RapporInfeasibleError:
     frequency = goal.frequency or 0.0
-    needed = math.ceil(goal.population * (best.detectable / frequency) ** 2)
+    least = math.ceil(goal.population * (best.detectable / frequency) ** 2)
     return RapporInfeasibleError(
         Message(
             "Values of {frequency:.3%} cannot be found among {population:,} clients; "
@@ -225,7 +225,7 @@ def _infeasible(goal: Goal, best: Design) -> RapporInfeasibleError:
             population=goal.population,
             detectable=best.detectable,
         ),
-        hint=Message("ask about {needed:,} clients, or allow a larger loss", needed=needed),
+        hint=Message("ask about {needed:,} clients, or allow a larger loss", needed=least),
     )
 
 

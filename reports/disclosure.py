@@ -107,9 +107,9 @@ def scan(text: str, facts: PublicFacts, *, forbidden: Collection[str] = ()) -> t
     marks = [
         Mark(kind="forbidden", place=place) for place in _forbidden(text, facts, forbidden)
     ]
-    known = _numbers_of(facts)
+    numbers = _numbers_of(facts)
     for place, words in _texts(text):
-        if not all(_is_known(number, known) for number in _NUMBER.findall(words)):
+        if not all(_is_known(number, numbers) for number in _NUMBER.findall(words)):
             marks.append(Mark(kind="number", place=place))
     return tuple(marks)
 
@@ -167,20 +167,20 @@ class _Reader(HTMLParser):
 
 def _numbers_of(facts: PublicFacts) -> set[str]:
     """Give the numbers that a page may show, as it may write them."""
-    known = {str(value) for _, value in walk(facts) if isinstance(value, int)}
-    known |= {n for _, value in walk(facts) for n in _NUMBER.findall(str(value))}
-    known |= {f"{value:g}" for _, value in walk(facts) if isinstance(value, float)}
-    known |= {number.lstrip("0") for number in _NUMBER.findall(facts.date)[-1:]}  # the day
+    texts = {str(value) for _, value in walk(facts) if isinstance(value, int)}
+    texts |= {n for _, value in walk(facts) for n in _NUMBER.findall(str(value))}
+    texts |= {f"{value:g}" for _, value in walk(facts) if isinstance(value, float)}
+    texts |= {number.lstrip("0") for number in _NUMBER.findall(facts.date)[-1:]}  # the day
     outcomes = Counter(facts.checks.values())
     sums = (len(facts.tables), sum(table.published for table in facts.tables))
     numbers = (*sums, len(facts.checks), *outcomes.values())
-    return known | set(CONSTANTS) | set(map(str, numbers))
+    return texts | set(CONSTANTS) | set(map(str, numbers))
 
 
-def _is_known(number: str, known: set[str]) -> bool:
-    if number in known or number.replace(",", ".") in known:
+def _is_known(number: str, numbers: set[str]) -> bool:
+    if number in numbers or number.replace(",", ".") in numbers:
         return True
-    return bool(_GROUPED.fullmatch(number)) and re.sub(r"\D", "", number) in known
+    return bool(_GROUPED.fullmatch(number)) and re.sub(r"\D", "", number) in numbers
 
 
 def _forbidden(text: str, facts: PublicFacts, forbidden: Collection[str]) -> Iterator[str]:
@@ -191,15 +191,15 @@ def _forbidden(text: str, facts: PublicFacts, forbidden: Collection[str]) -> Ite
     published = {digest for digest in published if _DIGEST.fullmatch(digest)}
     for digest in published - {secret.strip().casefold() for secret in forbidden}:
         readings = [reading.replace(digest, "") for reading in readings]
-    said = {word for reading in readings for word in _WORD.findall(reading)}
-    said -= {w for _, value in walk(facts) for w in _WORD.findall(str(value).casefold())}
-    said -= _own_words()
+    vocabulary = {word for reading in readings for word in _WORD.findall(reading)}
+    vocabulary -= {w for _, value in walk(facts) for w in _WORD.findall(str(value).casefold())}
+    vocabulary -= _own_words()
     for secret in forbidden:
         sought = secret.strip().casefold()
         if _OPAQUE.fullmatch(secret.strip()):
             sought = sought[:_BEGINNING]
         elif len(sought) < _LONG or sought in _own_words():
-            if sought in said:
+            if sought in vocabulary:
                 yield "a word"
             continue
         for reading in readings:

@@ -223,8 +223,8 @@ class Lines(Generic[_Item]):
         """Add a column of numbers per key, under its heading in the language of the page."""
         lines = self
         for key, heading in headings.items():
-            said = self._written(partial(_of_key, entry, key), kind)
-            lines = lines.column(Column(heading, is_number=True), said)
+            entry_of = self._written(partial(_of_key, entry, key), kind)
+            lines = lines.column(Column(heading, is_number=True), entry_of)
         return lines
 
     def table(

@@ -37,18 +37,18 @@ def table_plot(
     if 0 < len(across) <= _MAX_ACROSS and len(across) * len(down) == len(cells):
         heads, columns = names[:-1], across
         rows = {row: tuple(cells[*row, last] for last in across) for row in down}
-    drawn = rows
+    bars = rows
     if len(rows) > _MAX_ROWS:
         largest = sorted(rows, key=lambda row: -max(rows[row]))[:_MAX_ROWS]
-        drawn = {row: rows[row] for row in largest}
+        bars = {row: rows[row] for row in largest}
     title = f"{' × '.join(names)}, {measure}"
-    if len(drawn) < len(rows):
-        n, every = map(words.numbers.count, (len(drawn), len(rows)))
+    if len(bars) < len(rows):
+        n, every = map(words.numbers.count, (len(bars), len(rows)))
         note = words.say("The %(n)s rows with the largest numbers, of %(all)s.", n=n, all=every)
         title += f". {note}"
-    panels = tuple(zip(columns, zip(*drawn.values(), strict=True), strict=True))
-    chart = Chart(names=tuple(map(", ".join, drawn)), panels=panels)
-    lines = ([*row, *map(words.numbers.plain, found)] for row, found in drawn.items())
+    panels = tuple(zip(columns, zip(*bars.values(), strict=True), strict=True))
+    chart = Chart(names=tuple(map(", ".join, bars)), panels=panels)
+    lines = ([*row, *map(words.numbers.plain, values)] for row, values in bars.items())
     data = html_table(title, [*heads, *columns], lines)
     return _alone(words, title, charts(words, chart, title=title), data)
 

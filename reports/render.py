@@ -167,7 +167,7 @@ def environment(language: str) -> Environment:
     from markupsafe import Markup
 
     words = words_of(language)
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader(__package__),
         autoescape=True,
         undefined=StrictUndefined,
@@ -175,17 +175,17 @@ def environment(language: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.policies["ext.i18n.trimmed"] = True
+    templates.policies["ext.i18n.trimmed"] = True
     translations = words.translations
-    made.install_gettext_callables(  # type: ignore[attr-defined]
+    templates.install_gettext_callables(  # type: ignore[attr-defined]
         translations.gettext, translations.ngettext, newstyle=True
     )
-    made.filters["css_text"] = lambda text: Markup(_css_text(text))  # noqa: S704
-    made.filters["drawing"] = Markup
-    made.filters["capitalize_first"] = lambda text: (
+    templates.filters["css_text"] = lambda text: Markup(_css_text(text))  # noqa: S704
+    templates.filters["drawing"] = Markup
+    templates.filters["capitalize_first"] = lambda text: (
         text[: len(text) > 1].upper() + text[len(text) > 1 :]
     )
-    return made
+    return templates
 
 
 def without_controls(html: str) -> str:

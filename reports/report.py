@@ -156,7 +156,12 @@ class Report:
 
 
 def plain_facts(facts: Any) -> Any:
-    """Turn facts into what JSON has; the names of a mapping become texts."""
+    """Turn facts into what JSON has; the names of a mapping become texts.
+
+    A message takes its template and its values along.
+    """
+    if isinstance(facts, Message):
+        return facts.to_data()
     if is_dataclass(facts):
         return {
             member.name: plain_facts(getattr(facts, member.name)) for member in fields(facts)
@@ -189,8 +194,8 @@ def as_json(facts: Any) -> str:
 def download(file: str, content: str) -> Download:
     """Put a file into a link."""
     kind = _TYPES[file.rpartition(".")[2]]
-    packed = base64.b64encode(content.encode("utf-8")).decode("ascii")
-    return Download(file=file, link=f"data:{kind};charset=utf-8;base64,{packed}")
+    text = base64.b64encode(content.encode("utf-8")).decode("ascii")
+    return Download(file=file, link=f"data:{kind};charset=utf-8;base64,{text}")
 
 
 def _entry(value: object) -> object:

@@ -73,8 +73,8 @@ def amount_deviations(original: ArrayLike, published: ArrayLike) -> AmountDeviat
                 number_2=len(after),
             )
         )
-    kept = (before != 0) | (after != 0)
-    before, after = before[kept], after[kept]
+    is_cell = (before != 0) | (after != 0)
+    before, after = before[is_cell], after[is_cell]
     if not before.any():
         raise RiskError(
             Message("There is no original total other than 0 to compare with."),

@@ -57,11 +57,11 @@ class AmountNoise:
             raise RiskError(Message("probabilities must be 0 or more and sum to 1."))
         share = require_number(self.share, "share", error=RiskError, above=0)
         order = np.argsort(values, kind="stable")
-        kept = order[chances[order] > 0]
+        places = order[chances[order] > 0]
         object.__setattr__(self, "share", share)
         object.__setattr__(self, "width", require_between(self.width, name="width"))
-        object.__setattr__(self, "values", tuple(values[kept].tolist()))
-        object.__setattr__(self, "probabilities", tuple(chances[kept].tolist()))
+        object.__setattr__(self, "values", tuple(values[places].tolist()))
+        object.__setattr__(self, "probabilities", tuple(chances[places].tolist()))
 
     @property
     def least(self) -> float:

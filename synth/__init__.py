@@ -1,5 +1,6 @@
 """Synthetic microdata, differentially private, from vine copulas and noisy tables."""
 
+from footing.lazy import renamed
 from synth.certificate import Certificate
 from synth.claims import Claim
 from synth.errors import (
@@ -17,7 +18,7 @@ from synth.guarantee import Guarantee, guarantee_beside
 from synth.marginals.engine import fit_codes
 from synth.marginals.measuring import Neighbours, SecureNoise, SimulatedNoise
 from synth.marginals.model import TableModel
-from synth.marginals.spending import Budget, Call, Settings
+from synth.marginals.spending import Budget, Call, TableSettings
 from synth.mechanisms import Mechanism
 from synth.picture import draw_structure, structure
 from synth.schema.columns import Category, Date, Real, Whole
@@ -53,11 +54,11 @@ __all__ = [
     "Schema",
     "SchemaError",
     "SecureNoise",
-    "Settings",
     "SimulatedNoise",
     "SynthError",
     "Synthesizer",
     "TableModel",
+    "TableSettings",
     "UndeclaredError",
     "Unit",
     "UnitError",
@@ -71,3 +72,5 @@ __all__ = [
     "schema_from",
     "structure",
 ]
+
+__getattr__ = renamed(__name__, {"Settings": "TableSettings"})

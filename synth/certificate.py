@@ -230,29 +230,29 @@ class Certificate:
         list of str
             What is wrong; nothing if all is right.
         """
-        found = self.facts
+        facts = self.facts
         wrong = []
-        if found.get("digest") != _digest(found):
+        if facts.get("digest") != _digest(facts):
             wrong.append("The certificate was changed after it was made.")
-        if key is not None and not _is_sealed(found, key):
+        if key is not None and not _is_sealed(facts, key):
             wrong.append("The seal is missing, or of another key.")
         try:
-            wrong += _wrong_promise(found)
-            wrong += _wrong_declarations(found, schema)
-            wrong += _wrong_data(found, data)
+            wrong += _wrong_promise(facts)
+            wrong += _wrong_declarations(facts, schema)
+            wrong += _wrong_data(facts, data)
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
             problem = error.problem if isinstance(error, CertificateError) else ""
             wrong.append(f"A part of the certificate cannot be read. {problem}".rstrip())
-        if found["noise"] != "secure":
+        if facts["noise"] != "secure":
             wrong.append("The noise was simulated: nobody is protected.")
         return wrong
 
     def _repr_html_(self) -> str:
         wrong = self.verify()
-        shown = {"method": self.facts["method"], "adjacency": self.facts["adjacency"]}
-        shown |= {} if wrong else self.facts["total"]
-        shown["what is wrong"] = " ".join(wrong) or "nothing"
-        lines = ((name, str(value)) for name, value in shown.items())
+        entries = {"method": self.facts["method"], "adjacency": self.facts["adjacency"]}
+        entries |= {} if wrong else self.facts["total"]
+        entries["what is wrong"] = " ".join(wrong) or "nothing"
+        lines = ((name, str(value)) for name, value in entries.items())
         return html_table("Certificate of synthetic data", (), lines)
 
     @property
@@ -306,16 +306,16 @@ def _epsilon(rho: float, delta: float, *, is_gaussian: bool) -> float:
     return epsilon_of_rho(rho, delta=delta)
 
 
-def _wrong_promise(found: Mapping[str, Any]) -> list[str]:
+def _wrong_promise(facts: Mapping[str, Any]) -> list[str]:
     """Check the bill; a method that keeps to no budget is wrong whatever it states."""
-    if found["method"] not in METHODS and not isinstance(found.get("mechanism"), dict):
+    if facts["method"] not in METHODS and not isinstance(facts.get("mechanism"), dict):
         return ["Nothing is known of the method."]
-    account = found.get("account")
-    if not is_unprotected(found["method"]) and account is None:
-        return _wrong_sums(found)
+    account = facts.get("account")
+    if not is_unprotected(facts["method"]) and account is None:
+        return _wrong_sums(facts)
     if account is None:
         return ["The method is NOT differentially private as claimed; no account says how far."]
-    promised = any(found[part] for part in ("calls", "total", "budget"))
+    promised = any(facts[part] for part in ("calls", "total", "budget"))
     return [
         f"{words_of(account)}.",
         *wrong_account(account),
@@ -323,16 +323,16 @@ def _wrong_promise(found: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _wrong_sums(found: Mapping[str, Any]) -> list[str]:
-    calls = [Call.from_record(record) for record in found["calls"]]
-    is_gaussian = found["version"] >= 2
+def _wrong_sums(facts: Mapping[str, Any]) -> list[str]:
+    calls = [Call.from_record(record) for record in facts["calls"]]
+    is_gaussian = facts["version"] >= 2
     prices = [call.price(is_gaussian=is_gaussian) for call in calls]
     wrong = []
     for number, (call, (rho, delta)) in enumerate(zip(calls, prices, strict=True), start=1):
         # Written so that what is no number fails.
         if not (rho <= call.rho * _ROUNDING and delta <= call.delta * _ROUNDING):
             wrong.append(f"Call {number} ({call.what}) costs more than it states.")
-    total, budget = found["total"], found["budget"]
+    total, budget = facts["total"], facts["budget"]
     rho, aside = (math.fsum(values) for values in zip(*prices, strict=True))
     fits = rho <= total["rho"] * _ROUNDING and aside <= total["delta_aside"] * _ROUNDING
     if not (calls and fits):
@@ -351,65 +351,68 @@ def _wrong_sums(found: Mapping[str, Any]) -> list[str]:
         total["epsilon"] <= limit * _ROUNDING and total["delta"] <= budget["delta"] * _ROUNDING
     ):
         wrong.append("More was spent than the budget in epsilon and delta.")
-    wrong += _wrong_reach(found, calls)
+    wrong += _wrong_reach(facts, calls)
     return wrong
 
 
-def _wrong_reach(found: Mapping[str, Any], calls: list[Call]) -> list[str]:
+def _wrong_reach(facts: Mapping[str, Any], calls: list[Call]) -> list[str]:
     """Check that calls are reckoned for all records of a unit, and that none is missing."""
-    rows = found["unit"]["most_records"]
-    moved = {"add-remove": 1, "replace": 2}.get(found["adjacency"], math.inf)
+    rows = facts["unit"]["most_records"]
+    distance = {"add-remove": 1, "replace": 2}.get(facts["adjacency"], math.inf)
     least = {
-        "discrete Gaussian": rows * math.sqrt(moved),
-        "fine discrete Gaussian": rows * math.sqrt(moved),
-        "geometric above a threshold": rows * moved,
+        "discrete Gaussian": rows * math.sqrt(distance),
+        "fine discrete Gaussian": rows * math.sqrt(distance),
+        "geometric above a threshold": rows * distance,
         "exponential": 0,
     }
     wrong = []
     if any(call.sensitivity < least[call.law] / _ROUNDING for call in calls):
-        unit = found["unit"]["name"]
+        unit = facts["unit"]["name"]
         wrong.append(f"A call is reckoned for fewer records than a {unit} has.")
     # Networks of version 1 came from tables alone.
-    is_older = (found["version"], found["method"]) == (1, "priv-bayes")
-    is_counted = found["method"] in METHODS and not is_older
+    is_older = (facts["version"], facts["method"]) == (1, "priv-bayes")
+    is_counted = facts["method"] in METHODS and not is_older
     counting = ("margin",) if is_counted else ("margin", "table")
-    seen = {name for call in calls if call.what in counting for name in call.columns}
-    seen |= {name for prior in found["priors"] for name in prior["columns"]}
+    names = {name for call in calls if call.what in counting for name in call.columns}
+    names |= {name for prior in facts["priors"] for name in prior["columns"]}
     # Of a column that follows from others, or has one code, nothing is counted.
-    schema = Schema.from_json(json.dumps(found["schema"]["declared"]))
+    schema = Schema.from_json(json.dumps(facts["schema"]["declared"]))
     sizes = zip(schema.names, modelled_sizes(schema), strict=True)
-    seen |= {name for name, size in sizes if size == 1}
-    unseen = [one["column"] for one in found["domains"] if one["column"] not in seen]
-    if unseen:
+    names |= {name for name, size in sizes if size == 1}
+    missing_columns = [one["column"] for one in facts["domains"] if one["column"] not in names]
+    if missing_columns:
         wrong.append(
             Message(
                 "No call tells how columns were counted: {columns!r}.",
-                columns=Name.each(unseen),
+                columns=Name.each(missing_columns),
             )
         )
     return wrong
 
 
-def _wrong_declarations(found: Mapping[str, Any], schema: Schema | None) -> list[str]:
-    stated = found["schema"]
-    declared = Schema.from_json(json.dumps(stated["declared"]))
+def _wrong_declarations(facts: Mapping[str, Any], schema: Schema | None) -> list[str]:
+    entry = facts["schema"]
+    own_schema = Schema.from_json(json.dumps(entry["declared"]))
     wrong: list[str] = []
-    if declared.digest != stated["sha256"]:
+    if own_schema.digest != entry["sha256"]:
         wrong.append(Message("The schema is not the one of the digest."))
-    if schema is not None and schema.digest != stated["given_sha256"]:
+    if schema is not None and schema.digest != entry["given_sha256"]:
         wrong.append(Message("The model was fitted by another schema."))
-    if not declared.is_declared:
+    if not own_schema.is_declared:
         wrong.append(Message("A domain is not declared."))
-    unit = found["unit"]
-    if (declared.unit.name, declared.unit.most_records) != (unit["name"], unit["most_records"]):
+    unit = facts["unit"]
+    if (own_schema.unit.name, own_schema.unit.most_records) != (
+        unit["name"],
+        unit["most_records"],
+    ):
         wrong.append(Message("The unit is not that of the schema."))
-    if found["adjacency"] not in ("add-remove", "replace"):
+    if facts["adjacency"] not in ("add-remove", "replace"):
         wrong.append(Message("Nothing is known of these neighbours."))
     free = [
         column.name
-        for column in declared.columns
+        for column in own_schema.columns
         if is_unpaid(
-            column, [one["what"] for one in found["calls"] if column.name in one["columns"]]
+            column, [one["what"] for one in facts["calls"] if column.name in one["columns"]]
         )
     ]
     if free:
@@ -420,19 +423,19 @@ def _wrong_declarations(found: Mapping[str, Any], schema: Schema | None) -> list
         )
     wrong += [
         Message("Records break the rule {rule!r}.", rule=Name(rule["rule"]))
-        for rule in found["rules"]
+        for rule in facts["rules"]
         if rule["violations"]
     ]
     return wrong
 
 
-def _wrong_data(found: Mapping[str, Any], data: str | os.PathLike[str] | None) -> list[str]:
+def _wrong_data(facts: Mapping[str, Any], data: str | os.PathLike[str] | None) -> list[str]:
     if data is None:
         return []
-    stated = found["data"]
-    if stated is None:
+    entry = facts["data"]
+    if entry is None:
         return ["The certificate is of no data."]
-    if stated["sha256"] != _described(Path(data))["sha256"]:
+    if entry["sha256"] != _described(Path(data))["sha256"]:
         return ["The data are not those of the certificate."]
     return []
 
@@ -449,8 +452,8 @@ def _described(file: Path, name: str | None = None) -> dict[str, Any]:
 
 
 def _digest(facts: Mapping[str, Any]) -> str:
-    kept = {name: value for name, value in facts.items() if name not in ("digest", "seal")}
-    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+    content = {name: value for name, value in facts.items() if name not in ("digest", "seal")}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _seal(digest: str, key: bytes) -> str:
@@ -466,8 +469,8 @@ def _is_sealed(facts: Mapping[str, Any], key: bytes) -> bool:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+            versions[package] = version(package)
+    return versions

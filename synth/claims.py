@@ -46,14 +46,16 @@ class Claim:
 
 def words_of(account: Mapping[str, Any]) -> str:
     """Say what a method promises that spends more than it claims: nothing."""
-    claimed, spent = account["claimed"], account["epsilon"]
+    claimed, epsilon = account["claimed"], account["epsilon"]
     parts = [
         Message("{part} unbounded", part=Name(part))
         if price is None
         else Message("{part} {price:g}", part=Name(part), price=price)
         for part, price in account["parts"].items()
     ]
-    bound = Message("no bound") if spent is None else Message("{spent:g} spent", spent=spent)
+    bound = (
+        Message("no bound") if epsilon is None else Message("{spent:g} spent", spent=epsilon)
+    )
     if claimed is None:
         return Message(
             "{account}: NOT differentially private: {bound} ({parts})",
@@ -76,7 +78,7 @@ def wrong_account(account: Mapping[str, Any]) -> list[str]:
     prices = [
         math.inf if price is None else float(price) for price in account["parts"].values()
     ]
-    stated = math.inf if account["epsilon"] is None else float(account["epsilon"])
-    if not prices or not math.fsum(prices) <= stated * _ROUNDING:
+    epsilon = math.inf if account["epsilon"] is None else float(account["epsilon"])
+    if not prices or not math.fsum(prices) <= epsilon * _ROUNDING:
         return ["The account states less than the sum of its parts."]
     return []

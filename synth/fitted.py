@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +14,7 @@ import numpy as np
 from footing.arrays import Flags
 from footing.files import new_file, write_whole
 from footing.messages import Argument, Message, Name
+from footing.progress import Progress
 from footing.text_files import read_text
 from synth.errors import DomainError, RuleError, SynthError
 from synth.frames import CONTAINERS, from_codes
@@ -118,7 +119,7 @@ class Model:
         rng: np.random.Generator | None = None,
         conditions: Mapping[str, Plain | float] | None = None,
         where: str | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Any:
         """Draw synthetic records, none of which breaks a rule.
 
@@ -147,11 +148,11 @@ class Model:
         RuleError
             If the model makes too few records that fulfil the condition and keep the rules.
         """
-        drawn = self.draw(
+        records = self.draw(
             number, rng=rng, conditions=conditions, where=where, progress=progress
         )
         return from_codes(
-            drawn.codes, numbers=drawn.numbers, schema=self.schema, container=self.container
+            records.codes, numbers=records.numbers, schema=self.schema, container=self.container
         )
 
     def draw(
@@ -161,7 +162,7 @@ class Model:
         rng: np.random.Generator | None = None,
         conditions: Mapping[str, Plain | float] | None = None,
         where: str | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Drawn:
         """Draw synthetic records as codes and numbers, as `sample` does.
 
@@ -173,10 +174,10 @@ class Model:
         if np.asarray(number).dtype.kind not in "iu" or np.ndim(number) or number < 0:
             raise SynthError(Message("The number of records is a whole number from 0."))
         allowed, fixed = self._conditions(conditions or {})
-        parsed, names = self._rules(), self.schema.names
+        rules, names = self._rules(), self.schema.names
         derived = identities_of(self.schema)
-        wish = self._wish(where)
-        self._narrow(allowed, wish)
+        condition = self._wish(where)
+        self._narrow(allowed, condition)
         source = np.random.default_rng(rng)
         drawn_from = {
             place: flags for place, flags in allowed.items() if names[place] not in derived
@@ -184,43 +185,43 @@ class Model:
 
         def draw(size: int) -> Drawn:
             with np.errstate(invalid="ignore", divide="ignore"):
-                found = self.engine.sample(size, rng=source, allowed=drawn_from)
+                sample = self.engine.sample(size, rng=source, allowed=drawn_from)
             numbers = {
-                column.name: draw_numbers(found[:, place], column, rng=source)
+                column.name: draw_numbers(sample[:, place], column, rng=source)
                 for place, column in enumerate(self.schema.columns)
                 if isinstance(column, Numeric)
             }
             for name in fixed.keys() - derived.keys():
                 numbers[name][:] = fixed[name]
-            codes = np.asarray(found, np.int32)
+            codes = np.asarray(sample, np.int32)
             for one in derived.values():
                 derive(one, codes, numbers=numbers, columns=self.schema.columns)
             return Drawn(codes, numbers)
 
-        def is_kept(drawn: Drawn) -> Flags:
-            kept = np.ones(len(drawn.codes), bool)
+        def is_kept(records: Drawn) -> Flags:
+            mask = np.ones(len(records.codes), bool)
             for place, flags in allowed.items():
-                kept &= flags[drawn.codes[:, place]]
+                mask &= flags[records.codes[:, place]]
             for name in fixed.keys() & derived.keys():
-                kept &= drawn.numbers[name] == fixed[name]
-            for verdict in self._judged(parsed, drawn):
-                kept &= ~verdict.false
-            for verdict in self._judged(wish, drawn):
-                kept &= verdict.true
-            return kept
+                mask &= records.numbers[name] == fixed[name]
+            for verdict in self._judged(rules, records):
+                mask &= ~verdict.false
+            for verdict in self._judged(condition, records):
+                mask &= verdict.true
+            return mask
 
         return draw_kept(int(number), draw=draw, is_kept=is_kept, progress=progress)
 
-    def violations(self, drawn: Drawn) -> dict[str, int]:
+    def violations(self, records: Drawn) -> dict[str, int]:
         """Count the records that break each rule; from `draw` there are none.
 
         Parameters
         ----------
-        drawn
+        records
             Drawn records.
         """
-        found = self._judged(self._rules(), drawn)
-        together = zip(self.schema.rules, found, strict=True)
+        verdicts = self._judged(self._rules(), records)
+        together = zip(self.schema.rules, verdicts, strict=True)
         return {rule.name: int(verdict.false.sum()) for rule, verdict in together}
 
     def kept_rules(self) -> list[tuple[EditRule, str]]:
@@ -303,11 +304,11 @@ class Model:
                 import pyarrow.parquet as pq
 
                 rows = pq.read_table(file, columns=["part", "content"]).to_pylist()
-                found = {row["part"]: json.loads(row["content"]) for row in rows}
+                content = {row["part"]: json.loads(row["content"]) for row in rows}
             else:
-                found = json.loads(read_text(file))
-            _require_whole(found, file.name)
-            return cls._from_record(found)
+                content = json.loads(read_text(file))
+            _require_whole(content, file.name)
+            return cls._from_record(content)
         except SynthError:
             raise
         except (pa.ArrowException, *_UNREADABLE):
@@ -333,29 +334,31 @@ class Model:
         }
 
     @classmethod
-    def _from_record(cls, found: dict[str, Any]) -> Self:
-        if found["format"] != _FORMAT or found["version"] != 1:
+    def _from_record(cls, content: dict[str, Any]) -> Self:
+        if content["format"] != _FORMAT or content["version"] != 1:
             raise SynthError(Message("The file is of another format, or of a newer version."))
-        schema = Schema.from_json(json.dumps(found["schema"]))
-        engine = reader_of(found["method"])(json.dumps(found["engine"]))
+        schema = Schema.from_json(json.dumps(content["schema"]))
+        engine = reader_of(content["method"])(json.dumps(content["engine"]))
         if engine.sizes != modelled_sizes(schema):
             raise SynthError(Message("The model does not fit its schema."))
-        if is_unprotected(found["method"]) != (getattr(engine, "account", None) is not None):
+        if is_unprotected(content["method"]) != (getattr(engine, "account", None) is not None):
             raise SynthError(Message("The model does not say what it cost."))
         # Files of earlier versions hold types besides, which one record may have set: not read.
-        container = str(found["shape"]["container"] if "shape" in found else found["container"])
+        container = str(
+            content["shape"]["container"] if "shape" in content else content["container"]
+        )
         if container not in CONTAINERS:
             raise SynthError(Message("The model does not say what its records come in."))
         return cls(
             schema=schema,
-            asked=str(found["asked"]),
+            asked=str(content["asked"]),
             engine=engine,
-            method=str(found["method"]),
-            calls=tuple(Call.from_record(call) for call in found["calls"]),
-            budget=dict(found["budget"]),
-            adjacency=str(found["adjacency"]),
-            noise=str(found["noise"]),
-            priors=tuple(dict(prior) for prior in found["priors"]),
+            method=str(content["method"]),
+            calls=tuple(Call.from_record(call) for call in content["calls"]),
+            budget=dict(content["budget"]),
+            adjacency=str(content["adjacency"]),
+            noise=str(content["noise"]),
+            priors=tuple(dict(prior) for prior in content["priors"]),
             container=container,
         )
 
@@ -379,9 +382,9 @@ class Model:
             )
         return [self.schema.parsed(rule)]
 
-    def _narrow(self, allowed: dict[int, Flags], wish: Sequence[ParsedRule]) -> None:
+    def _narrow(self, allowed: dict[int, Flags], condition: Sequence[ParsedRule]) -> None:
         """Allow only codes with which a record can fulfil what shall hold."""
-        for one in wish:
+        for one in condition:
             for place, flags in possible_codes(one, self.schema).items():
                 allowed[place] = allowed.get(place, True) & flags
         if not all(flags.any() for flags in allowed.values()):
@@ -390,9 +393,9 @@ class Model:
     def _rules(self) -> list[ParsedRule]:
         return [self.schema.parsed(rule) for rule in self.schema.rules]
 
-    def _judged(self, parsed: Sequence[ParsedRule], drawn: Drawn) -> list[Any]:
+    def _judged(self, parsed: Sequence[ParsedRule], records: Drawn) -> list[Any]:
         return judge_records(
-            parsed, drawn.codes, numbers=drawn.numbers, columns=self.schema.columns
+            parsed, records.codes, numbers=records.numbers, columns=self.schema.columns
         )
 
     def _conditions(
@@ -437,11 +440,11 @@ def _digest(record: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _require_whole(found: dict[str, Any], name: str) -> None:
+def _require_whole(content: dict[str, Any], name: str) -> None:
     """Raise if a file does not hold what was saved; warn of one without digest."""
-    kept = dict(found)
-    digest = kept.pop("digest", None)
-    if digest != _digest(kept) if "digest" in found else not _PARTS.issuperset(found):
+    rest = dict(content)
+    digest = rest.pop("digest", None)
+    if digest != _digest(rest) if "digest" in content else not _PARTS.issuperset(content):
         raise SynthError(
             Message(
                 "The model {name!r} is damaged: it does not hold what was saved.",
@@ -449,7 +452,7 @@ def _require_whole(found: dict[str, Any], name: str) -> None:
             ),
             hint=Message("take a copy of it, or fit it again"),
         )
-    if "digest" in found:
+    if "digest" in content:
         return
     logger.warning(
         Message(

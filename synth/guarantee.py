@@ -86,8 +86,8 @@ class Guarantee:
         """
         from reports.facts.synthesis import GuaranteeFact
 
-        known = {"epsilon": self.epsilon, "delta": self.delta, "claimed": self.claimed}
-        numbers = {**known, "spent": self.spent, "most": self.most_records}
+        terms = {"epsilon": self.epsilon, "delta": self.delta, "claimed": self.claimed}
+        numbers = {**terms, "spent": self.spent, "most": self.most_records}
         values = {name: number for name, number in numbers.items() if number is not None}
         name: str = self.status
         if self.status == "private":
@@ -132,12 +132,14 @@ class Guarantee:
             fits = record["status"] in get_args(Status) and all(
                 _fits(value, kinds[name]) for name, value in record.items()
             )
-            made = cls(**record) if fits else None
+            guarantee = cls(**record) if fits else None
         except (KeyError, TypeError, AttributeError):
-            made = None
-        if made is None or (made.status == "private" and made.adjacency not in _ADJACENCIES):
+            guarantee = None
+        if guarantee is None or (
+            guarantee.status == "private" and guarantee.adjacency not in _ADJACENCIES
+        ):
             raise CertificateError(Message("This is no guarantee."))
-        return made
+        return guarantee
 
     def _line(self) -> str:
         if self.status == "absent":
@@ -160,9 +162,9 @@ class Guarantee:
 def beside(data: str | os.PathLike[str]) -> Path:
     """Return where the certificate of synthetic records lies, or will."""
     file = Path(data)
-    found = file.with_name(f"{file.name}.certificate.json")
+    place = file.with_name(f"{file.name}.certificate.json")
     earlier = file.with_name(f"{file.stem}.certificate.json")
-    return earlier if earlier.is_file() and not found.is_file() else found
+    return earlier if earlier.is_file() and not place.is_file() else place
 
 
 def guarantee_beside(data: str | os.PathLike[str]) -> Guarantee:
@@ -191,35 +193,35 @@ def guarantee_of(
     certificate: Certificate, *, data: str | os.PathLike[str] | None = None, name: str = ""
 ) -> Guarantee:
     """Say what a certificate promises."""
-    found = certificate.facts
-    known: dict[str, Any] = {"certificate": name, "method": str(found.get("method"))}
+    facts = certificate.facts
+    common: dict[str, Any] = {"certificate": name, "method": str(facts.get("method"))}
     if certificate.is_unprotected:
         # Said before all else: whatever else is wrong, nobody may take it for private.
-        account = found.get("account")
+        account = facts.get("account")
         account = account if isinstance(account, dict) else {}
         return Guarantee(
             status="unprotected",
-            words=_unprotected(found),
+            words=_unprotected(facts),
             claimed=_number(account.get("claimed")),
             spent=_number(account.get("epsilon")),
-            **known,
+            **common,
         )
     if data is not None and not certificate.is_of(data):
-        return Guarantee(status="other data", **known)
+        return Guarantee(status="other data", **common)
     wrong = certificate.verify()
     if problems := [one for one in wrong if _SIMULATED not in one]:
-        return Guarantee(status="wrong", words=problems[0], **known)
+        return Guarantee(status="wrong", words=problems[0], **common)
     if wrong:
-        return Guarantee(status="simulated", **known)
-    total, unit = found["total"], found["unit"]
+        return Guarantee(status="simulated", **common)
+    total, unit = facts["total"], facts["unit"]
     return Guarantee(
         status="private",
         epsilon=float(total["epsilon"]),
         delta=float(total["delta"]),
-        adjacency=str(found["adjacency"]),
+        adjacency=str(facts["adjacency"]),
         unit=str(unit["name"]),
         most_records=int(unit["most_records"]),
-        **known,
+        **common,
     )
 
 
@@ -234,8 +236,8 @@ def _fits(value: object, kind: str) -> bool:
     return isinstance(value, int if kind == "int" else str)
 
 
-def _unprotected(found: dict[str, Any]) -> str:
+def _unprotected(facts: dict[str, Any]) -> str:
     try:
-        return words_of(found["account"])
+        return words_of(facts["account"])
     except (AttributeError, KeyError, TypeError, ValueError):
-        return f"{found.get('method')}: NOT differentially private as claimed"
+        return f"{facts.get('method')}: NOT differentially private as claimed"

@@ -102,10 +102,10 @@ class MechanismModel(CodeModel):
         }
 
     @classmethod
-    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
-        name = str(found["name"])
-        inner = _loaded(added_method(name)).from_json(json.dumps(found["model"]))
-        spends = tuple(Spend.from_record(spend) for spend in found["spends"])
+    def _of_parts(cls, content: Mapping[str, Any]) -> Self:
+        name = str(content["name"])
+        inner = _loaded(added_method(name)).from_json(json.dumps(content["model"]))
+        spends = tuple(Spend.from_record(spend) for spend in content["spends"])
         return cls(name=name, inner=inner, spends=spends)
 
 
@@ -165,13 +165,13 @@ def _fit(
 
 def _loaded(entry: EntryPoint) -> type[Mechanism]:
     try:
-        found = entry.load()
+        kind = entry.load()
     except (ImportError, AttributeError):
         raise SynthError(
             Message("The method {entry!r} cannot be loaded.", entry=Name(entry.name))
         ) from None
-    if not (isinstance(found, type) and issubclass(found, Mechanism)):
+    if not (isinstance(kind, type) and issubclass(kind, Mechanism)):
         raise SynthError(
             Message("The method {entry!r} is no Mechanism.", entry=Name(entry.name))
         )
-    return found
+    return kind

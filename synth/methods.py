@@ -50,7 +50,7 @@ class CodeModel(ABC):
 
     @classmethod
     @abstractmethod
-    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
+    def _of_parts(cls, content: Mapping[str, Any]) -> Self:
         """Return the model whose parts these are, or refuse what does not fit."""
 
     def to_json(self) -> str:
@@ -73,9 +73,11 @@ class CodeModel(ABC):
             If it is something else.
         """
         try:
-            found = json.loads(text)
-            is_one = found["format"] == f"ckm-synth-{cls.kind}" and found.get("version", 1) == 1
-            model = cls._of_parts(found) if is_one else None
+            content = json.loads(text)
+            is_one = (
+                content["format"] == f"ckm-synth-{cls.kind}" and content.get("version", 1) == 1
+            )
+            model = cls._of_parts(content) if is_one else None
         except SynthError:
             raise
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
@@ -103,7 +105,7 @@ class _Method(NamedTuple):
 
 
 METHODS = {
-    "tables": _Method("synth.marginals.engine", "fit_codes", "TableModel", "Settings"),
+    "tables": _Method("synth.marginals.engine", "fit_codes", "TableModel", "TableSettings"),
     "histogram": _Method(_COPULAS, "fit_histogram", "CopulaModel"),
     "copula": _Method(_COPULAS, "fit_copula", "CopulaModel"),
     "priv-bayes": _Method(_NETWORKS, "fit_priv_bayes", "NetworkModel", "NetworkSettings"),
@@ -143,39 +145,39 @@ def origin_of(method: str) -> dict[str, str] | None:
         return None
     entry = added_method(method)
     package = entry.dist
-    known = ("", "") if package is None else (package.name, package.version)
-    return {"package": known[0], "version": known[1], "object": entry.value}
+    pair = ("", "") if package is None else (package.name, package.version)
+    return {"package": pair[0], "version": pair[1], "object": entry.value}
 
 
 def fitter_of(method: str) -> Callable[..., Any]:
     """Return what fits codes."""
     if not _is_own(method):
-        made: Callable[..., Any] = import_module(_ADDED).fitter(added_method(method))
-        return made
-    found = METHODS[method]
-    fitter: Callable[..., Any] = found.load(found.fit)
+        method_fitter: Callable[..., Any] = import_module(_ADDED).fitter(added_method(method))
+        return method_fitter
+    entry = METHODS[method]
+    fitter: Callable[..., Any] = entry.load(entry.fit)
     return fitter
 
 
 def reader_of(method: str) -> Callable[[str], CodeModel]:
     """Return what reads a model of a method."""
-    found = METHODS.get(method, _Method(_ADDED, "", "MechanismModel"))
-    reader: Callable[[str], CodeModel] = found.load(found.model).from_json
+    entry = METHODS.get(method, _Method(_ADDED, "", "MechanismModel"))
+    reader: Callable[[str], CodeModel] = entry.load(entry.model).from_json
     return reader
 
 
-def settings_of(method: str, given: Mapping[str, Any]) -> Any:
+def settings_of(method: str, values: Mapping[str, Any]) -> Any:
     """Return the settings of a method; None where nothing is given."""
     if not _is_own(method):
         kind = import_module(_ADDED).settings_class(added_method(method))
     else:
-        found = METHODS[method]
-        kind = found.load(found.settings) if found.settings else None
-    if not given:
+        entry = METHODS[method]
+        kind = entry.load(entry.settings) if entry.settings else None
+    if not values:
         return None
     if kind is None:
         raise SynthError(Message("The method {method!r} has no settings.", method=Name(method)))
-    unknown = sorted({*given} - {*kind.__dataclass_fields__})
+    unknown = sorted({*values} - {*kind.__dataclass_fields__})
     if unknown:
         raise SynthError(
             Message(
@@ -189,7 +191,7 @@ def settings_of(method: str, given: Mapping[str, Any]) -> Any:
             ),
         )
     try:
-        return kind(**given)
+        return kind(**values)
     except TypeError:
         raise SynthError(
             Message(

@@ -101,8 +101,8 @@ def draw_structure(model: Model) -> str:
     >>> draw_structure(model).startswith("<svg")
     True
     """
-    found = structure(model)
-    names = found["columns"]
+    parts = structure(model)
+    names = parts["columns"]
     turns = [2 * math.pi * place / len(names) - math.pi / 2 for place in range(len(names))]
     middle = _SIZE / 2
     where = {
@@ -110,7 +110,7 @@ def draw_structure(model: Model) -> str:
         for name, turn in zip(names, turns, strict=True)
     }
     board, tips = Board(), []
-    for link in found["links"]:
+    for link in parts["links"]:
         first, second = link["columns"]
         tips.append(f"{first} and {second}: {link['cramers_v']:.2f}")
         board.line(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from footing.arrays import Flags, Integers
 from footing.messages import Message
+from footing.progress import Progress
 from synth.errors import RuleError
 
 _CHUNK = 250_000
@@ -36,10 +37,10 @@ class Drawn:
     numbers: dict[str, Integers]
     tries: int = 0
 
-    def take(self, kept: NDArray[np.generic]) -> Drawn:
+    def take(self, mask: NDArray[np.generic]) -> Drawn:
         """Return some of the records."""
-        numbers = {name: values[kept] for name, values in self.numbers.items()}
-        return Drawn(self.codes[kept], numbers, self.tries)
+        numbers = {name: values[mask] for name, values in self.numbers.items()}
+        return Drawn(self.codes[mask], numbers, self.tries)
 
 
 def draw_kept(
@@ -47,7 +48,7 @@ def draw_kept(
     *,
     draw: Callable[[int], Drawn],
     is_kept: Callable[[Drawn], Flags],
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Drawn:
     """Draw records until enough of them are kept.
 
@@ -60,14 +61,14 @@ def draw_kept(
     while size < number and tries < limit:
         missing = number - size
         share = (size + 1) / (tries + 1) if tries else 1.0
-        wanted = missing if share > 0.999 else math.ceil(1.1 * missing / share) + 16
-        drawn = draw(min(wanted, _CHUNK, limit - tries))
-        tries += len(drawn.codes)
-        kept = is_kept(drawn)
-        found = drawn if kept.all() else drawn.take(kept)
-        if len(found.codes):
-            parts.append(found)
-            size += len(found.codes)
+        goal = missing if share > 0.999 else math.ceil(1.1 * missing / share) + 16
+        records = draw(min(goal, _CHUNK, limit - tries))
+        tries += len(records.codes)
+        mask = is_kept(records)
+        part = records if mask.all() else records.take(mask)
+        if len(part.codes):
+            parts.append(part)
+            size += len(part.codes)
         if progress is not None:
             progress("sample", min(size, number), number)
     if size < number:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,6 +14,7 @@ import numpy as np
 
 from dp import Adjacency
 from footing.messages import Message, Name
+from footing.progress import Progress
 from synth.claims import Claim
 from synth.errors import DomainError, SchemaError, SynthError
 from synth.fitted import Model
@@ -84,8 +85,8 @@ class Synthesizer:
 
     def __post_init__(self) -> None:
         fitter_of(self.method)
-        named = [*(self.workload or []), *([(self.label,)] if self.label is not None else [])]
-        for columns in named:
+        tables = [*(self.workload or []), *([(self.label,)] if self.label is not None else [])]
+        for columns in tables:
             if isinstance(columns, str):
                 raise SchemaError(
                     Message("A table of the workload is a list of names of columns.")
@@ -101,7 +102,7 @@ class Synthesizer:
         noise: NoiseSource | None = None,
         discovery: Discovery | None = None,
         priors: Sequence[Prior] = (),
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Model:
         """Fit a model to confidential records, for the budget at most.
 
@@ -191,16 +192,18 @@ class Synthesizer:
         unit = self.schema.unit
         neighbours = Neighbours(adjacency=adjacency, rows=unit.most_records, unit=unit.name)
         records, container = self._taken(frame)
-        schema, found, aside = self._declared(records, budget, discovery, neighbours, noise)
+        schema, discovery_calls, aside = self._declared(
+            records, budget, discovery, neighbours, noise
+        )
         schema = schema.with_single_cells() if self.method in SINGLE else schema.cut_at_rules()
         noise.tell("fit", 0, _STEPS)
-        terms = self._terms(schema, budget, found, aside, priors)
+        terms = self._terms(schema, budget, discovery_calls, aside, priors)
         aside_rho = self._part_for_total(schema, terms)
         engine = self._engine(records, schema, noise, neighbours, terms)
-        calls = [*found, *calls_of(engine.spends, schema.names)]
+        calls = [*discovery_calls, *calls_of(engine.spends, schema.names)]
         if aside_rho:
-            look: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
-            engine, total = with_total(engine, records, schema, rho=aside_rho, **look)
+            common_terms: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
+            engine, total = with_total(engine, records, schema, rho=aside_rho, **common_terms)
             calls += total
         noise.tell("fit", _STEPS, _STEPS)
         logger.info("model fitted", extra={"columns": len(schema.columns), "calls": len(calls)})
@@ -286,16 +289,16 @@ class Synthesizer:
         self,
         schema: Schema,
         budget: Budget | Claim,
-        found: Sequence[Call],
+        calls: Sequence[Call],
         aside: float,
         priors: Sequence[Prior],
     ) -> dict[str, Any]:
         """Return what a method may spend, and what it may know beforehand."""
         if isinstance(budget, Claim):
             return {"claim": budget}
-        rho = budget.concentrated(aside=aside) - sum(call.rho for call in found)
-        kept = constraints_of(schema, method=self.method)
-        rules = [one.table for one in kept if one.table is not None]
+        rho = budget.concentrated(aside=aside) - sum(call.rho for call in calls)
+        constraints = constraints_of(schema, method=self.method)
+        rules = [one.table for one in constraints if one.table is not None]
         _require_possible(rules, modelled_sizes(schema))
         return {
             "rho": rho * (1 - 1e-12),
@@ -333,44 +336,48 @@ class Synthesizer:
         )
         aside = budget.delta * discovery.delta_share if needs_delta else 0.0
         # What is refused after finding domains is refused before they are paid for.
-        tried, schema = stood_in(records, self.schema)
+        trial, schema = stood_in(records, self.schema)
         schema = schema.cut_at_rules()
         terms = self._terms(schema, budget, (), aside, ())
         with suppress(_FirstLookError):
             still = _WatchedNoise(SecureNoise(), budget, None)
-            self._engine(tried, schema, still, neighbours, terms)
+            self._engine(trial, schema, still, neighbours, terms)
         rho = budget.concentrated(aside=aside)
-        look: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
+        common_terms: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
         schema, calls = discover(
-            records, self.schema, rho=rho * discovery.share, delta=aside, **look
+            records, self.schema, rho=rho * discovery.share, delta=aside, **common_terms
         )
-        left = (rho - sum(call.rho for call in calls)) * discovery.bins_share
-        schema, more = find_bins(records, schema, rho=left, **look)
+        rest = (rho - sum(call.rho for call in calls)) * discovery.bins_share
+        schema, more = find_bins(records, schema, rho=rest, **common_terms)
         return schema, calls + more, aside
 
     def _workload(self) -> dict[tuple[int, ...], float] | None:
         if self.workload is None:
             return self._weighted_pairs()
-        given = self.workload
-        weights = given if isinstance(given, Mapping) else dict.fromkeys(map(tuple, given), 1.0)
+        workload = self.workload
+        weights = (
+            workload
+            if isinstance(workload, Mapping)
+            else dict.fromkeys(map(tuple, workload), 1.0)
+        )
         names, derived = self.schema.names, identities_of(self.schema)
-        found: dict[tuple[int, ...], float] = {}
+        by_places: dict[tuple[int, ...], float] = {}
         for columns, weight in weights.items():
-            if told := [name for name in columns if name in derived]:
+            if derived_names := [name for name in columns if name in derived]:
                 raise SynthError(
                     Message(
                         "Column {words!r} of the workload follows from others by a rule.",
-                        words=Name(told[0]),
+                        words=Name(derived_names[0]),
                     ),
                     hint=Message("name those in its place"),
                 )
             places = tuple(sorted({names.index(name) for name in columns}))
             if len(places) < 2:
                 raise SynthError(Message("A table of the workload has two columns or more."))
-            found[places] = found.get(places, 0.0) + float(weight)
+            by_places[places] = by_places.get(places, 0.0) + float(weight)
             for pair in self._with_weight(places):
-                found[pair] = found.get(pair, 0.0) + float(weight)
-        return found
+                by_places[pair] = by_places.get(pair, 0.0) + float(weight)
+        return by_places
 
     def _weighted_pairs(self) -> dict[tuple[int, ...], float] | None:
         """Return all pairs, those with the weight or the label twice; None without a weight.
@@ -419,7 +426,7 @@ class _WatchedNoise(NoiseSource):
         self,
         source: NoiseSource,
         budget: Budget | Claim,
-        report_progress: Callable[[str, int, int], None] | None,
+        report_progress: Progress | None,
     ) -> None:
         self._source, self._spent, self._is_dry = source, 0.0, report_progress is None
         self.tell = report_progress or _quiet

@@ -71,6 +71,8 @@ def with_total(
 
 def _cut_off(counts: Floats, ends: Integers, values: Floats, *, scale: float) -> int:
     """Return the end of a cell where loss and noise are least together."""
-    tops = np.unique(ends[ends > 0])
-    loss = [float(counts @ np.maximum(values - top, 0)) + scale * top for top in tops.tolist()]
-    return int(tops[int(np.argmin(loss))])
+    limits = np.unique(ends[ends > 0])
+    loss = [
+        float(counts @ np.maximum(values - top, 0)) + scale * top for top in limits.tolist()
+    ]
+    return int(limits[int(np.argmin(loss))])

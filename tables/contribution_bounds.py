@@ -204,23 +204,23 @@ def _declared(source: Source, name: str, keys: Sequence[str] | None) -> tuple[st
     rows = source.fetch(
         f"SELECT ({cast})::VARCHAR FROM (SELECT unnest($keys) AS k)", {"keys": list(keys)}
     )
-    found = tuple(text for (text,) in rows)
-    if None in found:
+    texts = tuple(text for (text,) in rows)
+    if None in texts:
         raise RequestError(
             Message(
                 "Column {name!r} is {kinds}, and cannot hold the declared key {keys!r}.",
                 name=Name(name),
                 kinds=said(source.kinds[name]),
-                keys=Name(keys[found.index(None)]),
+                keys=Name(keys[texts.index(None)]),
             ),
             hint=Message("declare keys as the column writes them"),
         )
-    if len(set(found)) < len(found):
+    if len(set(texts)) < len(texts):
         raise RequestError(
             Message("A declared key of {name!r} stands twice.", name=Name(name)),
             hint=Message("remove one"),
         )
-    return found
+    return texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,17 +255,17 @@ class _Bounding:
         return f"group_rank <= {self.most_groups} AND row_rank <= {self.most_rows}"
 
     def require_columns(self) -> None:
-        wanted = [
+        needs = [
             (name, _KEYS, Message("tells units or groups apart"))
             for name in (self.unit, *self.by)
         ]
-        wanted += [
+        needs += [
             (r.column, _KEYS, Message("has categories"))
             if r.categories
             else (r.column, _NUMBERS, Message("holds numbers"))
             for r in self.readings
         ]
-        for name, kinds, role in wanted:
+        for name, kinds, role in needs:
             self.source.require(name)
             if kinds is _NUMBERS and self.source.is_number(name):
                 continue
@@ -290,8 +290,8 @@ class _Bounding:
             f"keys_{n}": list(keys) for n, keys in enumerate(self.declared) if keys is not None
         }
         parameters["salt"] = secrets.randbits(_SALT_BITS)
-        asked = self.where.sql(self.source.types, parameters) if self.where else "true"
-        self.source.create(self.kept, self._kept_sql(asked), parameters)
+        condition = self.where.sql(self.source.types, parameters) if self.where else "true"
+        self.source.create(self.kept, self._kept_sql(condition), parameters)
         rows = self._numbered_groups()
         readings = tuple(self._bins(f"v{n}", r) for n, r in enumerate(self.readings))
         left_out = self.source.fetch(
@@ -307,7 +307,7 @@ class _Bounding:
             left_out=left_out,
         )
 
-    def _kept_sql(self, asked: str) -> str:
+    def _kept_sql(self, condition: str) -> str:
         """Return SQL of the rows that are kept, and of one more of each that is cut."""
         who, *keys = (_key_sql(self.source, name) for name in (self.unit, *self.by))
         columns = list(dict.fromkeys(quote(r.column) for r in self.readings))
@@ -318,7 +318,7 @@ class _Bounding:
             f"row_number() OVER (PARTITION BY {near} ORDER BY hash({content})) AS row_rank",
             f"{self._group_sql(who, keys)} AS group_rank",
         ]
-        tests = [asked, *(f"{name} IS NOT NULL" for name in (who, *keys))]
+        tests = [condition, *(f"{name} IS NOT NULL" for name in (who, *keys))]
         for n, (key, name) in enumerate(zip(keys, self.by, strict=True)):
             if self.declared[n] is not None:
                 cast = f"unnest($keys_{n})::{_key_type(self.source, name)}"
@@ -343,15 +343,15 @@ class _Bounding:
         """Keep the groups in a table of ours; return keys, units and rows of each."""
         import pyarrow as pa
 
-        told = [f"{name}::VARCHAR" for name in self.names]
-        told += ["count(*) FILTER (row_rank = 1)", "count(*)"]
-        found = self.source.fetch(
-            f"SELECT {', '.join(told)} FROM {self.kept} WHERE {self.inside} "
+        select_list = [f"{name}::VARCHAR" for name in self.names]
+        select_list += ["count(*) FILTER (row_rank = 1)", "count(*)"]
+        rows = self.source.fetch(
+            f"SELECT {', '.join(select_list)} FROM {self.kept} WHERE {self.inside} "
             f"{'GROUP BY ALL' if self.by else ''}"
         )
-        known = {row[:-2]: row[-2:] for row in found}
+        sizes = {row[:-2]: row[-2:] for row in rows}
         keys = (
-            sorted(known)
+            sorted(sizes)
             if None in self.declared
             else list(itertools.product(*(texts or () for texts in self.declared)))
         )
@@ -361,7 +361,7 @@ class _Bounding:
         }
         place = pa.array(range(len(keys)), pa.int64())
         self.source.keep(self.groups, pa.table(columns | {"place": place}))
-        return [(*key, *known.get(key, (0, 0))) for key in keys]
+        return [(*key, *sizes.get(key, (0, 0))) for key in keys]
 
     def _bins(self, value: str, reading: Reading) -> Bins:
         """Count and sum the values of a reading by group and bin."""
@@ -369,17 +369,17 @@ class _Bounding:
         if reading.categories:
             number, total = "list_position($categories, bin::VARCHAR) - 1", "0"
             parameters = {"categories": list(reading.categories)}
-        named = "".join(f"{name}, " for name in self.names)
-        told = "".join(f"{name}::VARCHAR AS {name}, " for name in self.names)
-        joined = f"JOIN {self.groups} USING ({', '.join(self.names)})"
+        columns_sql = "".join(f"{name}, " for name in self.names)
+        texts_sql = "".join(f"{name}::VARCHAR AS {name}, " for name in self.names)
+        join_sql = f"JOIN {self.groups} USING ({', '.join(self.names)})"
         table = self.source.arrow(
-            f"WITH raw AS (SELECT {named}{_bin_sql(reading, value)} AS bin, "
+            f"WITH raw AS (SELECT {columns_sql}{_bin_sql(reading, value)} AS bin, "
             f"count(*) AS counts, {total} AS totals FROM {self.kept} "
             f"WHERE {self.inside} AND {value} IS NOT NULL GROUP BY ALL), "
-            f"found AS (SELECT {told}({number})::BIGINT AS bins, counts, "
+            f"found AS (SELECT {texts_sql}({number})::BIGINT AS bins, counts, "
             f"least(greatest(totals, -{_MOST}), {_MOST})::BIGINT AS totals FROM raw) "
             f"SELECT place AS groups, bins, counts, totals FROM found "
-            f"{joined if self.by else f', {self.groups}'} WHERE bins IS NOT NULL",
+            f"{join_sql if self.by else f', {self.groups}'} WHERE bins IS NOT NULL",
             parameters,
         )
         return Bins(**{name: _integers(table, name) for name in table.column_names})

@@ -83,12 +83,12 @@ class Deadline:
         within_s
             Seconds for this part of it.
         """
-        left = self.left_s(1e6 if within_s is None else within_s)
+        wait_s = self.left_s(1e6 if within_s is None else within_s)
         is_done = False
 
         def watch() -> None:
             with self._changed:
-                self._changed.wait_for(lambda: is_done or self._is_off, left)
+                self._changed.wait_for(lambda: is_done or self._is_off, wait_s)
                 while not is_done:
                     interrupt()
                     self._changed.wait_for(lambda: is_done, _AGAIN_S)

@@ -60,7 +60,7 @@ class FilterError(RequestError):
     ) -> None:
         self.reason = reason
         self.facts = facts
-        super().__init__(problem, hint=hint)
+        super().__init__(problem, hint=hint, at=("where",))
 
 
 class StoppedError(TablesError, TimeoutError):
@@ -92,44 +92,45 @@ class KeyQualityWarning(DataWarning):
 _UNKNOWN = {
     "Column": mark("Column {name!r} is not in the data; it has {names}."),
     "Sheet": mark("Sheet {name!r} is not in the data; it has {names}."),
+    "Margin": mark("Margin {name!r} is not a dimension of the table; it has {names}."),
     "Table": mark("Table {name!r} is not in the data; it has {names}."),
 }
 
 
-def unknown_name(kind: str, name: object, known: Iterable[str]) -> tuple[str, str]:
+def unknown_name(kind: str, name: object, names: Iterable[str]) -> tuple[str, str]:
     """Word the problem and the hint for a name that does not exist."""
-    shown, hint = _likely(name, list(known))
+    listing, hint = _likely(name, list(names))
     if kind in _UNKNOWN:
-        return Message(_UNKNOWN[kind], name=Argument(name), names=shown), hint
+        return Message(_UNKNOWN[kind], name=Argument(name), names=listing), hint
     problem = Message(
         "{kind} {name!r} is not in the data; it has {names}.",
         kind=said(kind),
         name=Argument(name),
-        names=shown,
+        names=listing,
     )
     return problem, hint
 
 
-def missing_column(file: str, name: object, known: Iterable[str]) -> tuple[str, str]:
+def missing_column(file: str, name: object, names: Iterable[str]) -> tuple[str, str]:
     """Word the problem and the hint for a column that a file beside the data lacks."""
-    shown, hint = _likely(name, list(known))
+    listing, hint = _likely(name, list(names))
     return Message(
         "The file {file!r} has no column {name!r}; it has {words}.",
         file=Name(file),
         name=Argument(name),
-        words=shown,
+        words=listing,
     ), hint
 
 
 def _likely(name: object, names: list[str]) -> tuple[Message, Message]:
     """Return the first names that exist, and the hint that names the nearest."""
-    shown = Message(
+    listing = Message(
         "{names!r}{more}",
         names=Name.each(names[:12]),
         more=Message(", …") if len(names) > 12 else Message(),
     )
     looks = lookalikes.appearance(str(name))
-    alike = [known for known in names if lookalikes.appearance(known) == looks]
+    alike = [other for other in names if lookalikes.appearance(other) == looks]
     close = alike or difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     hint = (
         Message("did you mean {close!r}?", close=Name(close[0]))
@@ -143,4 +144,4 @@ def _likely(name: object, names: list[str]) -> tuple[Message, Message]:
             close=Name(close[0]),
             points=said(points),
         )
-    return shown if names else Message("none"), hint
+    return listing if names else Message("none"), hint

@@ -50,12 +50,12 @@ def require_undamaged(path: str | os.PathLike[str]) -> None:
         file.seek(start)
         if file.read(len(_MAGIC)) != _MAGIC:
             return
-        told = file.read(_DIGEST_BYTES)
+        own_digest = file.read(_DIGEST_BYTES)
         digest = hashlib.sha256()
         _update(digest, file, 0, start)
         file.seek(footer)
         digest.update(file.read())
-    if digest.digest() != told:
+    if digest.digest() != own_digest:
         name = Path(path).name
         raise SourceError(
             Message(

@@ -22,19 +22,19 @@ def appearance(text: str) -> str:
     """Return what a text looks like: the same for all that look alike."""
     if text.isascii():
         return " ".join(text.split())
-    shown = "".join(c for c in text if unicodedata.category(c) != "Cf")  # of no width
-    plain = unicodedata.normalize("NFC", shown.translate(_FULL_WIDTH))
+    visible = "".join(c for c in text if unicodedata.category(c) != "Cf")  # of no width
+    plain = unicodedata.normalize("NFC", visible.translate(_FULL_WIDTH))
     return " ".join(plain.split())
 
 
 def look_alikes(texts: Iterable[str]) -> list[tuple[str, ...]]:
     """Return the groups of different texts that look alike."""
-    listed = list(texts)
-    joined = "\0".join(["", *listed, ""])
-    if joined.isascii() and not any(blank in joined for blank in _BLANKS):
+    strings = list(texts)
+    line = "\0".join(["", *strings, ""])
+    if line.isascii() and not any(blank in line for blank in _BLANKS):
         return []  # each looks like itself alone
     groups: dict[str, list[str]] = {}
-    for text in dict.fromkeys(listed):
+    for text in dict.fromkeys(strings):
         groups.setdefault(appearance(text), []).append(text)
     return [tuple(sorted(group)) for group in groups.values() if len(group) > 1]
 

@@ -53,8 +53,8 @@ class TripColumns:
     zone: str | None = None
 
     def __post_init__(self) -> None:
-        given = [self.x is not None, self.y is not None, self.place is None]
-        if len(set(given)) > 1:
+        is_set = [self.x is not None, self.y is not None, self.place is None]
+        if len(set(is_set)) > 1:
             raise RequestError(
                 Message("Trips need two coordinates, or a place."),
                 hint=Message("name both columns of coordinates, or the one of places alone"),
@@ -115,56 +115,56 @@ def count_trips(
         step = 7 if counts["days"] >= _THREE_WEEKS else 1
         turns = counts["days"] // step - 1
         shift = _SQL["shift"].format(step=step, turns=turns, seed=seed) if turns > 0 else ""
-        found = []
+        by_grain = []
         grains = list(metres) if columns.place is None else [0.0]
         for done, width in enumerate(grains):
             progress(done, len(grains))
             _put_into_cells(source, width, in_degrees=columns.in_degrees)
-            found.append({"metres": width, **_count_grain(source, hours, shift, seed)})
+            by_grain.append({"metres": width, **_count_grain(source, hours, shift, seed)})
         progress(len(grains), len(grains))
     finally:
         for name in _TABLES:
             source.fetch(f"DROP TABLE IF EXISTS {name}")
-    return counts, found
+    return counts, by_grain
 
 
-def _keep(source: Source, table: str, statement: str, **given: object) -> None:
-    source.create(table, _SQL[statement].format(**given), {})
+def _keep(source: Source, table: str, statement: str, **values: object) -> None:
+    source.create(table, _SQL[statement].format(**values), {})
 
 
-def _ask(source: Source, statement: str, **given: object) -> list[Any]:
-    return source.fetch(_SQL[statement].format(**given))
+def _ask(source: Source, statement: str, **values: object) -> list[Any]:
+    return source.fetch(_SQL[statement].format(**values))
 
 
 def _read_points(source: Source, columns: TripColumns) -> dict[str, int]:
     """Keep person, local second and coordinates of every point, each once."""
     source.require(columns.person)
-    given = {"is_whole": "who IS NOT NULL AND t IS NOT NULL AND w IS NOT NULL"}
+    values = {"is_whole": "who IS NOT NULL AND t IS NOT NULL AND w IS NOT NULL"}
     if columns.place is not None:
         source.require(columns.place)
         raw = f"{quote(columns.place)} AS w"
-        given |= {"where": "dense_rank() OVER (ORDER BY w) AS x", "is_there": "true"}
+        values |= {"where": "dense_rank() OVER (ORDER BY w) AS x", "is_there": "true"}
     else:
         most = (180.0, 90.0) if columns.in_degrees else (_FARTHEST, _FARTHEST)
         a, b = (_number(source, str(name)) for name in (columns.x, columns.y))
         raw = f"{a} + {b} AS w, {a} AS a, {b} AS b"
         is_there = f"abs(a) <= {most[0]} AND abs(b) <= {most[1]}"
-        given |= {"where": "a AS x, b AS y", "is_there": is_there}
+        values |= {"where": "a AS x, b AS y", "is_there": is_there}
     when = _local(source, columns)
     rows = f"SELECT {quote(columns.person)} AS who, {when} AS t, {raw} FROM {source.relation}"
-    found = dict(
+    counts = dict(
         zip(
             ("rows", "without", "outside"),
-            *_ask(source, "read", given=rows, **given),
+            *_ask(source, "read", given=rows, **values),
             strict=True,
         )
     )
-    _keep(source, _POINTS, "points", given=rows, **given)
-    found |= zip(
+    _keep(source, _POINTS, "points", given=rows, **values)
+    counts |= zip(
         ("points", "persons", "persons_once", "days"), *_ask(source, "persons"), strict=True
     )
-    left = found["rows"] - found["without"] - found["outside"]
-    return {**found, "repeated": left - found["points"]}
+    inside = counts["rows"] - counts["without"] - counts["outside"]
+    return {**counts, "repeated": inside - counts["points"]}
 
 
 def _number(source: Source, name: str) -> str:
@@ -235,15 +235,15 @@ def _count_grain(
         for hour in hours
     }
     persons, home, work, both, crowd = _ask(source, "pairs")[0]
-    moved, foretold, usual = _ask(source, "moves")[0]
+    moves, foretold, usual = _ask(source, "moves")[0]
     return {
         "alone": {hour: {k: of for k, *of in rows} for hour, rows in alone.items()},
         "home": (home, persons),
         "work": (work, persons),
         "both": (both, persons),
         "usual_crowd": crowd,
-        "foretold": (foretold, moved),
-        "usual": (usual, moved),
+        "foretold": (foretold, moves),
+        "usual": (usual, moves),
         "met": _ask(source, "met", shift=0, most=MOST_SHARED),
         "met_by_chance": _ask(source, "met", shift=shift, most=MOST_SHARED) if shift else [],
     }

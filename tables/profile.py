@@ -57,21 +57,23 @@ def profile_columns(source: Source) -> tuple[int, list[ColumnProfile]]:
     ...     profile_columns(source)[1][0].distinct
     2
     """
-    wanted = ["count(*)"]
+    expressions = ["count(*)"]
     for name, kind in source.kinds.items():
         column = quote(name)
-        wanted.append(f"count({column})")
-        wanted.append(f"approx_count_distinct({column})" if kind in _KINDS else "0")
+        expressions.append(f"count({column})")
+        expressions.append(f"approx_count_distinct({column})" if kind in _KINDS else "0")
         is_amount = source.is_number(name)
         number = source.number_sql(name) if is_amount else column
-        wanted.append(f"min({number}) >= 0" if is_amount else "false")
-        wanted.append(f"bool_and({number} = floor({number}))" if is_amount else "false")
-    records, *found = source.fetch(f"SELECT {', '.join(wanted)} FROM {source.relation}")[0]
+        expressions.append(f"min({number}) >= 0" if is_amount else "false")
+        expressions.append(f"bool_and({number} = floor({number}))" if is_amount else "false")
+    records, *figures = source.fetch(f"SELECT {', '.join(expressions)} FROM {source.relation}")[
+        0
+    ]
     if not records:
         raise SourceError(
             Message("The source {label!r} has no records.", label=Name(source.label))
         )
-    estimated = dict(zip(source.kinds, found[1::4], strict=True))
+    estimated = dict(zip(source.kinds, figures[1::4], strict=True))
     few = [name for name, distinct in estimated.items() if 0 < distinct <= _SLACK * COUNTED]
     if few:
         exact = ", ".join(f"count(DISTINCT {quote(name)})" for name in few)
@@ -90,7 +92,7 @@ def profile_columns(source: Source) -> tuple[int, list[ColumnProfile]]:
             is_whole=bool(is_whole),
         )
         for name, there, is_positive, is_whole in zip(
-            source.kinds, *(found[place::4] for place in (0, 2, 3)), strict=True
+            source.kinds, *(figures[place::4] for place in (0, 2, 3)), strict=True
         )
     ]
 
@@ -98,8 +100,8 @@ def profile_columns(source: Source) -> tuple[int, list[ColumnProfile]]:
 def is_unique(source: Source, name: str) -> bool:
     """Tell whether every record has a value of its own in a column."""
     column = quote(name)
-    wanted = f"count(DISTINCT {column}) = count(*)"
-    return bool(source.fetch(f"SELECT {wanted} FROM {source.relation}")[0][0])
+    condition = f"count(DISTINCT {column}) = count(*)"
+    return bool(source.fetch(f"SELECT {condition} FROM {source.relation}")[0][0])
 
 
 def categories_of(source: Source, name: str) -> list[object]:
@@ -122,11 +124,11 @@ def ends_of(source: Source, name: str) -> tuple[Decimal, Decimal, Decimal, Decim
     """
     column = source.number_sql(name)
     finite = f"isfinite({column}::DOUBLE)"
-    asked = (
+    select_list = (
         f"min({column}), quantile_disc({column}, 0.1), quantile_disc({column}, 0.9), "
         f"max({column})"
     )
-    rows = source.fetch(f"SELECT {asked} FROM {source.relation} WHERE {finite}")
+    rows = source.fetch(f"SELECT {select_list} FROM {source.relation} WHERE {finite}")
     ends = [None if end is None else Decimal(str(end)) for end in rows[0]]
     least, low, high, largest = ends
     if least is None or low is None or high is None or largest is None:
@@ -149,15 +151,15 @@ def nestings(source: Source, distinct: Mapping[str, int]) -> dict[str, set[str]]
     ...     nestings(source, {"region": 2, "town": 3})
     {'region': set(), 'town': {'region'}}
     """
-    found = {
+    coarser = {
         finer: {b for b in distinct if b != finer and distinct[b] <= _SLACK * distinct[finer]}
         for finer in distinct
     }
     columns = ", ".join(map(quote, distinct))
     sample = f"(SELECT {columns} FROM {source.relation} LIMIT {_SAMPLE})"
     for records in (sample, source.relation):
-        found = {finer: _holding(source, records, finer, found[finer]) for finer in found}
-    return found
+        coarser = {finer: _holding(source, records, finer, coarser[finer]) for finer in coarser}
+    return coarser
 
 
 def _holding(source: Source, records: str, finer: str, broader: Iterable[str]) -> set[str]:
@@ -170,7 +172,7 @@ def _holding(source: Source, records: str, finer: str, broader: Iterable[str]) -
         for c in map(quote, names)
     ]
     inner = ", ".join(f"{test} AS t{number}" for number, test in enumerate(one))
-    grouped = f"SELECT {inner} FROM {records} GROUP BY {quote(finer)}"
+    groups_sql = f"SELECT {inner} FROM {records} GROUP BY {quote(finer)}"
     outer = ", ".join(f"bool_and(t{number})" for number in range(len(names)))
-    row = source.fetch(f"SELECT {outer} FROM ({grouped})")[0]
+    row = source.fetch(f"SELECT {outer} FROM ({groups_sql})")[0]
     return {name for name, holds in zip(names, row, strict=True) if holds}

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Literal
 
-from footing.messages import Message, Name, joined, said
+from footing.messages import Message, Name, joined
 from tables.errors import KeyQualityError, KeyQualityWarning, RequestError
 from tables.keys import HashedKeys, RecordKeys, require_sound
 from tables.source.source import Source
@@ -158,14 +158,14 @@ def _measure(source: Source, keys: RecordKeys, *, tolerate_missing: bool) -> Key
     problems = []
     if missing:
         problems.append(
-            Message("{share} of the records have no key.", share=said(_share(missing, total)))
+            Message("{share} of the records have no key.", share=_share(missing, total))
         )
     if excess:
         what = Message("identifiers") if is_hashed else Message("record keys")
         problems.append(
             Message(
                 "{share} of the {what} repeat another, more than chance explains.",
-                share=said(_share(excess, looked)),
+                share=_share(excess, looked),
                 what=what,
             )
         )
@@ -187,10 +187,10 @@ def _slice(source: Source, keys: RecordKeys, modulus: int) -> tuple[int, int]:
     """Count the records whose key is a multiple of a power of two, and these keys."""
     parameters: dict[str, object] = {}
     sql = keys.sql(source, parameters)
-    chosen = f"WHERE key & {modulus - 1} = 0" if modulus > 1 else ""
+    condition = f"WHERE key & {modulus - 1} = 0" if modulus > 1 else ""
     looked, distinct = source.fetch(
         f"SELECT count(key), count(DISTINCT key) FROM "
-        f"(SELECT {sql} AS key FROM {source.relation}) {chosen}",
+        f"(SELECT {sql} AS key FROM {source.relation}) {condition}",
         parameters,
     )[0]
     return looked, distinct
@@ -220,24 +220,24 @@ def _uniformity(source: Source, keys: RecordKeys) -> float | None:
         bin_of = "key"
     elif key_range & (key_range - 1) == 0:
         bin_of = f"key >> {key_range.bit_length() - 1 - _BIN_BITS}"
-    found = dict(
+    counts = dict(
         source.fetch(
             f"SELECT {bin_of} AS bin, count(*) FROM (SELECT {sql} AS key FROM "
             f"{source.relation}) WHERE key IS NOT NULL GROUP BY bin",
             parameters,
         )
     )
-    present = sum(found.values())
+    present = sum(counts.values())
     merged = max(1, -(-5 * bins // max(present, 1)), -(-bins // 2**_BIN_BITS))
     if merged * 2 > bins:
         return None
     observed = [0] * -(-bins // merged)
-    for place, records in found.items():
+    for place, records in counts.items():
         observed[int(place) // merged] += records
     starts = [-(-min(merged * n, bins) * key_range // bins) for n in range(len(observed) + 1)]
     statistic = sum(
-        (seen - present * width / key_range) ** 2 / (present * width / key_range)
-        for seen, width in zip(observed, map(operator.sub, starts[1:], starts), strict=True)
+        (count - present * width / key_range) ** 2 / (present * width / key_range)
+        for count, width in zip(observed, map(operator.sub, starts[1:], starts), strict=True)
     )
     half, odd = max(statistic, 1e-300) / 2, (len(observed) - 1) % 2 / 2  # its closed form
     terms = (odd + n for n in range((len(observed) - 1) // 2))
@@ -245,6 +245,8 @@ def _uniformity(source: Source, keys: RecordKeys) -> float | None:
     return tail + 2 * odd * math.erfc(math.sqrt(half))
 
 
-def _share(part: int, whole: int) -> str:
+def _share(part: int, whole: int) -> Message:
     percent = 100 * part / whole
-    return "Fewer than 1 %" if percent < 1 else f"About {percent:.0f} %"
+    if percent < 1:
+        return Message("Fewer than 1 %")
+    return Message("About {percent:.0f} %", percent=percent)

@@ -191,11 +191,11 @@ class Secret(Disclosive):
             ) from None
         except OSError as error:
             is_file = Path(path).parent.is_dir()  # else it may be a secret, which has "/" in it
-            named = Message(" {path!r}", path=Name(os.fspath(path))) if is_file else Message()
+            place = Message(" {path!r}", path=Name(os.fspath(path))) if is_file else Message()
             raise SourceError(
                 Message(
                     "The secret file{named} cannot be written: {strerror}.",
-                    named=named,
+                    named=place,
                     strerror=Text(str(error.strerror)),
                 )
             ) from None
@@ -232,11 +232,11 @@ class Secret(Disclosive):
 def _unreadable(path: str | os.PathLike[str], error: OSError | ValueError) -> SourceError:
     """Say that a file cannot be read; what is no file may be the secret itself, not a name."""
     is_shown = os.path.lexists(path) or _is_short_name(path)
-    named = Message(" {path!r}", path=Name(os.fspath(path))) if is_shown else Message()
+    place = Message(" {path!r}", path=Name(os.fspath(path))) if is_shown else Message()
     reason = getattr(error, "strerror", None) or Message("it is no name of a file")
     return SourceError(
         Message(
-            "The secret file{named} cannot be read: {reason}.", named=named, reason=said(reason)
+            "The secret file{named} cannot be read: {reason}.", named=place, reason=said(reason)
         ),
         hint=Message("make one with: ckm keys secret secret.key; never give the secret itself"),
     )

@@ -5,6 +5,7 @@ import numpy as np
 from ckm.additivity.equations import TableSums
 from ckm.errors import ReleaseError
 from footing.arrays import Floats, Integers
+from footing.messages import Message
 
 _MAX_SWEEPS = 20
 _FEW = 1e-4  # moves per inner cell that are not worth another sweep
@@ -141,8 +142,11 @@ def round_exactly(
     n_cells, n_inner = sums.matrix.shape
     if n_cells > _MAX_CELLS:
         raise ReleaseError(
-            f"A program in whole numbers takes at most {_MAX_CELLS:,} cells.",
-            hint="leave out exact=True for larger tables",
+            Message(
+                "A program in whole numbers takes at most {max_cells:,} cells.",
+                max_cells=_MAX_CELLS,
+            ),
+            hint=Message("leave out exact=True for larger tables"),
         )
     adds = sums.matrix * base
     weights = 1 + np.arange(n_cells, 0, -1) / (100 * n_cells)
@@ -163,10 +167,13 @@ def round_exactly(
     )
     if found.status != 0:
         raise ReleaseError(
-            f"No table of multiples of {base} that adds up lies within the bounds."
+            Message(
+                "No table of multiples of {base} that adds up lies within the bounds.",
+                base=base,
+            )
             if found.status == 2
-            else f"No best table was found within {limit_s:g} s.",
-            hint="widen the bound, or leave out exact=True",
+            else Message("No best table was found within {limit_s:g} s.", limit_s=limit_s),
+            hint=Message("widen the bound, or leave out exact=True"),
         )
     steps: Integers = np.rint(sums.matrix @ np.rint(found.x[:n_inner])).astype(np.int64)
     return steps * base

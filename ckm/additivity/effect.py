@@ -10,6 +10,7 @@ from ckm.additivity.least_squares import nearest_additive
 from ckm.engine.published_table import PublishedTable
 from ckm.errors import ConfigError
 from footing.arrays import Flags, Floats, Integers
+from footing.messages import Message
 from tables import CodeTree
 
 _MAX_INNER = 200
@@ -99,7 +100,12 @@ def measure_restoration(
     """
     published = np.asarray(table.measures[measure], np.float64)
     if counts.shape != published.shape:
-        raise ConfigError(f"There must be one original count for each of {table.n_rows} cells.")
+        raise ConfigError(
+            Message(
+                "There must be one original count for each of {n_rows} cells.",
+                n_rows=table.n_rows,
+            )
+        )
     sums = TableSums.of_table(table, trees=trees, total_label=total_label)
     free = sums.without(published == 0)
     restored = nearest_additive(
@@ -145,7 +151,8 @@ def _widths(sums: TableSums, published: Floats, *, max_noise: int) -> Integers:
     found = intervals(seen)
     if not isinstance(found, Intervals):
         raise ConfigError(
-            "No original counts fit the published ones.", hint="give the largest noise as it is"
+            Message("No original counts fit the published ones."),
+            hint=Message("give the largest noise as it is"),
         )
     return found.width
 
@@ -197,7 +204,7 @@ class _Intruder:
         found = linprog(goal, A_ub=self._rows, b_ub=self._most, bounds=self._bounds)
         if found.status != 0 or found.fun is None:
             raise ConfigError(
-                "No original counts fit the restored ones.",
-                hint="give the largest noise as it is",
+                Message("No original counts fit the restored ones."),
+                hint=Message("give the largest noise as it is"),
             )
         return float(found.fun)

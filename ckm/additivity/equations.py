@@ -11,6 +11,7 @@ import numpy as np
 from ckm.engine.published_table import PublishedTable
 from ckm.errors import ReleaseError
 from footing.arrays import Codes, Flags, Integers
+from footing.messages import Message, Name
 from tables import CodeTree
 
 _NONE = -1
@@ -47,8 +48,11 @@ class TableSums:
         strangers = [name for name in known if name not in table.dimensions]
         if strangers:
             raise ReleaseError(
-                f"The table has no column {strangers[0]!r} for a code tree.",
-                hint=f"it has {', '.join(map(repr, table.dimensions))}",
+                Message(
+                    "The table has no column {strangers!r} for a code tree.",
+                    strangers=Name(strangers[0]),
+                ),
+                hint=Message("it has {dimensions!r}", dimensions=Name.each(table.dimensions)),
             )
         columns = [
             _Column.read(codes, labels, tree=known.get(name), name=name, total=total_label)
@@ -69,8 +73,8 @@ class TableSums:
         inner = np.flatnonzero(is_inner)
         if not len(inner):
             raise ReleaseError(
-                "The table has no inner cells that its totals could add up.",
-                hint="publish it with all its dimensions crossed",
+                Message("The table has no inner cells that its totals could add up."),
+                hint=Message("publish it with all its dimensions crossed"),
             )
         rows, parts = [inner], [np.arange(len(inner))]
         for pattern in np.unique(depths[~is_inner], axis=0):
@@ -129,7 +133,12 @@ def _line(label: str, tree: CodeTree, *, total: str, name: str) -> list[str]:
     if label == total and label not in tree.parents:
         return [label]
     if label not in tree.parents:
-        raise ReleaseError(f"The code tree of {name!r} does not know all of its categories.")
+        raise ReleaseError(
+            Message(
+                "The code tree of {name!r} does not know all of its categories.",
+                name=Name(name),
+            )
+        )
     line, node = [label], tree.parents[label]
     while node is not None:
         line.append(node)

@@ -7,6 +7,7 @@ import numpy as np
 from ckm.additivity.equations import TableSums
 from ckm.errors import ReleaseError
 from footing.arrays import Floats
+from footing.messages import Message
 
 _MAX_TURNS = 1_000
 _MAX_PIVOTS = 50
@@ -50,8 +51,10 @@ def nearest_additive(
     restored: Floats = sums.matrix @ inner
     if _outside(restored, lower, upper) > 100 * _CLOSE:
         raise ReleaseError(
-            "No table that adds up lies within the bounds, or none was found.",
-            hint="widen the bound; 0s that stay 0 need a bound of at least the noise of totals",
+            Message("No table that adds up lies within the bounds, or none was found."),
+            hint=Message(
+                "widen the bound; 0s that stay 0 need a bound of at least the noise of totals"
+            ),
         )
     return restored
 

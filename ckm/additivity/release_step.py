@@ -15,6 +15,7 @@ from ckm.additivity.effect import RestorationEffect, measure_restoration
 from ckm.additivity.restore import restore_additivity
 from ckm.engine.published_table import measure_columns, table_of
 from ckm.errors import ReleaseError
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from ckm.engine.protection import Protected
@@ -74,10 +75,12 @@ class Restorer:
     ----------
     settings
         What decides which table is the nearest.
+    with_effect
+        Measure what an intruder finds out, which takes longer than all else.
     """
 
-    def __init__(self, settings: AdditivitySettings) -> None:
-        self.settings = settings
+    def __init__(self, settings: AdditivitySettings, *, with_effect: bool = True) -> None:
+        self.settings, self._with_effect = settings, with_effect
         self.changes: dict[str, Change] = {}
 
     def restore(self, protected: Protected) -> PublishedTable:
@@ -104,12 +107,19 @@ class Restorer:
             )
         except ReleaseError as error:
             raise ReleaseError(
-                f"Table {name!r} cannot be made to add up: {error.problem}",
-                hint="publish it in a job without [output] additive, or with empty_cells = "
-                '"grid" if all of its parts are 0',
+                Message(
+                    "Table {name!r} cannot be made to add up: {problem}",
+                    name=Name(name),
+                    problem=said(error.problem),
+                ),
+                hint=Message(
+                    "publish it in a job without [output] additive, or with empty_cells = "
+                    '"grid" if all of its parts are 0'
+                ),
             ) from None
         effect = None
-        if counts.any() and base == 1:  # multiples tell less than least squares do
+        # Multiples tell less than least squares do.
+        if self._with_effect and counts.any() and base == 1:
             effect = measure_restoration(
                 table,
                 counts,

@@ -13,6 +13,7 @@ from ckm.additivity.least_squares import nearest_additive
 from ckm.engine.published_table import PublishedTable
 from ckm.errors import ConfigError, ReleaseError
 from footing.arrays import Floats
+from footing.messages import Argument, Message, Name, joined
 from tables import CodeTree
 
 _LARGEST = 2.0**50
@@ -95,8 +96,13 @@ def restore_additivity(
             restored = round_additive(sums, published, start=restored, base=base)
             if ((restored < lower) | (restored > upper)).any():
                 raise ReleaseError(
-                    f"No table of multiples of {base} that adds up was found within {bound:g}.",
-                    hint="widen the bound, or set exact=True for a small table",
+                    Message(
+                        "No table of multiples of {base} that adds up was found within "
+                        "{bound:g}.",
+                        base=base,
+                        bound=bound,
+                    ),
+                    hint=Message("widen the bound, or set exact=True for a small table"),
                 )
     return replace(table, measures={**table.measures, measure: restored})
 
@@ -104,31 +110,45 @@ def restore_additivity(
 def _require(bound: float | None, base: int | None, *, exact: bool) -> None:
     problems = []
     if bound is not None and not bound >= 0:
-        problems.append(f"bound must be a number of 0 or more, not {bound!r}")
+        problems.append(
+            Message("bound must be a number of 0 or more, not {bound!r}", bound=Argument(bound))
+        )
     if base is not None and (type(base) is not int or base < 1):
-        problems.append(f"base must be an integer of at least 1, not {base!r}")
+        problems.append(
+            Message("base must be an integer of at least 1, not {base!r}", base=Argument(base))
+        )
     if exact and base is None:
-        problems.append("exact finds multiples of a base; give one")
+        problems.append(Message("exact finds multiples of a base; give one"))
     if problems:
-        raise ConfigError("Additivity cannot be restored: " + "; ".join(problems) + ".")
+        raise ConfigError(
+            Message(
+                "Additivity cannot be restored: {problems}.", problems=joined("; ", problems)
+            )
+        )
 
 
 def _read(table: PublishedTable, measure: str) -> Floats:
     if measure not in table.measures:
         raise ReleaseError(
-            f"The table has no measure {measure!r}.",
-            hint=f"it has {', '.join(map(repr, table.measures))}",
+            Message("The table has no measure {measure!r}.", measure=Name(measure)),
+            hint=Message("it has {measures!r}", measures=Name.each(table.measures)),
         )
     numbers = table.measures[measure]
     if np.ma.is_masked(numbers):
         raise ReleaseError(
-            f"Some numbers of {measure!r} are suppressed, and would be told by the others.",
-            hint="restore additivity or suppress, not both",
+            Message(
+                "Some numbers of {measure!r} are suppressed, and would be told by the others.",
+                measure=Name(measure),
+            ),
+            hint=Message("restore additivity or suppress, not both"),
         )
     found = np.asarray(numbers, np.float64)
     if not ((found >= 0) & (found <= _LARGEST)).all():
         raise ReleaseError(
-            f"The numbers of {measure!r} must be from 0 to 2^50, none missing.",
-            hint="larger ones do not add up exactly as floating-point numbers",
+            Message(
+                "The numbers of {measure!r} must be from 0 to 2^50, none missing.",
+                measure=Name(measure),
+            ),
+            hint=Message("larger ones do not add up exactly as floating-point numbers"),
         )
     return found

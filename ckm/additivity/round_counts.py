@@ -8,6 +8,7 @@ import numpy as np
 
 from ckm.additivity.controlled_rounding import round_additive, round_exactly
 from ckm.errors import ReleaseError
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from ckm.additivity.equations import TableSums
@@ -35,8 +36,12 @@ def round_counts(
     rounded = round_additive(sums, true, start=start, base=base)
     if ((rounded < lower) | (rounded > upper)).any():
         raise ReleaseError(
-            f"No table of multiples of {base} that adds up was found within {bound}.",
-            hint="leave out bound, or set exact = true for a small table",
+            Message(
+                "No table of multiples of {base} that adds up was found within {bound}.",
+                base=base,
+                bound=bound,
+            ),
+            hint=Message("leave out bound, or set exact = true for a small table"),
         )
     return rounded
 

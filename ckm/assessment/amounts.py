@@ -58,18 +58,18 @@ def amount_fact(
     if not fact.cells:
         return fact
     if counts is not None:
-        told = counts[0][(counts[1] == 0) & (published != 0)]
-        single = float((told == 1).mean()) if len(told) else None
-        fact = replace(fact, told=len(told), single=single)
+        true_counts = counts[0][(counts[1] == 0) & (published != 0)]
+        single = float((true_counts == 1).mean()) if len(true_counts) else None
+        fact = replace(fact, told=len(true_counts), single=single)
     exposed = exposed_cells(magnitudes, published)
     if exposed is None:
         return fact
     fact = replace(fact, exposed=len(exposed.places))
     if not len(exposed.places):
         return fact
-    found = float((np.abs(exposed.estimates - 1) <= NEAR).mean())
+    share = float((np.abs(exposed.estimates - 1) <= NEAR).mean())
     return replace(
-        fact, expected=_expected(magnitudes, exposed, noise, count_noise), found=found
+        fact, expected=_expected(magnitudes, exposed, noise, count_noise), found=share
     )
 
 
@@ -178,12 +178,14 @@ def _outcomes(
     yield np.where(is_counted, 0.0, 1.0), own, sensitive_cells(own, noise.sensitive)
     if counts is None or not is_counted.any():
         return
-    laws = [
+    distributions = [
         counts.law(n) if is_one else {}
         for n, is_one in zip(own.contributors.tolist(), is_counted.tolist(), strict=True)
     ]
-    for off in sorted({noise_of_count for law in laws for noise_of_count in law}):
-        weights = np.array([law.get(off, 0.0) for law in laws])
+    for off in sorted(
+        {noise_of_count for distribution in distributions for noise_of_count in distribution}
+    ):
+        weights = np.array([distribution.get(off, 0.0) for distribution in distributions])
         published = np.maximum(own.contributors + off, 0)
         yield weights, *as_counted(own, noise, counts, published=published)
 
@@ -193,8 +195,8 @@ def _chance(plan: Plan, cell: int, *, largest: float, others: float) -> float:
     regime = plan.regimes[int(plan.regime[cell])]
     values, shares = map(tuple, regime.law(int(plan.row[cell])))
     units = (plan.steps[cell] / largest).tolist()
-    law = AmountNoise(
+    distribution = AmountNoise(
         share=units[0] or _NONE, values=values, probabilities=shares, width=regime.width
     )
-    beside = [size / law.share for size in units[1:] if size]
-    return float(chance_within(law, percent=100 * NEAR, others=others, beside=beside))
+    beside = [size / distribution.share for size in units[1:] if size]
+    return float(chance_within(distribution, percent=100 * NEAR, others=others, beside=beside))

@@ -69,7 +69,7 @@ class Assessor:
         name, request = protected.name, protected.request
         cells, published = protected.cells, protected.counts
         design = self._applied(cells.key_range)
-        held = cells.count > 0
+        is_cell = cells.count > 0
         size = min(grid_size(cells), _LARGEST_GRID)
         is_new = self._counter.add(
             name, cells, where=request.where, empty_cells=request.empty_cells
@@ -79,10 +79,10 @@ class Assessor:
         margins = margins_of(cells)
         pairs = Pairs(original=cells.count, published=published)
         if "weighted" in request.measures and cells.weight is not None:
-            shown = published_numbers(
+            numbers = published_numbers(
                 cells, published, measures=("weighted",), round_weighted=True
             )
-            self.amounts.append(deviation_fact(name, "", cells.weight, shown["weighted"]))
+            self.amounts.append(deviation_fact(name, "", cells.weight, numbers["weighted"]))
         own = ObservedCells(
             count=cells.count,
             noise=pairs.noise,
@@ -94,14 +94,14 @@ class Assessor:
             cells=own,
             empty=empty,
             margins=int((~margins.is_finest).sum()),
-            appeared=_appeared(protected) + int((published[~held] > 0).sum()),
+            appeared=_appeared(protected) + int((published[~is_cell] > 0).sum()),
             is_new=is_new,
             utility=table_measures(
                 name,
                 cells,
                 pairs,
                 ptable=design.table,
-                drawn=drawn_places([own], is_mixed=self.is_mixed),
+                places=drawn_places([own], is_mixed=self.is_mixed),
                 margins=margins,
                 empty=shown_empty,
                 total_label=self._total_label,
@@ -134,16 +134,16 @@ class Assessor:
         exposed = exposed_cells(magnitudes, published)
         if exposed is not None and magnitudes.first_keys.shape[1]:
             here = exposed.places
-            found = magnitudes.first_keys[here, 0], magnitudes.key[here], exposed.estimates
-            self._exposed.setdefault(variable, []).append(found)
+            entry = magnitudes.first_keys[here, 0], magnitudes.key[here], exposed.estimates
+            self._exposed.setdefault(variable, []).append(entry)
 
     def dominated(self) -> tuple[DominatedFact, ...]:
         """Attack the contributors who dominate several cells of all tables."""
         facts = []
         for variable, parts in self._exposed.items():
             who, sets, estimates = map(np.concatenate, zip(*parts, strict=True))
-            found = average_dominated(who, sets, estimates, percent=100 * NEAR)
-            facts.append(fact_of(DominatedFact, found, variable=variable))
+            dominated_cells = average_dominated(who, sets, estimates, percent=100 * NEAR)
+            facts.append(fact_of(DominatedFact, dominated_cells, variable=variable))
         return tuple(facts)
 
     @property
@@ -169,20 +169,20 @@ class Assessor:
 
     def utility(self) -> tuple[MeasureFact, ...]:
         """Give what users lose: all tables together first, then each."""
-        found: list[MeasureFact] = []
+        measures: list[MeasureFact] = []
         if len(self.tables) > 1:
             parts = [table.cells.take(table.is_new) for table in self.tables.values()]
             cells = ObservedCells.together(parts)
-            listed = self.count_histogram.together.as_listed()
-            found += all_measures(
+            histogram = self.count_histogram.together.as_listed()
+            measures += all_measures(
                 "",
                 Pairs(original=cells.count, published=cells.published),
                 ptable=self.design.table,
-                drawn=drawn_places(parts, is_mixed=self.is_mixed),
-                empty=listed.within(0, 0).n_cells,
+                places=drawn_places(parts, is_mixed=self.is_mixed),
+                empty=histogram.within(0, 0).n_cells,
                 threshold=max(self.sensitive),
             )
-        return (*found, *(fact for table in self.tables.values() for fact in table.utility))
+        return (*measures, *(fact for table in self.tables.values() for fact in table.utility))
 
     def _applied(self, key_range: int) -> Design:
         if self._design is None:
@@ -195,7 +195,7 @@ def _appeared(protected: Protected) -> int:
     """Count numbers that are not 0 and come from no published count, or from no amount."""
     first = protected.before_additivity
     table = protected.table if first is None else first
-    shown = [int(np.count_nonzero(values)) for values in table.measures.values()]
-    given = [m.contributors > 0 for m in (protected.cells.magnitudes or {}).values()]
-    some = np.any([protected.counts != 0, *given], axis=0)
-    return max(0, max(shown, default=0) - int(np.count_nonzero(some)))
+    numbers = [int(np.count_nonzero(values)) for values in table.measures.values()]
+    masks = [m.contributors > 0 for m in (protected.cells.magnitudes or {}).values()]
+    some = np.any([protected.counts != 0, *masks], axis=0)
+    return max(0, max(numbers, default=0) - int(np.count_nonzero(some)))

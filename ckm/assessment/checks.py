@@ -37,7 +37,7 @@ def _check(
     outcome: Outcome,
     *,
     allowed: Mapping[str, float] | None = None,
-    found: Mapping[str, float] | None = None,
+    figures: Mapping[str, float] | None = None,
     where: str = "",
 ) -> CheckFact:
     """Make a check; its numbers are floats, so that JSON gives back the same."""
@@ -45,7 +45,7 @@ def _check(
         name=name,
         outcome=outcome,
         allowed={key: float(value) for key, value in (allowed or {}).items()},
-        found={key: float(value) for key, value in (found or {}).items()},
+        found={key: float(value) for key, value in (figures or {}).items()},
         where=where,
     )
 
@@ -64,18 +64,18 @@ def made_checks(assessor: Assessor) -> Iterator[CheckFact]:
         "noise-bound",
         _outcome(not outside),
         allowed={"least": int(design.least.min()), "most": int(design.most.max())},
-        found={"least": int(noise.min(initial=0)), "most": int(noise.max(initial=0))},
+        figures={"least": int(noise.min(initial=0)), "most": int(noise.max(initial=0))},
         where=outside[0] if outside else "",
     )
     small = design.largest_gap
-    seen = {table.name: _small(table.cells, small) for table in tables}
-    yield _counted("small-counts", seen, allowed={"small": small})
+    counts = {table.name: _small(table.cells, small) for table in tables}
+    yield _counted("small-counts", counts, allowed={"small": small})
     yield _counted("zeros-kept", {table.name: table.appeared for table in tables})
     again, differing = repeats(everything)
     yield _check(
         "same-records",
         _outcome(not differing),
-        found={"repeats": again, "differing": differing},
+        figures={"repeats": again, "differing": differing},
     )
 
 
@@ -100,7 +100,7 @@ def _counted(
         name,
         _outcome(not total),
         allowed=allowed,
-        found={"cells": total},
+        figures={"cells": total},
         where=max(cells, key=lambda table: cells[table]) if total else "",
     )
 
@@ -110,32 +110,32 @@ def noise_checks(cells: ObservedCells, design: Design) -> Iterator[CheckFact]:
     n = len(cells)
     drift, spread = mean_test(cells, design), variance_test(cells, design)
     mean = float(cells.noise.mean()) if n else 0.0
-    yield _tested("noise-mean", drift, found={"mean": mean, "cells": n})
+    yield _tested("noise-mean", drift, figures={"mean": mean, "cells": n})
     rows = design.rows(cells.count)
-    drawn = float(((cells.noise - design.mean[rows]) ** 2).sum())
+    actual = float(((cells.noise - design.mean[rows]) ** 2).sum())
     designed = float(design.variance[rows].sum())
-    ratio = drawn / designed if designed else 0.0
-    yield _tested("noise-variance", spread, found={"ratio": ratio, "cells": n})
+    ratio = actual / designed if designed else 0.0
+    yield _tested("noise-variance", spread, figures={"ratio": ratio, "cells": n})
     p_value = share_p_value(cells, design) if n else None
     if p_value is None:
-        yield _check("noise-distribution", "not computed", found={"cells": n})
+        yield _check("noise-distribution", "not computed", figures={"cells": n})
     else:
         yield _check(
             "noise-distribution",
             _outcome(p_value >= SHARE),
             allowed={"p": SHARE},
-            found={"bound": p_value, "cells": n, **share_fit(cells, design)},
+            figures={"bound": p_value, "cells": n, **share_fit(cells, design)},
         )
 
 
-def _tested(name: str, test: SumTest | None, *, found: Mapping[str, float]) -> CheckFact:
+def _tested(name: str, test: SumTest | None, *, figures: Mapping[str, float]) -> CheckFact:
     if test is None:
-        return _check(name, "not computed", found={"cells": found["cells"]})
+        return _check(name, "not computed", figures={"cells": figures["cells"]})
     return _check(
         name,
         _outcome(test.is_passed),
         allowed={"z": test.allowed},
-        found={"z": test.z, **found},
+        figures={"z": test.z, **figures},
     )
 
 
@@ -160,7 +160,7 @@ def proof_checks(ptable: PTable, quality: KeyQuality | None) -> Iterator[CheckFa
         "certificate",
         _outcome(is_sound),
         allowed={"residual": _RESIDUAL},
-        found={"residual": residual} if np.isfinite(residual) else {},
+        figures={"residual": residual} if np.isfinite(residual) else {},
     )
 
 
@@ -177,15 +177,15 @@ def limit_checks(
     together = {fact.table: fact.set_probability for fact in tables}
     yield _limited("posterior", "probability", single, limits.posterior)
     yield _limited("posterior-set", "probability", together, limits.posterior_set)
-    known = {fact.table: fact.sure / fact.small for fact in tables if fact.small}
+    shares = {fact.table: fact.sure / fact.small for fact in tables if fact.small}
     if limits.known_small is not None:
-        yield _limited("known-small", "share", known, limits.known_small)
+        yield _limited("known-small", "share", shares, limits.known_small)
     over = [fact.name for fact in attacks if _is_over(fact)]
-    limited = sum(fact.allowed is not None for fact in attacks)
+    n_limited = sum(fact.allowed is not None for fact in attacks)
     yield _check(
         "attacks",
         _outcome(not over) if limits.attacks else "no limit",
-        found={"over": len(over), "limited": limited, "tried": len(attacks)}
+        figures={"over": len(over), "limited": n_limited, "tried": len(attacks)}
         if limits.attacks
         else {},
         where=", ".join(over),
@@ -207,27 +207,29 @@ def limit_checks(
         fact = cells.get(measure)
         if allowed is not None:
             part = None if fact is None or not fact.base else fact.cells_of_base
-            found = {} if fact is None or part is None else {"": part / fact.base}
-            yield _limited(name, "share", found, allowed)
+            figures = {} if fact is None or part is None else {"": part / fact.base}
+            yield _limited(name, "share", figures, allowed)
 
 
-def _limited(name: str, unit: str, found: dict[str, float], allowed: float | None) -> CheckFact:
-    where = max(found, key=lambda table: found[table]) if found else ""
-    most = {unit: found[where]} if found else {}
+def _limited(
+    name: str, unit: str, shares: dict[str, float], allowed: float | None
+) -> CheckFact:
+    where = max(shares, key=lambda table: shares[table]) if shares else ""
+    most = {unit: shares[where]} if shares else {}
     limit = {} if allowed is None else {unit: allowed}
-    if not found and name.startswith(("posterior", "known")):
+    if not shares and name.startswith(("posterior", "known")):
         # No table has a sensitive cell: none can be told.
         most = {unit: 0.0}
-        return _check(name, "passed" if limit else "no limit", allowed=limit, found=most)
-    if not found:
+        return _check(name, "passed" if limit else "no limit", allowed=limit, figures=most)
+    if not shares:
         return _check(name, "not computed", allowed=limit)
     if allowed is None:
-        return _check(name, "no limit", found=most, where=where)
+        return _check(name, "no limit", figures=most, where=where)
     return _check(
         name,
-        _outcome(found[where] <= allowed + _SLACK),
+        _outcome(shares[where] <= allowed + _SLACK),
         allowed=limit,
-        found=most,
+        figures=most,
         where=where,
     )
 

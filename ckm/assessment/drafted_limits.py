@@ -83,10 +83,10 @@ def drafted_limits(
     kind = HashedKeys if identifier else _NoKeys
     column = identifier or next(iter(source.columns))
     keys = kind(column=column, secret=Secret.generate())
-    found = cube(source, keys, [*requests.values()], tolerate_missing_keys=True)
+    all_cells = cube(source, keys, [*requests.values()], tolerate_missing_keys=True)
     builder, band = CountHistogramBuilder(), Band.of(ptable)
     tables, distinct = {}, []
-    for name, cells in zip(requests, found, strict=True):
+    for name, cells in zip(requests, all_cells, strict=True):
         is_new = builder.add(name, cells, where=None, empty_cells="auto")
         tables[name] = _Draws.of(cells, band, is_keyed=bool(identifier))
         distinct.append(_Draws.of(cells, band, is_keyed=bool(identifier), where=is_new))
@@ -120,9 +120,9 @@ class _Draws:
         cls, cells: Cells, band: Band, *, is_keyed: bool, where: NDArray[np.bool_] | None = None
     ) -> _Draws:
         """Take the cells of a table, or some of them."""
-        taken = cells.count > 0 if where is None else (cells.count > 0) & where
+        mask = cells.count > 0 if where is None else (cells.count > 0) & where
         return cls(
-            count=cells.count[taken], key=cells.cell_key[taken], band=band, is_keyed=is_keyed
+            count=cells.count[mask], key=cells.cell_key[mask], band=band, is_keyed=is_keyed
         )
 
     @classmethod
@@ -143,24 +143,24 @@ class _Draws:
 
     def within(self, counts: Sequence[int]) -> _Draws:
         """Keep the cells of some counts."""
-        taken = np.isin(self.count, counts)
-        return replace(self, count=self.count[taken], key=self.key[taken])
+        mask = np.isin(self.count, counts)
+        return replace(self, count=self.count[mask], key=self.key[mask])
 
     def most(self, measure: Callable[[NDArray[np.int64], NDArray[np.int64]], Any]) -> float:
         """Bound the mean of a measure of count and noise over all cells."""
         if not len(self.count):
             return 0.0
         counts, place = np.unique(self.count, return_inverse=True)
-        laws = self.band.probabilities[self.band.rows(counts)]
-        values = np.broadcast_to(measure(counts[:, None], self.band.noise), laws.shape)
-        mean = (laws * values).sum(axis=1)
-        spread = np.sqrt((laws * (values - mean[:, None]) ** 2).sum(axis=1))[place]
+        distributions = self.band.probabilities[self.band.rows(counts)]
+        values = np.broadcast_to(measure(counts[:, None], self.band.noise), distributions.shape)
+        mean = (distributions * values).sum(axis=1)
+        spread = np.sqrt((distributions * (values - mean[:, None]) ** 2).sum(axis=1))[place]
         if self.is_keyed:  # one draw for each set of records: its deviations are equal
             _, draw = np.unique(self.key, return_inverse=True)
             variance = float((np.bincount(draw, weights=spread) ** 2).sum())
         else:
             variance = _SHARED * float((spread**2).sum())
-        cap = float(np.where(laws > 0, values, 0).max(axis=1)[place].mean())
+        cap = float(np.where(distributions > 0, values, 0).max(axis=1)[place].mean())
         n = len(self.count)
         return min(cap, float(mean[place].mean()) + _ERRORS * math.sqrt(variance) / n)
 
@@ -175,17 +175,17 @@ def _risks(
     if prior is None or not prior.at(suspects).any():
         return
     inverse = Inverse(table=band.table, prior=prior)
-    seen = draws.possible
+    counts = draws.possible
     if histogram.tables[name].within(0, 0).n_cells:
-        seen = np.union1d(seen, [0])
-    if not np.isin(seen, inverse.reachable(suspects)).any():
+        counts = np.union1d(counts, [0])
+    if not np.isin(counts, inverse.reachable(suspects)).any():
         return
-    most = worst_posterior(inverse, suspects, published=seen)
+    most = worst_posterior(inverse, suspects, published=counts)
     yield "posterior", float(most.probabilities.max())
     yield "posterior_set", most.set_probability
-    told = inverse.reachable(suspects)
-    chances = inverse.probability(suspects[:, None], told[None, :]).sum(axis=0)
-    sure = told[chances > SURE]
+    outcomes = inverse.reachable(suspects)
+    chances = inverse.probability(suspects[:, None], outcomes[None, :]).sum(axis=0)
+    sure = outcomes[chances > SURE]
     small = draws.within(sensitive)
     yield "known_small", small.most(lambda count, noise: np.isin(count + noise, sure))
 

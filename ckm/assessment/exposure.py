@@ -47,12 +47,12 @@ def posteriors(
     if shares is None or prior is None:
         return name, ()
     inverse = Inverse(table=table, prior=prior)
-    seen = np.intersect1d(_published(tables), inverse.possible(up_to))
-    if not len(seen):
+    counts = np.intersect1d(_published(tables), inverse.possible(up_to))
+    if not len(counts):
         return name, ()
     near = together.within(0, reach).n_cells / together.n_cells
-    expected = Inverse(table=table, prior=shares).weight(seen) * near
-    originals, chances = inverse.windows(seen)
+    expected = Inverse(table=table, prior=shares).weight(counts) * near
+    originals, chances = inverse.windows(counts)
     is_sensitive = np.isin(originals, list(sensitive))
     return name, tuple(
         PosteriorFact(
@@ -66,7 +66,7 @@ def posteriors(
             sensitive=min(1.0, float(row[suspect].sum())),
         )
         for count, share, where, row, suspect in zip(
-            seen, expected, originals, chances, is_sensitive, strict=True
+            counts, expected, originals, chances, is_sensitive, strict=True
         )
     )
 
@@ -93,22 +93,22 @@ def worst(
     if len(cases) > 1:
         distinct = ObservedCells.together([one.cells.take(one.is_new) for one in tables])
         cases.insert(0, ("", count_histogram.together, _published(tables), distinct))
-    found = []
-    for name, histogram, seen, cells in cases:
+    facts = []
+    for name, histogram, published_counts, cells in cases:
         if histogram is None:
             continue
         kind, prior = prior_of(histogram, count_histogram.together, reach)
         if prior is None or not prior.at(suspects).any():
             continue
         inverse = Inverse(table=table, prior=prior)
-        if not np.isin(seen, inverse.reachable(suspects)).any():
+        if not np.isin(published_counts, inverse.reachable(suspects)).any():
             continue
-        most = worst_posterior(inverse, suspects, published=seen)
+        most = worst_posterior(inverse, suspects, published=published_counts)
         place = int(np.argmax(most.probabilities))
         small = cells.take(np.isin(cells.count, suspects)).published
-        told = np.intersect1d(small, inverse.reachable(suspects))
-        chances = inverse.probability(suspects[:, None], told[None, :]).sum(axis=0)
-        found.append(
+        outcomes = np.intersect1d(small, inverse.reachable(suspects))
+        chances = inverse.probability(suspects[:, None], outcomes[None, :]).sum(axis=0)
+        facts.append(
             WorstFact(
                 table=name,
                 original=int(most.originals[place]),
@@ -117,19 +117,19 @@ def worst(
                 set_published=most.set_published,
                 set_probability=most.set_probability,
                 small=len(small),
-                sure=int(np.isin(small, told[chances > SURE]).sum()),
+                sure=int(np.isin(small, outcomes[chances > SURE]).sum()),
                 prior=kind,
             )
         )
-    return tuple(sorted(found, key=lambda fact: -fact.probability))
+    return tuple(sorted(facts, key=lambda fact: -fact.probability))
 
 
 def _published(tables: Iterable[ObservedTable]) -> NDArray[np.int64]:
     """List the different published counts; an empty cell is read as 0, listed or not."""
-    seen = [np.zeros(0, np.int64)]
+    parts = [np.zeros(0, np.int64)]
     for table in tables:
-        seen += [table.cells.published, np.zeros(min(table.empty, 1), np.int64)]
-    return np.unique(np.concatenate(seen))
+        parts += [table.cells.published, np.zeros(min(table.empty, 1), np.int64)]
+    return np.unique(np.concatenate(parts))
 
 
 def prior_of(own: Histogram, together: Histogram, reach: int) -> tuple[str, Prior | None]:

@@ -147,7 +147,7 @@ def _certificate(ptable: PTable) -> dict[str, float]:
 
 
 def release_facts(
-    found: Findings,
+    findings: Findings,
     assessor: Assessor,
     job: Job,
     *,
@@ -159,7 +159,7 @@ def release_facts(
     report = job.report
     return fact_of(
         ReleaseFacts,
-        found,
+        findings,
         report,
         title=job.title_of(),
         version=__version__,
@@ -169,7 +169,7 @@ def release_facts(
         cautions=_cautions(job),
         adds_up=bool(job.output.additive),
         margin=_margin(assessor) if job.output.publish_noise else None,
-        levels=level_facts(job, _levels(found.utility)),
+        levels=level_facts(job, _levels(findings.utility)),
         exceptions=tuple(fact_of(ExceptionFact, entry) for entry in report.exceptions),
         has_limits=report.limits.is_set,
         decided=fact_of(DecisionFact, decided) if (decided := report.limits.decided) else None,
@@ -180,12 +180,12 @@ def release_facts(
 
 def _margin(assessor: Assessor) -> MarginFact:
     """Say how far counts may lie from true ones, as the files of the tables do."""
-    found = margin_of_error(assessor.ptable)
+    margin = margin_of_error(assessor.ptable)
     return fact_of(
         MarginFact,
-        found,
+        margin,
         variance=round(float(assessor.design.variance.max()), 4),
-        shares={size: round(100 * found.count / size, 1) for size in _SHOWN_SIZES},
+        shares={size: round(100 * margin.count / size, 1) for size in _SHOWN_SIZES},
     )
 
 
@@ -223,45 +223,45 @@ def _dimension(name: str, job: Job) -> Text:
 
 def _levels(utility: Sequence[MeasureFact]) -> dict[str, list[str]]:
     """Give the levels that are measured by category, and the categories."""
-    found: dict[str, dict[str, None]] = {}
+    categories: dict[str, dict[str, None]] = {}
     for fact in utility:
-        found.setdefault(fact.group, {})[fact.value] = None
-    return {level: list(codes) for level, codes in found.items()}
+        categories.setdefault(fact.group, {})[fact.value] = None
+    return {level: list(codes) for level, codes in categories.items()}
 
 
 def level_facts(job: Job, levels: Mapping[str, Iterable[str]]) -> dict[str, LevelFact]:
     """Give the job's words for levels and their categories, where it has some."""
     nested = {n: h for n, h in job.hierarchies.items() if isinstance(h, list)}
     above = {column: name for name, columns in nested.items() for column in columns}
-    found = {}
+    facts = {}
     for level, codes in levels.items():
         tree, _, depth = level.rpartition(" ")
         column = tree if depth.isdigit() and tree in job.hierarchies else level
         names = dict.fromkeys([above.get(column, column), column])
         variables = [job.variables[name] for name in names if name in job.variables]
-        known = {c: _beside(t, c) for v in variables for c, t in v.categories.items()}
+        texts = {c: _beside(t, c) for v in variables for c, t in v.categories.items()}
         if job.output.missing_label == MISSING:  # else the office's own word
-            known = {MISSING: one_text({c: say(MISSING, c) for c in LANGUAGES})} | known
-        categories = {code: known[code] for code in codes if code in known}
+            texts = {MISSING: one_text({c: say(MISSING, c) for c in LANGUAGES})} | texts
+        categories = {code: texts[code] for code in codes if code in texts}
         own = [v.labels if v.name == column else v.levels.get(column, {}) for v in variables]
         label = _beside(next(filter(None, reversed(own)), {}), level)
         if categories or label != level:
-            found[level] = LevelFact(label=label, categories=categories)
-    return found
+            facts[level] = LevelFact(label=label, categories=categories)
+    return facts
 
 
 def _table(record: TableRecord, assessor: Assessor, job: Job) -> TableFact:
-    request, seen = job.tables[record.name], assessor.tables[record.name]
+    request, table = job.tables[record.name], assessor.tables[record.name]
     return fact_of(
         TableFact,
-        seen,
+        table,
         name=record.name,
         title=job.title_of(record.name),
         dimensions=tuple(_dimension(name, job) for name in request.dimensions),
         measures=tuple(request.measures),
         where=request.where or "",
         published=record.rows,
-        records=int(seen.cells.count[seen.cells.is_finest].sum()),
-        cells=len(seen.cells),
+        records=int(table.cells.count[table.cells.is_finest].sum()),
+        cells=len(table.cells),
         files=record.files,
     )

@@ -38,13 +38,13 @@ class Margins:
 def margins_of(cells: Cells) -> Margins:
     """Find the combination of levels of each cell."""
     code = np.zeros(len(cells), np.int64)
-    wanted = np.zeros(len(cells.level_sets), np.int64)
+    codes = np.zeros(len(cells.level_sets), np.int64)
     for number, (axis, ranks) in enumerate(zip(cells.axes, cells.ranks, strict=True)):
         depth = len(axis.levels)
         code = code * depth + level_of(axis)[ranks]
-        wanted = wanted * depth + np.array([levels[number] for levels in cells.level_sets])
-    order = np.argsort(wanted)
-    place = order[np.searchsorted(wanted[order], code)] if len(wanted) else code
+        codes = codes * depth + np.array([levels[number] for levels in cells.level_sets])
+    order = np.argsort(codes)
+    place = order[np.searchsorted(codes[order], code)] if len(codes) else code
     names = tuple(
         ", ".join(
             _level_name(axis, level)
@@ -67,15 +67,15 @@ def _level_name(axis: Axis, level: int) -> str:
 
 def _ancestors(axis: Axis, level: int) -> NDArray[np.int32]:
     """Give, by rank, the category of a level that each category lies in; -1 where above it."""
-    found = np.full(axis.size, _NONE)
+    codes = np.full(axis.size, _NONE)
     target = axis.levels[level].ranks
     climb = np.arange(len(target))
     for place in range(level, -1, -1):
         if place < level:
             up = axis.levels[place].up
             climb = np.zeros(axis.levels[place].size, np.int64) if up is None else climb[up]
-        found[axis.levels[place].ranks] = target[climb]
-    return found
+        codes[axis.levels[place].ranks] = target[climb]
+    return codes
 
 
 def categories(cells: Cells, *, at_most: int) -> Iterator[tuple[str, Codes, list[str]]]:

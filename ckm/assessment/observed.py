@@ -47,11 +47,11 @@ class ObservedCells:
     @classmethod
     def together(cls, parts: Sequence[ObservedCells]) -> ObservedCells:
         """Take the cells of several tables as one list."""
-        joined: dict[str, Any] = {
+        arrays: dict[str, Any] = {
             name: np.concatenate([np.zeros(0, kind), *(getattr(part, name) for part in parts)])
             for name, kind in _COLUMNS.items()
         }
-        return cls(**joined)
+        return cls(**arrays)
 
     def take(self, where: NDArray[np.generic]) -> ObservedCells:
         """Take some of the cells."""

@@ -1,11 +1,12 @@
 """Designs beside the p-table of a job, on one map: for comparisons and for reports."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ckm.engine.cell_histogram import CountHistogram
+from footing.progress import Progress
 from ptable import PTable
 from reports.facts.release import DesignFact, ScenarioFacts
 from risk.risk_map.catalogue import FIGURES
@@ -68,7 +69,7 @@ def map_scenarios(
     sensitive: Sequence[int],
     n_draws: int = 0,
     seed: int = 1,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Scenarios:
     """Map the risk and the utility of designs and of a p-table on the same cells.
 
@@ -79,10 +80,10 @@ def map_scenarios(
 
     while name in designs:
         name += "*"
-    built = build_designs({**designs, name: own}, progress=progress)
-    kept = {design: keep_zeros(table) for design, table in built.tables.items()}
-    ptables, chosen = _chosen(kept, own=name)
-    found = risk_utility_map(
+    build = build_designs({**designs, name: own}, progress=progress)
+    tables = {design: keep_zeros(table) for design, table in build.tables.items()}
+    ptables, own_name = _chosen(tables, own=name)
+    risk_map = risk_utility_map(
         ptables,
         count_histogram.tables,
         together=count_histogram.together,
@@ -92,7 +93,9 @@ def map_scenarios(
         progress=progress,
     )
     return Scenarios(
-        map=dataclasses.replace(found, refused=built.refused), ptables=ptables, chosen=chosen
+        map=dataclasses.replace(risk_map, refused=build.refused),
+        ptables=ptables,
+        chosen=own_name,
     )
 
 

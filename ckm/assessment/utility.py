@@ -49,27 +49,29 @@ def table_measures(
     pairs: Pairs,
     *,
     ptable: PTable,
-    drawn: NDArray[np.int64],
+    places: NDArray[np.int64],
     margins: Margins,
     empty: int,
     total_label: str,
     threshold: int,
 ) -> tuple[MeasureFact, ...]:
     """Measure a table: as a whole, by class of counts, margin and category, and its sums."""
-    found = list(
-        all_measures(name, pairs, ptable=ptable, drawn=drawn, empty=empty, threshold=threshold)
+    facts = list(
+        all_measures(
+            name, pairs, ptable=ptable, places=places, empty=empty, threshold=threshold
+        )
     )
-    names = [shown or total_label for shown in margins.names]
+    names = [label or total_label for label in margins.names]
     number = np.where(margins.place < MAX_MARGINS, margins.place, -1).astype(np.int64)
     groups = [("margin", number, names[:MAX_MARGINS])] if len(names) > 1 else []
     groups += categories(cells, at_most=MAX_VALUES)
     for group, inside, values in groups:
-        for value, taken in _by_value(pairs, inside, values):
-            found += _facts(name, _core(taken, threshold), group=group, value=value)
+        for value, part in _by_value(pairs, inside, values):
+            facts += _facts(name, _core(part, threshold), group=group, value=value)
     for dimension, parent in parents(cells):
         gaps = additivity(pairs, parent=parent, noise=ptable).measures
-        found += _facts(name, gaps, group="parent", value=dimension)
-    return tuple(found)
+        facts += _facts(name, gaps, group="parent", value=dimension)
+    return tuple(facts)
 
 
 def all_measures(
@@ -77,12 +79,12 @@ def all_measures(
     pairs: Pairs,
     *,
     ptable: PTable,
-    drawn: NDArray[np.int64],
+    places: NDArray[np.int64],
     empty: int,
     threshold: int,
 ) -> Iterator[MeasureFact]:
     """Measure cells as a whole with everything, by class with the core and quantiles."""
-    sample = pairs.take(drawn)
+    sample = pairs.take(places)
     whole = (
         *(measure for measure in deviations(pairs) if measure.name != "bias_z"),
         bias(sample, ptable=ptable),
@@ -95,23 +97,23 @@ def all_measures(
     )
     yield from _facts(name, whole)
     draws = dict(class_cells(sample, CLASSES))
-    for size, taken in class_cells(pairs, CLASSES):
+    for size, part in class_cells(pairs, CLASSES):
         if size == "all":
             continue
         of_class = (
-            *_core(taken, threshold),
+            *_core(part, threshold),
             bias(draws[size], ptable=ptable),
-            *summaries(taken, of=("d1", "d2")),
+            *summaries(part, of=("d1", "d2")),
         )
         yield from _facts(name, of_class, cells=size)
 
 
 def _with_empty(measures: Iterable[Measure], empty: int) -> Iterator[Measure]:
     """Count the empty cells that are listed, and published as 0, among the zeros."""
-    found = {measure.name: measure for measure in measures}
-    published = found["zeros_published"]
+    by_name = {measure.name: measure for measure in measures}
+    published = by_name["zeros_published"]
     zero = empty + int(published.value or 0)
-    for name, measure in found.items():
+    for name, measure in by_name.items():
         if name not in _ZEROS:
             yield measure
         elif not empty:
@@ -125,8 +127,8 @@ def _with_empty(measures: Iterable[Measure], empty: int) -> Iterator[Measure]:
 
 def _core(pairs: Pairs, threshold: int) -> Iterator[Measure]:
     measures = (*deviations(pairs), *zeros(pairs, threshold=threshold), *distances(pairs))
-    found = {measure.name: measure for measure in measures}
-    return (found[name] for name in CORE)
+    by_name = {measure.name: measure for measure in measures}
+    return (by_name[name] for name in CORE)
 
 
 def _by_value(

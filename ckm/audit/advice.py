@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.progress import Progress
 from ptable import InfeasibleError, NoiseSpec, solve
 from ptable.lookup import KeyIndex, look_up
 from reports.facts.exposure import ClosureFact
@@ -50,7 +51,7 @@ def advise(
     *,
     limit: float,
     is_release: bool = False,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Step, ...]:
     """Close one thing after another until the share found is within a limit.
 
@@ -71,23 +72,23 @@ def advise(
     """
     steps: list[Step] = []
     while len(steps) < _MAX_STEPS:
-        tried: list[tuple[ClosureFact, QuerySpace]] = []
+        trials: list[tuple[ClosureFact, QuerySpace]] = []
         options = list(_tables(space) if is_release else _options(space))
         for done, (what, is_kept) in enumerate(options):
             if progress is not None:
                 progress(f"advice {len(steps) + 1}", done, len(options))
             smaller = space.restricted(is_kept)
-            tried.append((_closure(what, auditor.audit(smaller)), smaller))
-        if not tried:
+            trials.append((_closure(what, auditor.audit(smaller)), smaller))
+        if not trials:
             break
-        enough = [one for one in tried if one[0].share <= limit]
+        enough = [one for one in trials if one[0].share <= limit]
         best, space = (
             max(enough, key=lambda one: one[0].n_cells)
             if enough
-            else min(tried, key=lambda one: (one[0].share, -one[0].n_cells))
+            else min(trials, key=lambda one: (one[0].share, -one[0].n_cells))
         )
-        listed = sorted((one for one, _ in tried), key=lambda one: (one.share, -one.n_cells))
-        steps.append(Step(chosen=best, options=tuple(listed)))
+        closures = sorted((one for one, _ in trials), key=lambda one: (one.share, -one.n_cells))
+        steps.append(Step(chosen=best, options=tuple(closures)))
         if enough:
             break
     return tuple(steps)
@@ -99,7 +100,7 @@ def stronger_noise(
     *,
     limit: float,
     seed: int,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[ClosureFact, ...]:
     """Publish the same cells with more and more noise until the share found is within a limit.
 
@@ -124,7 +125,7 @@ def stronger_noise(
         What each design leaves, in one draw; none without a specification of one variance.
     """
     spec = auditor.ptable.spec
-    tried: list[ClosureFact] = []
+    closures: list[ClosureFact] = []
     if not isinstance(spec, NoiseSpec) or isinstance(spec.variance, tuple):
         return ()
     for done, factor in enumerate(_FACTORS):
@@ -140,16 +141,16 @@ def stronger_noise(
         index = KeyIndex.build(ptable, ptable.key_range)
         keys = rng.integers(1 << 63, size=space.joint.shape, dtype=np.uint64)
         of_set = space.lattice.sums(keys * (space.joint > 0))  # equal records, equal noise
-        shown = {
+        tables = {
             table: replace(one, published=_published(index, truth[table], of_set[table]))
             for table, one in space.shown.items()
         }
-        found = replace(auditor, ptable=ptable).audit(replace(space, shown=shown))
+        audit = replace(auditor, ptable=ptable).audit(replace(space, shown=tables))
         what = f"max_noise = {ptable.max_noise}, variance = {variance:g}"
-        tried.append(_closure(what, found))
-        if tried[-1].share <= limit:
+        closures.append(_closure(what, audit))
+        if closures[-1].share <= limit:
             break
-    return tuple(tried)
+    return tuple(closures)
 
 
 def _solved(spec: NoiseSpec, variance: float, max_noise: int) -> PTable | None:
@@ -167,14 +168,14 @@ def _published(index: KeyIndex, truth: Integers, keys: Words) -> Integers:
     return truth + look_up(index, truth.ravel(), at).reshape(truth.shape)
 
 
-def _closure(what: str, found: Audit) -> ClosureFact:
-    whole = found.whole
+def _closure(what: str, audit: Audit) -> ClosureFact:
+    whole = audit.whole
     return ClosureFact(
         what=what,
         n_tables=whole.n_tables,
         n_cells=whole.n_cells,
         n_small=whole.together.n_small,
-        share=found.largest_share,
+        share=audit.largest_share,
     )
 
 
@@ -196,8 +197,8 @@ def _options(space: QuerySpace) -> Iterator[tuple[str, Kept]]:
     fixed = {p for p, name in enumerate(space.variables) if name in space.mandatory}
     if most > max(1, len(fixed)):
         yield f"maximum_variables = {most - 1}", lambda table: space.n_variables(table) < most
-    shown = sorted({place for table in used for place in table})
-    places = [place for place in shown if place < len(space.variables)]
+    all_places = sorted({place for table in used for place in table})
+    places = [place for place in all_places if place < len(space.variables)]
     for place in sorted(set(places) - fixed) if len(places) > 1 else ():
         yield f"no variable {space.variables[place]!r}", _without(place)
     for place in places:
@@ -208,7 +209,7 @@ def _options(space: QuerySpace) -> Iterator[tuple[str, Kept]]:
                 f"no level {name!r} of {space.variables[place]!r}",
                 _without(place, levels[0]),
             )
-    for place in shown[len(places) :]:
+    for place in all_places[len(places) :]:
         for level in sorted({table[place] for table in used if place in table}):
             yield f"no population {space.level_names[place][level]!r}", _without(place, level)
     for pair in itertools.combinations(places, 2):

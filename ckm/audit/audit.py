@@ -14,6 +14,7 @@ from ckm.config.service.sections import ServiceAudit
 from ckm.config.service.service import Service
 from ckm.service.process.server import open_answerer
 from footing.arrays import Flags, Floats, Integers, Levels
+from footing.progress import Progress
 from ptable import PTable
 from ptable.lookup import moments
 from risk.reconstruction.attributes import FoundAttributes, found_attributes
@@ -132,8 +133,8 @@ class Audit:
 
     def _shares(self, attack: str) -> list[float]:
         enough = [one for one in self.exposures if one.together.n_small >= _ENOUGH]
-        told = (self.whole, summed(self.remainders), *enough)
-        return [getattr(one, attack).share for one in told]
+        exposures = (self.whole, summed(self.remainders), *enough)
+        return [getattr(one, attack).share for one in exposures]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, as JSON has them; for the office alone."""
@@ -187,13 +188,13 @@ class Auditor:
         progress: Callable[[int, int], None] | None = None,
     ) -> tuple[Audit, tuple[Attacked, ...]]:
         """Attack all tables as `audit` does, and tell of each table, too, what is found."""
-        fitted = most_probable_counts(
+        estimates = most_probable_counts(
             space.lattice, space.shown, variance=self.variance, progress=progress
         )
         truth = space.lattice.sums(space.joint)
         origins = partial(possible_origins, self.ptable)
         bounds = count_bounds(space.lattice, space.shown, origins=origins, equal_noise=True)
-        attacked = self._attacked(space, truth, fitted, bounds)
+        attacked = self._attacked(space, truth, estimates, bounds)
         by_size: dict[int, list[Attacked]] = {}
         for one in attacked:
             by_size.setdefault(one.n_variables, []).append(one)
@@ -207,12 +208,12 @@ class Auditor:
                 replace(summed(some), n_variables=size)
                 for size, some in sorted(by_size.items())
             ),
-            remainders=tuple(self._remaining(space, truth, fitted, bounds)),
+            remainders=tuple(self._remaining(space, truth, estimates, bounds)),
             attributes=found_attributes(
                 space.lattice,
                 space.shown,
                 truth=truth,
-                fitted=fitted,
+                estimates=estimates,
                 axes=space.attributes,
             ),
         )
@@ -222,55 +223,55 @@ class Auditor:
         self,
         space: QuerySpace,
         truth: Mapping[Levels, Integers],
-        fitted: Mapping[Levels, Floats],
+        estimates: Mapping[Levels, Floats],
         bounds: Mapping[Levels, CountBounds],
     ) -> tuple[Attacked, ...]:
         """Tell of each table which small counts are found."""
         beside = equal_siblings(space.lattice, space.shown)
-        found = []
-        for table, shown in space.shown.items():
-            kept = shown.is_shown
-            limits = bounds[table].lower[kept], bounds[table].upper[kept]
+        attacks = []
+        for table, cells in space.shown.items():
+            mask = cells.is_shown
+            limits = bounds[table].lower[mask], bounds[table].upper[mask]
             alone, together = self._guessed(
-                truth[table][kept],
-                shown.published[kept],
-                fitted[table][kept],
+                truth[table][mask],
+                cells.published[mask],
+                estimates[table][mask],
                 bounds=limits,
-                clues=[beside[table][kept], limits[0] > 0],
+                clues=[beside[table][mask], limits[0] > 0],
             )
-            found.append(
+            attacks.append(
                 Attacked(
                     table=table,
                     n_variables=space.n_variables(space.used(table)),
                     n_tables=1,
-                    n_cells=int(kept.sum()),
+                    n_cells=int(mask.sum()),
                     alone=alone.found,
                     together=together.found,
-                    places=np.flatnonzero(kept)[alone.is_small],
+                    places=np.flatnonzero(mask)[alone.is_small],
                     is_found_alone=alone.is_right[alone.is_small],
                     is_found_together=together.is_right[alone.is_small],
                 )
             )
-        return tuple(found)
+        return tuple(attacks)
 
     def _remaining(
         self,
         space: QuerySpace,
         truth: Mapping[Levels, Integers],
-        fitted: Mapping[Levels, Floats],
+        estimates: Mapping[Levels, Floats],
         bounds: Mapping[Levels, CountBounds],
     ) -> Iterator[Remaining]:
         """Tell what is found of the sets that two tables differ by, and no table shows."""
         for one in remainders(space):
             above, below = one.above, one.below
-            seen = one.less(space.shown[above].published, space.shown[below].published)
+            published = one.less(space.shown[above].published, space.shown[below].published)
             lower = one.less(bounds[above].lower, bounds[below].upper)
             upper = one.less(bounds[above].upper, bounds[below].lower)
-            is_unlike = one.is_single & (seen != 0)  # equal records would have equal noise
+            is_unlike = one.is_single & (published != 0)  # equal records would have equal noise
             alone, together = self._guessed(
                 one.less(truth[above], truth[below]),
-                seen,
-                one.less(fitted[above], fitted[below]),
+                published,
+                one.less(estimates[above], estimates[below]),
                 bounds=(np.maximum(lower, is_unlike), upper),
                 clues=[one.is_single],
             )
@@ -278,7 +279,7 @@ class Auditor:
                 name=f"{space.name_of(above)} \N{MINUS SIGN} {space.name_of(below)}".strip(),
                 n_variables=space.n_variables(space.used(above)),
                 n_tables=2,
-                n_cells=len(seen),
+                n_cells=len(published),
                 alone=alone.found,
                 together=together.found,
             )
@@ -286,20 +287,20 @@ class Auditor:
     def _guessed(
         self,
         truth: Integers,
-        seen: Integers,
-        fitted: Floats,
+        published: Integers,
+        estimates: Floats,
         *,
         bounds: tuple[Floats, Floats],
         clues: Sequence[Flags],
     ) -> tuple[Guesses, Guesses]:
         """Guess counts from what is published of them alone, and together with all tables."""
         top = self.small + 2 * self.ptable.max_noise + 1
-        clue = np.clip(seen, -top, top)
-        near = np.clip(np.rint(fitted), *bounds).astype(np.int64)
-        halves = np.clip(np.rint(2 * fitted).astype(np.int64), 0, 2 * top)
+        clue = np.clip(published, -top, top)
+        near = np.clip(np.rint(estimates), *bounds).astype(np.int64)
+        halves = np.clip(np.rint(2 * estimates).astype(np.int64), 0, 2 * top)
         every = [clue, halves, *(one.astype(np.int64) for one in clues)]
         guess = partial(guessed_counts, truth, small=self.small, confidence=self.confidence)
-        return guess(seen, [clue]), guess(near, every, bounds=bounds)
+        return guess(published, [clue]), guess(near, every, bounds=bounds)
 
 
 def summed(some: Sequence[Exposure]) -> Exposure:
@@ -320,7 +321,7 @@ def open_space(
     confidence: float = 0.95,
     areas: int | None = None,
     seed: int = 0,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[QuerySpace, Auditor]:
     """Build all cells that the rules of a service permit; return them and who attacks them.
 

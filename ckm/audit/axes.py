@@ -35,9 +35,9 @@ class Areas:
     coarsest: Integers
     codes: tuple[str, ...]
 
-    def sample(self, kept: Flags) -> Areas:
+    def sample(self, mask: Flags) -> Areas:
         """Keep some of the finest areas, which are whole coarsest ones."""
-        codes, coarsest = np.unique(self.coarsest[kept], return_inverse=True)
+        codes, coarsest = np.unique(self.coarsest[mask], return_inverse=True)
         return replace(self, coarsest=coarsest, codes=tuple(self.codes[n] for n in codes))
 
 
@@ -86,9 +86,9 @@ class Axes(SpaceTables):
         return [len(one[0]) for one in self.groups]
 
     def _apart(self) -> Iterator[tuple[int, int]]:
-        tops = [len(one) - 1 for one in self.groups]
+        top_level = [len(one) - 1 for one in self.groups]
         for pair in itertools.combinations(range(len(self.variables)), 2):
-            if not any(all(table[p] < tops[p] for p in pair) for table in self.shown):
+            if not any(all(table[p] < top_level[p] for p in pair) for table in self.shown):
                 yield pair
 
     def _saved(self, pair: tuple[int, int]) -> float:
@@ -109,7 +109,7 @@ class Axes(SpaceTables):
         """Make one axis of two: its finest categories are those that occur together."""
         occurring, place = self._occurring(first, second)
         codes = divmod(occurring, self._sizes()[second])
-        tops = [len(self.groups[axis]) - 1 for axis in (first, second)]
+        top_level = [len(self.groups[axis]) - 1 for axis in (first, second)]
         groups = [np.arange(len(occurring))]
         for axis, code in zip((first, second), codes, strict=True):
             groups += [group[code] for group in self.groups[axis][:-1]]
@@ -119,12 +119,12 @@ class Axes(SpaceTables):
             return [new if p == first else one for p, one in enumerate(of) if p != second]
 
         def table_of(table: Levels) -> Levels:
-            is_first = table[first] < tops[0]
-            level = table[first] if is_first else tops[0] + table[second]
+            is_first = table[first] < top_level[0]
+            level = table[first] if is_first else top_level[0] + table[second]
             return tuple(changed(table, 1 + level))
 
         def cells_of(table: Levels, cells: NDArray[Any]) -> NDArray[Any]:
-            ordered = cells if table[first] < tops[0] else cells.swapaxes(first, second)
+            ordered = cells if table[first] < top_level[0] else cells.swapaxes(first, second)
             return ordered.squeeze(second)
 
         one, other = self.variables[first], self.variables[second]

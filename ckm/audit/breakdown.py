@@ -1,6 +1,6 @@
 """Where small counts are found: by area, by variable, by table, by the number of tables."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from ckm.audit.job_tables import ReleaseTables
 from ckm.audit.query_space import QuerySpace
 from ckm.config.service.service import Service
 from footing.arrays import along
+from footing.progress import Progress
 from reports.facts.exposure import (
     ClosureFact,
     ExposureFacts,
@@ -52,18 +53,18 @@ def parts_of(space: QuerySpace, attacked: Sequence[Attacked]) -> dict[str, Any]:
 
 
 def _worst(parts: Iterable[PartFact]) -> tuple[PartFact, ...]:
-    found = [one for one in parts if one.together]
-    return tuple(sorted(found, key=lambda one: (-one.together, one.n_small))[:_WORST])
+    facts = [one for one in parts if one.together]
+    return tuple(sorted(facts, key=lambda one: (-one.together, one.n_small))[:_WORST])
 
 
-def _part(name: str, found: Exposure) -> PartFact:
+def _part(name: str, exposure: Exposure) -> PartFact:
     return PartFact(
         name=name,
-        n_tables=found.n_tables,
-        n_cells=found.n_cells,
-        n_small=found.together.n_small,
-        alone=found.alone.right,
-        together=found.together.right,
+        n_tables=exposure.n_tables,
+        n_cells=exposure.n_cells,
+        n_small=exposure.together.n_small,
+        alone=exposure.alone.right,
+        together=exposure.together.right,
     )
 
 
@@ -77,18 +78,18 @@ def _areas(space: QuerySpace, attacked: Sequence[Attacked]) -> Iterator[PartFact
     groups = space.lattice.groups[axis]
     numbers = np.zeros((4, size), np.int64)
     for one in by_area:
-        kept, level = space.shown[one.table].is_shown, one.table[axis]
-        above = np.zeros(kept.shape[axis], np.int64)
+        mask, level = space.shown[one.table].is_shown, one.table[axis]
+        above = np.zeros(mask.shape[axis], np.int64)
         above[groups[level]] = on_axis.coarsest
-        area = np.broadcast_to(along(above, axis, kept.ndim), kept.shape).ravel()
+        area = np.broadcast_to(along(above, axis, mask.ndim), mask.shape).ravel()
         mine = area[one.places]
-        found = (mine, mine[one.is_found_alone], mine[one.is_found_together])
-        for row, places in enumerate((area[kept.ravel()], *found)):
+        members = (mine, mine[one.is_found_alone], mine[one.is_found_together])
+        for row, places in enumerate((area[mask.ravel()], *members)):
             numbers[row] += np.bincount(places, minlength=size)
     names = ("n_cells", "n_small", "alone", "together")
     for code, those in zip(on_axis.codes, numbers.T.tolist(), strict=True):
-        given = dict(zip(names, those, strict=True))
-        yield PartFact(name=code, n_tables=len(by_area), **given)
+        fields = dict(zip(names, those, strict=True))
+        yield PartFact(name=code, n_tables=len(by_area), **fields)
 
 
 def growth_of(
@@ -97,7 +98,7 @@ def growth_of(
     attacked: Sequence[Attacked],
     *,
     seed: int,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> GrowthFact | None:
     """Attack more and more tables, each with its margins, and count what is found.
 
@@ -121,36 +122,36 @@ def growth_of(
     if not n_small[-1] or len(steps) < 3:
         return None
     first = next(size for size in steps if n_small[size - 1] >= _FIRST * n_small[-1])
-    found = []
+    points = []
     for done, size in enumerate(steps):
         if progress is not None:
             progress("more and more tables", done, len(steps))
-        told = of_all
+        by_table = of_all
         if size < len(order):
-            kept = {frozenset(space.used(table).items()) for table in order[:size]}
-            smaller = space.restricted(partial(_is_among, kept))
-            told = {one.table: one for one in auditor.attacked(smaller)[1]}
-        found.append(
+            sets = {frozenset(space.used(table).items()) for table in order[:size]}
+            smaller = space.restricted(partial(_is_among, sets))
+            by_table = {one.table: one for one in auditor.attacked(smaller)[1]}
+        points.append(
             PointFact(
                 n_tables=size,
-                found=sum(one.together.right for one in told.values()),
-                found_first=sum(told[table].together.right for table in order[:first])
+                found=sum(one.together.right for one in by_table.values()),
+                found_first=sum(by_table[table].together.right for table in order[:first])
                 if size >= first
                 else None,
             )
         )
     return GrowthFact(
-        n_first=first, n_small_first=int(n_small[first - 1]), seed=seed, points=tuple(found)
+        n_first=first, n_small_first=int(n_small[first - 1]), seed=seed, points=tuple(points)
     )
 
 
-def _is_among(kept: Collection[frozenset[tuple[int, int]]], used: dict[int, int]) -> bool:
-    return frozenset(used.items()) in kept
+def _is_among(sets: Collection[frozenset[tuple[int, int]]], used: dict[int, int]) -> bool:
+    return frozenset(used.items()) in sets
 
 
 def exposure_facts(
     service: Service,
-    found: Audit,
+    audit: Audit,
     parts: Mapping[str, Any],
     *,
     limit: float | None,
@@ -160,21 +161,21 @@ def exposure_facts(
     release: ReleaseTables | None = None,
 ) -> ExposureFacts:
     """Gather all that the page of an audit says, of a service or of a release."""
-    named = ("small", "confidence", "n_areas", "n_areas_drawn", "seed")
-    given: dict[str, Any] = {name: getattr(found, name) for name in named}
+    names = ("small", "confidence", "n_areas", "n_areas_drawn", "seed")
+    values: dict[str, Any] = {name: getattr(audit, name) for name in names}
     of_all = ("guessed", "sure", "sure_wrong", "certain")
-    given |= {name: getattr(found.whole.together, name) for name in of_all}
+    values |= {name: getattr(audit.whole.together, name) for name in of_all}
     return ExposureFacts(
         title=service.about.title,
         version=__version__,
-        **given,
-        largest_share=found.largest_share,
+        **values,
+        largest_share=audit.largest_share,
         limit=limit,
-        whole=_part("", found.whole),
-        remaining=_part("", summed(found.remainders)),
-        differences=_worst(_part(one.name, one) for one in found.remainders),
-        persons=found.attributes,
-        sizes=tuple(_part(str(one.n_variables), one) for one in found.exposures),
+        whole=_part("", audit.whole),
+        remaining=_part("", summed(audit.remainders)),
+        differences=_worst(_part(one.name, one) for one in audit.remainders),
+        persons=audit.attributes,
+        sizes=tuple(_part(str(one.n_variables), one) for one in audit.exposures),
         **parts,
         growth=growth,
         advice=tuple(one.chosen for one in steps),

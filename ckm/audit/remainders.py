@@ -45,15 +45,15 @@ class Remainders:
     @property
     def is_single(self) -> Flags:
         """Whether one part is taken from a cell, not several."""
-        found: Flags = self._summed(np.ones(1, np.int64))[self.is_kept] == 1
-        return found
+        flags: Flags = self._summed(np.ones(1, np.int64))[self.is_kept] == 1
+        return flags
 
     def less(self, above: NDArray[Any], below: NDArray[Any]) -> NDArray[Any]:
         """Take the parts from the cells that are looked at."""
         axis, other = self.axes
         parts = below.swapaxes(axis, other).take(self.parts, axis)
-        found: NDArray[Any] = (above - self._summed(parts))[self.is_kept]
-        return found
+        differences: NDArray[Any] = (above - self._summed(parts))[self.is_kept]
+        return differences
 
     def _summed(self, parts: NDArray[Any]) -> NDArray[Any]:
         """Add up the parts of each cell of the first table."""
@@ -77,22 +77,22 @@ def remainders(space: QuerySpace) -> Iterator[Remainders]:
     the second another, and no table shows both as they do: then a category lies inside another
     where all its records do.
     """
-    lattice, shown, rng = space.lattice, space.shown, np.random.default_rng(0)
+    lattice, tables, rng = space.lattice, space.shown, np.random.default_rng(0)
     numbers = [rng.integers(1 << 63, size=n, dtype=np.uint64) for n in lattice.shape]
     sets = {}  # a number for each set of joint cells: equal for equal ones, and additive
-    for table in shown:
+    for table in tables:
         axes = zip(numbers, lattice.groups, table, strict=True)
         sums = [added(number, of[level], axis=0) for number, of, level in axes]
         sets[table] = reduce(np.multiply.outer, sums)
     places = cache(partial(_places, space.joint))
     pairs = (_remainders(space, *pair, places(*pair[-1])) for pair in _pairs(space))
-    found = [one for one in pairs if one is not None]
-    known = [sets[table][one.is_shown] for table, one in shown.items()]
-    every = [*known, *(one.less(sets[one.above], sets[one.below]) for one in found)]
+    differences = [one for one in pairs if one is not None]
+    table_sets = [sets[table][one.is_shown] for table, one in tables.items()]
+    every = [*table_sets, *(one.less(sets[one.above], sets[one.below]) for one in differences)]
     is_first = np.zeros(sum(map(len, every)), bool)
     is_first[np.unique(np.concatenate(every), return_index=True)[1]] = True
-    ends = np.cumsum([len(one) for one in every])[len(known) - 1 : -1]
-    for one, new in zip(found, np.split(is_first, ends)[1:], strict=True):
+    ends = np.cumsum([len(one) for one in every])[len(table_sets) - 1 : -1]
+    for one, new in zip(differences, np.split(is_first, ends)[1:], strict=True):
         is_kept = one.is_kept.copy()
         is_kept[is_kept] = new
         if new.any():
@@ -101,16 +101,18 @@ def remainders(space: QuerySpace) -> Iterator[Remainders]:
 
 def _pairs(space: QuerySpace) -> Iterator[tuple[Levels, Levels, tuple[int, int]]]:
     """Give pairs of tables, and the axes on which they differ."""
-    tops = [len(of) - 1 for of in space.lattice.groups]
-    axes = range(len(tops))
+    top_level = [len(of) - 1 for of in space.lattice.groups]
+    axes = range(len(top_level))
     for above, axis, other in itertools.product(space.shown, axes, axes):
-        for level in range(tops[other]):
+        for level in range(top_level[other]):
             finer = (*above[:other], level, *above[other + 1 :])
-            below = finer if axis == other else (*finer[:axis], tops[axis], *finer[axis + 1 :])
+            below = (
+                finer if axis == other else (*finer[:axis], top_level[axis], *finer[axis + 1 :])
+            )
             if axis == other:
                 is_pair = level != above[axis]
             else:
-                is_apart = above[axis] < tops[axis] and above[other] == tops[other]
+                is_apart = above[axis] < top_level[axis] and above[other] == top_level[other]
                 is_pair = is_apart and finer not in space.shown
             if is_pair and below in space.shown:
                 yield above, below, (axis, other)

@@ -12,6 +12,7 @@ from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output_options import may_replace, output_options
 from ckm.errors import ConfigError
 from footing.files import csv_text, write_whole
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     from tables import Secret
 
 
-_ENTRY = ("entry", "history", "published_at", "table", "dimensions", "margins", "where", "data")
+_ENTRY = (
+    *("entry", "history", "published_at", "table", "dimensions", "margins", "where", "data"),
+    "method",
+)
 
 
 @click.group(cls=Group)
@@ -99,6 +103,8 @@ def audit(
 ) -> int:
     """List the thin differences of a whole history, after a look whether it is whole.
 
+    Tables that protect the same records in two ways are named, too.
+
     The head that is printed tells, kept elsewhere, whether anything before it goes later.
 
     What -o writes follows from original records: its owner alone may read it.
@@ -106,19 +112,33 @@ def audit(
     from ckm.ledger import PAIR_COLUMNS, Ledger
 
     if secret is not None and job is not None:
-        raise click.UsageError("The secret comes from --secret or from --job, not from both.")
+        raise click.UsageError(
+            Message("The secret comes from --secret or from --job, not from both.")
+        )
     found: list[ThinPair] = []
     with Ledger.open(target, secret=_secret(secret, job), create=False) as opened:
         end = opened.require_whole(head=head)
-        terminal.step("ledger whole", f"no entry is missing or altered; its head is {end}")
+        terminal.step(
+            "ledger whole",
+            Message("no entry is missing or altered; its head is {end}", end=said(end)),
+        )
         found = list(opened.audit(history=history, threshold=threshold))
-    count = "no thin difference" if not found else f"{len(found):,} thin differences"
-    terminal.step("ledger audited", count if len(found) != 1 else "1 thin difference")
+        seconds = [second.words for second in opened.audit_methods(history=history)]
+    for words in seconds:
+        terminal.warn("second method", words)
+    count = (
+        Message("no thin difference")
+        if not found
+        else Message("{number:,} thin differences", number=len(found))
+    )
+    terminal.step("ledger audited", count if len(found) != 1 else Message("1 thin difference"))
     if output is not None:
         _write(terminal, PAIR_COLUMNS, (pair.row for pair in found), output)
     elif found:
-        terminal.step("differences not named", "-o thin.csv names them, for inside use only")
-    return CHECK_FAILED if strict and found else 0
+        terminal.step(
+            "differences not named", Message("-o thin.csv names them, for inside use only")
+        )
+    return CHECK_FAILED if strict and (found or seconds) else 0
 
 
 def _secret(secret: Path | None, job: Path | None) -> Secret:
@@ -153,6 +173,7 @@ def _entry_row(entry: Published) -> tuple[str, ...]:
         definition.margins,
         definition.where or "",
         definition.data,
+        definition.method,
     )
 
 
@@ -167,7 +188,7 @@ def _write(
         click.echo(text, nl=False)
         return
     write_whole(output, text, error=ConfigError, overwrite=may_replace())
-    terminal.step("list written", f"written to {output.name}")
+    terminal.step("list written", Message("written to {output}", output=Name(output.name)))
 
 
 def _visible(text: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from footing.progress import Progress
 from ptable.table import PTable
 from reports.i18n.languages import LANGUAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ckm.assessment.risk_utility_scenarios import Scenarios
@@ -98,7 +99,7 @@ def compare(
     sensitive: Sequence[int] | None = None,
     n_draws: int = 1,
     seed: int = 1,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Comparison:

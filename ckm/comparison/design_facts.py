@@ -34,42 +34,42 @@ _MAX_LISTED = 40
 _LIKELY = 0.01
 
 
-def comparison_facts(found: Comparison, *, rules: Rules | None) -> ComparisonFacts:
+def comparison_facts(comparison: Comparison, *, rules: Rules | None) -> ComparisonFacts:
     """Give all that a page says of a comparison.
 
     Measures by variable are expectations over uniform keys, for the distinct cells of all
     tables that hold somebody.
     """
-    inverses = _inverses(found)
-    count_histogram = found.count_histogram
+    inverses = _inverses(comparison)
+    count_histogram = comparison.count_histogram
     return ComparisonFacts(
-        title=found.title,
+        title=comparison.title,
         version=__version__,
         tables={name: histogram.n_cells for name, histogram in count_histogram.tables.items()},
-        sensitive=found.map.sensitive,
-        scenarios=found.scenarios.facts(),
-        by_table={name: found.scenarios.designs(name) for name in count_histogram.tables},
-        sets=tuple(_sets(found)),
+        sensitive=comparison.map.sensitive,
+        scenarios=comparison.scenarios.facts(),
+        by_table={name: comparison.scenarios.designs(name) for name in count_histogram.tables},
+        sets=tuple(_sets(comparison)),
         posteriors={
-            name: tuple(_posteriors(found, inverse)) for name, inverse in inverses.items()
+            name: tuple(_posteriors(comparison, inverse)) for name, inverse in inverses.items()
         },
-        utility={name: tuple(_measures(found, name)) for name in found.ptables},
-        conclusion=_conclusion(found, inverses, rules),
-        levels=found.levels,
+        utility={name: tuple(_measures(comparison, name)) for name in comparison.ptables},
+        conclusion=_conclusion(comparison, inverses, rules),
+        levels=comparison.levels,
         is_limit_set=rules is not None,
     )
 
 
-def _small(found: Comparison) -> NDArray[np.int64]:
+def _small(comparison: Comparison) -> NDArray[np.int64]:
     """Give the counts that sets and posteriors are listed for: up to twice the threshold."""
-    return np.arange(min(2 * (max(found.map.sensitive) + 1), _MAX_LISTED) + 1)
+    return np.arange(min(2 * (max(comparison.map.sensitive) + 1), _MAX_LISTED) + 1)
 
 
-def _sets(found: Comparison) -> Iterator[SetFact]:
+def _sets(comparison: Comparison) -> Iterator[SetFact]:
     from risk.inference.sets import NEGLIGIBLE
 
-    counts = _small(found)
-    for name, table in found.ptables.items():
+    counts = _small(comparison)
+    for name, table in comparison.ptables.items():
         band = Band.of(table)
         rows = band.probabilities[band.rows(counts)] >= NEGLIGIBLE
         originals, chances = band.windows(counts)
@@ -82,26 +82,32 @@ def _sets(found: Comparison) -> Iterator[SetFact]:
             )
 
 
-def _inverses(found: Comparison) -> dict[str, Inverse]:
+def _inverses(comparison: Comparison) -> dict[str, Inverse]:
     """Pair every p-table with the share of each count among the distinct cells."""
-    largest = max(int(_small(found)[-1]), *found.map.sensitive)
-    largest += 2 * max(table.max_noise for table in found.ptables.values())
-    prior = found.count_histogram.together.prior(largest)
+    largest = max(int(_small(comparison)[-1]), *comparison.map.sensitive)
+    largest += 2 * max(table.max_noise for table in comparison.ptables.values())
+    prior = comparison.count_histogram.together.prior(largest)
     if prior is None:
         return {}
-    return {name: Inverse(table=table, prior=prior) for name, table in found.ptables.items()}
+    return {
+        name: Inverse(table=table, prior=prior) for name, table in comparison.ptables.items()
+    }
 
 
-def _posteriors(found: Comparison, inverse: Inverse) -> Iterator[PosteriorFact]:
-    sensitive = found.map.sensitive
-    together = found.count_histogram.together
+def _posteriors(comparison: Comparison, inverse: Inverse) -> Iterator[PosteriorFact]:
+    sensitive = comparison.map.sensitive
+    together = comparison.count_histogram.together
     near = together.within(0, len(inverse.prior.probabilities) - 1).n_cells / together.n_cells
-    seen = inverse.possible(int(_small(found)[-1]))
-    for published, share in zip(seen.tolist(), inverse.weight(seen).tolist(), strict=True):
-        law = inverse.given(published)
+    published_counts = inverse.possible(int(_small(comparison)[-1]))
+    for published, share in zip(
+        published_counts.tolist(), inverse.weight(published_counts).tolist(), strict=True
+    ):
+        distribution = inverse.given(published)
         originals = {
             int(i): float(p)
-            for i, p in zip(law.support, law.at(law.support), strict=True)
+            for i, p in zip(
+                distribution.support, distribution.at(distribution.support), strict=True
+            )
             if p >= _LIKELY or i in sensitive
         }
         yield PosteriorFact(
@@ -112,11 +118,11 @@ def _posteriors(found: Comparison, inverse: Inverse) -> Iterator[PosteriorFact]:
         )
 
 
-def _measures(found: Comparison, design: str) -> Iterator[MeasureFact]:
+def _measures(comparison: Comparison, design: str) -> Iterator[MeasureFact]:
     from risk.risk_map.figures import utility_figures
 
-    band = Band.of(found.ptables[design])
-    for group, value, histogram in _groups(found):
+    band = Band.of(comparison.ptables[design])
+    for group, value, histogram in _groups(comparison):
         figures = utility_figures(band, histogram)
         size = int(histogram.counts @ histogram.cells)
         figures["hd_utility"] = 1 - (figures["hellinger_raw"] or 0.0) / math.sqrt(size)
@@ -132,39 +138,39 @@ def _measures(found: Comparison, design: str) -> Iterator[MeasureFact]:
             )
 
 
-def _groups(found: Comparison) -> Iterator[tuple[str, str, Histogram]]:
-    everybody = found.count_histogram.together.within(1, None)
+def _groups(comparison: Comparison) -> Iterator[tuple[str, str, Histogram]]:
+    everybody = comparison.count_histogram.together.within(1, None)
     if everybody.n_cells:
         yield "all", "all", everybody
-    for variable, categories in found.count_histogram.variables.items():
+    for variable, categories in comparison.count_histogram.variables.items():
         for category, histogram in categories.items():
             yield variable, category, histogram
 
 
 def _conclusion(
-    found: Comparison, inverses: Mapping[str, Inverse], rules: Rules | None
+    comparison: Comparison, inverses: Mapping[str, Inverse], rules: Rules | None
 ) -> dict[str, dict[str, float | str]]:
     base: dict[str, dict[str, float | str]] = {
         "cells": {
-            "tables": len(found.count_histogram.tables),
-            "listed": found.count_histogram.listed,
-            "distinct": found.count_histogram.distinct,
+            "tables": len(comparison.count_histogram.tables),
+            "listed": comparison.count_histogram.listed,
+            "distinct": comparison.count_histogram.distinct,
         }
     }
-    if found.count_histogram.record_sets is not None:
-        base["record-sets"] = {"record_sets": found.count_histogram.record_sets}
-    sensitive = np.array(found.map.sensitive)
+    if comparison.count_histogram.record_sets is not None:
+        base["record-sets"] = {"record_sets": comparison.count_histogram.record_sets}
+    sensitive = np.array(comparison.map.sensitive)
     if not any(inverse.prior.at(sensitive).any() for inverse in inverses.values()):
         return base  # nothing is sensitive here, and no rule binds
-    cases = [_case(found, name, inverse) for name, inverse in inverses.items()]
+    cases = [_case(comparison, name, inverse) for name, inverse in inverses.items()]
     return {**conclude(cases, rules=rules), **base}
 
 
-def _case(found: Comparison, name: str, inverse: Inverse) -> Case:
+def _case(comparison: Comparison, name: str, inverse: Inverse) -> Case:
     from risk.inference.nested import certain_with_one_more, differing_answers
 
-    table, sensitive = found.ptables[name], found.map.sensitive
-    figures = {f: found.map.find(name, f) for f in (RISK, LOSS, "q_set", "differencing")}
+    table, sensitive = comparison.ptables[name], comparison.map.sensitive
+    figures = {f: comparison.map.find(name, f) for f in (RISK, LOSS, "q_set", "differencing")}
     return Case(
         name=name,
         kind=_kind(table),
@@ -173,9 +179,9 @@ def _case(found: Comparison, name: str, inverse: Inverse) -> Case:
         loss=figures[LOSS] or 0.0,
         given_away=certain_with_one_more(table, inverse.prior, sensitive),
         seen_share=figures["q_set"],
-        differing=differing_answers(table, found.count_histogram.together.within(1, None)),
+        differing=differing_answers(table, comparison.count_histogram.together.within(1, None)),
         difference=figures["differencing"] or 0.0,
-        without=_without(found, table),
+        without=_without(comparison, table),
     )
 
 
@@ -191,11 +197,11 @@ def _is_hidden(table: PTable, sensitive: tuple[int, ...]) -> bool:
     return not Band.of(table).windows(np.array(sensitive))[1].any()
 
 
-def _without(found: Comparison, table: PTable) -> str:
+def _without(comparison: Comparison, table: PTable) -> str:
     """Find the design of the same noise that may publish every count."""
     import dataclasses
 
     if not isinstance(table.spec, NoiseSpec) or not table.spec.small:
         return ""
     same = dataclasses.replace(table.spec, small=0)
-    return next((n for n, other in found.ptables.items() if other.spec == same), "")
+    return next((n for n, other in comparison.ptables.items() if other.spec == same), "")

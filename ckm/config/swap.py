@@ -6,9 +6,12 @@ from pathlib import Path
 from pydantic import Field
 
 from ckm.config.job.data import Records, SecretPath
+from ckm.config.job.ledger import RecordsLedger
 from ckm.config.read import build, kind_of, open_settings
 from ckm.config.reading import Reading
-from ckm.config.section import Items, Name, Section, SettingsFile, Some, optional
+from ckm.config.section import Items, Label, Section, SettingsFile, Some, optional
+from ckm.methods.settings import SwapSettings
+from footing.messages import Message
 from tables import RequestError
 from tables.swapping.plan import SwapPlan
 
@@ -24,7 +27,7 @@ class SwapKeys(Section):
 class SwapSection(Section):
     """Who moves, and where to."""
 
-    household: Name = Field(description="Column of the household's identifier.")
+    household: Label = Field(description="Column of the household's identifier.")
     geography: Some[str] = Field(description="Columns, from broad to fine.")
     risk: Items[str] = optional(
         "Columns whose combinations make a record easy to find.", default=()
@@ -49,13 +52,32 @@ class SwapSection(Section):
         """Who moves, and where to, for the one who moves them."""
         return SwapPlan(**self.model_dump(exclude={"seed"}))
 
+    @property
+    def settings(self) -> SwapSettings:
+        """The parameters of the method."""
+        return SwapSettings(plan=self.plan, seed=self.seed)
+
     def add_problems(self, reading: Reading) -> None:
         """Note what the plan says it cannot be."""
         try:
             self.plan  # noqa: B018
         except RequestError as error:
-            hint = "ckm swap --help says what the columns are for"
-            reading.add_error("[swap]", error, hint)
+            hint = Message("ckm swap --help says what the columns are for")
+            reading.add_error(("swap",), error, hint)
+
+
+class SwapLedger(RecordsLedger):
+    """The record of what was published of the same records, which a swap enters."""
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note that nothing tells the records apart, too."""
+        super().add_problems(reading)
+        if self.id is None and self.record_key is None:
+            text = Message(
+                "needs id or record_key: by what are records the same as those of jobs?"
+            )
+            hint = Message('id = "person_id", as in [data] of the jobs')
+            reading.add(("ledger",), text, hint)
 
 
 class SwapJob(SettingsFile, title="A swap of ckm"):
@@ -64,13 +86,14 @@ class SwapJob(SettingsFile, title="A swap of ckm"):
     data: Records
     keys: SwapKeys = SwapKeys()
     swap: SwapSection
+    ledger: SwapLedger | None = None
 
     def add_problems(self, reading: Reading) -> None:
         """Note two things that decide."""
         if self.keys.secret is not None and self.swap.seed is not None:
-            text = "there are both [keys] secret and [swap] seed."
-            hint = "keep one: with a secret nobody else draws the same"
-            reading.add("[swap]", text, hint)
+            text = Message("there are both [keys] secret and [swap] seed.")
+            hint = Message("keep one: with a secret nobody else draws the same")
+            reading.add(("swap",), text, hint, key="seed")
 
 
 def read_swap(path: Path | str) -> SwapJob:
@@ -80,8 +103,8 @@ def read_swap(path: Path | str) -> SwapJob:
     """
     reading, document = open_settings(path, kind="swap")
     if "swap" not in document and "table" in document:
-        hint = "ckm release and ckm suppress take jobs; a swap file has [swap]"
-        reading.add("", "This is a job, not a swap.", hint)
+        hint = Message("ckm release and ckm suppress take jobs; a swap file has [swap]")
+        reading.add((), Message("This is a job, not a swap."), hint)
         raise reading.error()
     return build(SwapJob, document, reading)
 

@@ -96,8 +96,8 @@ class TableSpool:
                 ~a.is_found if is_found else ~np.zeros(a.size, bool) for a in cells.axes
             ]
         if "" in numbers:
-            found = open_categories(cells.axes, ranks, numbers.pop(""))
-            self._open = [one | other for one, other in zip(self._open, found, strict=True)]
+            flags = open_categories(cells.axes, ranks, numbers.pop(""))
+            self._open = [one | other for one, other in zip(self._open, flags, strict=True)]
         columns = {
             f"d{place}": rank.astype(np.min_scalar_type(axis.size))
             for place, (axis, rank) in enumerate(zip(self._axes, ranks, strict=True))
@@ -152,20 +152,20 @@ class TableSpool:
 
     def _chunks(self, size: int) -> Iterator[dict[str, NDArray[Any]]]:
         """Read the rows that show open categories alone, `size` at a time."""
-        held: list[dict[str, NDArray[Any]]] = []
+        blocks: list[dict[str, NDArray[Any]]] = []
         count = 0
         for start in range(0, self._rows, size):
-            found = {name: self._read(name, start, size) for name in self._kinds}
-            kept = unhidden(self._ranks(found), self._open)
-            held.append(found if kept.all() else {n: v[kept] for n, v in found.items()})
-            count += len(held[-1]["d0"])
+            block = {name: self._read(name, start, size) for name in self._kinds}
+            mask = unhidden(self._ranks(block), self._open)
+            blocks.append(block if mask.all() else {n: v[mask] for n, v in block.items()})
+            count += len(blocks[-1]["d0"])
             if count >= size:
-                whole = _joined(held)
+                whole = _joined(blocks)
                 yield {name: values[:size] for name, values in whole.items()}
-                held = [{name: values[size:] for name, values in whole.items()}]
+                blocks = [{name: values[size:] for name, values in whole.items()}]
                 count -= size
         if count:
-            yield _joined(held)
+            yield _joined(blocks)
 
     def _read(self, name: str, start: int, size: int) -> NDArray[Any]:
         kind = self._kinds[name]
@@ -173,10 +173,10 @@ class TableSpool:
         return np.fromfile(path, kind, count=min(size, self._rows - start), offset=offset)
 
 
-def _joined(held: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    if len(held) == 1:
-        return held[0]
-    return {name: np.concatenate([each[name] for each in held]) for name in held[0]}
+def _joined(blocks: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    if len(blocks) == 1:
+        return blocks[0]
+    return {name: np.concatenate([each[name] for each in blocks]) for name in blocks[0]}
 
 
 def _number(columns: dict[str, NDArray[Any]], place: int) -> NDArray[Any]:

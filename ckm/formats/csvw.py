@@ -40,63 +40,72 @@ def write_metadata(
         "url": quote(name),
         "dialect": {"encoding": "utf-8", "header": True, "doubleQuote": True, "trim": False},
     }
-    said = (about, *about.translations)
-    plain = [to_plain(each) for each in said]
-    texts = {word: _text(said, [p.get(part) for p in plain]) for part, word in _TEXTS.items()}
+    versions = (about, *about.translations)
+    plain = [to_plain(each) for each in versions]
+    texts = {
+        word: _text(versions, [p.get(part) for p in plain]) for part, word in _TEXTS.items()
+    }
     document |= {word: text for word, text in texts.items() if text}
     notes: list[dict[str, Any]] = [
-        {"rdfs:comment": _text(said, listed)}
-        for listed in zip_longest(*(each.notes for each in said))
+        {"rdfs:comment": _text(versions, translations)}
+        for translations in zip_longest(*(each.notes for each in versions))
     ]
-    withheld = _text(said, [each.withheld_label for each in said])
+    withheld = _text(versions, [each.withheld_label for each in versions])
     notes += [
         {"dc:title": withheld, "dc:relation": column, "skos:notation": list(areas)}
         for column, areas in about.withheld.items()
     ]
     document |= {"notes": notes} if notes else {}
-    columns = [_dimension(column, table, said) for column in table.dimensions]
-    columns += [_measure(column, values, said) for column, values in table.measures.items()]
+    columns = [_dimension(column, table, versions) for column in table.dimensions]
+    columns += [_measure(column, values, versions) for column, values in table.measures.items()]
     for place, column in enumerate(columns, start=1):
         column["name"] = f"column{place}"
     document["tableSchema"] = {"columns": columns}
     stream.write((json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode())
 
 
-def _text(said: Sequence[TableAbout], texts: Sequence[str | None]) -> Any:
+def _text(versions: Sequence[TableAbout], texts: Sequence[str | None]) -> Any:
     """Return a text; one of each language, with its code, where they differ."""
     if len(set(texts)) == 1:
         return texts[0]
-    given = [(text, about.language) for text, about in zip(texts, said, strict=True) if text]
-    return [{"@value": text, "@language": language} for text, language in given]
+    pairs = [
+        (text, about.language) for text, about in zip(texts, versions, strict=True) if text
+    ]
+    return [{"@value": text, "@language": language} for text, language in pairs]
 
 
-def _titles(column: str, said: Sequence[TableAbout]) -> dict[str, Any]:
-    label = _text(said, [each.labels.get(column) for each in said])
+def _titles(column: str, versions: Sequence[TableAbout]) -> dict[str, Any]:
+    label = _text(versions, [each.labels.get(column) for each in versions])
     return {"titles": column} | ({"rdfs:label": label} if label else {})
 
 
 def _dimension(
-    column: str, table: PublishedTable, said: Sequence[TableAbout]
+    column: str, table: PublishedTable, versions: Sequence[TableAbout]
 ) -> dict[str, Any]:
-    about, labels = said[0], [each.category_labels.get(column, {}) for each in said]
-    told = {
-        c: _text(said, [each.get(c) for each in labels]) for c in table.dimensions[column][1]
+    about, labels = versions[0], [each.category_labels.get(column, {}) for each in versions]
+    texts = {
+        c: _text(versions, [each.get(c) for each in labels])
+        for c in table.dimensions[column][1]
     }
     members = [
         {"@type": "skos:Concept", "skos:notation": code}
         | ({"skos:prefLabel": text} if text else {})
-        for code, text in told.items()
+        for code, text in texts.items()
     ]
-    listed: dict[str, Any] = {"@type": "skos:OrderedCollection", "skos:memberList": members}
+    code_list: dict[str, Any] = {"@type": "skos:OrderedCollection", "skos:memberList": members}
     if column in about.totals:
-        listed["skos:hasTopConcept"] = about.totals[column]
-    found = _titles(column, said) | {"datatype": "string", "null": [], "qb:codeList": listed}
-    for url, named in ((_GEOGRAPHY, about.geography), (_TIME, about.time)):
-        found |= {"propertyUrl": url} if named and named == column else {}
-    return found
+        code_list["skos:hasTopConcept"] = about.totals[column]
+    entry = _titles(column, versions) | {
+        "datatype": "string",
+        "null": [],
+        "qb:codeList": code_list,
+    }
+    for url, own_column in ((_GEOGRAPHY, about.geography), (_TIME, about.time)):
+        entry |= {"propertyUrl": url} if own_column and own_column == column else {}
+    return entry
 
 
-def _measure(column: str, values: Any, said: Sequence[TableAbout]) -> dict[str, Any]:
+def _measure(column: str, values: Any, versions: Sequence[TableAbout]) -> dict[str, Any]:
     kind = "long" if values.dtype == np.int64 else "double"
-    unit = _text(said, [each.units.get(column, each.unit) for each in said])
-    return _titles(column, said) | {"datatype": kind} | ({_UNIT: unit} if unit else {})
+    unit = _text(versions, [each.units.get(column, each.unit) for each in versions])
+    return _titles(column, versions) | {"datatype": kind} | ({_UNIT: unit} if unit else {})

@@ -21,29 +21,29 @@ def derivations_of(
 
     What was settled beforehand, and nothing that the data told.
     """
-    known = {variable.name: variable for variable in derived}
-    found: dict[str, str] = {}
+    by_name = {variable.name: variable for variable in derived}
+    sentences: dict[str, str] = {}
     for column in columns:
         name = column
-        while name in known and name not in found:
-            found[name] = _words(known[name], language=language)
-            name = known[name].of
-    return tuple(found.values())
+        while name in by_name and name not in sentences:
+            sentences[name] = _words(by_name[name], language=language)
+            name = by_name[name].of
+    return tuple(sentences.values())
 
 
 def _words(variable: DerivedVariable, *, language: str) -> str:
     """Say how a variable is made of a column."""
-    said: dict[str, object] = {"name": variable.name, "of": variable.of}
+    values: dict[str, object] = {"name": variable.name, "of": variable.of}
     if not variable.is_banded:
         key = "derived_recode"
     elif variable.is_period:
         key = f"derived_{variable.width}"
     elif variable.width is not None:
-        key, said["width"] = "derived_width", variable.width
+        key, values["width"] = "derived_width", variable.width
     elif isinstance(variable.bands, Mapping):
-        key, said["number"] = "derived_named", len(variable.bands)
+        key, values["number"] = "derived_named", len(variable.bands)
     else:
-        shown = [str(bound) for bound in variable.bands or ()]
-        few = [*shown[:_FIRST], "…", shown[-1]] if len(shown) > _MOST_BOUNDS else shown
-        key, said["bounds"] = "derived_bands", ", ".join(few)
-    return say(key, language).format(**said)
+        bounds = [str(bound) for bound in variable.bands or ()]
+        few = [*bounds[:_FIRST], "…", bounds[-1]] if len(bounds) > _MOST_BOUNDS else bounds
+        key, values["bounds"] = "derived_bands", ", ".join(few)
+    return say(key, language).format(**values)

@@ -27,5 +27,5 @@ def say(key: str, language: str) -> str:
 
 def category_labels(labels: Mapping[str, str]) -> dict[str, str]:
     """Return the labels of a column's categories; none where they only repeat the codes."""
-    said = any(label != category for category, label in labels.items())
-    return dict(labels) if said else {}
+    has_labels = any(label != category for category, label in labels.items())
+    return dict(labels) if has_labels else {}

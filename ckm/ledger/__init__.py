@@ -6,18 +6,23 @@ few records is refused or flagged, whatever words it was asked in.
 """
 
 from ckm.ledger.definition import Definition
-from ckm.ledger.errors import LedgerError, ThinDifferenceError
+from ckm.ledger.errors import LedgerError, SecondMethodError, ThinDifferenceError
 from ckm.ledger.ledger import Ledger, Published, list_published
+from ckm.ledger.protection import CellProtection
+from ckm.ledger.second_method import SecondMethod
 from ckm.ledger.storage.record import PAIR_COLUMNS, CellName, ThinPair
 from ckm.ledger.watch import Watch
 
 __all__ = [
     "PAIR_COLUMNS",
     "CellName",
+    "CellProtection",
     "Definition",
     "Ledger",
     "LedgerError",
     "Published",
+    "SecondMethod",
+    "SecondMethodError",
     "ThinDifferenceError",
     "ThinPair",
     "Watch",

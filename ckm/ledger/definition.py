@@ -1,9 +1,10 @@
 """What table was published: its public description, without a number in it."""
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
+from ckm.ledger.protection import NOISE, CellProtection
 from tables import Request
 
 
@@ -26,6 +27,8 @@ class Definition:
         table.
     shape
         Everything else that decides which cells the table has, as one text.
+    method
+        What protected it.
 
     Examples
     --------
@@ -39,6 +42,7 @@ class Definition:
     where: str | None = None
     data: str = ""
     shape: str = ""
+    method: str = NOISE
 
     @classmethod
     def of(
@@ -80,12 +84,29 @@ class Definition:
             shape=json.dumps(shape, sort_keys=True),
         )
 
+    def protected_by(self, protection: CellProtection) -> Self:
+        """Return the definition of the same table by another method.
+
+        Parameters
+        ----------
+        protection
+            The method, and the settings that make it another table.
+
+        Examples
+        --------
+        >>> rounded = CellProtection(method="rounding", settings="base 5")
+        >>> Definition(name="t").protected_by(rounded).method
+        'rounding'
+        """
+        shape = json.dumps([self.shape or self.where, protection.settings])
+        return replace(self, method=protection.method, shape=shape)
+
     @property
     def text(self) -> str:
         """The description as it stands in the ledger."""
-        shown = self._content()
-        del shown["shape"]
-        return json.dumps(shown, sort_keys=True, ensure_ascii=False)
+        content = self._content()
+        del content["shape"]
+        return json.dumps(content, sort_keys=True, ensure_ascii=False)
 
     @property
     def identity(self) -> bytes:
@@ -97,7 +118,10 @@ class Definition:
         return json.dumps(content, sort_keys=True).encode()
 
     def _content(self) -> dict[str, object]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.method == NOISE:  # as in ledgers that knew no other
+            del content["method"]
+        return content
 
     @classmethod
     def read(cls, text: str) -> Self:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from ckm.errors import CkmError, Places
+from ckm.ledger.second_method import SecondMethod
 from ckm.ledger.storage.record import PAIR_COLUMNS, ThinPair
+from footing.messages import Message, Name
 
 
 class LedgerError(CkmError):
@@ -27,12 +29,74 @@ class ThinDifferenceError(CkmError):
         self.pairs = tuple(pairs)
         tables = len({pair.cell.table for pair in self.pairs})
         super().__init__(
-            "Nothing was published: cells differ from published ones by too few records, in "
-            f"{tables:,} {'table' if tables == 1 else 'tables'}.",
-            hint="ask for categories, areas or filters that were published before, or coarser",
+            Message(
+                "Nothing was published: cells differ from published ones by too few "
+                "records, in {number:,} {tables}.",
+                number=tables,
+                tables=Message("table") if tables == 1 else Message("tables"),
+            ),
+            hint=Message(
+                "ask for categories, areas or filters that were published before, or coarser"
+            ),
         )
 
     @property
     def places(self) -> Places:
         """The cells, for a file that its owner alone reads."""
         return Places(PAIR_COLUMNS, tuple(pair.row for pair in self.pairs))
+
+
+_ONE_METHOD = Message(
+    "publish these records by one method, all tables in one job; "
+    'second_method = "flag" publishes them all the same'
+)
+
+
+class SecondMethodError(CkmError):
+    """Records were published by another method before, so a table was not published.
+
+    Parameters
+    ----------
+    second_methods
+        The tables, and those they stand beside.
+    """
+
+    code = "ckm-second-method"
+
+    def __init__(self, second_methods: Sequence[SecondMethod]) -> None:
+        self.second_methods = tuple(second_methods)
+        first = self.second_methods[0].words
+        n_more = len(self.second_methods) - 1
+        if n_more:
+            first = Message("{first} There are {n} more such pairs.", first=first, n=n_more)
+        problem = Message(
+            "Nothing was published: two ways of protecting the same records tell more of them "
+            "together than each by itself. {first}",
+            first=first,
+        )
+        super().__init__(problem, hint=_ONE_METHOD)
+
+
+class OtherMethodsError(CkmError):
+    """A ledger has tables by other methods, so private tables were not published.
+
+    Parameters
+    ----------
+    methods
+        Their names.
+    """
+
+    code = "ckm-second-method"
+
+    def __init__(self, methods: Sequence[str]) -> None:
+        problem = Message(
+            "Nothing was published: the ledger has tables by other methods, {methods}. Whether "
+            "they show the same records is not looked at, as a refusal that depends on records "
+            "would tell of them.",
+            methods=Name.each(methods),
+        )
+        hint = Message(
+            'second_method = "flag" in [release_ledger] publishes them all the same; for other '
+            "records, take another history or another ledger"
+        )
+        super().__init__(problem, hint=hint)

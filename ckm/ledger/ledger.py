@@ -12,8 +12,10 @@ import numpy as np
 
 from ckm.errors import ConfigError
 from ckm.ledger.definition import Definition
+from ckm.ledger.protection import CellProtection
 from ckm.ledger.record_sets.entry import Entry
 from ckm.ledger.record_sets.histories import Histories
+from ckm.ledger.second_method import SecondMethod
 from ckm.ledger.storage.record import Record, ThinPair
 from ckm.ledger.storage.seal import Seal
 from ckm.ledger.storage.settings import (
@@ -27,6 +29,7 @@ from ckm.ledger.storage.settings import (
 from ckm.ledger.storage.store import Database, Row, open_store
 from ckm.ledger.storage.writer import Submission, Writer
 from footing.arrays import Flags
+from footing.messages import Argument, Message
 from tables import Cells, Secret
 
 logger = logging.getLogger(__name__)
@@ -156,7 +159,12 @@ class Ledger:
         )
 
     def entry(
-        self, cells: Cells, definition: Definition, *, shown: Flags | None = None
+        self,
+        cells: Cells,
+        definition: Definition,
+        *,
+        shown: Flags | None = None,
+        protection: CellProtection | None = None,
     ) -> Entry:
         """Digest the cells of a table, to check or record it.
 
@@ -168,6 +176,8 @@ class Ledger:
             What table it is.
         shown
             Which of the cells the table shows; by default all of them.
+        protection
+            What protected them; None for the noise of the ledger.
 
         Returns
         -------
@@ -179,7 +189,7 @@ class Ledger:
         >>> ledger.entry(cells, Definition(name="t"))  # doctest: +SKIP
         Entry('t')
         """
-        return Entry.of(
+        entry = Entry.of(
             cells,
             definition,
             seal=self._seal,
@@ -187,6 +197,7 @@ class Ledger:
             smallest=self._smallest,
             shown=shown,
         )
+        return entry if protection is None else entry.protected_by(protection)
 
     @property
     def sets(self) -> int:
@@ -333,11 +344,39 @@ class Ledger:
         submission = self._submission(entries, history, also, with_rows=False)
         return self._writer.check(submission)
 
+    def second_methods(
+        self, entries: Sequence[Entry], *, history: str = "public", also: Sequence[str] = ()
+    ) -> tuple[SecondMethod, ...]:
+        """Find tables whose records were published in another way; record nothing.
+
+        Parameters
+        ----------
+        entries, history, also
+            As for `check`.
+
+        Returns
+        -------
+        tuple of SecondMethod
+            The tables, each with one that it stands beside.
+
+        Examples
+        --------
+        >>> ledger.second_methods([entry])  # doctest: +SKIP
+        ()
+        """
+        self._writer.refresh()
+        has_noise_alone = all(entry.labels is None for entry in entries)
+        if has_noise_alone and not self._histories.has_labels:
+            return ()
+        submission = self._submission(entries, history, also, with_rows=False)
+        return self._writer.second_methods(submission)
+
     def publish(
         self,
         entries: Sequence[Entry],
         *,
         policy: Policy = "refuse",
+        second_method: Policy = "refuse",
         history: str = "public",
         also: Sequence[str] = (),
         allowed: Collection[ThinPair] = (),
@@ -353,6 +392,9 @@ class Ledger:
         policy
             ``"refuse"`` records nothing when there is a thin difference; ``"flag"`` records
             and returns them.
+        second_method
+            The same for records that were published by another method, or by the same one with
+            other settings or numbers.
         history
             The history they belong to.
         also
@@ -372,8 +414,8 @@ class Ledger:
 
         Raises
         ------
-        ThinDifferenceError
-            If there is another one and the policy is to refuse.
+        SecondMethodError, ThinDifferenceError
+            If there is a second method, or another thin difference, that is to be refused.
         LedgerError
             If the ledger cannot be written, or a variable was published with another noise:
             then nothing may be published.
@@ -383,10 +425,17 @@ class Ledger:
         >>> ledger.publish([entry])  # doctest: +SKIP
         ()
         """
-        if policy not in {"refuse", "flag"}:
-            raise ConfigError(f"The policy is 'refuse' or 'flag', not {policy!r}.")
+        for wanted in (policy, second_method):
+            if wanted not in {"refuse", "flag"}:
+                raise ConfigError(
+                    Message(
+                        "The policy is 'refuse' or 'flag', not {policy!r}.",
+                        policy=Argument(wanted),
+                    )
+                )
         submission = self._submission(entries, history, also)
         submission.allowed = set(allowed) if policy == "refuse" else None
+        submission.allows_second = second_method == "flag"
         submission.most = most
         submission.noises = sealed_noises(noises or {}, seal=self._seal)
         pairs = self._writer.write(submission)
@@ -421,7 +470,7 @@ class Ledger:
             table = record.definition.name
             found = np.flatnonzero(np.isin(record.identity, entry.identity)).tolist()
             names = [str(record.name(number)) for number in found]
-            if not len(record):
+            if not len(record) and not len(record.others):
                 names = [f"perhaps in {table!r}: all its sets were recorded before"]
             elif np.isin(record.others, entry.identity).any():
                 names = [f"in {table!r}, in a cell that the ledger does not name"]
@@ -452,10 +501,35 @@ class Ledger:
         wanted = self.threshold if threshold is None else threshold
         if not 1 <= wanted <= self.width:
             raise ConfigError(
-                f"This ledger can tell differences of 1 to {self.width} records, not {wanted}.",
-                hint="a ledger is made for the largest threshold it will ever need",
+                Message(
+                    "This ledger can tell differences of 1 to {width} records, not "
+                    "{threshold}.",
+                    width=self.width,
+                    threshold=Argument(wanted),
+                ),
+                hint=Message("a ledger is made for the largest threshold it will ever need"),
             )
         yield from self._histories.audit(history, wanted)
+
+    def audit_methods(self, *, history: str | None = None) -> Iterator[SecondMethod]:
+        """List the tables of a whole history whose records others publish in another way.
+
+        Parameters
+        ----------
+        history
+            The history, or None for each of them by itself.
+
+        Yields
+        ------
+        SecondMethod
+            Each pair of tables, in the order of publication.
+
+        Examples
+        --------
+        >>> list(ledger.audit_methods())  # doctest: +SKIP
+        []
+        """
+        yield from self._histories.audit_methods(history)
 
     @property
     def head(self) -> str:

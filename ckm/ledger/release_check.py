@@ -9,13 +9,15 @@ from urllib.parse import urlsplit
 from ckm.ledger.errors import ThinDifferenceError
 from ckm.ledger.watch import Watch
 from footing.addresses import Address
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from ckm.config.job.ledger import JobLedger
-    from ckm.ledger import Ledger, ThinPair
+    from ckm.ledger import Ledger, SecondMethod, ThinPair
+    from ckm.ledger.ledger import Policy
 
 
 logger = logging.getLogger(__name__)
@@ -42,6 +44,7 @@ class ReleaseCheck:
     def __init__(self, ledger: Ledger | None, rules: JobLedger | None) -> None:
         self.watch: Watch | None = None
         self._is_strict = rules is None or rules.policy == "refuse"
+        self._second_method: Policy = "refuse" if rules is None else rules.second_method
         self._flagged: tuple[ThinPair, ...] = ()
         self.record: dict[str, Any] | None = None
         if ledger is not None and rules is not None:
@@ -50,6 +53,7 @@ class ReleaseCheck:
                 **_named(rules.target),
                 "history": rules.history,
                 "policy": rules.policy,
+                "second_method": rules.second_method,
                 "threshold": rules.threshold,
                 "smallest": rules.smallest,
                 "entries": {},
@@ -62,32 +66,63 @@ class ReleaseCheck:
         """
         if self.watch is None:
             return ()
+        seconds = self.watch.require_one_method(self._second_method)
+        _warn_of_second_methods(seconds)
         pairs = self.watch.check()
         if pairs and self._is_strict:
             raise ThinDifferenceError(pairs)
         self._flagged = pairs
-        new = (f'{_nearness(p)}; it was published, for policy = "flag".' for p in pairs)
-        return tuple(dict.fromkeys([*new, *map(_reminder, self.watch.standing())]))
+        new = (
+            Message(
+                '{nearness}; it was published, for policy = "flag".', nearness=_nearness(pair)
+            )
+            for pair in pairs
+        )
+        near = tuple(dict.fromkeys([*new, *map(_reminder, self.watch.standing())]))
+        _warn_of_differences(near)
+        return (*map(_flagged, seconds), *near)
 
     def publish(self) -> None:
         """Record the tables; only then may anybody see them."""
         if self.watch is not None:
-            self.watch.publish(allowed=self._flagged)
+            self.watch.publish(allowed=self._flagged, second_method=self._second_method)
         if self.record is not None and self.watch is not None:
             entries = {name: list(numbers) for name, numbers in self.watch.numbers().items()}
             self.record = {**self.record, "entries": entries, "head": self.watch.head}
 
 
-def warn_of_differences(texts: Sequence[str]) -> Sequence[str]:
-    """Tell the log how many pairs of tables have thin differences; return what names them."""
+def _warn_of_second_methods(seconds: Sequence[SecondMethod]) -> None:
+    """Tell the log how many pairs of tables tell the same records in two ways."""
+    if seconds:
+        logger.warning(
+            "%s",
+            Message(
+                "{number} pairs of tables protect the same records in two ways, which tell "
+                "more of them together than each by itself",
+                number=len(seconds),
+            ),
+            extra={"event": "second method", "pairs": len(seconds)},
+        )
+
+
+def _flagged(second: SecondMethod) -> Message:
+    return Message(
+        '{second} It was published, for second_method = "flag".', second=second.words
+    )
+
+
+def _warn_of_differences(texts: Sequence[str]) -> None:
+    """Tell the log how many pairs of tables have thin differences."""
     if texts:
         logger.warning(
-            "%d pairs of tables have cells that differ by too few records; the internal report "
-            "names the tables",
-            len(texts),
+            "%s",
+            Message(
+                "{number} pairs of tables have cells that differ by too few records; the "
+                "internal report names the tables",
+                number=len(texts),
+            ),
             extra={"event": "thin difference", "pairs": len(texts)},
         )
-    return texts
 
 
 def _named(target: Path | str) -> dict[str, str]:
@@ -97,17 +132,23 @@ def _named(target: Path | str) -> dict[str, str]:
     return {"file": target.name}
 
 
-def _reminder(pair: ThinPair) -> str:
-    return (
-        f"{_nearness(pair)}; it was published before, as entry {pair.cell.entry}, and the "
-        "difference stands."
+def _reminder(pair: ThinPair) -> Message:
+    return Message(
+        "{nearness}; it was published before, as entry {entry}, and the difference stands.",
+        nearness=_nearness(pair),
+        entry=pair.cell.entry,
     )
 
 
-def _nearness(pair: ThinPair) -> str:
+def _nearness(pair: ThinPair) -> Message:
     number = pair.published.entry
-    entry = "of this release" if number is None else f"(entry {number} of the ledger)"
-    return (
-        f"Table {pair.cell.table!r} has cells that differ by too few records from cells of "
-        f"table {pair.published.table!r} {entry}"
+    entry = Message("of this release")
+    if number is not None:
+        entry = Message("(entry {number} of the ledger)", number=number)
+    return Message(
+        "Table {table!r} has cells that differ by too few records from cells of table "
+        "{published!r} {entry}",
+        table=Name(pair.cell.table),
+        published=Name(pair.published.table),
+        entry=entry,
     )

@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckm.ledger.definition import Definition
+from ckm.ledger.errors import SecondMethodError
 from ckm.ledger.ledger import Ledger, Policy
+from ckm.ledger.protection import CellProtection
 from ckm.ledger.record_sets.entry import Entry
+from ckm.ledger.second_method import SecondMethod
 from ckm.ledger.storage.record import ThinPair
+from footing.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from ckm.engine.engine import Engine, Progress
+    from ckm.engine.engine import Engine
     from ckm.engine.protection import Protected
     from ckm.engine.request import TableRequest
     from tables import Cells, Request
@@ -91,12 +95,12 @@ class Watch:
         >>> next(watch.tables(engine, requests)).table  # doctest: +SKIP
         PublishedTable(sex, count; 3 cells)
         """
-        wanted = engine.requests_of_cells(requests)
+        cell_requests = engine.requests_of_cells(requests)
         self.add_noise_identity(engine.noise_identities(requests))
-        sketch = self.width(wanted)
+        sketch = self.width(cell_requests)
         for protected in engine.protect_tables(requests, sketch=sketch, progress=progress):
             name, where = protected.name, protected.request.where
-            self.add_table(name, wanted[name], protected.cells, where=where)
+            self.add_table(name, cell_requests[name], protected.cells, where=where)
             yield protected
             del protected  # its cells, before those of the next table are protected
 
@@ -143,7 +147,13 @@ class Watch:
         self._noises |= noises
 
     def add_table(
-        self, name: str, request: Request, cells: Cells, *, where: str | None
+        self,
+        name: str,
+        request: Request,
+        cells: Cells,
+        *,
+        where: str | None,
+        protection: CellProtection | None = None,
     ) -> None:
         """Digest the cells of a table before they are protected.
 
@@ -157,6 +167,8 @@ class Watch:
             Its cells.
         where
             The filter as it was written.
+        protection
+            What protects them; None for the noise of the ledger.
 
         Examples
         --------
@@ -165,7 +177,61 @@ class Watch:
         if cells.sketch is None:
             return
         definition = Definition.of(request, name=name, where=where, data=self._data)
-        self._entries.append(self._ledger.entry(cells, definition))
+        self._entries.append(self._ledger.entry(cells, definition, protection=protection))
+
+    def protect(self, protection: CellProtection) -> None:
+        """Take note that another method changes all tables seen, after the noise.
+
+        Parameters
+        ----------
+        protection
+            The method, with what all tables have in common.
+
+        Examples
+        --------
+        >>> watch.protect(CellProtection(method="additivity"))  # doctest: +SKIP
+        """
+        self._entries = [entry.protected_by(protection) for entry in self._entries]
+
+    def second_methods(self) -> tuple[SecondMethod, ...]:
+        """Find the tables seen whose records were published in another way; record nothing.
+
+        Returns
+        -------
+        tuple of SecondMethod
+            The tables, see `Ledger.second_methods`.
+
+        Examples
+        --------
+        >>> watch.second_methods()  # doctest: +SKIP
+        ()
+        """
+        return self._ledger.second_methods(
+            self._entries, history=self._history, also=self._also
+        )
+
+    def require_one_method(self, second_method: Policy) -> tuple[SecondMethod, ...]:
+        """Return the second methods of the tables seen, or refuse them.
+
+        Parameters
+        ----------
+        second_method
+            ``"refuse"`` or ``"flag"``.
+
+        Raises
+        ------
+        SecondMethodError
+            If there is one that is to be refused.
+
+        Examples
+        --------
+        >>> watch.require_one_method("refuse")  # doctest: +SKIP
+        ()
+        """
+        seconds = self.second_methods()
+        if seconds and second_method == "refuse":
+            raise SecondMethodError(seconds)
+        return seconds
 
     def check(self) -> tuple[ThinPair, ...]:
         """Find the thin differences of all tables seen; record nothing.
@@ -216,13 +282,17 @@ class Watch:
         }
 
     def publish(
-        self, *, policy: Policy = "refuse", allowed: Collection[ThinPair] = ()
+        self,
+        *,
+        policy: Policy = "refuse",
+        second_method: Policy = "refuse",
+        allowed: Collection[ThinPair] = (),
     ) -> tuple[ThinPair, ...]:
         """Check and record all tables seen; see `Ledger.publish`.
 
         Parameters
         ----------
-        policy
+        policy, second_method
             ``"refuse"`` or ``"flag"``.
         allowed
             Thin differences, from `check`, that refuse nothing.
@@ -234,7 +304,7 @@ class Watch:
 
         Raises
         ------
-        ThinDifferenceError, LedgerError
+        SecondMethodError, ThinDifferenceError, LedgerError
             Then nothing may be published.
 
         Examples
@@ -245,6 +315,7 @@ class Watch:
         pairs = self._ledger.publish(
             self._entries,
             policy=policy,
+            second_method=second_method,
             history=self._history,
             also=self._also,
             allowed=allowed,

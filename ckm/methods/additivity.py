@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ckm.engine.request_fitting import raise_together, table_measures
 from ckm.errors import ConfigError
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from ckm.additivity.release_step import Restorer
-    from ckm.engine.engine import Progress
     from ckm.engine.protection import Protected
     from ckm.engine.request import TableRequest
     from ckm.methods.method import InternalRecord, Method, Statement
     from ckm.methods.settings import AdditivitySettings
+    from footing.progress import Progress
 
 _Data = TypeVar("_Data")
 
@@ -47,8 +48,12 @@ class Additivity(Generic[_Data]):
         raise_together(
             [
                 ConfigError(
-                    f"Table {name!r} shows {measure!r}, and additivity is for counts.",
-                    hint="publish it in a job of its own without additive",
+                    Message(
+                        "Table {name!r} shows {measure!r}, and additivity is for counts.",
+                        name=Name(name),
+                        measure=Name(measure),
+                    ),
+                    hint=Message("publish it in a job of its own without additive"),
                 )
                 for name, measure in table_measures(tables)
                 if measure != "count"

@@ -48,7 +48,7 @@ def write_amount_ptables(
     folder: Path, noises: Mapping[str, MagnitudeNoise]
 ) -> list[dict[str, Any]]:
     """Write each p-table once, and tell which variable has which."""
-    written: dict[str, dict[str, Any]] = {}
+    files: dict[str, dict[str, Any]] = {}
     records = []
     for variable, noise in noises.items():
         used = {}
@@ -56,9 +56,9 @@ def write_amount_ptables(
             ptable = getattr(noise, field)
             if ptable is None:
                 continue
-            if ptable.id not in written:
-                path = folder / f"pt-amounts-{len(written) + 1}.parquet"
-                written[ptable.id] = write_ptable(path, ptable)
-            used[field] = written[ptable.id]
+            if ptable.id not in files:
+                path = folder / f"pt-amounts-{len(files) + 1}.parquet"
+                files[ptable.id] = write_ptable(path, ptable)
+            used[field] = files[ptable.id]
         records.append({"variable": variable, "rules": noise.rules, "ptables": used})
     return records

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ckm.engine.engine import Progress
     from ckm.engine.protection import Protected
     from ckm.engine.request import TableRequest
+    from ckm.ledger.protection import CellProtection
+    from footing.progress import Progress
 
 _Data_contra = TypeVar("_Data_contra", contravariant=True)
 
@@ -90,3 +91,10 @@ class Method(Protocol[_Data_contra]):
 
     def record(self, folder: Path) -> InternalRecord:
         """Write what stays inside into a folder, and return what its manifest says of it."""
+
+
+class RecordedMethod(Method[_Data_contra], Protocol[_Data_contra]):
+    """A method that draws no noise by the keys of cells, and whose tables a ledger can keep."""
+
+    def cell_protection(self, protected: Protected) -> CellProtection:
+        """Return what stands for each cell of a table that was protected."""

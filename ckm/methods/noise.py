@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from ckm.methods.internal_files import write_amount_ptables, write_ptable
 from ckm.methods.method import InternalRecord, Statement
+from footing.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from ckm.engine.engine import Engine, Progress
+    from ckm.engine.engine import Engine
     from ckm.engine.protection import Protected
     from ckm.engine.request import TableRequest
     from ckm.ledger.watch import Watch

@@ -13,11 +13,13 @@ from ckm.engine.protection import Protected
 from ckm.engine.published_table import PublishedTable, encodings, publish
 from ckm.engine.request_fitting import raise_together, table_measures
 from ckm.errors import ConfigError, InternalError
+from ckm.ledger.protection import CellProtection
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
 from ckm.suppression.grid import Grid
 from ckm.suppression.linked import by_group
 from ckm.suppression.relations import finest_cells
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -49,8 +51,12 @@ class ControlledRounding:
         raise_together(
             [
                 ConfigError(
-                    f"Table {name!r} shows {measure!r}, and rounding is for counts.",
-                    hint="publish it in a job with noise or suppression",
+                    Message(
+                        "Table {name!r} shows {measure!r}, and rounding is for counts.",
+                        name=Name(name),
+                        measure=Name(measure),
+                    ),
+                    hint=Message("publish it in a job with noise or suppression"),
                 )
                 for name, measure in table_measures(tables)
                 if measure != "count"
@@ -91,6 +97,15 @@ class ControlledRounding:
                 counts=own,
             )
 
+    def cell_protection(self, protected: Protected) -> CellProtection:
+        """Return the published counts, which another rounding must not contradict."""
+        base, bound = self.settings.base, self.settings.bound
+        return CellProtection(
+            method="rounding",
+            settings=f"base {base}, bound {bound}",
+            numbers=np.asarray(protected.counts, np.int64),
+        )
+
     def statement(self) -> Statement:
         """Say that counts are rounded."""
         return Statement(words="rounding")
@@ -98,7 +113,7 @@ class ControlledRounding:
     def record(self, folder: Path) -> InternalRecord:
         """Write what lies behind every number, and tell how far numbers moved."""
         if not self._counts:
-            raise InternalError("Rounded tables are recorded, and none was rounded.")
+            raise InternalError(Message("Rounded tables are recorded, and none was rounded."))
         files = []
         for name, (cells, own) in self._counts.items():
             path = folder / f"audit-{name}.csv"

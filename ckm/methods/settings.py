@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ckm.engine.magnitudes import MagnitudeNoise
     from ptable import PTable
     from tables import CodeTree
+    from tables.swapping.plan import SwapPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,35 @@ class RoundingSettings:
     base: int
     bound: int | None = None
     exact: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwapSettings:
+    """Which households change places.
+
+    Parameters
+    ----------
+    plan
+        Who moves, and where to.
+    seed
+        What decides instead of a secret.
+    """
+
+    plan: SwapPlan
+    seed: int | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyntheticSettings:
+    """Which records stand in place of the true ones.
+
+    Parameters
+    ----------
+    path
+        Their file.
+    """
+
+    path: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,10 +213,10 @@ class SuppressionSettings:
     limit_s: float = 600.0
     audit: bool = True
 
-    def record(self, shown: Callable[[Path], str]) -> dict[str, Any]:
+    def record(self, text_of: Callable[[Path], str]) -> dict[str, Any]:
         """Return the settings for a manifest, paths as people wrote them."""
-        files = [_values(file) | {"path": shown(file.path)} for file in self.cells]
-        previous = None if self.previous is None else shown(self.previous)
+        files = [_values(file) | {"path": text_of(file.path)} for file in self.cells]
+        previous = None if self.previous is None else text_of(self.previous)
         request = None if self.request is None else _values(self.request)
         return _values(self) | {"cells": files, "previous": previous, "request": request}
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +14,11 @@ from ckm.engine.protection import Protected
 from ckm.engine.request import quantile_of
 from ckm.engine.request_fitting import raise_together, table_measures
 from ckm.errors import CheckFailedError, ConfigError, InternalError
+from ckm.ledger.protection import CellProtection
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
 from ckm.suppression.cell_selection import HiddenCells, choose_hidden
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -29,12 +33,23 @@ if TYPE_CHECKING:
     from reports.facts.release import FileFact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _Outcome:
     """Which cells are hidden, and what readers can work out of each."""
 
     hidden_cells: HiddenCells
     audits: Mapping[str, Audit]
+
+    @cached_property
+    def pattern(self) -> str:
+        """What tells this choice of hidden cells, in these data, from any other."""
+        digest = hashlib.sha256(self.hidden_cells.hidden.tobytes())
+        for name, cells in self.hidden_cells.tables.items():
+            digest.update(f"{len(name)} {name}".encode())
+            amounts = [each.total for each in (cells.magnitudes or {}).values()]
+            for numbers in (*cells.ranks, cells.count, *amounts):
+                digest.update(np.ascontiguousarray(numbers).tobytes())
+        return digest.hexdigest()
 
 
 class CellSuppression:
@@ -60,18 +75,27 @@ class CellSuppression:
         raise_together(
             [
                 ConfigError(
-                    f"Table {name!r} shows {measure!r}: a true quantile would give single "
-                    "values away.",
-                    hint="publish quantiles in a job with noise",
+                    Message(
+                        "Table {name!r} shows {measure!r}: a true quantile would give single "
+                        "values away.",
+                        name=Name(name),
+                        measure=Name(measure),
+                    ),
+                    hint=Message("publish quantiles in a job with noise"),
                 )
                 for name, measure in measures
                 if quantile_of(measure)
             ]
             + [
                 ConfigError(
-                    f"Table {name!r} shows {measure!r}, and no threshold tells which counts "
-                    "are too small.",
-                    hint="threshold = 3 hides counts of 1 and 2",
+                    Message(
+                        "Table {name!r} shows {measure!r}, and no threshold tells which "
+                        "counts are "
+                        "too small.",
+                        name=Name(name),
+                        measure=Name(measure),
+                    ),
+                    hint=Message("threshold = 3 hides counts of 1 and 2"),
                 )
                 for name, measure in measures
                 if self.settings.threshold is None
@@ -111,6 +135,18 @@ class CellSuppression:
                 counts=np.ma.array(cells[name].count, mask=hidden),
             )
 
+    def cell_protection(self, protected: Protected) -> CellProtection:
+        """Return which cells are hidden, and together with which others."""
+        if self._outcome is None:
+            raise InternalError(
+                Message("Suppressed tables are recorded, and none was suppressed.")
+            )
+        return CellProtection(
+            method="suppression",
+            hidden=np.ma.getmaskarray(np.ma.asarray(protected.counts)),
+            pattern=self._outcome.pattern,
+        )
+
     def statement(self) -> Statement:
         """Say what is hidden, measure by measure."""
         measures: tuple[Mapping[str, Any], ...] = ()
@@ -132,7 +168,9 @@ class CellSuppression:
     def record(self, folder: Path) -> InternalRecord:
         """Write what readers can work out of hidden cells, and tell the rules."""
         if self._outcome is None:
-            raise InternalError("Suppressed tables are recorded, and none was suppressed.")
+            raise InternalError(
+                Message("Suppressed tables are recorded, and none was suppressed.")
+            )
         files = _write_audits(folder, self._outcome.hidden_cells, self._outcome.audits)
         measures = [dict(measure) for measure in self.statement().measures]
         return InternalRecord(
@@ -145,7 +183,7 @@ def _require_safe(hidden_cells: HiddenCells, audits: Mapping[str, Audit]) -> Non
     """Stop where an unsafe cell is not protected as demanded."""
     if not audits:
         failed = hidden_cells.unproven()
-        reason = "the protection of {} cells is not proven"
+        reason = Message("the protection of {number} cells is not proven", number=failed.size)
     else:
         failed = np.unique(
             np.concatenate(
@@ -156,12 +194,16 @@ def _require_safe(hidden_cells: HiddenCells, audits: Mapping[str, Audit]) -> Non
                 ]
             )
         )
-        reason = "{} cells are not protected as demanded"
+        reason = Message("{number} cells are not protected as demanded", number=failed.size)
     if failed.size:
         raise CheckFailedError(
-            f"The audit of the suppression failed: {reason.format(failed.size)}; nothing was "
-            "published.",
-            hint='try another method, such as method = "exact", and report this message',
+            Message(
+                "The audit of the suppression failed: {reason}; nothing was published.",
+                reason=reason,
+            ),
+            hint=Message(
+                'try another method, such as method = "exact", and report this message'
+            ),
             places=hidden_cells.places(failed),
         )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import warnings
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -15,18 +17,25 @@ from ckm import __version__
 from ckm.engine.published_table import PublishedTable
 from ckm.formats import FORMATS, TableAbout, write_table
 from ckm.formats.content import encoded, free_name
+from ckm.ledger.errors import OtherMethodsError
+from ckm.ledger.protection import CellProtection
 from ckm.methods.internal_files import record_file
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
 from ckm.release.pages.dp_tables import page_of, rows_of
+from ckm.release.recorded_records import methods_beside, opened_gate
 from dp import BudgetLedger, Plan, release
 from dp.aggregates.release import Released, ReleasedTable, require_left
-from tables import contributions, open_source
+from tables import DataWarning, Request, TablesError, contributions, open_source
 
 if TYPE_CHECKING:
     from ckm.config.dp_plan import DPPlanFile
+    from ckm.release.recorded_records import RecordsGate
+    from tables import Source
 
 KIND = "ckm-dp-release"
 _LANGUAGES = ("en", "fr")
+#: Private tables beside private tables are for the ledger of their budget.
+_PROTECTION = CellProtection(method="dp", is_compared=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +85,7 @@ def release_dp(
     check_target(path, None)
     ledger = BudgetLedger.open(job.ledger.path)
     require_left(ledger, plan.guarantee)
+    _require_one_method(job)
     if dry_run:
         return DPRelease(path=path, plan=plan, released=None, left=str(ledger.left))
     data = job.data.local
@@ -85,18 +95,50 @@ def release_dp(
     with (
         new_folder(path) as folder,
         open_source(data.paths, table=data.table, options=options, **limits) as source,
+        opened_gate(job.release_ledger) as gate,
     ):
         if not data.allow_empty:
             source.require_some()
-        found = release(
+        result = release(
             partial(contributions, source),
             plan,
             ledger=ledger,
             who=job.ledger.who,
             what=", ".join(table.name for table in plan.tables)[:200],
         )
-        _write(job, found, folder)
-    return DPRelease(path=path, plan=plan, released=found, left=str(ledger.left))
+        _write(job, result, folder)
+        _record(gate, source, plan)
+    return DPRelease(path=path, plan=plan, released=result, left=str(ledger.left))
+
+
+def _require_one_method(job: DPPlanFile) -> None:
+    """Refuse a ledger with tables by other methods, whatever records these are of."""
+    rules = job.release_ledger
+    if rules is not None and rules.second_method == "refuse":
+        others = [name for name in methods_beside(rules) if name != _PROTECTION.method]
+        if others:
+            raise OtherMethodsError(others)
+
+
+def _record(gate: RecordsGate, source: Source, plan: Plan) -> None:
+    """Record the groups of a release that is paid for, and say nothing that depends on them."""
+    with warnings.catch_warnings(), contextlib.suppress(TablesError):
+        warnings.simplefilter("ignore", DataWarning)
+        gate.add(source, _groups(plan), _PROTECTION, column=plan.unit)
+    gate.publish(is_paid=True)
+
+
+def _groups(plan: Plan) -> dict[str, Request]:
+    """Ask for the records of each group, and for all of each table."""
+    return {
+        table.name: Request(
+            dimensions=list(table.by),
+            margins=[[]] if table.by else "all",
+            where=table.where or None,
+            discrete=list(table.by),
+        )
+        for table in plan.tables
+    }
 
 
 def _write(job: DPPlanFile, found: Released, folder: Path) -> None:
@@ -131,9 +173,9 @@ def published(table: ReleasedTable) -> PublishedTable:
     return PublishedTable(dimensions=dimensions, measures=measures)
 
 
-def certificate_of(found: Released) -> dict[str, Any]:
+def certificate_of(result: Released) -> dict[str, Any]:
     """Return all that is to be known of a release; nothing in it tells more of the data."""
-    plan = found.plan
+    plan = result.plan
     return {
         "kind": KIND,
         "version": __version__,
@@ -147,8 +189,8 @@ def certificate_of(found: Released) -> dict[str, Any]:
             }
             for part in plan.parts
         ],
-        "found": {table.plan.name: _notes(table) for table in found.tables},
-        "ledger": asdict(found.entry),
+        "found": {table.plan.name: _notes(table) for table in result.tables},
+        "ledger": asdict(result.entry),
     }
 
 

@@ -3,7 +3,7 @@
 What is found follows from original records: it stays inside.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -25,6 +25,8 @@ from ckm.ledger import CellName, Definition
 from ckm.ledger.release_check import ReleaseCheck
 from ckm.release.job_inputs import OpenedJob, load_secret, opened_job
 from footing.arrays import Flags
+from footing.messages import Enumeration, Message, Name, joined, said
+from footing.progress import Progress
 from ptable import PTable
 from ptable.lookup import intervals, row_of
 from tables import Cells
@@ -41,7 +43,7 @@ def explain(
     cell: Mapping[str, str],
     *,
     measure: str = "count",
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Explain one number of a job, from the records as they are now; nothing is recorded.
 
@@ -75,44 +77,46 @@ def explain(
     0
     """
     _require_explained(job, table, cell, measure)
-    steps: dict[str, Any] = {"notice": "INTERNAL: original counts and keys"}
+    steps: dict[str, Any] = {"notice": Message("INTERNAL: original counts and keys")}
     same: list[str] = []
     is_quantile = quantile_of(measure) is not None
     variable = None if is_quantile else variable_of(measure)
 
     def add(protected: Protected) -> None:
         name, request = protected.name, protected.request
-        cells, shown = protected.cells, protected.table
+        cells, published_table = protected.cells, protected.table
         here = np.zeros(len(cells), bool)
         if name == table:  # the first one
             ranks = _ranks(cells, cell)
             here = np.all([~here, *map(np.equal, cells.ranks, ranks)], axis=0)
             words = _name(cells, ranks, name, request)
             steps["number"] = f"{measure} of {words}"
-            steps.update(_noise(job, opened.ptable, cells, here))
+            steps.update(_noise(job, inputs.ptable, cells, here))
             if protected.counts[here].sum() != steps["count with noise"]:
-                raise InternalError("The steps do not give the number that is published.")
+                raise InternalError(
+                    Message("The steps do not give the number that is published.")
+                )
             if variable is not None and here.any():
-                steps.update(_sum_steps(job, opened, cells, here, variable))
+                steps.update(_sum_steps(job, inputs, cells, here, variable))
             elif is_quantile and here.any():
-                steps.update(_rank_steps(job, opened, cells, here, measure))
+                steps.update(_rank_steps(job, inputs, cells, here, measure))
             elif measure != "count" and cells.weight is not None:
                 weight = float(cells.weight[here].sum())
                 noisy = weight / max(steps["original count"], 1) * steps["count with noise"]
                 steps.update({"original weight": weight, "weight with noise": noisy})
-            steps["published"] = _number(shown, words, request, measure)
-            if opened.ledger is not None:
-                entry = opened.ledger.entry(cells, Definition(name=name), shown=here)
-                steps["in the ledger"] = list(opened.ledger.showing(entry))
+            steps["published"] = _number(published_table, words, request, measure)
+            if inputs.ledger is not None:
+                entry = inputs.ledger.entry(cells, Definition(name=name), shown=here)
+                steps["in the ledger"] = list(inputs.ledger.showing(entry))
         is_same = (cells.count == steps["original count"]) & ~here
         places = np.flatnonzero(is_same & (cells.cell_key == steps.get("cell key")))
         others = ([int(rank[place]) for rank in cells.ranks] for place in places)
         same.extend(str(_name(cells, ranks, name, request)) for ranks in others)
 
-    with opened_job(job, is_kept=False, progress=progress) as opened:
-        method = opened.method(ReleaseCheck(opened.ledger, job.ledger).watch)
+    with opened_job(job, is_kept=False, progress=progress) as inputs:
+        method = inputs.method(ReleaseCheck(inputs.ledger, job.ledger).watch)
         requests = {table: job.tables[table], **job.tables}  # the one that is asked for first
-        for protected in method.protect(opened.engine, requests, progress=progress):
+        for protected in method.protect(inputs.engine, requests, progress=progress):
             add(protected)
             del protected  # its cells, before those of the next table are protected
     return {**steps, "in this job, by count and cell key": same}
@@ -120,24 +124,33 @@ def explain(
 
 def _require_explained(job: Job, table: str, cell: Mapping[str, str], measure: str) -> None:
     if not job.has_noise or job.output.additive:
-        what = "hides cells" if job.suppression else "makes counts add up"
+        what = Message("hides cells") if job.suppression else Message("makes counts add up")
         raise ConfigError(
-            f"The job {job.path.name!r} {what}: ckm explain tells of noise alone.",
-            hint="internal/ in the folder of the release tells what was done",
+            Message(
+                "The job {path!r} {what}: ckm explain tells of noise alone.",
+                path=Name(job.path.name),
+                what=what,
+            ),
+            hint=Message("internal/ in the folder of the release tells what was done"),
         )
-    _require_known("table", [table], job.tables)
+    _require_known(Message("table"), [table], job.tables)
     request = job.tables[table]
     nested = ((name, job.hierarchies.get(name)) for name in request.dimensions)
     columns = [c for name, h in nested for c in (h if isinstance(h, list) else [name])]
-    _require_known("column", cell, columns)
-    _require_known("measure", [measure], request.measures)
+    _require_known(Message("column"), cell, columns)
+    _require_known(Message("measure"), [measure], request.measures)
 
 
-def _require_known(what: str, names: Iterable[str], known: Iterable[str]) -> None:
+def _require_known(what: Message, names: Iterable[str], choices: Collection[str]) -> None:
     for name in names:
-        if name not in known:
-            hint = did_you_mean(name, known) or f"there are: {', '.join(known) or 'none'}"
-            raise ConfigError(f"There is no {what} {name!r}.", hint=hint)
+        if name not in choices:
+            hint = did_you_mean(name, choices) or Message(
+                "there are: {names}", names=Name.each(choices) if choices else Message("none")
+            )
+            raise ConfigError(
+                Message("There is no {what} {name!r}.", what=what, name=Name(name)),
+                hint=hint,
+            )
 
 
 def _noise(job: Job, ptable: PTable, cells: Cells, here: Flags) -> dict[str, Any]:
@@ -163,15 +176,19 @@ def _noise(job: Job, ptable: PTable, cells: Cells, here: Flags) -> dict[str, Any
 
 
 def _sum_steps(
-    job: Job, opened: OpenedJob, cells: Cells, here: Flags, variable: str
+    job: Job, inputs: OpenedJob, cells: Cells, here: Flags, variable: str
 ) -> dict[str, Any]:
     """Return the steps from the amounts of a cell to its sum with noise."""
-    noise, ptable = VariableNoises(opened.noises)[variable], opened.ptable
+    noise, ptable = VariableNoises(inputs.noises)[variable], inputs.ptable
     secret = load_secret(job)
     if noise.rules != "ckm" or secret is None:
         raise ConfigError(
-            f"The sums of {variable!r} have the noise of another tool, {noise.rules}.",
-            hint='only sums with rules = "ckm" are explained',
+            Message(
+                "The sums of {variable!r} have the noise of another tool, {rules}.",
+                variable=Name(variable),
+                rules=said(noise.rules),
+            ),
+            hint=Message('only sums with rules = "ckm" are explained'),
         )
     all_of_it = (cells.magnitudes or {})[variable]
     arrays = {
@@ -179,21 +196,21 @@ def _sum_steps(
         for field in fields(all_of_it)
         if field.name not in {"variable", "key_range", "variation"}
     }
-    named = noise_name(variable, job.data.weight)
-    own = replace(all_of_it, variable=named, **arrays)
+    full_name = noise_name(variable, job.data.weight)
+    own = replace(all_of_it, variable=full_name, **arrays)
     counts = CountNoise(ptable=ptable, secret=secret if job.keys.mix else None)
     return trace_own(own, noise, secret=secret, counts=counts)
 
 
 def _rank_steps(
-    job: Job, opened: OpenedJob, cells: Cells, here: Flags, measure: str
+    job: Job, inputs: OpenedJob, cells: Cells, here: Flags, measure: str
 ) -> dict[str, Any]:
     """Return the steps to the rank of a quantile."""
-    noises = VariableNoises(opened.noises)
-    noise = quantile_noise(measure, ptable=opened.ptable, noises=noises)
+    noises = VariableNoises(inputs.noises)
+    noise = quantile_noise(measure, ptable=inputs.ptable, noises=noises)
     keys, secret = cells.cell_key[here], load_secret(job)
     if secret is None:
-        raise InternalError("A quantile was published without noise.")
+        raise InternalError(Message("A quantile was published without noise."))
     return {
         "rank": int(noise.ranks(cells)[here][0]),
         "noise of the rank": int(noise.noise(keys, secret=secret)[0]),
@@ -201,44 +218,53 @@ def _rank_steps(
     }
 
 
-def _ranks(cells: Cells, wanted: Mapping[str, str]) -> list[int]:
+def _ranks(cells: Cells, categories: Mapping[str, str]) -> list[int]:
     """Find the category of each axis; totals where none is wanted."""
-    found, levels = [], []
+    all_ranks, levels = [], []
     for axis in cells.axes:
         is_wanted, is_finer = np.ones(axis.size, bool), True
         for column, labels in zip(axis.columns[::-1], axis.labels[::-1], strict=True):
-            if column in wanted or is_finer:
-                is_wanted &= labels == wanted.get(column, labels[0])
-                is_finer = is_finer and column not in wanted
+            if column in categories or is_finer:
+                is_wanted &= labels == categories.get(column, labels[0])
+                is_finer = is_finer and column not in categories
         ranks = np.flatnonzero(is_wanted).tolist()
         if len(ranks) != 1:
-            given = zip(axis.columns, axis.labels, strict=True)
-            named = {column: labels for column, labels in given if column in wanted}
-            for column, labels in named.items():
-                _require_category(column, wanted[column], list(dict.fromkeys(labels)))
+            pairs = zip(axis.columns, axis.labels, strict=True)
+            names = {column: labels for column, labels in pairs if column in categories}
+            for column, labels in names.items():
+                _require_category(column, categories[column], list(dict.fromkeys(labels)))
             raise DataError(
-                f"{len(ranks)} categories of {' and '.join(named)} fit what is given, not one.",
-                hint="write codes as the file does, and those above them",
+                Message(
+                    "{number} categories of {names} fit what is given, not one.",
+                    number=len(ranks),
+                    names=Enumeration(" and ", Name.each(names)),
+                ),
+                hint=Message("write codes as the file does, and those above them"),
             )
-        found += ranks
-        shown = (level.ranks[level.is_shown] for level in axis.levels)
-        levels += [height for height, known in enumerate(shown) if ranks[0] in known]
+        all_ranks += ranks
+        level_ranks = (level.ranks[level.is_shown] for level in axis.levels)
+        levels += [height for height, members in enumerate(level_ranks) if ranks[0] in members]
     if tuple(levels) not in cells.level_sets:
         raise ConfigError(
-            "The table does not publish this margin.",
-            hint="give a category of each dimension, or see margins in the job",
+            Message("The table does not publish this margin."),
+            hint=Message("give a category of each dimension, or see margins in the job"),
         )
-    return found
+    return all_ranks
 
 
-def _require_category(column: str, wanted: str, known: list[str]) -> None:
+def _require_category(column: str, category: str, categories: list[str]) -> None:
     """Refuse a category that is not there; what is there is told on the terminal alone."""
-    if wanted not in known:
-        near = [did_you_mean(wanted, known) or "", f"there are: {', '.join(known[1:_LISTED])}"]
+    if category not in categories:
+        listed = [*categories[1:_LISTED], *["…"] * (len(categories) > _LISTED)]
+        there = Message("there are: {names}", names=Name.each(listed))
         raise DataError(
-            f"The column {column!r} has no category {wanted!r}.",
-            hint="write codes as the file does; a terminal lists them",
-            inside=" ".join(near).strip() + ", …" * (len(known) > _LISTED),
+            Message(
+                "The column {column!r} has no category {category!r}.",
+                column=Name(column),
+                category=Name(category),
+            ),
+            hint=Message("write codes as the file does; a terminal lists them"),
+            inside=joined(" ", filter(None, [did_you_mean(category, categories), there])),
         )
 
 
@@ -251,12 +277,12 @@ def _name(cells: Cells, ranks: list[int], table: str, request: TableRequest) -> 
     return CellName(table=table, where=request.where, categories=words)
 
 
-def _number(shown: PublishedTable, cell: CellName, request: TableRequest, measure: str) -> Any:
+def _number(table: PublishedTable, cell: CellName, request: TableRequest, measure: str) -> Any:
     """Return the number of a cell as the files hold it."""
-    here = np.ones(shown.n_rows, bool)
+    here = np.ones(table.n_rows, bool)
     for column, label in cell.categories:
-        codes, labels = shown.dimensions[column]
+        codes, labels = table.dimensions[column]
         here &= codes == (labels.index(label) if label in labels else -1)
-    columns = measure_columns(request.measures, shown.dimensions)
-    numbers = {name: shown.measures[column] for column, name in columns.items()}
+    columns = measure_columns(request.measures, table.dimensions)
+    numbers = {name: table.measures[column] for column, name in columns.items()}
     return next(iter(numbers[measure][here].tolist()), _LEFT_OUT)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ckm.errors import InternalError
 from ckm.release.files.manifest import KIND
-from ckm.release.job_inputs import opened_job
+from ckm.release.job_inputs import load_secret, opened_job, opened_ledger, tell_ledger
 from ckm.release.review import NoReview
+from footing.messages import Message, Name
 from tables.recoding.variable import words_of
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from ckm.config.job.job import Job
     from ckm.engine.engine import Progress
-    from ckm.methods.method import Method
+    from ckm.methods.method import Method, RecordedMethod
     from ckm.release.job_inputs import OpenedJob, Resources, Step
     from ckm.release.review import Review, ReviewTools
     from ckm.release.warnings_log import Notes
@@ -87,8 +89,6 @@ def opened_noise(
     **resources: Unpack[Resources],
 ) -> Iterator[OpenedMethod]:
     """Open the data with the keys, the p-tables and the ledger."""
-    from functools import partial
-
     from ckm.additivity.release_step import Restorer
     from ckm.ledger.release_check import ReleaseCheck
     from ckm.methods.additivity import Additivity
@@ -110,7 +110,9 @@ def opened_noise(
 
         def tell_keys(step: Step) -> None:
             if job.checks == "skip":
-                step("keys not checked", 'record keys: not checked, for checks = "skip"')
+                step(
+                    "keys not checked", Message('record keys: not checked, for checks = "skip"')
+                )
             elif (quality := opened.engine.check_keys()).is_sound:
                 step("keys checked", quality.summary())
 
@@ -129,8 +131,10 @@ def opened_noise(
             yield opened_method
         except BaseException:
             if opened_method.written:
-                left = ", ".join(opened_method.written)
-                text = f"No release: unless another run writes there, remove {left}"
+                text = Message(
+                    "No release: unless another run writes there, remove {files}",
+                    files=Name.each(opened_method.written),
+                )
                 notes.note_warning(text, event="tables left")
             raise
 
@@ -141,7 +145,9 @@ def opened_suppression(job: Job, **options: Any) -> Iterator[OpenedMethod]:
     from ckm.methods.suppression import CellSuppression
 
     if job.suppression is None:
-        raise InternalError("Cells are to be hidden, and the job has no rules for that.")
+        raise InternalError(
+            Message("Cells are to be hidden, and the job has no rules for that.")
+        )
     method = CellSuppression(job.suppression.settings, shown=job.shown)
     with _opened_originals(job, method, **options) as opened:
         yield opened
@@ -153,7 +159,9 @@ def opened_rounding(job: Job, **options: Any) -> Iterator[OpenedMethod]:
     from ckm.methods.rounding import ControlledRounding
 
     if job.rounding is None:
-        raise InternalError("Counts are to be rounded, and the job has no base for that.")
+        raise InternalError(
+            Message("Counts are to be rounded, and the job has no base for that.")
+        )
     method = ControlledRounding(job.rounding.settings)
     with _opened_originals(job, method, **options) as opened:
         yield opened
@@ -162,7 +170,7 @@ def opened_rounding(job: Job, **options: Any) -> Iterator[OpenedMethod]:
 @contextmanager
 def _opened_originals(
     job: Job,
-    method: Method[Any],
+    method: RecordedMethod[Any],
     *,
     notes: Notes,
     is_kept: bool,
@@ -171,19 +179,40 @@ def _opened_originals(
     **resources: Unpack[Resources],
 ) -> Iterator[OpenedMethod]:
     """Open the records for a method that begins with original numbers."""
+    from ckm.engine.inputs import refuse_ledger_of_cells
+    from ckm.ledger.release_check import ReleaseCheck
+    from ckm.ledger.storage.store import has_ledger
+    from ckm.release.ledger_review import LedgerReview
     from ckm.suppression.original_cells import open_originals
+    from tables.cells.sketch import require_sketchable
 
-    del notes, is_kept, progress
+    del notes, progress
 
     def tell_keys(step: Step) -> None:
         if job.checks != "skip":
-            step("records checked", "no record is there twice")
+            step("records checked", Message("no record is there twice"))
 
-    with open_originals(job, **resources) as originals:
-        step("columns checked", "the data have every column, with types that fit")
+    ledger = job.ledger
+    secret = None if ledger is None else load_secret(job)
+    with ExitStack() as stack:
+        originals = stack.enter_context(open_originals(job, secret=secret, **resources))
+        step("columns checked", Message("the data have every column, with types that fit"))
         for variable in job.derived:
             step("variable derived", words_of(variable))
         source = originals.source
+        review: Callable[[ReviewTools], Review] = NoReview
+        if ledger is not None:
+            refuse_ledger_of_cells(source.cells)
+            require_sketchable(ledger.threshold, originals.keys.resolve(source))
+            is_there = has_ledger(ledger.target)
+            opened = stack.enter_context(
+                opened_ledger(ledger, secret=job.keys.secret, is_kept=is_kept)
+            )
+            tell_ledger(ledger, is_there=is_there, step=step)
+            if opened is not None:
+                originals = replace(originals, sketch=opened.width)
+                check = ReleaseCheck(opened, ledger)
+                review = partial(LedgerReview, check, method, originals.requests)
         yield OpenedMethod(
             method=method,
             data=originals,
@@ -191,6 +220,7 @@ def _opened_originals(
             far_files=source.far_files,
             labels=source.labels,
             tell_keys=tell_keys,
+            review=review,
         )
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckm.release.run import ReleaseRun
+from footing.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ckm.config.job.job import Job
@@ -24,7 +25,7 @@ def release(
     formats: Sequence[str] = (),
     force: bool = False,
     dry_run: bool = False,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
     command: str | None = None,

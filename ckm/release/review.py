@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.config.job.job import Job
-    from ckm.engine.engine import Progress
     from ckm.engine.protection import Protected
     from ckm.engine.published_table import PublishedTable
     from ckm.methods.method import InternalRecord
     from ckm.release.files.manifest import TableRecord
     from ckm.release.files.table_files import TableFiles
     from ckm.release.warnings_log import Notes, Stages
+    from footing.progress import Progress
     from reports.facts.release import FileFact
 
 

@@ -33,6 +33,8 @@ from ckm.release.opening import job_method
 from ckm.release.review import NoReview, ReviewTools, noise_job_record
 from ckm.release.warnings_log import Notes, Stages, captured_warnings
 from ckm.versions import versions
+from footing.messages import Message, Name, said
+from footing.progress import Progress
 from reports.facts.release import FileFact, StatedFile
 from tables.source.spill import SpillFolder
 
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
     from ckm.release.review import Review
     from footing.places import FileState
 
-    Progress = Callable[[str, int, int], None]
 
 logger = logging.getLogger(__name__)
 
@@ -143,8 +144,8 @@ class InputFiles:
 
 def _changed() -> ReleaseError:
     return ReleaseError(
-        "The input changed while it was being read; there is no release.",
-        hint="run it again when the data are at rest",
+        Message("The input changed while it was being read; there is no release."),
+        hint=Message("run it again when the data are at rest"),
     )
 
 
@@ -156,8 +157,12 @@ def _reading() -> Iterator[None]:
     except OSError as error:
         name = Path(error.filename).name if isinstance(error.filename, str) else "an input"
         raise ReleaseError(
-            f"The input {name!r} cannot be read: {error.strerror}.",
-            hint="nothing was written; look at the file's permissions",
+            Message(
+                "The input {name!r} cannot be read: {reason}.",
+                name=Name(name),
+                reason=said(error.strerror or ""),
+            ),
+            hint=Message("nothing was written; look at the file's permissions"),
         ) from None
 
 
@@ -312,11 +317,11 @@ class ReleaseRun:
         check_target(target, may_replace)
         with (
             places_beside(target, is_kept=self._is_kept),
-            self._opened(step=silent, **resources) as opened,
+            self._opened(step=silent, **resources) as run_inputs,
             new_folder(target, may_replace=may_replace, is_kept=self._is_kept) as folder,
         ):
-            cells = self._write(folder, opened, name=target.name)
-            measures = opened.method.method.statement().measures
+            cells = self._write(folder, run_inputs, name=target.name)
+            measures = run_inputs.method.method.statement().measures
         done = Release(
             folder=Path(out),
             tables=tuple(self._job.tables),
@@ -339,21 +344,26 @@ class ReleaseRun:
         there to be looked at.
         """
         formats = ", ".join(self._job.output.formats)
-        step("formats checked", f"names and words fit into every format: {formats}")
+        step(
+            "formats checked",
+            Message("names and words fit into every format: {formats}", formats=Name(formats)),
+        )
         place = SpillFolder()
         try:
             with (
                 places_beside(place.path, is_kept=False),
-                self._opened(step=step, **resources) as opened,
+                self._opened(step=step, **resources) as run_inputs,
             ):
                 if quick:
                     return
                 with new_folder(place.path / "release", is_kept=False) as folder:
-                    cells = self._write(folder, opened, name="")
+                    cells = self._write(folder, run_inputs, name="")
         finally:
             place.remove()
-        opened.method.tell_keys(step)
-        step("release checked", f"the release can be made: {cells:,} cells")
+        run_inputs.method.tell_keys(step)
+        step(
+            "release checked", Message("the release can be made: {cells:,} cells", cells=cells)
+        )
 
     @contextmanager
     def _opened(self, *, step: Step, **resources: Unpack[Resources]) -> Iterator[_OpenedRun]:
@@ -377,7 +387,7 @@ class ReleaseRun:
                     files.require_fit()
                 yield _OpenedRun(job=job, files=files, method=method, notes=notes)
 
-    def _write(self, folder: Path, opened: _OpenedRun, *, name: str) -> int:
+    def _write(self, folder: Path, run_inputs: _OpenedRun, *, name: str) -> int:
         """Fill the draft folder; return the number of published cells.
 
         `name` is that of the folder to make; a rehearsal makes none.
@@ -385,20 +395,20 @@ class ReleaseRun:
         public, internal = folder / "public", folder / "internal"
         internal.mkdir(mode=0o700)
         public.mkdir()
-        (internal / "job.toml").write_bytes(opened.job.text.encode())
-        statement = opened.method.method.statement()
+        (internal / "job.toml").write_bytes(run_inputs.job.text.encode())
+        statement = run_inputs.method.method.statement()
         draft = ReleaseDraft(
-            opened.job, opened.files, folder, is_original=statement.is_original
+            run_inputs.job, run_inputs.files, folder, is_original=statement.is_original
         )
-        fill = self._fill if opened.job.output.place is None else self._fill_distributed
-        manifest, review = fill(draft, opened, name)
+        fill = self._fill if run_inputs.job.output.place is None else self._fill_distributed
+        manifest, review = fill(draft, run_inputs, name)
         for path in internal.iterdir():
             path.chmod(0o600)
         if self._is_kept and (entries := review.publish()):
             write_manifest(internal / "manifest.json", {**manifest, **entries})
         return sum(table.rows for table in draft.tables)
 
-    def _tools(self, draft: ReleaseDraft, opened: _OpenedRun, name: str) -> ReviewTools:
+    def _tools(self, draft: ReleaseDraft, run_inputs: _OpenedRun, name: str) -> ReviewTools:
         command = self._command
         if command is None:
             words = ["ckm", "release", draft.job.path.name, "-o", name]
@@ -406,7 +416,7 @@ class ReleaseRun:
         return ReviewTools(
             job=draft.job,
             files=draft.files,
-            notes=opened.notes,
+            notes=run_inputs.notes,
             stages=draft.stages,
             progress=self._progress,
             command=command,
@@ -416,15 +426,15 @@ class ReleaseRun:
         )
 
     def _fill(
-        self, draft: ReleaseDraft, opened: _OpenedRun, name: str
+        self, draft: ReleaseDraft, run_inputs: _OpenedRun, name: str
     ) -> tuple[dict[str, Any], Review]:
         """Write tables, pages and manifests; return the internal manifest and the review."""
-        method, stages, n_tables = opened.method.method, draft.stages, len(draft.job.tables)
+        method, stages, n_tables = run_inputs.method.method, draft.stages, len(draft.job.tables)
         with stages.timed("inputs"):
             inputs = self._inputs.record(self._progress)
-        review = opened.method.review(self._tools(draft, opened, name))
+        review = run_inputs.method.review(self._tools(draft, run_inputs, name))
         waiting: dict[str, PublishedTable] = {}
-        tables = self._protected(draft.job, opened.method, review)
+        tables = self._protected(draft.job, run_inputs.method, review)
         with stages.timed("tables"), closing(tables):  # with what lies on disk, if it fails
             for table_name, table in tables:
                 if review.is_late:
@@ -461,14 +471,14 @@ class ReleaseRun:
         return manifest, review
 
     def _protected(
-        self, job: Job, opened: OpenedMethod, review: Review
+        self, job: Job, session: OpenedMethod, review: Review
     ) -> Generator[tuple[str, PublishedTable]]:
         """Give the tables one after the other, each reviewed, whether it fits memory or not."""
         streamed = review.streamed()
         if streamed is not None:
             yield from streamed
             return
-        tables = opened.method.protect(opened.data, dict(job.tables), progress=self._progress)
+        tables = session.method.protect(session.data, dict(job.tables), progress=self._progress)
         for protected in tables:
             review.add(protected)
             name, table = protected.name, protected.table
@@ -477,14 +487,14 @@ class ReleaseRun:
             del table
 
     def _fill_distributed(
-        self, draft: ReleaseDraft, opened: _OpenedRun, name: str
+        self, draft: ReleaseDraft, run_inputs: _OpenedRun, name: str
     ) -> tuple[dict[str, Any], Review]:
         """Let workers write the tables, then write the manifests."""
         from ckm.release.files.distributed import DistributedTables
 
         inputs = self._inputs.record(self._progress)
         tables = DistributedTables(
-            draft, opened.method, name=name, is_kept=self._is_kept, progress=self._progress
+            draft, run_inputs.method, name=name, is_kept=self._is_kept, progress=self._progress
         )
         tables.write()
         self._inputs.require_rest()
@@ -494,9 +504,9 @@ class ReleaseRun:
             inputs,
             job=noise_job_record(draft.job, draft.internal),
             method=tables.record(),
-            inside={"written": opened.method.written, "warnings": opened.notes.texts},
+            inside={"written": run_inputs.method.written, "warnings": run_inputs.notes.texts},
         )
-        return manifest, NoReview(self._tools(draft, opened, name))
+        return manifest, NoReview(self._tools(draft, run_inputs, name))
 
     def _write_manifest(
         self,

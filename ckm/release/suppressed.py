@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
 from ckm.release.perturbed import release
+from footing.messages import Message, Name
+from footing.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ckm.config.job.job import Job
     from ckm.release.run import Release
-
-    Tell = Callable[[str, int, int], None]
 
 
 def release_true_numbers(
@@ -27,7 +27,7 @@ def release_true_numbers(
     formats: Sequence[str] = (),
     force: bool = False,
     dry_run: bool = False,
-    progress: Tell | None = None,
+    progress: Progress | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Release:
@@ -71,8 +71,13 @@ def release_true_numbers(
     """
     if job.suppression is None:
         raise ConfigError(
-            f"The job {job.path.name!r} has no [suppression]: which cells are unsafe?",
-            hint="[suppression] with threshold = 3; a job with [ptable] goes to ckm release",
+            Message(
+                "The job {path!r} has no [suppression]: which cells are unsafe?",
+                path=Name(job.path.name),
+            ),
+            hint=Message(
+                "[suppression] with threshold = 3; a job with [ptable] goes to ckm release"
+            ),
         )
     return release(
         job,

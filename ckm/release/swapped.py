@@ -9,20 +9,23 @@ import datetime as dt
 import logging
 import os
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckm.errors import ReleaseError
+from ckm.ledger.storage.store import has_ledger
 from ckm.methods.internal_files import record_file
+from ckm.methods.swapping import RecordSwapping
 from ckm.release.files.manifest import manifest_text
 from ckm.release.files.output_folder import draft_folder, flush_files
-from ckm.release.job_inputs import read_secret, silent
+from ckm.release.job_inputs import read_secret, silent, tell_ledger
+from ckm.release.recorded_records import opened_gate
 from ckm.release.run import InputFiles, facts_of_run
+from footing.messages import Message, Name
 from footing.places import is_matched
 from tables import open_source
 from tables.source.spill import SpillFolder
-from tables.swapping.plan import SwapPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +100,8 @@ def swap(
         If a file exists or cannot be written, or is one that the swap reads.
     ConfigError
         If there is neither a seed nor a secret.
+    SecondMethodError
+        If the ledger has these records by another method, or by another swap.
     tables.TablesError
         If the data do not fit the swap.
 
@@ -110,7 +115,7 @@ def swap(
     path = Path(os.path.abspath(out))  # noqa: PTH100 (a link is replaced, not followed)
     beside = path.with_suffix(".report.json")
     _require_output(job, path, beside, force=force)
-    secret = _secret(job)
+    method = RecordSwapping(job.swap.settings, secret=_secret(job))
     data = job.data.local
     inputs = InputFiles({file: job.data.name_of(file) or file.name for file in data.files()})
     with (
@@ -121,18 +126,26 @@ def swap(
             memory_limit=memory_limit,
             threads=threads,
         ) as source,
+        opened_gate(job.ledger, secret=job.keys.secret, is_kept=not dry_run) as gate,
         draft_folder(path, what="file") as folder,
     ):
         inputs.require_all(source.files)
         job.swap.plan.require_fit(source)
+        gate.add(source, {job.path.stem: method.areas()}, method.record_protection())
+        gate.compare()
         files = inputs.record(report_progress)
         records = folder / path.name
-        report = _swapped(job, source, records, secret=secret, report_progress=report_progress)
+        report = method.write(
+            source,
+            records,
+            progress=lambda share: report_progress("swapping", round(100 * share), 100),
+        )
         inputs.require_rest()
         written = record_file(records, name=path.name)
-        told = _told(job, report, inputs=files, output=written, started=started_at)
+        told = _told(method, inputs=files, output=written, started=started_at)
         (folder / beside.name).write_bytes(manifest_text(told).encode())
         if not dry_run:
+            gate.publish()
             _put_in_place(folder, (beside, path))
     seconds = time.monotonic() - started
     if dry_run:
@@ -156,7 +169,13 @@ def rehearse_swap(
         data.paths, table=data.table, options=data.read_options, **resources
     ) as source:
         job.swap.plan.require_fit(source)
-    step("columns checked", "the data have every column")
+        for column in (job.ledger.id, job.ledger.record_key) if job.ledger else ():
+            if column is not None:
+                source.require(column)
+    step("columns checked", Message("the data have every column"))
+    is_there = job.ledger is not None and has_ledger(job.ledger.target)
+    with opened_gate(job.ledger, secret=job.keys.secret, is_kept=False):
+        tell_ledger(job.ledger, is_there=is_there, step=step)
     if quick:
         return
     place = SpillFolder()
@@ -164,39 +183,54 @@ def rehearse_swap(
         swap(job, place.path / "swapped.parquet", dry_run=True, progress=progress, **resources)
     finally:
         place.remove()
-    step("swap checked", "the swap can be made")
+    step("swap checked", Message("the swap can be made"))
 
 
 def _require_output(job: SwapJob, path: Path, beside: Path, *, force: bool) -> None:
     if path.suffix != ".parquet":
         raise ReleaseError(
-            f"The swapped records are a Parquet file; {path.name!r} does not end so.",
-            hint="for example: -o swapped.parquet",
+            Message(
+                "The swapped records are a Parquet file; {path!r} does not end so.",
+                path=Name(path.name),
+            ),
+            hint=Message("for example: -o swapped.parquet"),
         )
     if not path.parent.is_dir():
         raise ReleaseError(
-            f"The file {path.name!r} cannot be written: its folder does not exist.",
-            hint="make the folder, or choose another",
+            Message(
+                "The file {path!r} cannot be written: its folder does not exist.",
+                path=Name(path.name),
+            ),
+            hint=Message("make the folder, or choose another"),
         )
     inputs = [*job.data.files(), job.path, *([job.keys.secret] if job.keys.secret else [])]
     for file in (path, beside):
         if file.is_dir():
-            raise ReleaseError(f"{file.name!r} is a folder.", hint="choose another name")
+            raise ReleaseError(
+                Message("{file!r} is a folder.", file=Name(file.name)),
+                hint=Message("choose another name"),
+            )
         for read in inputs:
             if os.path.realpath(read) == os.path.realpath(file):
                 raise ReleaseError(
-                    f"The output {file.name!r} is a file that the swap reads.",
-                    hint="choose another name",
+                    Message(
+                        "The output {file!r} is a file that the swap reads.",
+                        file=Name(file.name),
+                    ),
+                    hint=Message("choose another name"),
                 )
         if not force and os.path.lexists(file):
             raise ReleaseError(
-                f"The file {file.name!r} exists.",
-                hint="choose another, or replace it with --force",
+                Message("The file {file!r} exists.", file=Name(file.name)),
+                hint=Message("choose another, or replace it with --force"),
             )
     if any(is_matched(path, pattern) for pattern in job.data.patterns):
         raise ReleaseError(
-            f"The output {path.name!r} would be read as data by the next swap.",
-            hint="choose a name that the pattern of [data] path does not match",
+            Message(
+                "The output {path!r} would be read as data by the next swap.",
+                path=Name(path.name),
+            ),
+            hint=Message("choose a name that the pattern of [data] path does not match"),
         )
 
 
@@ -206,54 +240,27 @@ def _secret(job: SwapJob) -> Secret | None:
         return None
     return read_secret(
         job.keys.secret,
-        problem="A swap needs a secret or a seed: [keys] names no file, CKM_SECRET is not set "
-        "and [swap] has no seed.",
+        problem=Message(
+            "A swap needs a secret or a seed: [keys] names no file, CKM_SECRET is not "
+            "set and [swap] has no seed."
+        ),
     )
-
-
-def _swapped(
-    job: SwapJob,
-    source: Any,
-    path: Path,
-    *,
-    secret: Secret | None,
-    report_progress: Callable[[str, int, int], None],
-) -> SwapReport:
-    from tables.swapping import swap_records
-
-    return swap_records(
-        source,
-        path=path,
-        seed=job.swap.seed,
-        secret=secret,
-        progress=lambda share: report_progress("swapping", round(100 * share), 100),
-        **{name: getattr(job.swap.plan, name) for name in _PLANNED},
-    )
-
-
-_PLANNED = tuple(field.name for field in fields(SwapPlan))
 
 
 def _told(
-    job: SwapJob,
-    report: SwapReport,
+    method: RecordSwapping,
     *,
     inputs: tuple[FileFact, ...],
     output: FileFact,
     started: dt.datetime,
 ) -> dict[str, Any]:
     """Return what the office needs to explain and repeat a swap."""
-    decided = "seed" if job.swap.seed is not None else "secret"
     return {
         "kind": KIND,
         "schema": 1,
         "inside": "For inside use only: these are counts of records, and who knows how many "
         "moved looks for those that did not.",
-        "swap": {name: getattr(job.swap.plan, name) for name in _PLANNED}
-        | {"decided_by": decided},
-        "share": report.share,
-        "share_of_records": report.share_of_records,
-        "moved": asdict(report),
+        **method.as_dict(),
         "inputs": [asdict(file) for file in inputs],
         "output": asdict(output),
         **facts_of_run(started),

@@ -118,17 +118,17 @@ class JobFolder:
         """Write what is known of a job."""
         self._write(self._path(job.id, "json"), json.dumps(asdict(job)).encode())
 
-    def keep(self, job: Job, made: Rendered) -> Job:
+    def keep(self, job: Job, result: Rendered) -> Job:
         """Write the result of a job, and return the job as done."""
-        if len(made.body) > self._max_bytes:
+        if len(result.body) > self._max_bytes:
             raise ClientError("too_many_bytes", limit=self._max_bytes)
-        self._write(self._path(job.id, "body"), made.body)
+        self._write(self._path(job.id, "body"), result.body)
         return replace(
             job,
             status="done",
-            media_type=made.media_type,
-            etag=made.etag,
-            headers=dict(made.headers),
+            media_type=result.media_type,
+            etag=result.etag,
+            headers=dict(result.headers),
         )
 
     def result(self, job: Job) -> Rendered:
@@ -170,12 +170,12 @@ class JobFolder:
     def forget_old(self, *, room: int = 0) -> None:
         """Forget the oldest jobs that are over, as far as there are too many, or bytes."""
         jobs = self._all()
-        left, used = len(jobs) + room, sum(self._bytes(job) for job in jobs)
+        number, used = len(jobs) + room, sum(self._bytes(job) for job in jobs)
         for job in jobs:
-            if left <= self._most and used <= self._max_bytes:
+            if number <= self._most and used <= self._max_bytes:
                 return
             if job.is_final:
-                left, used = left - 1, used - self._bytes(job)
+                number, used = number - 1, used - self._bytes(job)
                 self._forget(job)
 
     def _all(self) -> list[Job]:
@@ -307,11 +307,11 @@ class Jobs:
     def _worked(self, job: Job, work: Callable[[], Rendered | Refusal]) -> Job:
         """Return a job with what came of its work."""
         try:
-            made = work()
-            if isinstance(made, Refusal):
-                words = {language: made.to_json(language) for language in made.detail}
+            result = work()
+            if isinstance(result, Refusal):
+                words = {language: result.to_json(language) for language in result.detail}
                 return replace(job, status="blocked", refusal=words)
-            return self._folder.keep(job, made)
+            return self._folder.keep(job, result)
         except ClientError as client_error:
             key = client_error.key
         except StoppedError:

@@ -49,8 +49,8 @@ class Attackers:
 
     def unguarded(self, changes: Sequence[Change]) -> Demands | None:
         """Find demands that none of some changes proves met, and that were not found before."""
-        given, found = self.problem.primary.contributions, []
-        if given is None or not self.problem.coalition:
+        contributions, pairs = self.problem.primary.contributions, []
+        if contributions is None or not self.problem.coalition:
             return None
         of_cell: dict[int, list[Change]] = {}
         is_primary = self.problem.primary.is_primary
@@ -69,16 +69,16 @@ class Attackers:
                     self.enough[cell, sign] = [own[number] for number in side.used]
                 new = [(cell, group) for group in groups if (cell, group) not in self.asked]
                 self.asked.update(new)
-                found += new
-        return self._demands(found) if found else None
+                pairs += new
+        return self._demands(pairs) if pairs else None
 
     def gifts(self, who: Who) -> tuple[Integers, Any]:
         """List the cells of a contributor, and what he gave to each."""
         of_holding = who[1] < 0
         matrix = self.held if of_holding else self.over
         part = slice(matrix.indptr[who[0]], matrix.indptr[who[0] + 1])
-        given: Any = self.problem.primary.contributions
-        single = given.second if who[1] else given.first
+        contributions: Any = self.problem.primary.contributions
+        single = contributions.second if who[1] else contributions.first
         amounts = matrix.data[part] if of_holding else single[who[0]]
         return matrix.indices[part], np.broadcast_to(amounts, part.stop - part.start)
 
@@ -89,23 +89,23 @@ class Attackers:
             gave, units = self.holders.data[part], self.holders.indices[part]
             order = np.argsort(-gave, kind="stable")
             return [(int(units[i]), -1) for i in order.tolist() if gave[i] > least]
-        given: Any = self.problem.primary.contributions
+        contributions: Any = self.problem.primary.contributions
         leaves = self.under.indices[self.under.indptr[cell] : self.under.indptr[cell + 1]]
-        both = np.stack([given.first[leaves], given.second[leaves]], axis=1)
+        both = np.stack([contributions.first[leaves], contributions.second[leaves]], axis=1)
         place, k = np.nonzero(both > least)
         order = np.argsort(-both[place, k], kind="stable")
-        found = zip(leaves[place[order]].tolist(), k[order].tolist(), strict=True)
-        return list(found)
+        pairs = zip(leaves[place[order]].tolist(), k[order].tolist(), strict=True)
+        return list(pairs)
 
     def needs(self, cell: int, group: tuple[Who, ...]) -> tuple[float, float]:
         """Return how far below and above its value a group must believe a cell possible."""
-        given: Any = self.problem.primary.contributions
+        contributions: Any = self.problem.primary.contributions
         inside = [who for who in group if self._is_in(who, cell)]
         if len(inside) > 1:  # the rules think of one contributor of the cell itself
             return 0.0, 0.0
         own = sum(self.gave(who, cell) for who in inside)
         room = min(self.problem.room[cell], self.problem.value[cell] - own)
-        lower, upper = given.levels(cell, own)
+        lower, upper = contributions.levels(cell, own)
         rest = self.problem.primary
         return min(lower, rest.lower[cell], room), min(upper, float(rest.upper[cell]))
 
@@ -118,10 +118,13 @@ class Attackers:
         """Tell whether a contributor stands in a cell; in another table, by his amount."""
         if cell in self.gifts(who)[0]:
             return True
-        given: Any = self.problem.primary.contributions
+        contributions: Any = self.problem.primary.contributions
         relations, floor = self.problem.relations, self.problem.primary.floor
         is_other = len(relations.grids) > 1 and not relations.is_joint and not np.any(floor)
-        return is_other and self.gave(who, cell) in {given.first[cell], given.second[cell]}
+        return is_other and self.gave(who, cell) in {
+            contributions.first[cell],
+            contributions.second[cell],
+        }
 
     def known(self, group: tuple[Who, ...], cells: Integers) -> tuple[Floats, Integers]:
         """Return what a group gave to each of some cells, and how many of it did."""
@@ -134,22 +137,22 @@ class Attackers:
             number[is_in] += 1
         return gave, number
 
-    def _demands(self, found: Sequence[tuple[int, tuple[Who, ...]]]) -> Demands:
-        given: Any = self.problem.primary.contributions
+    def _demands(self, pairs: Sequence[tuple[int, tuple[Who, ...]]]) -> Demands:
+        contributions: Any = self.problem.primary.contributions
         parts: list[tuple[Integers, Floats, Floats]] = []
-        for cell, group in found:
+        for cell, group in pairs:
             every = [self.gifts(who)[0] for who in group]
             cells = np.unique(np.concatenate(every)).astype(np.int64)
             cells = cells[cells != cell]
             gave, number = self.known(group, cells)
-            is_whole = number >= given.number[cells]
+            is_whole = number >= contributions.number[cells]
             fall = np.where(is_whole, 0.0, np.maximum(self.problem.value[cells] - gave, 0.0))
             is_told = is_whole | (fall < self.problem.room[cells])
             rise = np.where(is_whole, 0.0, np.inf)
             parts.append((cells[is_told], fall[is_told], rise[is_told]))
-        needs = np.array([self.needs(cell, group) for cell, group in found])
-        asked = Demands(
-            cell=np.array([cell for cell, _ in found]),
+        needs = np.array([self.needs(cell, group) for cell, group in pairs])
+        demands = Demands(
+            cell=np.array([cell for cell, _ in pairs]),
             lower=needs[:, 0],
             upper=needs[:, 1],
             starts=np.cumsum([0, *(len(part[0]) for part in parts)]),
@@ -158,25 +161,25 @@ class Attackers:
             rise=np.concatenate([part[2] for part in parts]),
         )
         is_told = np.any(self.problem.primary.floor) and np.any(self.problem.unseen)
-        return self._without_floors(asked) if is_told else asked
+        return self._without_floors(demands) if is_told else demands
 
-    def _without_floors(self, asked: Demands) -> Demands:
+    def _without_floors(self, demands: Demands) -> Demands:
         """Ask for no less than each reader knows a cell to be at least, were all hidden.
 
         Who is in a part that no table shows knows of one more than readers of the other parts.
         """
-        attack, lower = Attack(self.problem.relations), asked.lower.copy()
+        attack, lower = Attack(self.problem.relations), demands.lower.copy()
         can_move = self.problem.value != 0
         room = np.where(can_move, self.problem.room, 0.0)
         rise = np.where(can_move, self.problem.rise, 0.0)
         for d in np.flatnonzero(lower > 0).tolist():
-            down, up = asked.limited(d, room, rise)
-            cell, most = int(asked.cell[d]), float(lower[d])
+            down, up = demands.limited(d, room, rise)
+            cell, most = int(demands.cell[d]), float(lower[d])
             reach = attack.reach(cell, sign=-1, down=down, up=up, most=most)
             lower[d] = (
                 max(reach.distance, 0.0) if reach.distance < most * (1 - _LEAST) else most
             )
-        return replace(asked, lower=np.where(lower > _LEAST, lower, 0.0))
+        return replace(demands, lower=np.where(lower > _LEAST, lower, 0.0))
 
 
 class _Side:
@@ -245,8 +248,8 @@ class _Side:
         return self.cell in self.attackers.gifts(who)[0]
 
     def _needs(self, group: tuple[Who | None, ...]) -> float:
-        known = tuple(who for who in group if who is not None)
-        return self.attackers.needs(self.cell, known)[self.sign > 0]
+        members = tuple(who for who in group if who is not None)
+        return self.attackers.needs(self.cell, members)[self.sign > 0]
 
     def _is_unguarded(self, group: tuple[Who, ...]) -> bool:
         need = self._needs(group)
@@ -280,19 +283,21 @@ class _Side:
     ) -> list[Who]:
         """List all who may not believe in a change, alone or beside somebody, in order."""
         cells = way[0]
-        left = self.problem.value[cells] + np.minimum(way[1] * need, 0.0)
+        remainder = self.problem.value[cells] + np.minimum(way[1] * need, 0.0)
         group = () if beside is None else (beside,)
         gave, number = self.attackers.known(group, cells)
         is_whole = self.given.number[cells] <= 1 + number
-        doubtful = (is_whole | (self.given.first[cells] + gave > left)) & (cells != self.cell)
-        found: set[Who] = set()
+        doubtful = (is_whole | (self.given.first[cells] + gave > remainder)) & (
+            cells != self.cell
+        )
+        contributors: set[Who] = set()
         for cell, least in zip(
             cells[doubtful].tolist(),
-            np.where(is_whole, 0.0, left - gave)[doubtful].tolist(),
+            np.where(is_whole, 0.0, remainder - gave)[doubtful].tolist(),
             strict=True,
         ):
-            found |= set(self._above(cell, least))
-        return sorted(found - {beside})
+            contributors |= set(self._above(cell, least))
+        return sorted(contributors - {beside})
 
     def _above(self, cell: int, least: float) -> Iterator[Who]:
         """Yield the contributors of a cell who gave more than something."""
@@ -304,13 +309,13 @@ class _Side:
     def _together(self, way: tuple[Integers, Floats], need: float) -> Iterator[tuple[Who, Who]]:
         """Yield pairs in one cell that moves, of whom one alone may believe in the change."""
         cells = way[0]
-        left = self.problem.value[cells] + np.minimum(way[1] * need, 0.0)
+        remainder = self.problem.value[cells] + np.minimum(way[1] * need, 0.0)
         is_two = self.given.number[cells] == 2
         both = self.given.first[cells] + self.given.second[cells]
-        doubtful = (is_two | (both > left)) & (cells != self.cell)
-        rest = np.where(is_two, 0.0, left - self.given.first[cells])
+        doubtful = (is_two | (both > remainder)) & (cells != self.cell)
+        rest = np.where(is_two, 0.0, remainder - self.given.first[cells])
         for cell, least, most in zip(
-            cells[doubtful].tolist(), rest[doubtful], left[doubtful], strict=True
+            cells[doubtful].tolist(), rest[doubtful], remainder[doubtful], strict=True
         ):
             for one, other in itertools.combinations(sorted(self._above(cell, least)), 2):
                 if (
@@ -320,17 +325,17 @@ class _Side:
                     yield one, other
 
 
-def _by_holding(given: Contributions | None, over: Any) -> tuple[Any, Any]:
+def _by_holding(contributions: Contributions | None, over: Any) -> tuple[Any, Any]:
     """Return what every holding gave to every cell, by holding and by cell, if any attack."""
     from scipy.sparse import csr_array
 
-    if given is None or given.held is None:
+    if contributions is None or contributions.held is None:
         return None, None
-    units, cells, amounts = given.held
+    units, cells, amounts = contributions.held
     shape = (int(units.max(initial=-1)) + 1, over.shape[0])
-    found = (csr_array((amounts, (units, cells)), shape=shape) @ over).tocsr()
-    found.sort_indices()
-    return found, found.T.tocsr()
+    product = (csr_array((amounts, (units, cells)), shape=shape) @ over).tocsr()
+    product.sort_indices()
+    return product, product.T.tocsr()
 
 
 def _containing(relations: Relations) -> Any:
@@ -358,12 +363,12 @@ def _containing(relations: Relations) -> Any:
         shape=(n, n),
     ).tocsr()
     is_finest = np.bincount(np.concatenate(parent), minlength=n) == 0
-    found = eye_array(n, dtype=np.int8, format="csr").multiply(is_finest[:, None]).tocsr()
-    found.eliminate_zeros()
+    matrix = eye_array(n, dtype=np.int8, format="csr").multiply(is_finest[:, None]).tocsr()
+    matrix.eliminate_zeros()
     while True:
-        wider = csr_array(found + found @ up)
-        wider.data[:] = 1
-        if wider.nnz == found.nnz:
-            wider.sort_indices()
-            return wider
-        found = wider
+        closure = csr_array(matrix + matrix @ up)
+        closure.data[:] = 1
+        if closure.nnz == matrix.nnz:
+            closure.sort_indices()
+            return closure
+        matrix = closure

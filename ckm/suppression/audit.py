@@ -15,6 +15,7 @@ from ckm.suppression.secondary.cover import Change, Cover
 from ckm.suppression.secondary.problem import Demands, Problem, ranges
 from ckm.suppression.secondary.region import FARTHEST, Incidence, Region
 from footing.arrays import Flags, Floats, Integers
+from footing.messages import Message
 from risk.reconstruction.program import Rows
 from risk.reconstruction.search import Search, tightened
 
@@ -147,12 +148,18 @@ def audit(problem: Problem, hidden: ArrayLike, *, changes: Sequence[Change] = ()
     """
     if np.shape(hidden) != problem.value.shape:
         raise ConfigError(
-            f"hidden has {np.size(hidden):,} entries for {len(problem.value):,} cells.",
-            hint="tell of each cell of the problem whether it is hidden",
+            Message(
+                "hidden has {size:,} entries for {number:,} cells.",
+                size=np.size(hidden),
+                number=len(problem.value),
+            ),
+            hint=Message("tell of each cell of the problem whether it is hidden"),
         )
     mask = np.asarray(hidden, bool) | (problem.must_hide & ~problem.primary.is_primary)
     if (problem.primary.is_primary & ~mask).any():
-        raise ConfigError("A primary cell is not hidden.", hint="hide every primary cell")
+        raise ConfigError(
+            Message("A primary cell is not hidden."), hint=Message("hide every primary cell")
+        )
     parts = list(_parts(problem, mask))
     low, high, slack, n_programs = _intervals(problem, parts)
     moves = _Moves(problem, mask, [cells for cells, _ in parts])

@@ -29,6 +29,7 @@ from ckm.suppression.office_rules import Requested, ZeroSum
 from ckm.suppression.publish import publish_masked
 from ckm.suppression.secondary.search import PRIMARY, SECONDARY, UnprotectedError, suppress
 from ckm.suppression.ways_out import subtracted, way_out
+from footing.messages import Message, Name, said
 from tables.magnitudes.derived import asked_column, size_column
 
 if TYPE_CHECKING:
@@ -390,13 +391,22 @@ def _solved(
         )
     except UnprotectedError as error:
         raise CheckFailedError(
-            f"The measure {measure!r}: {error.problem}",
+            Message(
+                "The measure {measure!r}: {problem}",
+                measure=Name(measure),
+                problem=said(error.problem),
+            ),
             hint=error.hint,
             places=named(error.cells, "unsafe"),
         ) from None
     except ConfigError as error:
         raise ConfigError(
-            f"The measure {measure!r}: {error.problem}", hint=error.hint
+            Message(
+                "The measure {measure!r}: {problem}",
+                measure=Name(measure),
+                problem=said(error.problem),
+            ),
+            hint=error.hint,
         ) from None
     return MeasureSystem(
         measure=measure,
@@ -456,8 +466,10 @@ def _require_open(primary: Primary, kept: Flags | None) -> None:
     if both.size:
         raise UnprotectedError(
             both,
-            f"{both.size:,} cells are unsafe, and are to be kept.",
-            hint="whoever publishes them nevertheless calls them safe, in a file of cells",
+            Message("{size:,} cells are unsafe, and are to be kept.", size=both.size),
+            hint=Message(
+                "whoever publishes them nevertheless calls them safe, in a file of cells"
+            ),
         )
 
 
@@ -520,9 +532,13 @@ def _joined(
     held = [_magnitudes(c, own if is_signed else variable) for c in tables]
     if any((m.low < 0).any() for m in held):
         raise ConfigError(
-            "suppression is for amounts that are not negative, unless bounds are known.",
-            hint="[[magnitude]] signed = true, and coalition = 0 and prior in [suppression]; "
-            "or publish these sums with noise: ckm release",
+            Message(
+                "suppression is for amounts that are not negative, unless bounds are known."
+            ),
+            hint=Message(
+                "[[magnitude]] signed = true, and coalition = 0 and prior in "
+                "[suppression]; or publish these sums with noise: ckm release"
+            ),
         )
     return Amounts(
         total=laid_out([m.total for m in held]) if is_signed else values,

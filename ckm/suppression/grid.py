@@ -9,6 +9,7 @@ import numpy as np
 
 from ckm.errors import ConfigError
 from footing.arrays import Integers
+from footing.messages import Message
 from tables import Cells
 from tables.cells.places import CellPlaces, tree_of
 
@@ -49,31 +50,33 @@ class Grid:
         object.__setattr__(self, "parents", parents)
         object.__setattr__(self, "ranks", ranks)
         if (np.diff(np.sort(self.places(ranks), kind="stable")) == 0).any():
-            raise ConfigError("A table has the same cell twice.")
+            raise ConfigError(Message("A table has the same cell twice."))
         object.__setattr__(self, "_cells", CellPlaces(parents, ranks))
 
     @staticmethod
     def _require(parents: tuple[Integers, ...], ranks: tuple[Integers, ...]) -> None:
         if not parents or len(parents) != len(ranks) or len({len(r) for r in ranks}) != 1:
-            raise ConfigError("A table needs an axis or more, and every cell a place on each.")
+            raise ConfigError(
+                Message("A table needs an axis or more, and every cell a place on each.")
+            )
         if np.prod([float(len(tree)) for tree in parents]) >= _MAX_PLACES:
             raise ConfigError(
-                "The table has too many combinations of categories to number.",
-                hint="leave out a dimension",
+                Message("The table has too many combinations of categories to number."),
+                hint=Message("leave out a dimension"),
             )
         for tree, rank in zip(parents, ranks, strict=True):
             known = np.arange(len(tree))
             if not tree.size or ((tree < -1) | (tree >= len(tree))).any():
-                raise ConfigError("Every category needs another one above it, or -1.")
+                raise ConfigError(Message("Every category needs another one above it, or -1."))
             if rank.size and not np.isin(rank, known).all():
-                raise ConfigError("A cell has a category that its axis does not know.")
+                raise ConfigError(Message("A cell has a category that its axis does not know."))
             above = tree
             for _ in range(len(tree)):
                 if (above < 0).all():
                     break
                 above = np.where(above < 0, -1, tree[above])
             else:
-                raise ConfigError("A category stands above itself.")
+                raise ConfigError(Message("A category stands above itself."))
 
     @classmethod
     def full(cls, parents: Sequence[Sequence[int]]) -> Grid:

@@ -24,26 +24,30 @@ def request_by_holding(request: Request) -> Request:
     if margins == "all":
         n = range(len(request.dimensions) + 1)
         margins = [s for size in n for s in itertools.combinations(request.dimensions, size)]
-    listed = [] if isinstance(margins, str) else [(*margin, HOLDING) for margin in margins]
+    margin_lists = (
+        [] if isinstance(margins, str) else [(*margin, HOLDING) for margin in margins]
+    )
     dimensions = (*request.dimensions, HOLDING)
-    known = (*request.discrete, HOLDING)
-    return replace(request, dimensions=dimensions, discrete=known, margins=listed, top=0)
+    discrete = (*request.discrete, HOLDING)
+    return replace(
+        request, dimensions=dimensions, discrete=discrete, margins=margin_lists, top=0
+    )
 
 
 def with_holdings(cells: Cells, apart: Cells) -> Cells:
     """Count holdings as contributors, and take what each gives a cell together."""
     place = Grid.of(cells).find([np.asarray(rank) for rank in apart.ranks[:-1]])
-    found = {}
+    by_variable = {}
     for variable, amounts in (cells.magnitudes or {}).items():
         own = (apart.magnitudes or {})[variable].total
         top = _largest(place, own, (len(cells), amounts.top.shape[1]))
-        found[variable] = replace(
+        by_variable[variable] = replace(
             amounts,
             contributors=np.bincount(place[own != 0], minlength=len(cells)).astype(np.int64),
             top=top,
             top_weight=(top != 0).astype(np.float64),
         )
-    return replace(cells, magnitudes=found)
+    return replace(cells, magnitudes=by_variable)
 
 
 def held_by_cell(cells: Cells, apart: Cells) -> dict[str, tuple[Integers, Integers, Floats]]:
@@ -60,6 +64,6 @@ def _largest(place: Integers, amounts: Floats, shape: tuple[int, int]) -> Floats
     place = place[order]
     rank = np.arange(len(place)) - np.searchsorted(place, place)
     is_top = rank < shape[1]
-    found = np.zeros(shape)
-    found[place[is_top], rank[is_top]] = amounts[order][is_top]
-    return found
+    largest = np.zeros(shape)
+    largest[place[is_top], rank[is_top]] = amounts[order][is_top]
+    return largest

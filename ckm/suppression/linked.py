@@ -15,6 +15,7 @@ import numpy as np
 from ckm.errors import CheckFailedError
 from ckm.suppression.grid import Grid
 from footing.arrays import Integers
+from footing.messages import Message
 
 #: Cells and their weights, whose sum is 0.
 Sum = tuple[Integers, Integers]
@@ -279,8 +280,10 @@ def _null_space(inside: Any) -> Any:
     raise CheckFailedError(_UNSETTLED, hint=_HINT)
 
 
-_UNSETTLED = "How the tables are linked cannot be settled: they have too many cells in common"
-_HINT = "release fewer tables together, or tables of fewer categories"
+_UNSETTLED = Message(
+    "How the tables are linked cannot be settled: they have too many cells in common"
+)
+_HINT = Message("release fewer tables together, or tables of fewer categories")
 
 
 def _reduced(matrix: Any) -> Any:

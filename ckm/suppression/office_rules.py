@@ -53,11 +53,13 @@ class Requested:
         >>> Requested(percent=50).on_amounts(given).is_primary
         array([False])
         """
-        asked, total = np.abs(amounts.asked), np.abs(amounts.total)
-        found = asked > self.percent / 100 * total
-        need = np.maximum(100 / self.percent * asked - total, self.margin / 100 * total)
-        need = np.where(found, need, 0.0)
-        return Primary(is_primary=found, lower=need, upper=need)
+        request_amounts, total = np.abs(amounts.asked), np.abs(amounts.total)
+        is_primary = request_amounts > self.percent / 100 * total
+        need = np.maximum(
+            100 / self.percent * request_amounts - total, self.margin / 100 * total
+        )
+        need = np.where(is_primary, need, 0.0)
+        return Primary(is_primary=is_primary, lower=need, upper=need)
 
     def rest(self, amounts: Amounts, kind: int) -> Floats:
         """Return what must be kept, line by line of `ckm.suppression.primary.Contributions`."""
@@ -101,9 +103,9 @@ class ZeroSum:
         >>> ZeroSum(margin=3.0).on_amounts(given).is_primary
         array([False])
         """
-        found = (amounts.total == 0) & (amounts.records > 0)
-        upper = np.where(found, self.margin, 0.0)
-        return Primary(is_primary=found, lower=np.zeros(len(upper)), upper=upper)
+        is_primary = (amounts.total == 0) & (amounts.records > 0)
+        upper = np.where(is_primary, self.margin, 0.0)
+        return Primary(is_primary=is_primary, lower=np.zeros(len(upper)), upper=upper)
 
     def rest(self, amounts: Amounts, kind: int) -> Floats:
         """Ask for nothing more against contributors: nobody gives a sum of 0 anything."""

@@ -16,6 +16,7 @@ from ckm.engine.published_table import rows_of
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import CheckFailedError, ConfigError
 from ckm.suppression.holdings import HOLDING, held_by_cell, request_by_holding, with_holdings
+from footing.messages import Message, Name, said
 from tables import (
     HashedKeys,
     RequestError,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from ckm.engine.engine import Progress
     from footing.arrays import Codes, Flags, Floats, Integers
     from tables import Cells, Request, Source
+    from tables.cells.sketch import Sketch
 
     Groups = tuple[Flags, tuple[Codes, ...]]
 
@@ -52,11 +54,6 @@ _KEPT_LARGEST = 2
 _MAX_GROUPS = 2_000_000
 #: Groups of records that are cells of their own, which nobody sees.
 _MAX_FINEST = 2_000
-_TOO_MANY = (
-    "The columns and filters of all tables tell more than %s groups of records apart. Who "
-    "knows which of them are empty, or stands in several tables, is not protected against. "
-    "Release fewer tables together, or tables of fewer categories."
-)
 
 
 class Finest(NamedTuple):
@@ -84,13 +81,16 @@ class Originals:
     requests
         Name of a table → what is tabulated for it.
     keys
-        The identifiers; what is made of them goes nowhere.
+        The identifiers; what is made of them goes nowhere, but into a ledger.
+    sketch
+        The width of the sketches of cells, for a ledger; 0 for none.
     """
 
     job: Job
     source: Source
     requests: Mapping[str, Request]
     keys: HashedKeys | StoredKeys
+    sketch: int = 0
 
     def cells(self, *, progress: Progress | None = None) -> dict[str, Cells]:
         """Tabulate; what comes out is disclosive and stays inside."""
@@ -104,6 +104,7 @@ class Originals:
             self.keys,
             list(self.requests.values()),
             tolerate_missing_keys=self.job.checks == "warn",
+            sketch=self.sketch,
             progress=lambda share: report_progress("scan", int(100 * share), 100),
         )
         report_progress("scan", 100, 100)
@@ -127,9 +128,12 @@ class Originals:
         is_low = f"{number} > 0 AND {number} < 1"
         if self.source.fetch(f"SELECT 1 FROM {self.source.relation} WHERE {is_low} LIMIT 1"):  # noqa: S608
             raise ConfigError(
-                f"Some weights {weight!r} are below 1, and suppression of amounts needs "
-                "weights of 1 or more: a contributor stands for himself.",
-                hint="raise lower weights to 1, or leave the weight out",
+                Message(
+                    "Some weights {weight!r} are below 1, and suppression of amounts needs "
+                    "weights of 1 or more: a contributor stands for himself.",
+                    weight=Name(weight),
+                ),
+                hint=Message("raise lower weights to 1, or leave the weight out"),
             )
 
     def _by_holding(self, requests: Sequence[Request], found: Sequence[Cells]) -> list[Cells]:
@@ -155,9 +159,13 @@ class Originals:
         if found is None:
             names = " and ".join(map(repr, self.requests))
             raise CheckFailedError(
-                f"How the tables {names} are linked cannot be settled: their columns and "
-                f"filters tell more than {_MAX_GROUPS:,} groups of records apart.",
-                hint="release fewer tables together, or tables of fewer categories",
+                Message(
+                    "How the tables {names} are linked cannot be settled: their columns and "
+                    "filters tell more than {max_groups:,} groups of records apart.",
+                    names=Name(names),
+                    max_groups=_MAX_GROUPS,
+                ),
+                hint=Message("release fewer tables together, or tables of fewer categories"),
             )
         return found
 
@@ -183,7 +191,17 @@ class Originals:
         )
         groups = record_groups(self.source, [*requests, request], most=_MAX_FINEST)
         if groups is None:
-            logger.warning(_TOO_MANY, _MAX_FINEST, extra={"event": "groups left out"})
+            logger.warning(
+                "%s",
+                Message(
+                    "The columns and filters of all tables tell more than {number} groups of "
+                    "records apart. Who knows which of them are empty, or stands in several "
+                    "tables, is not protected against. Release fewer tables together, or "
+                    "tables of fewer categories.",
+                    number=_MAX_FINEST,
+                ),
+                extra={"event": "groups left out"},
+            )
             return None
         if not groups[0][0].size:
             return None
@@ -212,9 +230,16 @@ class Originals:
 
 @contextlib.contextmanager
 def open_originals(
-    job: Job, *, memory_limit: str | None = None, threads: int | None = None
+    job: Job,
+    *,
+    secret: Secret | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
 ) -> Iterator[Originals]:
-    """Open the records of a job for the time of a block, and check that its tables fit."""
+    """Open the records of a job for the time of a block, and check that its tables fit.
+
+    No number depends on the secret; a ledger compares records by keys that are made with it.
+    """
     data = job.data if job.data.is_distributed else job.data.local
     cells = None
     if data.cells is not None:
@@ -243,8 +268,8 @@ def open_originals(
         if cells is not None:
             keys = cells.keys
         elif data.id is not None:
-            # Nothing depends on these keys: they show records that are there twice.
-            keys = HashedKeys(column=data.id, secret=Secret.generate())
+            # No number depends on these keys: they show records that are there twice.
+            keys = HashedKeys(column=data.id, secret=secret or Secret.generate())
         else:
             keys = StoredKeys(column=str(data.record_key), key_range=data.key_range)
         source.require(keys.column)
@@ -324,7 +349,25 @@ def _with_empty(cells: Cells) -> Cells:
         return arrays
 
     amounts = {n: replace(m, **spread(m)) for n, m in (cells.magnitudes or {}).items()}
-    return replace(cells, **spread(cells), ranks=tuple(ranks), magnitudes=amounts)
+    sketch = None if cells.sketch is None else _spread_sketch(cells.sketch, place)
+    return replace(
+        cells, **spread(cells), ranks=tuple(ranks), magnitudes=amounts, sketch=sketch
+    )
+
+
+def _spread_sketch(sketch: Sketch, place: Integers) -> Sketch:
+    """Give empty cells, whose place is -1, the sketch of no record."""
+    there = np.flatnonzero(place >= 0)
+    taken = sketch.take(place[there])
+    partitions = np.zeros((len(place), taken.partitions.shape[1]), np.uint64)
+    power_sums = np.zeros((len(place), taken.power_sums.shape[1]), np.int64)
+    partitions[there], power_sums[there] = taken.partitions, taken.power_sums
+    return replace(
+        taken,
+        partitions=partitions,
+        power_sums=power_sums,
+        member_cell=there[taken.member_cell],
+    )
 
 
 def _wider(name: str, request: Request) -> Request:
@@ -332,7 +375,11 @@ def _wider(name: str, request: Request) -> Request:
         return replace(request, margins="all")
     except RequestError as error:
         raise ConfigError(
-            f"Table {name!r}: suppression has to look at all margins, also those not shown. "
-            f"{error.problem}",
-            hint="ask for fewer dimensions",
+            Message(
+                "Table {name!r}: suppression has to look at all margins, also those not "
+                "shown. {problem}",
+                name=Name(name),
+                problem=said(error.problem),
+            ),
+            hint=Message("ask for fewer dimensions"),
         ) from None

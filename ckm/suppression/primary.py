@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ckm.errors import ConfigError
 from footing.arrays import Flags, Floats, Integers
+from footing.messages import Argument, Message, Shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -178,9 +179,13 @@ class Frequency:
 
     def __post_init__(self) -> None:
         if self.least < 1:
-            raise ConfigError(f"least must be 1 or more, not {self.least}.")
+            raise ConfigError(
+                Message("least must be 1 or more, not {least}.", least=Argument(self.least))
+            )
         if not self.margin > 0:
-            raise ConfigError(f"margin must be above 0 percent, not {self.margin:g}.")
+            raise ConfigError(
+                Message("margin must be above 0 percent, not {margin:g}.", margin=self.margin)
+            )
 
     def on_counts(self, counts: NDArray[Any]) -> Primary:
         """Apply the rule to counts.
@@ -273,8 +278,12 @@ class Dominance:
     def __post_init__(self) -> None:
         if self.n < 1 or not 0 < self.k < 100:
             raise ConfigError(
-                f"Dominance needs n of 1 or more and k between 0 and 100,"
-                f" not {self.n} and {self.k:g}."
+                Message(
+                    "Dominance needs n of 1 or more and k between 0 and 100, not {number} and "
+                    "{k:g}.",
+                    number=Argument(self.n),
+                    k=self.k,
+                )
             )
 
     def on_amounts(self, amounts: Amounts) -> Primary:
@@ -349,7 +358,11 @@ class Percent:
     def __post_init__(self) -> None:
         if not 0 < self.p <= self.q <= 100:
             raise ConfigError(
-                f"The p-percent rule needs 0 < p <= q <= 100, not {self.p:g} and {self.q:g}."
+                Message(
+                    "The p-percent rule needs 0 < p <= q <= 100, not {p:g} and {q:g}.",
+                    p=self.p,
+                    q=self.q,
+                )
             )
 
     def on_amounts(self, amounts: Amounts) -> Primary:
@@ -390,18 +403,23 @@ def _largest(amounts: Amounts, n: int) -> Floats:
     top, weight = np.asarray(amounts.top, np.float64), np.asarray(amounts.top_weight)
     if top.ndim != 2 or top.shape != weight.shape or top.shape[1] < n:
         raise ConfigError(
-            f"The rule needs the {n} largest contributions of every cell.",
-            hint="tabulate the amounts with as many",
+            Message(
+                "The rule needs the {number} largest contributions of every cell.", number=n
+            ),
+            hint=Message("tabulate the amounts with as many"),
         )
     if not np.isfinite(top).all() or (top < 0).any() or (weight < 0).any():
         raise ConfigError(
-            "Rules of dominance need contributions that are not negative.",
-            hint="apply the rules to the sums of absolute values",
+            Message("Rules of dominance need contributions that are not negative."),
+            hint=Message("apply the rules to the sums of absolute values"),
         )
     if ((weight > 0) & (weight < 1)).any():
         raise ConfigError(
-            "Rules of dominance need weights of 1 or more: a contributor stands for himself.",
-            hint="raise lower weights to 1, or leave the weight out",
+            Message(
+                "Rules of dominance need weights of 1 or more: a contributor stands for "
+                "himself."
+            ),
+            hint=Message("raise lower weights to 1, or leave the weight out"),
         )
     before = np.cumsum(weight, axis=1) - weight
     units: Floats = (top * np.clip(n - before, 0, weight)).sum(axis=1)
@@ -437,12 +455,16 @@ def primary_cells(
     array([False,  True,  True, False])
     """
     if not rules or (counts is None) == (amounts is None):
-        raise ConfigError("Primary suppression needs a rule, and either counts or amounts.")
+        raise ConfigError(
+            Message("Primary suppression needs a rule, and either counts or amounts.")
+        )
     numbers = np.asarray(counts if amounts is None else amounts.total, np.float64)
     if not np.isfinite(numbers).all() or (numbers < 0).any():
         raise ConfigError(
-            "Primary suppression needs counts or totals that are finite and not negative.",
-            hint="apply the rules to the sums of absolute values",
+            Message(
+                "Primary suppression needs counts or totals that are finite and not negative."
+            ),
+            hint=Message("apply the rules to the sums of absolute values"),
         )
     found = []
     for rule in rules:
@@ -452,8 +474,8 @@ def primary_cells(
             found.append(rule.on_counts(np.asarray(counts)))
         else:
             raise ConfigError(
-                f"The rule {type(rule).__name__} needs amounts, not counts.",
-                hint="counts have one rule: Frequency",
+                Message("The rule {name} needs amounts, not counts.", name=Shape(type(rule))),
+                hint=Message("counts have one rule: Frequency"),
             )
     is_primary = np.logical_or.reduce([part.is_primary for part in found])
     lower = np.maximum.reduce([part.lower for part in found])

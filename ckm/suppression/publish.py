@@ -12,6 +12,7 @@ from ckm.engine.published_table import PublishedTable, measure_columns, publish
 from ckm.errors import ConfigError
 from ckm.suppression.secondary.search import Suppression
 from footing.arrays import Flags
+from footing.messages import Message
 from tables import Cells
 
 
@@ -77,7 +78,13 @@ def publish_true_numbers(
     """
     n = len(found.problem.relations.numbers[table])
     if len(cells) != n:
-        raise ConfigError(f"The table has {n:,} cells, not {len(cells):,}.")
+        raise ConfigError(
+            Message(
+                "The table has {number:,} cells, not {number_2:,}.",
+                number=n,
+                number_2=len(cells),
+            )
+        )
     if measures is None:
         named = dict.fromkeys(column for axis in cells.axes for column in axis.columns)
         (name,) = measure_columns(["count"], named)

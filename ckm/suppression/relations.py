@@ -14,6 +14,7 @@ from ckm.errors import ConfigError, InternalError
 from ckm.suppression.grid import Grid
 from ckm.suppression.linked import Sum, remainders, same_cells, sums_between, sums_of_groups
 from footing.arrays import Floats, Integers
+from footing.messages import Message
 from tables import Cells
 
 #: What is left of a sum of floats, as a share, and is no number.
@@ -60,7 +61,9 @@ class Relations:
     def __post_init__(self) -> None:
         is_there = (self.cells >= 0) & (self.cells < self.n_cells)
         if not is_there.all() or len(self.cells) != len(self.signs):
-            raise ConfigError("A relation is of a cell that is not there, or has no sign.")
+            raise ConfigError(
+                Message("A relation is of a cell that is not there, or has no sign.")
+            )
 
     @classmethod
     def of_grids(
@@ -232,15 +235,17 @@ class Relations:
         """
         given = [np.asarray(part) for part in values]
         if [len(part) for part in given] != [len(number) for number in self.numbers]:
-            raise ConfigError("Every cell of every table needs one value.")
+            raise ConfigError(Message("Every cell of every table needs one value."))
         kind = np.result_type(*given) if given else np.dtype(np.float64)
         joined = np.zeros(self.n_cells - len(self.left), kind)
         for number, part in zip(self.numbers, given, strict=True):
             joined[number] = part
         if any((joined[n] != p).any() for n, p in zip(self.numbers, given, strict=True)):
             raise ConfigError(
-                "Linked tables disagree about a cell that they share.",
-                hint="make them from the same records, or give them different populations",
+                Message("Linked tables disagree about a cell that they share."),
+                hint=Message(
+                    "make them from the same records, or give them different populations"
+                ),
             )
         return self.with_remainders(joined)
 
@@ -329,8 +334,8 @@ def additive_relations(
         return Relations.of_grids(grids, values=tables[0].count)
     if len(groups) != len(tables):
         raise ConfigError(
-            "Linked tables need the groups of their records, one for each table.",
-            hint="tables.record_groups finds them",
+            Message("Linked tables need the groups of their records, one for each table."),
+            hint=Message("tables.record_groups finds them"),
         )
     leaves = finest_cells(grids, groups)
     numbers = same_cells(grids, leaves)
@@ -345,7 +350,7 @@ def additive_relations(
     else:
         between = sums_between(grids, leaves, numbers)
     if any(weight @ values[cell] for cell, weight in between):
-        raise InternalError("A sum between tables does not hold.")
+        raise InternalError(Message("A sum between tables does not hold."))
     found = Relations.of_grids(grids, numbers=numbers, values=values, between=between + left)
     return replace(found, left=tuple(left), is_joint=has_finest)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ckm.errors import CheckFailedError
 from ckm.suppression.secondary.search import suppress
+from footing.messages import Enumeration, Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -56,23 +57,32 @@ def _changed(
 ) -> Iterator[tuple[str, Problem]]:
     if problem.kept is not None and np.any(problem.kept):
         kept = _beside(problem.relations, cells, np.flatnonzero(problem.kept))
-        text = f"hide cells that are kept: {len(kept):,} of them stand in a sum with these"
+        text = Message(
+            "hide cells that are kept: {number:,} of them stand in a sum with these",
+            number=len(kept),
+        )
         yield text, replace(problem, kept=None)
     if known is not None:
         for times in _WIDER:
-            text = f"prior {times} times as wide would do: take readers to know less"
+            text = Message(
+                "prior {times} times as wide would do: take readers to know less", times=times
+            )
             yield text, replace(problem, primary=known(times))
     if problem.coalition:
         outside = replace(problem, coalition=0)
-        yield "coalition = 0 would do: outsiders do not find them, contributors do", outside
+        yield (
+            Message("coalition = 0 would do: outsiders do not find them, contributors do"),
+            outside,
+        )
     for share in _SHARES:
         less = replace(
             problem.primary,
             lower=problem.primary.lower * share,
             upper=problem.primary.upper * share,
         )
-        text = (
-            f"{share:.0%} of the protection asked for would do: lower the levels of the rules"
+        text = Message(
+            "{share:.0%} of the protection asked for would do: lower the levels of the rules",
+            share=share,
         )
         yield text, replace(problem, primary=less)
 
@@ -104,7 +114,8 @@ def subtracted(
         return None
     taken = np.concatenate(parts)
     names = [repr(name) for name, number in tables if np.isin(taken, number).any()]
-    return (
-        f"what is left of them without the cells of table {' and '.join(names)} is small: "
-        "publish these tables apart, or merge categories"
+    return Message(
+        "what is left of them without the cells of table {names} is small: publish "
+        "these tables apart, or merge categories",
+        names=Enumeration(" and ", Name.each(names)),
     )

@@ -107,10 +107,10 @@ def parallel(
     2.0
     """
     members = list(guarantees)
-    stated, unit = common((g.adjacency, g.unit) for g in members)
-    whole = stated if adjacency is None else Adjacency(adjacency)
-    changed = units_changed(stated, whole, is_fixed=is_fixed)
-    parts = [g.for_group(changed) for g in members]
+    part_adjacency, unit = common((g.adjacency, g.unit) for g in members)
+    whole = part_adjacency if adjacency is None else Adjacency(adjacency)
+    n_units = units_changed(part_adjacency, whole, is_fixed=is_fixed)
+    parts = [g.for_group(n_units) for g in members]
     epsilon = max(g.epsilon for g in parts)
     is_new = any(math.isfinite(g.rho) for g in members)
     return Guarantee(

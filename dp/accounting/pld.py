@@ -33,7 +33,7 @@ _RELATIONS = {
     Adjacency.REPLACE: "REPLACE_ONE",
     Adjacency.ZERO_OUT: "REPLACE_SPECIAL",
 }
-_LOW, _HIGH = -20.0, 40.0
+_LEAST_EPSILON, _MOST_EPSILON = -20.0, 40.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -223,7 +223,9 @@ class PrivacyLoss:
             return math.exp(epsilon) * rate + float(curve(epsilon))
 
         # Convex in exp(epsilon), so that there is one minimum.
-        optimum = minimize_scalar(bound, bounds=(_LOW, _HIGH), method="bounded")
+        optimum = minimize_scalar(
+            bound, bounds=(_LEAST_EPSILON, _MOST_EPSILON), method="bounded"
+        )
         return float(min(1.0, optimum.fun))
 
     @property
@@ -299,7 +301,9 @@ def finite_epsilon_below(
     accounting_library()
     from dp_accounting.pld import privacy_loss_distribution as distributions
 
-    upper, lower = (dict(enumerate(np.log(law).tolist())) for law in (first, second))
+    upper, lower = (
+        dict(enumerate(np.log(distribution).tolist())) for distribution in (first, second)
+    )
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # empty cells, inside dp-accounting
         loss: Any = distributions.from_two_probability_mass_functions(

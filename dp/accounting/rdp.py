@@ -330,10 +330,14 @@ def renyi_divergence(p: ArrayLike, q: ArrayLike, *, order: float) -> float:
 
 
 def _law(values: ArrayLike) -> NDArray[np.float64]:
-    law = np.asarray(values, dtype=np.float64)
-    if law.ndim != 1 or not (law >= 0).all() or not math.isclose(law.sum(), 1, abs_tol=1e-9):
+    distribution = np.asarray(values, dtype=np.float64)
+    if (
+        distribution.ndim != 1
+        or not (distribution >= 0).all()
+        or not math.isclose(distribution.sum(), 1, abs_tol=1e-9)
+    ):
         raise DPError(Message("Probabilities must be 0 or more and sum to 1."))
-    return law
+    return distribution
 
 
 def _checked_orders(orders: Sequence[float]) -> tuple[float, ...]:

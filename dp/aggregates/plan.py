@@ -189,17 +189,17 @@ class Plan:
         checked_probability(self.confidence, "confidence", is_open=True)
         if self.people is not None:
             checked_count(self.people, "people")
-        law = self.noise or ("gaussian" if self.delta else "laplace")
-        if law not in _LAWS:
+        distribution = self.noise or ("gaussian" if self.delta else "laplace")
+        if distribution not in _LAWS:
             raise DPError(
-                Message("Unknown noise {law!r}.", law=Name(law)),
+                Message("Unknown noise {law!r}.", law=Name(distribution)),
                 hint=Message("known: {laws}", laws=Name.each(_LAWS)),
             )
-        object.__setattr__(self, "noise", law)
+        object.__setattr__(self, "noise", distribution)
         names = [table.name for table in self.tables]
         if not names or len(set(names)) < len(names):
             raise DPError(Message("A plan has tables, each with a name of its own."))
-        if not self.delta and (law == "gaussian" or self._finding):
+        if not self.delta and (distribution == "gaussian" or self._finding):
             raise DPError(
                 Message("Gaussian noise and keys that are found need a delta."),
                 hint=Message(
@@ -207,7 +207,9 @@ class Plan:
                 ),
             )
         promises = [part.guarantee for part in self.parts]
-        whole = basic(promises).epsilon if law == "laplace" else concentrated(promises).rho
+        whole = (
+            basic(promises).epsilon if distribution == "laplace" else concentrated(promises).rho
+        )
         if whole > self._total:
             raise DPError(
                 Message("The parts of the plan cost more than its budget: a fault of ours.")
@@ -291,7 +293,8 @@ class Plan:
             for question in table.questions:
                 shares[table.name, question.name] = question.share
                 if question.is_found:
-                    shares[table.name, f"bounds of {question.name}"] = question.share
+                    bounds = Message("bounds of {name}", name=Name(question.name))
+                    shares[table.name, bounds] = question.share
         whole = math.fsum(shares.values())
         return {part: self._total * _SAFETY * share / whole for part, share in shares.items()}
 
@@ -311,7 +314,11 @@ class Plan:
             error, of = questions[what].expected(scope, cost)
         elif what == "keys":
             noise, error = self.keys_noise(table, cost)
-            guarantee, of, delta = noise.guarantee, "units, threshold", self._delta_of_keys
+            guarantee, of, delta = (
+                noise.guarantee,
+                Message("units, threshold"),
+                self._delta_of_keys,
+            )
         else:
             noise = scope.noise(cost, is_pooled=True)
             guarantee, error = noise.guarantee, noise.accuracy(self.confidence)

@@ -138,13 +138,13 @@ class Question:
             self._require_steps()
 
     def _require_words(self) -> None:
-        needed, possible = KINDS[self.kind]
+        mandatory, possible = KINDS[self.kind]
         words = {name for name in _WORDS if getattr(self, name) not in ("", (), None)}
-        if missing := sorted(needed - words):
+        if missing := sorted(mandatory - words):
             raise DPError(
                 Message("{name} needs {names}.", name=Name(self.name), names=Name.each(missing))
             )
-        if spare := sorted(words - needed - possible):
+        if spare := sorted(words - mandatory - possible):
             raise DPError(
                 Message(
                     "{name} has no use for {spare}.",
@@ -302,23 +302,25 @@ class Question:
         sure = scope.confidence
         if self.kind == "top":
             choice = scope.choice(cost, times=self.k or 1)
-            return choice.accuracy(sure, candidates=len(self.categories)), "rows"
+            return choice.accuracy(sure, candidates=len(self.categories)), Message("rows")
         steps = (0, 1) if self.is_found else None
         noises = self.noises(scope, cost, steps)
         if self.kind == "quantiles":
             noise = noises["count"]
             sizes = [self.tree.reach(noise, at, beta=1 - sure).max() for at in self.at]
-            return float(max(sizes)), "rows"
+            return float(max(sizes)), Message("rows")
         if self.kind == "mean":
             rows = np.array([_TYPICAL])
             interval = _ratio(
                 noises, rows, 0 * rows, steps=steps or self.steps, confidence=sure
             )
             size = float((interval[2] - interval[1])[0]) / 2
-            return size * self._step, "times the width, 1,000 rows" if steps else "1,000 rows"
+            return size * self._step, (
+                Message("times the width, 1,000 rows") if steps else Message("1,000 rows")
+            )
         if self.kind == "sum":
             size = noises["sum"].accuracy(sure) * self._step
-            return size, "times the larger bound" if steps else ""
+            return size, Message("times the larger bound") if steps else Message()
         return noises["count"].accuracy(sure), ""
 
     def answer(
@@ -380,8 +382,8 @@ class Question:
             reach = noises["sum"].accuracy(scope.confidence)
             return self._told((value, value - reach, value + reach), **bounds)
         rows = noises["count"].release(counts)
-        moved = noises["sum"].release(totals - sum(steps) // 2 * counts)
-        triple = _ratio(noises, rows, moved, steps=steps, confidence=scope.confidence)
+        offsets = noises["sum"].release(totals - sum(steps) // 2 * counts)
+        triple = _ratio(noises, rows, offsets, steps=steps, confidence=scope.confidence)
         return self._told(triple, **bounds)
 
     def _find_bounds(
@@ -428,7 +430,7 @@ def _ends_of(bins: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
 def _ratio(
     noises: Mapping[str, Any],
     rows: NDArray[np.int64],
-    moved: NDArray[np.int64],
+    offsets: NDArray[np.int64],
     *,
     steps: tuple[int, int],
     confidence: float,
@@ -444,5 +446,5 @@ def _ratio(
         ratio = total / np.where(sign * total > 0, fewest, most)
         return np.asarray(np.clip(middle + ratio, *steps))
 
-    value = np.clip(middle + moved / np.maximum(rows, 1), *steps)
-    return value, end(moved - shift, -1), end(moved + shift, 1)
+    value = np.clip(middle + offsets / np.maximum(rows, 1), *steps)
+    return value, end(offsets - shift, -1), end(offsets + shift, 1)

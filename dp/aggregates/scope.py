@@ -58,10 +58,10 @@ class Scope:
 
     def noise_of(self, cost: float, *, l1: float, l2: float) -> Geometric | DiscreteGaussian:
         """Return noise for a sensitivity."""
-        moved = Sensitivity(l1=l1, l2=l2, adjacency=Adjacency.ADD_REMOVE, unit=self.unit)
+        sensitivity = Sensitivity(l1=l1, l2=l2, adjacency=Adjacency.ADD_REMOVE, unit=self.unit)
         if self.law == "laplace":
-            return Geometric.calibrated(moved, epsilon=cost)
-        return DiscreteGaussian.calibrated(moved, rho=cost)
+            return Geometric.calibrated(sensitivity, epsilon=cost)
+        return DiscreteGaussian.calibrated(sensitivity, rho=cost)
 
     def choice(self, cost: float, *, times: int) -> Exponential:
         """Return one of several choices in each group; a unit moves a score by its rows."""
@@ -100,8 +100,8 @@ def reach_of_sum(
         return 0.0
     step = 60 * sd / _POINTS
     times = 2 * math.pi * np.fft.rfftfreq(_POINTS, d=step)
-    moved = (sizes[:, None] * times * noise.scale) ** 2
-    logs = -np.log1p(moved) if noise.law == "laplace" else -moved / 2
+    squares = (sizes[:, None] * times * noise.scale) ** 2
+    logs = -np.log1p(squares) if noise.law == "laplace" else -squares / 2
     mass = np.fft.irfft(np.exp(logs.sum(axis=0)), n=_POINTS)
     half = np.clip(mass[: _POINTS // 2], 0, None)
     outside = 1 - (half[0] + 2 * np.cumsum(np.append(0, half[1:])))

@@ -134,7 +134,7 @@ class RunState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class BudgetSettings:
     """What may be spent, and against which neighbours.
 
     Parameters
@@ -150,7 +150,7 @@ class Settings:
 
     Examples
     --------
-    >>> Settings.of(epsilon=1, adjacency="replace").names
+    >>> BudgetSettings.of(epsilon=1, adjacency="replace").names
     ('epsilon', 'delta')
     """
 
@@ -170,7 +170,7 @@ class Settings:
         rho: float | None = None,
         unit: str = "record",
         about: str = "",
-    ) -> Settings:
+    ) -> BudgetSettings:
         """Return checked settings.
 
         Parameters
@@ -204,7 +204,7 @@ class Settings:
         )
 
     @classmethod
-    def from_text(cls, text: str) -> Settings:
+    def from_text(cls, text: str) -> BudgetSettings:
         """Read what `text` wrote."""
         try:
             fields = json.loads(text)

@@ -21,9 +21,9 @@ from dp.accounting.composition import parallel
 from dp.adjacency import Adjacency
 from dp.budget.entries import (
     ARITHMETIC,
+    BudgetSettings,
     Entry,
     RunState,
-    Settings,
     amount,
     chained,
     checked_text,
@@ -92,7 +92,7 @@ class BudgetLedger:
     """
 
     path: Path
-    settings: Settings
+    settings: BudgetSettings
     #: Digest of the last entry seen: entries that were there may not go.
     _seen: list[str] = field(default_factory=list, init=False, compare=False, repr=False)
 
@@ -130,13 +130,13 @@ class BudgetLedger:
         >>> BudgetLedger.create(file, rho=0.5, adjacency="replace").left.rho
         0.5
         """
-        settings = Settings.of(
+        settings = BudgetSettings.of(
             epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency, unit=unit, about=about
         )
         return cls._made(Path(path), settings)
 
     @classmethod
-    def _made(cls, target: Path, settings: Settings) -> BudgetLedger:
+    def _made(cls, target: Path, settings: BudgetSettings) -> BudgetLedger:
         if target.exists():
             raise _exists(target)
         try:
@@ -184,7 +184,7 @@ class BudgetLedger:
                 ),
                 hint=Message("make one: dp.BudgetLedger.create, or ckm dp ledger create"),
             )
-        ledger = cls(target, Settings.from_text(row[0]))
+        ledger = cls(target, BudgetSettings.from_text(row[0]))
         ledger.verify()
         return ledger
 
@@ -344,7 +344,7 @@ class BudgetLedger:
         """
         target, own = Path(path), self.settings
         adjacency, unit, about = own.adjacency, own.unit, about or own.about
-        part = Settings.of(
+        part = BudgetSettings.of(
             epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency, unit=unit, about=about
         )
         if target.exists():
@@ -509,7 +509,7 @@ def _checked(mechanism: Releasing, answer: Any) -> None:
     mechanism.check(answer)
 
 
-def _fill(draft: Path, settings: Settings) -> None:
+def _fill(draft: Path, settings: BudgetSettings) -> None:
     with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
         db.execute(f"PRAGMA application_id = {_APPLICATION}")
         db.execute("PRAGMA synchronous = EXTRA")

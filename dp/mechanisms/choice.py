@@ -117,7 +117,7 @@ class Exponential:
         >>> Exponential(epsilon=50, sensitivity=1, adjacency="replace").choose([0, 9, 3])
         1
         """
-        return choose_largest(_scores(scores), scale=self.scale, law=_LAWS[self.kind])
+        return choose_largest(_scores(scores), scale=self.scale, distribution=_LAWS[self.kind])
 
     def check(self, answer: ArrayLike) -> None:
         """Raise what `release` would raise, and choose nothing.
@@ -164,8 +164,8 @@ class Exponential:
         """
         if self.kind != "exponential":
             raise DPError(Message("The chances of permute-and-flip have no short formula."))
-        shifted = _scores(scores) / self.scale
-        weights = np.exp(shifted - shifted.max())
+        logits = _scores(scores) / self.scale
+        weights = np.exp(logits - logits.max())
         return np.asarray(weights / weights.sum())
 
     def accuracy(self, confidence: float = 0.95, *, candidates: int) -> float:

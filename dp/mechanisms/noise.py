@@ -96,14 +96,14 @@ class Noise:
 
     def _values(self, answer: ArrayLike) -> NDArray[Any]:
         values = np.asarray(answer)
-        stated = self.sensitivity.numbers
-        if stated is not None and values.size != stated:
+        number = self.sensitivity.numbers
+        if number is not None and values.size != number:
             raise DPError(
                 Message(
                     "The sensitivity is that of {number:,} number{plural}; the answer has "
                     "{size:,}.",
-                    number=stated,
-                    plural=Message() if stated == 1 else Message("s"),
+                    number=number,
+                    plural=Message() if number == 1 else Message("s"),
                     size=values.size,
                 ),
                 hint=Message(

@@ -24,12 +24,12 @@ _WIDEST = 2**62
 _OLDEST = (0, 14, 2)
 
 
-def add_noise(law: str, values: NDArray[Any], *, scale: float) -> NDArray[Any]:
+def add_noise(distribution: str, values: NDArray[Any], *, scale: float) -> NDArray[Any]:
     """Add independent noise to every number.
 
     Parameters
     ----------
-    law
+    distribution
         ``"laplace"`` or ``"gaussian"``; on integers their discrete forms.
     values
         Integers or floats.
@@ -54,7 +54,7 @@ def add_noise(law: str, values: NDArray[Any], *, scale: float) -> NDArray[Any]:
     kind, numbers = numbers_of(values)
     if not numbers:
         return values.astype(np.int64 if kind == "int" else np.float64)
-    noisy = _mechanism(law, kind, float(scale))(numbers)
+    noisy = _mechanism(distribution, kind, float(scale))(numbers)
     return np.array(noisy, dtype=np.int64 if kind == "int" else np.float64).reshape(
         values.shape
     )
@@ -72,17 +72,19 @@ def numbers_of(values: NDArray[Any]) -> tuple[str, list[Any]]:
     )
 
 
-def noise_loss(law: str, *, is_integer: bool, scale: float, distance: float) -> float:
+def noise_loss(distribution: str, *, is_integer: bool, scale: float, distance: float) -> float:
     """Return what the noise guarantees, rounded upwards."""
-    mechanism = _mechanism(law, "int" if is_integer else "float", float(scale))
-    if is_integer and law == "laplace":
+    mechanism = _mechanism(distribution, "int" if is_integer else "float", float(scale))
+    if is_integer and distribution == "laplace":
         return float(mechanism.map(math.ceil(distance)))
     return float(mechanism.map(float(distance)))
 
 
-def choose_largest(scores: NDArray[Any], *, scale: float, law: str = "gumbel") -> int:
+def choose_largest(scores: NDArray[Any], *, scale: float, distribution: str = "gumbel") -> int:
     """Return the index of a score that is largest after noise."""
-    return int(_chooser(law, float(scale))(_checked_floats(np.asarray(scores, np.float64))))
+    return int(
+        _chooser(distribution, float(scale))(_checked_floats(np.asarray(scores, np.float64)))
+    )
 
 
 def check_scores(scores: NDArray[Any]) -> None:
@@ -135,10 +137,10 @@ def _opendp() -> Any:
 
 
 @lru_cache(maxsize=256)
-def _mechanism(law: str, kind: str, scale: float) -> Any:
+def _mechanism(distribution: str, kind: str, scale: float) -> Any:
     opendp = _opendp()
     atom = opendp.atom_domain(T="i64") if kind == "int" else _float_atom(opendp)
-    if law == "laplace":
+    if distribution == "laplace":
         metric = opendp.l1_distance(T="i64" if kind == "int" else "f64")
         return opendp.m.make_laplace(opendp.vector_domain(atom), metric, scale=scale)
     metric = opendp.l2_distance(T="f64")
@@ -146,11 +148,13 @@ def _mechanism(law: str, kind: str, scale: float) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _chooser(law: str, scale: float) -> Any:
+def _chooser(distribution: str, scale: float) -> Any:
     opendp = _opendp()
     # What OpenDP calls measure decides the noise: Gumbel's for concentrated privacy.
     measure = (
-        opendp.zero_concentrated_divergence() if law == "gumbel" else opendp.max_divergence()
+        opendp.zero_concentrated_divergence()
+        if distribution == "gumbel"
+        else opendp.max_divergence()
     )
     return opendp.m.make_noisy_max(
         opendp.vector_domain(_float_atom(opendp)),

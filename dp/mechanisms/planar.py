@@ -195,8 +195,8 @@ class PlanarLaplace:
         words = _words(4 * len(true), generator).reshape(4, len(true))
         distance = _distances(words[:3]) / self.noise_epsilon
         angle = 2 * math.pi * (words[3].astype(np.float64) * _WORD)
-        moved = true + np.column_stack((distance * np.cos(angle), distance * np.sin(angle)))
-        grid = np.rint(moved / self.spacing) * self.spacing
+        reports = true + np.column_stack((distance * np.cos(angle), distance * np.sin(angle)))
+        grid = np.rint(reports / self.spacing) * self.spacing
         if self.box is None:
             return np.asarray(grid)
         west, south, east, north = self.box

@@ -37,34 +37,34 @@ def epsilon_of_run(
         step = PrivacyLoss.gaussian(sigma, sampling_rate=rate, adjacency=adjacency, grid=grid)
         whole = step * steps
         if cuts[1]:
-            found = PrivacyLoss.gaussian(cuts[0], adjacency=adjacency, grid=grid)
-            whole = whole + found * cuts[1]
+            cut_loss = PrivacyLoss.gaussian(cuts[0], adjacency=adjacency, grid=grid)
+            whole = whole + cut_loss * cuts[1]
         return whole.epsilon(delta), "loss distribution"
     # Several Gaussians are one of less noise; of such a sum the account is exact and quick.
     times = -(-steps // _batches(rate, size)) if sampling == "shuffled" else steps
-    moved = 2.0 if adjacency == Adjacency.REPLACE else 1.0
+    distance = 2.0 if adjacency == Adjacency.REPLACE else 1.0
     square = times / sigma**2 + (cuts[1] / cuts[0] ** 2 if cuts[1] else 0.0)
-    plain = gaussian_epsilon(delta, mu=moved * math.sqrt(square))
+    plain = gaussian_epsilon(delta, mu=distance * math.sqrt(square))
     if sampling != "fixed" or cuts[1]:
         return plain, "Gaussian curve"
     if size is None:
         raise PlanError(
             Message("Batches of a fixed size need dataset_size."), hint=Message("give it")
         )
-    drawn = fixed_batches_epsilon(
+    by_orders = fixed_batches_epsilon(
         delta,
         dataset_size=size,
         batch_size=round(rate * size),
         noise_multiplier=sigma,
         steps=steps,
     )
-    return min((drawn, "Rényi orders"), (plain, "Gaussian curve"))
+    return min((by_orders, "Rényi orders"), (plain, "Gaussian curve"))
 
 
 def cuts_noise(*, rate: float, sigma: float, steps: int) -> float:
     """Return the noise multiplier of the counts that find cuts: a tenth of all is theirs."""
-    spent = rate**2 * steps * math.expm1(min(1.0, sigma**-2)) if sigma else math.inf
-    return 1 / math.sqrt(_TO_CUTS * spent)
+    cost = rate**2 * steps * math.expm1(min(1.0, sigma**-2)) if sigma else math.inf
+    return 1 / math.sqrt(_TO_CUTS * cost)
 
 
 def guessed_noise(epsilon: float, *, delta: float, rate: float, steps: int) -> float:

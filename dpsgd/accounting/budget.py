@@ -51,7 +51,7 @@ def apply_dp_sgd_analysis(
     curve = RenyiCurve.subsampled_gaussian(
         sampling_rate=sample_rate, noise_multiplier=noise_multiplier, orders=alphas
     )
-    spent = (curve * steps).epsilon(delta, conversion="classic")
+    loss = (curve * steps).epsilon(delta, conversion="classic")
     if report_progress is not None:
         report_progress(
             Message(
@@ -66,12 +66,12 @@ def apply_dp_sgd_analysis(
             Message(
                 "epsilon {epsilon:.3g} at delta {delta:g}, order {order:g} (Poisson "
                 "batches, add-remove)",
-                epsilon=spent.epsilon,
+                epsilon=loss.epsilon,
                 delta=delta,
-                order=spent.order,
+                order=loss.order,
             )
         )
-    return spent.epsilon, spent.order
+    return loss.epsilon, loss.order
 
 
 def epochs_for_budget(

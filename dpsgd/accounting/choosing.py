@@ -111,14 +111,14 @@ def _by_orders(
     def whole(values: np.ndarray) -> RenyiCurve:
         return RenyiCurve(orders=curves[0].orders, losses=values)
 
-    found = {"sum": whole((number * losses).sum(axis=0))}
+    by_way = {"sum": whole((number * losses).sum(axis=0))}
     dearest = whole(losses.max(axis=0))
     for name, shape in (("geometric", 1.0), ("logarithmic", 0.0)):
-        found[name] = best_of_random(dearest, mean_trials=runs, shape=shape)
-    for name, curve in found.items():
-        spent = curve.epsilon(delta).epsilon
-        if math.isfinite(spent):
-            yield ChoosingCost(way=name, runs=runs, epsilon=spent, delta=delta)
+        by_way[name] = best_of_random(dearest, mean_trials=runs, shape=shape)
+    for name, curve in by_way.items():
+        epsilon = curve.epsilon(delta).epsilon
+        if math.isfinite(epsilon):
+            yield ChoosingCost(way=name, runs=runs, epsilon=epsilon, delta=delta)
 
 
 def _curve(outcome: Outcome, size: int) -> RenyiCurve:
@@ -152,9 +152,9 @@ def best_of_random(trial: RenyiCurve, *, mean_trials: float, shape: float = 1.0)
     orders, losses = np.array(trial.orders), np.array(trial.losses)
     weight = 1 + shape
     second = weight * ((1 - 1 / orders) * losses + math.log(1 / gamma) / orders)
-    added = float(second.min()) + math.log(mean_trials) / (orders - 1)
+    extra = float(second.min()) + math.log(mean_trials) / (orders - 1)
     return RenyiCurve(
-        orders=trial.orders, losses=losses + added, adjacency=trial.adjacency, unit=trial.unit
+        orders=trial.orders, losses=losses + extra, adjacency=trial.adjacency, unit=trial.unit
     )
 
 

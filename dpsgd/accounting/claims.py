@@ -144,7 +144,7 @@ def claims(
     zero-out: 3.14, floor
     """
     try:
-        drawn = Sampling(sampling)
+        sampler = Sampling(sampling)
     except ValueError:
         raise DPError(
             Message("Unknown sampling {sampling!r}.", sampling=Argument(sampling)),
@@ -156,12 +156,12 @@ def claims(
         noise_multiplier=noise_multiplier,
         epochs=epochs,
         delta=delta,
-        sampling=drawn,
+        sampling=sampler,
         orders=orders,
     )
-    found = {"poisson": _poisson, "fixed": _fixed, "shuffled": _shuffled}[drawn]
+    make = {"poisson": _poisson, "fixed": _fixed, "shuffled": _shuffled}[sampler]
     order = {worth: place for place, worth in enumerate(get_args(Worth))}
-    return tuple(sorted(found(run), key=lambda claim: (order[claim.worth], claim.epsilon)))
+    return tuple(sorted(make(run), key=lambda claim: (order[claim.worth], claim.epsilon)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

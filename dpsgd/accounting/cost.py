@@ -227,10 +227,10 @@ def noise_for(
 
 def check_neighbours(sampling: Sampling, adjacency: Adjacency) -> None:
     """Refuse neighbours for which nothing is known of batches drawn so."""
-    known = {Adjacency.ZERO_OUT, Adjacency.REPLACE}
+    neighbours = {Adjacency.ZERO_OUT, Adjacency.REPLACE}
     if sampling == Sampling.POISSON:
-        known.add(Adjacency.ADD_REMOVE)
-    if adjacency not in known:
+        neighbours.add(Adjacency.ADD_REMOVE)
+    if adjacency not in neighbours:
         raise PlanError(
             Message(
                 "Nothing is known of {sampling} batches for neighbours {adjacency}.",
@@ -244,32 +244,34 @@ def check_neighbours(sampling: Sampling, adjacency: Adjacency) -> None:
         )
 
 
-def _least(spent: Callable[[float], float], epsilon: float, guess: float) -> float:
+def _least(epsilon_of: Callable[[float], float], epsilon: float, guess: float) -> float:
     """Return a noise that keeps the budget while one a ten-thousandth less does not."""
     low = high = guess
     factor = _FIRST
-    while spent(high) > epsilon:
+    while epsilon_of(high) > epsilon:
         low, high, factor = high, high * factor, factor**2
         if high > _MAX_NOISE:
             raise PlanError(
                 Message("No noise brings this run to epsilon {epsilon:g}.", epsilon=epsilon),
                 hint=Message("take fewer steps, smaller batches or a larger delta"),
             )
-    while spent(low) <= epsilon:
+    while epsilon_of(low) <= epsilon:
         low, high, factor = low / factor, low, factor**2
     widths = [math.inf]
     while (width := math.log(high / low)) > _SLACK:
         is_slow = len(widths) > 1 and width > widths[-2] / 2
-        middle = math.sqrt(low * high) if is_slow else _between(low, high, spent, epsilon)
+        middle = math.sqrt(low * high) if is_slow else _between(low, high, epsilon_of, epsilon)
         widths.append(width)
-        low, high = (low, middle) if spent(middle) <= epsilon else (middle, high)
+        low, high = (low, middle) if epsilon_of(middle) <= epsilon else (middle, high)
     return high
 
 
-def _between(low: float, high: float, spent: Callable[[float], float], epsilon: float) -> float:
+def _between(
+    low: float, high: float, epsilon_of: Callable[[float], float], epsilon: float
+) -> float:
     """Return where a power law through both ends meets the budget, towards the far end."""
     width = math.log(high / low)
-    above, below = (math.log(max(spent(end), 1e-300) / epsilon) for end in (low, high))
+    above, below = (math.log(max(epsilon_of(end), 1e-300) / epsilon) for end in (low, high))
     place = width * above / (above - below)
     place += 0.45 * _SLACK if place < width / 2 else -0.45 * _SLACK
     inside = min(0.4 * _SLACK, width / 4)

@@ -36,14 +36,14 @@ class PublishedRun:
 
     def epsilon(self, noise_multiplier: float | None = None) -> float:
         """Return the epsilon by the classic formula, at the delta of the publication."""
-        found, _ = compute_dp_sgd_privacy(
+        epsilon, _ = compute_dp_sgd_privacy(
             _RECORDS,
             batch_size=self.batch_size,
             noise_multiplier=noise_multiplier or self.noise_multiplier,
             epochs=self.epochs,
             delta=_DELTA,
         )
-        return found
+        return epsilon
 
 
 #: In the order printed.
@@ -79,5 +79,5 @@ def strong_composition(
     chance = np.minimum(shares * delta / (steps * rate), 1.0)
     step = rate * np.sqrt(2 * np.log(1.25 / chance)) / sigma
     spread = step * np.sqrt(2 * steps * np.log(1 / ((1 - shares) * delta)))
-    found = spread + steps * step * np.expm1(np.minimum(step, 700.0))
-    return float(found.min()) if math.isfinite(found.min()) else math.inf
+    epsilons = spread + steps * step * np.expm1(np.minimum(step, 700.0))
+    return float(epsilons.min()) if math.isfinite(epsilons.min()) else math.inf

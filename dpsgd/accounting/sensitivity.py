@@ -146,8 +146,8 @@ def _along(base: Choices, name: str, values: Sequence[float]) -> Series:
     points = []
     for value in values:
         cost = replace(base, **{name: value}).cost()  # type: ignore[arg-type]
-        said = {key: getattr(cost, key) for key in ("epsilon", "order", "is_at_edge")}
-        points.append(Point(value=value, **said))
+        figures = {key: getattr(cost, key) for key in ("epsilon", "order", "is_at_edge")}
+        points.append(Point(value=value, **figures))
     return Series(name=name, points=tuple(points))
 
 
@@ -161,6 +161,8 @@ def _by_order(base: Choices, cost: TrainingCost) -> Series:
     points = []
     for order, loss in zip(curve.orders, (curve * cost.steps).losses, strict=True):
         one = RenyiCurve(orders=(order,), losses=[loss])  # type: ignore[arg-type]
-        found = one.epsilon(base.delta, conversion="classic")
-        points.append(Point(value=order, epsilon=found.epsilon, order=order, is_at_edge=False))
+        account = one.epsilon(base.delta, conversion="classic")
+        points.append(
+            Point(value=order, epsilon=account.epsilon, order=order, is_at_edge=False)
+        )
     return Series(name="order", points=tuple(points))

@@ -42,15 +42,15 @@ def shuffled_lower_bound(
     cuts = np.linspace(-sigma, top, _CUTS)
     present = _masses(cuts, 2.0, steps, sigma)
     blank = _masses(cuts, 1.0, steps, sigma)
-    kept = (present > _NEGLIGIBLE) & (blank > _NEGLIGIBLE)
-    if kept.sum() < 2:
+    mask = (present > _NEGLIGIBLE) & (blank > _NEGLIGIBLE)
+    if mask.sum() < 2:
         return 0.0
-    present, blank = present[kept], blank[kept]
+    present, blank = present[mask], blank[mask]
     losses = np.log(present) - np.log(blank)
     # Fine enough that rounding every pass towards less costs a few per cent at most.
     grid = float(np.clip(np.abs(losses).max() / 4000, _FINEST, _COARSEST))
-    found = finite_epsilon_below(present, blank, times=epochs, delta=delta, grid=grid)
-    return max(0.0, found)
+    epsilon = finite_epsilon_below(present, blank, times=epochs, delta=delta, grid=grid)
+    return max(0.0, epsilon)
 
 
 def _masses(cuts: Floats, mean: float, steps: int, sigma: float) -> Floats:

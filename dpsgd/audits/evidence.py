@@ -163,12 +163,12 @@ def _evidence(model: Mapping[str, Any]) -> Evidence:
         str(name): _made(
             AttackRates,
             {
-                **found,
-                "rates": tuple(_made(Rate, rate) for rate in found["rates"]),
-                "curve": tuple((_number(x), _number(y)) for x, y in found["curve"]),
+                **attack,
+                "rates": tuple(_made(Rate, rate) for rate in attack["rates"]),
+                "curve": tuple((_number(x), _number(y)) for x, y in attack["curve"]),
             },
         )
-        for name, found in model["attacks"].items()
+        for name, attack in model["attacks"].items()
     }
     parts = {
         name: None if model[name] is None else _made(kind, model[name])

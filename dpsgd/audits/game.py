@@ -114,8 +114,8 @@ def membership_game(
     truth = is_in[0]
     return MembershipGame(
         attacks={
-            name: attack_rates(found[truth], found[~truth], ceiling=ceiling)
-            for name, found in scores.items()
+            name: attack_rates(values[truth], values[~truth], ceiling=ceiling)
+            for name, values in scores.items()
         },
         shadows=shadows,
     )
@@ -123,16 +123,16 @@ def membership_game(
 
 def _scores(losses: Floats, others: Floats, is_in: Flags) -> dict[str, Floats]:
     signals = signals_of(losses)
-    shadows, held = signals[1:], is_in[1:]
+    shadows, flags = signals[1:], is_in[1:]
     return {
         "loss": loss_scores(losses[0]),
-        "shadow": shadow_scores(signals[0], shadows=shadows, is_in=held),
-        "lira": lira_scores(signals[0], shadows=shadows, is_in=held),
-        "lira-offline": lira_scores(signals[0], shadows=shadows, is_in=held, mode="offline"),
+        "shadow": shadow_scores(signals[0], shadows=shadows, is_in=flags),
+        "lira": lira_scores(signals[0], shadows=shadows, is_in=flags),
+        "lira-offline": lira_scores(signals[0], shadows=shadows, is_in=flags, mode="offline"),
         "rmia": rmia_scores(
             -losses[0],
             shadows=-losses[1:],
-            is_in=held,
+            is_in=flags,
             target_population=-others[0],
             shadow_population=-others[1:],
         ),
@@ -140,10 +140,10 @@ def _scores(losses: Floats, others: Floats, is_in: Flags) -> dict[str, Floats]:
 
 
 def _losses(values: Any, number: int) -> Floats:
-    found = np.asarray(values, dtype=np.float64)
-    if found.shape != (number,) or not np.isfinite(found).all():
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (number,) or not np.isfinite(array).all():
         raise DPSGDError(
             Message("A trained model must give one finite loss for each record."),
             hint=Message("a loss that is NaN or infinite says that training diverged"),
         )
-    return found
+    return array

@@ -215,10 +215,10 @@ def rmia_scores(
     return np.asarray(beaten / len(other))
 
 
-def _normal(models: Floats, kept: Flags) -> tuple[Floats, Floats]:
-    mean = _mean_where(models, kept)
-    square = np.where(kept, (models - mean) ** 2, 0.0)
-    number = kept.sum(axis=0)
+def _normal(models: Floats, mask: Flags) -> tuple[Floats, Floats]:
+    mean = _mean_where(models, mask)
+    square = np.where(mask, (models - mean) ** 2, 0.0)
+    number = mask.sum(axis=0)
     if number.min() >= _OWN_VARIANCE // 2:
         variance = square.sum(axis=0) / (number - 1)
     else:
@@ -227,15 +227,15 @@ def _normal(models: Floats, kept: Flags) -> tuple[Floats, Floats]:
     return mean, np.maximum(variance, _LEAST_VARIANCE)
 
 
-def _mean_where(models: Floats, kept: Flags) -> Floats:
-    if not kept.any():
+def _mean_where(models: Floats, mask: Flags) -> Floats:
+    if not mask.any():
         raise DPSGDError(
             Message("Shadow models must have records in and records out."),
             hint=Message("train each on a random half"),
         )
-    number = kept.sum(axis=0)
-    total = np.where(kept, models, 0.0).sum(axis=0)
-    overall = float(models[kept].mean())
+    number = mask.sum(axis=0)
+    total = np.where(mask, models, 0.0).sum(axis=0)
+    overall = float(models[mask].mean())
     return np.where(number > 0, total / np.maximum(number, 1), overall)
 
 
@@ -272,13 +272,13 @@ def _checked(
 
 def _finite(values: ArrayLike, name: str, *, dimensions: int | None = 1) -> Floats:
     try:
-        found = np.asarray(values, dtype=np.float64)
+        array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise DPSGDError(Message("{name} must be numbers.", name=Name(name))) from None
     if (
-        found.ndim != (dimensions or found.ndim)
-        or not found.size
-        or not np.isfinite(found).all()
+        array.ndim != (dimensions or array.ndim)
+        or not array.size
+        or not np.isfinite(array).all()
     ):
         raise DPSGDError(
             Message(
@@ -288,4 +288,4 @@ def _finite(values: ArrayLike, name: str, *, dimensions: int | None = 1) -> Floa
             ),
             hint=Message("a model whose loss is NaN or infinite has diverged"),
         )
-    return found
+    return array

@@ -86,23 +86,23 @@ def one_run_audit(
     >>> found.refutes(2)
     True
     """
-    found = np.asarray(scores, dtype=np.float64)
-    coins = np.asarray(is_in)
-    if found.ndim != 1 or not found.size or found.shape != coins.shape:
+    array = np.asarray(scores, dtype=np.float64)
+    truth = np.asarray(is_in)
+    if array.ndim != 1 or not array.size or array.shape != truth.shape:
         raise DPSGDError(Message("scores and is_in need one entry a canary."))
-    if np.isnan(found).any() or not np.isin(coins, (0, 1)).all():
+    if np.isnan(array).any() or not np.isin(truth, (0, 1)).all():
         raise DPSGDError(Message("scores are numbers, and is_in says 0 or 1."))
     if not shares or not all(0 < share <= 1 for share in shares):
         raise DPSGDError(
             Message("shares must lie above 0 and not above 1."), hint=Message("0.1 for example")
         )
-    order = np.argsort(found, kind="stable")
-    coins = coins.astype(np.bool_)[order]
+    order = np.argsort(array, kind="stable")
+    truth = truth.astype(np.bool_)[order]
     results = []
     for share in shares:
-        half = max(1, int(share * len(found)) // 2) if len(found) > 1 else 0
-        right = int(coins[len(coins) - half :].sum() + (~coins[:half]).sum())
-        guessed = {"canaries": len(found), "guesses": 2 * half, "right": right}
+        half = max(1, int(share * len(array)) // 2) if len(array) > 1 else 0
+        right = int(truth[len(truth) - half :].sum() + (~truth[:half]).sum())
+        guessed = {"canaries": len(array), "guesses": 2 * half, "right": right}
         bound = one_run_bound(**guessed, delta=delta, error=error / len(shares))
         results.append(OneRun(**guessed, epsilon=bound, error=error))
     return max(results, key=lambda result: result.epsilon)

@@ -188,13 +188,13 @@ def attack_rates(
     first, second = _scores(members, "members"), _scores(others, "others")
     error = 1 - require_confidence(confidence)
     cuts = np.unique(np.concatenate((first, second)))[::-1]
-    found = _share_from(first, cuts)
+    right = _share_from(first, cuts)
     wrong = _share_from(second, cuts)
     part = error / (2 * len(at) + 2)  # of each of two intervals, for each rate and advantage
     at = [checked_probability(rate, Message("false positive rate")) for rate in at]
     rates = tuple(_rate(first, second, rate, ceiling, part) for rate in at)
-    advantage = float(max(0.0, np.max(found - wrong)))
-    areas = np.concatenate(([0.0], found)), np.concatenate(([0.0], wrong))
+    advantage = float(max(0.0, np.max(right - wrong)))
+    areas = np.concatenate(([0.0], right)), np.concatenate(([0.0], wrong))
     return AttackRates(
         members=len(first),
         others=len(second),
@@ -203,11 +203,11 @@ def attack_rates(
         advantage_low=max(0.0, advantage - sum(_widest(len(s), part) for s in (first, second))),
         rates=rates,
         advantage_ceiling=None if ceiling is None else ceiling.advantage,
-        curve=_thinned(wrong, found, least=1 / len(second)),
+        curve=_thinned(wrong, right, least=1 / len(second)),
     )
 
 
-def _thinned(wrong: Floats, found: Floats, *, least: float) -> tuple[tuple[float, float], ...]:
+def _thinned(wrong: Floats, right: Floats, *, least: float) -> tuple[tuple[float, float], ...]:
     """Give the most that is found at false positive rates by powers of ten.
 
     Below one other record nothing can be told.
@@ -215,16 +215,16 @@ def _thinned(wrong: Floats, found: Floats, *, least: float) -> tuple[tuple[float
     grid = np.logspace(-4, 0, _POINTS)
     grid = np.unique(np.concatenate(([least], grid[grid > least])))
     place = np.searchsorted(wrong, grid + 1e-12, side="right") - 1
-    shares = np.where(place >= 0, found[np.maximum(place, 0)], 0.0)
+    shares = np.where(place >= 0, right[np.maximum(place, 0)], 0.0)
     return tuple((float(x), float(y)) for x, y in zip(grid, shares, strict=True))
 
 
 def _rate(
     first: Floats, second: Floats, at: float, ceiling: Ceiling | None, error: float
 ) -> Rate:
-    allowed = int(np.floor(at * len(second) + 1e-9))
+    n_false = int(np.floor(at * len(second) + 1e-9))
     # All scores strictly above this one belong to at most `allowed` others.
-    line = np.sort(second)[::-1][allowed] if allowed < len(second) else -np.inf
+    line = np.sort(second)[::-1][n_false] if n_false < len(second) else -np.inf
     hits, wrong = int((first > line).sum()), int((second > line).sum())
     low, high = binomial_interval(hits, trials=len(first), error=error)
     bound = None

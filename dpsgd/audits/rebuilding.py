@@ -74,16 +74,18 @@ def rebuilt(
         raise DPSGDError(Message("Give at least one member and one other record."))
     if len({table.shape[1] for table in tables}) > 1:
         raise DPSGDError(Message("Guesses and records need the same columns."))
-    made = tables[0][np.isfinite(tables[0]).all(axis=1)]
+    candidates = tables[0][np.isfinite(tables[0]).all(axis=1)]
     hits = (
-        (sum(_is_near(row, made, tolerance) for row in table), len(table))
+        (sum(_is_near(row, candidates, tolerance) for row in table), len(table))
         for table in tables[1:]
     )
     return Rebuilt.of(*hits, ceiling=ceiling, confidence=confidence)
 
 
-def _is_near(row: Floats, made: Floats, tolerance: float) -> bool:
-    return bool(len(made)) and bool(((made - row) ** 2).mean(axis=1).min() <= tolerance**2)
+def _is_near(row: Floats, candidates: Floats, tolerance: float) -> bool:
+    return bool(len(candidates)) and bool(
+        ((candidates - row) ** 2).mean(axis=1).min() <= tolerance**2
+    )
 
 
 def _rows(values: ArrayLike) -> Floats:

@@ -58,8 +58,8 @@ def invert_linear(
             ),
             hint=Message("a row of weights and one bias for each unit"),
         )
-    kept = np.isfinite(biases) & (np.abs(biases) > least)
-    return np.asarray(weights[kept] / biases[kept, None])
+    mask = np.isfinite(biases) & (np.abs(biases) > least)
+    return np.asarray(weights[mask] / biases[mask, None])
 
 
 def invert_gradient(
@@ -117,7 +117,7 @@ def invert_gradient(
     batch = torch.randn((len(labels), *shape), generator=generator) * 0.1
     batch.requires_grad_(True)  # noqa: FBT003 (torch's own name for it)
     search = torch.optim.Adam([batch], lr=_STEP_SIZE)
-    wanted = torch.cat([gradient.detach().flatten() for gradient in gradients])
+    target = torch.cat([gradient.detach().flatten() for gradient in gradients])
     distance = torch.tensor(0.0)
     for place in range(steps):
         if place in {steps // 2, steps * 3 // 4}:
@@ -126,7 +126,7 @@ def invert_gradient(
         loss = torch.nn.functional.cross_entropy(model(batch), labels)
         mine = torch.autograd.grad(loss, parameters, create_graph=True)
         flat = torch.cat([gradient.flatten() for gradient in mine])
-        distance = 1 - torch.nn.functional.cosine_similarity(flat, wanted, dim=0)
+        distance = 1 - torch.nn.functional.cosine_similarity(flat, target, dim=0)
         distance.backward(inputs=[batch])
         search.step()
     return batch.detach(), float(distance.detach())

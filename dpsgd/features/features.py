@@ -38,11 +38,11 @@ def frozen_features(network: nn.Module, inputs: Tensor, *, piece: int = 512) -> 
     network.eval()
     try:
         with torch.no_grad():
-            found = [network(rows.to(device)).flatten(1) for rows in inputs.split(piece)]
+            outputs = [network(rows.to(device)).flatten(1) for rows in inputs.split(piece)]
     finally:
         for part, was in zip(parts, were_training, strict=True):
             part.training = was
-    return functional.normalize(torch.cat(found).to(inputs.device).float())
+    return functional.normalize(torch.cat(outputs).to(inputs.device).float())
 
 
 def deskewed(images: Tensor) -> Tensor:
@@ -127,14 +127,14 @@ def levelled(
     public = public.to(features)
     mean = public.mean(0)
     _, lengths, axes = torch.linalg.svd(public - mean, full_matrices=False)
-    kept = lengths.square() > least * len(public) / 10
-    scales = (1 + lengths[kept].square() / (least * len(public))).rsqrt() - 1
-    found = torch.empty_like(features)
+    mask = lengths.square() > least * len(public) / 10
+    scales = (1 + lengths[mask].square() / (least * len(public))).rsqrt() - 1
+    output = torch.empty_like(features)
     for start in range(0, len(features), piece):
         rows = features[start : start + piece] - mean
-        rows.addmm_((rows @ axes[kept].T) * scales, axes[kept])
-        found[start : start + piece] = functional.normalize(rows)
-    return found
+        rows.addmm_((rows @ axes[mask].T) * scales, axes[mask])
+        output[start : start + piece] = functional.normalize(rows)
+    return output
 
 
 def pretrained(

@@ -61,13 +61,13 @@ def scattering_features(images: Tensor, *, piece: int = _PIECE) -> Tensor:
             hint=Message("make them grey and smaller"),
         )
     filters = _filters(images.device)
-    found = torch.empty(len(images), (1 + 2 * _ANGLES + _ANGLES**2) * _AVERAGES)
-    found = found.to(images.device)
+    output = torch.empty(len(images), (1 + 2 * _ANGLES + _ANGLES**2) * _AVERAGES)
+    output = output.to(images.device)
     with torch.no_grad():
         for start in range(0, len(images), piece):
             part = images[start : start + piece].float()
-            found[start : start + piece] = _features(part, filters)
-    return found
+            output[start : start + piece] = _features(part, filters)
+    return output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +125,8 @@ def _coarse(spectra: Tensor, coarse: Tensor) -> Tensor:
 def _modulus(numbers: Tensor) -> Tensor:
     parts = torch.view_as_real(numbers)
     # Several times as fast as abs(), which guards against overflow.
-    found: Tensor = parts[..., 0].square().add_(parts[..., 1].square()).sqrt_()
-    return found
+    modulus: Tensor = parts[..., 0].square().add_(parts[..., 1].square()).sqrt_()
+    return modulus
 
 
 def _quarters(spectra: Tensor) -> Tensor:
@@ -137,8 +137,8 @@ def _quarters(spectra: Tensor) -> Tensor:
 
 def _blocks(spectra: Tensor, factor: int) -> Tensor:
     side = spectra.shape[-1] // factor
-    found: Tensor = spectra.unflatten(-1, (factor, side)).unflatten(-3, (factor, side))
-    return found
+    blocks: Tensor = spectra.unflatten(-1, (factor, side)).unflatten(-3, (factor, side))
+    return blocks
 
 
 def _averages(low: Tensor, step: int) -> Tensor:
@@ -146,8 +146,8 @@ def _averages(low: Tensor, step: int) -> Tensor:
     side = low.shape[-1]
     points = torch.eye(side**2).unflatten(1, (side, side))
     smooth = torch.fft.ifft2(torch.fft.fft2(points) * low).real
-    kept: Tensor = smooth[:, ::step, ::step].flatten(1).contiguous()
-    return kept
+    matrix: Tensor = smooth[:, ::step, ::step].flatten(1).contiguous()
+    return matrix
 
 
 def _grid() -> tuple[Tensor, Tensor]:
@@ -160,8 +160,8 @@ def _grid() -> tuple[Tensor, Tensor]:
 def _gauss(width: float) -> Tensor:
     rows, columns = _grid()
     bump = torch.exp(-(rows**2 + columns**2) / (2 * width**2))
-    found: Tensor = torch.fft.fft2(bump / bump.sum()).real.float()
-    return found
+    spectrum: Tensor = torch.fft.fft2(bump / bump.sum()).real.float()
+    return spectrum
 
 
 def _wavelet(scale: int, angle: int) -> Tensor:
@@ -173,5 +173,5 @@ def _wavelet(scale: int, angle: int) -> Tensor:
     bump = torch.exp(-(along**2 + (slant * across) ** 2) / (2 * width**2))
     wave = bump * torch.exp(1j * waves * along)
     wave = wave - bump * (wave.sum() / bump.sum())  # blind to what is even
-    found: Tensor = torch.fft.fft2(wave / bump.sum()).real.float()
-    return found
+    spectrum: Tensor = torch.fft.fft2(wave / bump.sum()).real.float()
+    return spectrum

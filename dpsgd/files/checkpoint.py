@@ -64,8 +64,8 @@ def resume(training: PrivateTraining, path: StrPath) -> dict[str, Any]:
             Message("This run has another plan."),
             hint=Message("make the run with the plan of the file"),
         )
-    taken = facts.get("steps_taken")
-    if not isinstance(taken, int) or not 0 <= taken <= training.plan.steps:
+    steps = facts.get("steps_taken")
+    if not isinstance(steps, int) or not 0 <= steps <= training.plan.steps:
         raise CheckpointError(Message("The steps of this run do not fit its plan."))
     try:
         _restore(training, tensors, facts)
@@ -75,7 +75,7 @@ def resume(training: PrivateTraining, path: StrPath) -> dict[str, Any]:
             Message("The file does not fit this model, optimizer and scheduler."),
             hint=Message("build them as they were when it was written"),
         ) from error
-    training.steps_taken = taken
+    training.steps_taken = steps
     return about
 
 
@@ -91,9 +91,9 @@ def _restore(
     training.averages = parts["average"] or None
     training.clipping_norm = float(facts["clipping_norm"])
     training.randomness.restore(facts["randomness"])
-    scheduler, kept = training.scheduler, facts.get("scheduler", "")
-    if kept or scheduler is not None:
-        scheduler.load_state_dict(_alike(json.loads(kept), scheduler.state_dict()))
+    scheduler, state = training.scheduler, facts.get("scheduler", "")
+    if state or scheduler is not None:
+        scheduler.load_state_dict(_alike(json.loads(state), scheduler.state_dict()))
 
 
 def write_tensors(
@@ -134,15 +134,15 @@ def _scheduler(training: PrivateTraining) -> str:
         ) from error
 
 
-def _alike(found: Any, like: Any) -> Any:
+def _alike(state: Any, like: Any) -> Any:
     """Return what JSON made of a state, with keys and kinds as a fresh state has them."""
-    if isinstance(like, dict) and isinstance(found, dict):
+    if isinstance(like, dict) and isinstance(state, dict):
         keys = {str(key): key for key in like}
-        pairs = ((keys.get(name, name), value) for name, value in found.items())
+        pairs = ((keys.get(name, name), value) for name, value in state.items())
         return type(like)({key: _alike(value, like.get(key)) for key, value in pairs})
-    if isinstance(like, list) and isinstance(found, list) and len(like) == len(found):
-        return [_alike(*pair) for pair in zip(found, like, strict=True)]
-    return found
+    if isinstance(like, list) and isinstance(state, list) and len(like) == len(state):
+        return [_alike(*pair) for pair in zip(state, like, strict=True)]
+    return state
 
 
 def _state(tensors: dict[str, Tensor], facts: dict[str, Any]) -> dict[str, Any]:

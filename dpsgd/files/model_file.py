@@ -61,8 +61,8 @@ def write_model(
     """Write a trained model; an older file stays until the new one is whole."""
     from dpsgd.files.checkpoint import write_tensors
 
-    fitted = model._fitted()  # noqa: SLF001
-    plan = fitted.plan
+    estimator = model._fitted()  # noqa: SLF001
+    plan = estimator.plan
     if card is None and plan.noise_multiplier:
         card = card_of(plan)
     elif card is not None and (wrong := disagreements(card, plan=plan)):
@@ -71,15 +71,15 @@ def write_model(
             hint=Message("make it with the model's own card()"),
         )
     facts = {
-        "estimator": type(fitted).__name__,
-        "settings": fitted._settings(),  # noqa: SLF001
+        "estimator": type(estimator).__name__,
+        "settings": estimator._settings(),  # noqa: SLF001
         "plan": plan.to_json(),
         "card": None if card is None else card.to_json(),
         "encoding": _ENCODING,
-        "inputs": fitted.inputs_,
-        "steps_taken": fitted.steps_taken_,
+        "inputs": estimator.inputs_,
+        "steps_taken": estimator.steps_taken_,
     }
-    write_tensors(path, fitted.network_.state_dict(), kind="model", facts=facts)
+    write_tensors(path, estimator.network_.state_dict(), kind="model", facts=facts)
 
 
 def read_facts(path: StrPath) -> ModelFacts:
@@ -134,8 +134,8 @@ def read_model(path: StrPath, *, device: str = "cpu") -> DPClassifier | DPRegres
         raise
     except (DPSGDError, TypeError, ValueError, KeyError, RuntimeError) as error:
         raise _refused(name) from error
-    found: DPClassifier | DPRegressor = model
-    return found
+    estimator: DPClassifier | DPRegressor = model
+    return estimator
 
 
 def _network(model: Any, inputs: int) -> nn.Module:
@@ -158,8 +158,8 @@ def _check(
 ) -> None:
     import torch
 
-    wanted = {n: (v.shape, v.dtype) for n, v in network.state_dict().items()}
-    if wanted != {n: (v.shape, v.dtype) for n, v in tensors.items()}:
+    shapes = {n: (v.shape, v.dtype) for n, v in network.state_dict().items()}
+    if shapes != {n: (v.shape, v.dtype) for n, v in tensors.items()}:
         raise _refused(name)
     if not all(bool(torch.isfinite(value).all()) for value in tensors.values()):
         raise CheckpointError(

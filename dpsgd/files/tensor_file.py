@@ -135,9 +135,9 @@ def _is_ours(about: Any) -> bool:
 def _digest(about: dict[str, str], tensors: dict[str, Any], data: memoryview) -> str:
     names = ("format", "version", "kind", "facts")
     head = json.dumps([[about[name] for name in names], tensors], sort_keys=True)
-    found = hashlib.sha256(head.encode() + b"\0")
-    found.update(data)
-    return found.hexdigest()
+    digest = hashlib.sha256(head.encode() + b"\0")
+    digest.update(data)
+    return digest.hexdigest()
 
 
 def parsed_json(text: str | bytes) -> Any:

@@ -102,8 +102,8 @@ class Sweep:
         names = list(self.values)
         if not self.one_at_a_time:
             return [
-                dict(zip(names, chosen, strict=True))
-                for chosen in itertools.product(*self.values.values())
+                dict(zip(names, choice, strict=True))
+                for choice in itertools.product(*self.values.values())
             ]
         usual = {name: several[0] for name, several in self.values.items()}
         others = (
@@ -113,11 +113,11 @@ class Sweep:
 
     def runs(self) -> list[tuple[dict[str, float], bool, int]]:
         """Return choices, whether private, and the number of the repetition, of each run."""
-        found = [(choices, True) for choices in self.combinations()]
+        runs = [(choices, True) for choices in self.combinations()]
         for choices in self.combinations() if self.with_plain else ():
             plain = {n: v for n, v in choices.items() if n not in _PRIVATE}, False
-            found += [plain] if plain not in found else []
-        return [(*run, again) for run in found for again in range(self.repetitions)]
+            runs += [plain] if plain not in runs else []
+        return [(*run, again) for run in runs for again in range(self.repetitions)]
 
 
 _PRIVATE = {"noise_multiplier", "clipping_norm"}
@@ -172,10 +172,10 @@ def run_sweep(
 
 
 def _epochs(
-    found: Iterable[tuple[float, float | None]], head: Mapping[str, str]
+    points: Iterable[tuple[float, float | None]], head: Mapping[str, str]
 ) -> list[dict[str, str]]:
     lines = []
-    for epoch, (accuracy, epsilon) in enumerate(found, start=1):
+    for epoch, (accuracy, epsilon) in enumerate(points, start=1):
         if not 0 <= accuracy <= 1:
             raise DPSGDError(
                 Message(
@@ -183,15 +183,15 @@ def _epochs(
                     accuracy=Argument(accuracy),
                 )
             )
-        spent = "" if epsilon is None else repr(float(epsilon))
-        if head["is_private"] == "1" and not spent:
+        epsilon_text = "" if epsilon is None else repr(float(epsilon))
+        if head["is_private"] == "1" and not epsilon_text:
             raise DPSGDError(
                 Message("A private run must state its epsilon after each epoch."),
                 hint=Message("yield accuracy and plan.cost(steps).epsilon"),
             )
         lines.append(
             dict(head)
-            | {"epoch": str(epoch), "accuracy": repr(float(accuracy)), "epsilon": spent}
+            | {"epoch": str(epoch), "accuracy": repr(float(accuracy)), "epsilon": epsilon_text}
         )
     if not lines:
         raise DPSGDError(Message("A run must have at least one epoch."))
@@ -252,8 +252,8 @@ def outcomes(file: StrPath, *, classes: int | None = None) -> tuple[Outcome, ...
     groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for line in last.values():
         groups.setdefault(_key(line)[:-1], []).append(line)
-    found = [_outcome(lines, classes) for lines in groups.values()]
-    return tuple(sorted(found, key=lambda outcome: -outcome.mean))
+    outcomes = [_outcome(lines, classes) for lines in groups.values()]
+    return tuple(sorted(outcomes, key=lambda outcome: -outcome.mean))
 
 
 def _outcome(lines: list[dict[str, str]], classes: int | None) -> Outcome:

@@ -129,11 +129,11 @@ def pooled(images: NDArray[Any], factor: int) -> NDArray[np.float32]:
     size, rows, columns, *rest = np.shape(images)
     require_integer(factor, "factor", error=DPSGDError, minimum=1, maximum=min(rows, columns))
     high, wide = rows // factor, columns // factor
-    cut = np.asarray(images, dtype=np.float32)[:, : high * factor, : wide * factor]
-    found: NDArray[np.float32] = cut.reshape(size, high, factor, wide, factor, *rest).mean(
+    core = np.asarray(images, dtype=np.float32)[:, : high * factor, : wide * factor]
+    means: NDArray[np.float32] = core.reshape(size, high, factor, wide, factor, *rest).mean(
         (2, 4)
     )
-    return found
+    return means
 
 
 def _tensors(table: Any, *, schema: Schema) -> tuple[Tensor, Tensor]:

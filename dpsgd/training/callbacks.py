@@ -178,8 +178,8 @@ class Callbacks:
         """Pay for the plan, unless this very run is paid for and no copy of it went on."""
         if not isinstance(self.ledger, BudgetLedger):
             return
-        about, held = self._about, tuple(self._about["held"])
-        run = RunState(run=about["run"], state=about["state"], held=held, does=does)
+        about, states = self._about, tuple(self._about["held"])
+        run = RunState(run=about["run"], state=about["state"], held=states, does=does)
         cost = plan.cost().guarantee
         try:
             self.ledger.spend(cost, who=self.who, what=self.what.strip(), run=run)
@@ -194,8 +194,8 @@ class Callbacks:
 
 def _next_state(about: dict[str, Any]) -> dict[str, Any]:
     """Return a state that follows; the file holds those before until the ledger knows of it."""
-    held = [about.get("state", ""), *about.get("held", [])]
-    return {**about, "state": secrets.token_hex(8), "held": held}
+    states = [about.get("state", ""), *about.get("held", [])]
+    return {**about, "state": secrets.token_hex(8), "held": states}
 
 
 def _every(plan: Plan) -> int:

@@ -1,6 +1,6 @@
 """Clipped sums of the gradients of records: one pass backward, nothing written out.
 
-Layers made of products are kept in books: what went in, and the gradient of what came out.
+Layers made of products are kept as products: what went in, and the gradient of what came out.
 Other layers pass each record again, vectorised by `torch.func`, and write gradients out.
 """
 
@@ -203,14 +203,14 @@ class RecordGradients:
         self._layers = len(owners)
         self._first = {n: next(m.parameters(recurse=False)) for n, m in owners}
         for name, layer in owners:
-            passed = forward_of(layer)
-            if passed is None:
+            forward = forward_of(layer)
+            if forward is None:
                 hook = self._hook(name, maker_of(layer))
                 self._handles.append(
                     layer.register_forward_hook(hook, prepend=True, with_kwargs=True)
                 )
             elif "forward" not in vars(layer):
-                vars(layer)["forward"] = self._forward(name, layer, passed)
+                vars(layer)["forward"] = self._forward(name, layer, forward)
                 self._passed.append(layer)
 
     def close(self) -> None:
@@ -255,13 +255,13 @@ class RecordGradients:
             share = norm / self._layers**0.5
             each = {name: layer.sqrt() for name, layer in squares.items()}
             within = torch.stack([length <= share for length in each.values()]).all(0)
-            found = {name: _weights(v, is_finite, share) for name, v in each.items()}
+            weights = {name: _weights(v, is_finite, share) for name, v in each.items()}
         else:
             within = lengths <= norm
-            found = dict.fromkeys(squares, _weights(lengths, is_finite, norm))
+            weights = dict.fromkeys(squares, _weights(lengths, is_finite, norm))
         gradients: dict[str, Tensor] = {}
         for layer, part in parts:
-            for short, value in part.weighted(found[layer]).items():
+            for short, value in part.weighted(weights[layer]).items():
                 name = f"{layer}.{short}" if layer else short
                 gradients[name] = gradients[name].add_(value) if name in gradients else value
         return ClippedSum(
@@ -294,13 +294,13 @@ class RecordGradients:
                 leaves = [v.detach() if isinstance(v, Tensor) else v for v in leaves]
                 self._keep(name, "", partial(one_by_one, layer), (leaves, spec), output)
                 return None
-            inputs, changed = (*args, *kwargs.values())[0].detach(), None
+            inputs, new_output = (*args, *kwargs.values())[0].detach(), None
             if isinstance(layer, nn.Embedding) and self._is_shared(name, inputs):
                 # Places that are the same for all records: as many copies as there are records.
                 inputs = inputs.expand(self._rows, *inputs.shape[-1:])
-                output = changed = output.expand(self._rows, *output.shape[-2:])
+                output = new_output = output.expand(self._rows, *output.shape[-2:])
             self._keep(name, "", make, inputs, output)
-            return changed
+            return new_output
 
         return _uncompiled(hook)
 
@@ -327,11 +327,11 @@ class RecordGradients:
         calls, self._calls = self._calls, []
         if not calls:
             return []
-        found = torch.autograd.grad(
+        pulls = torch.autograd.grad(
             losses.sum() / copies, [call.edge for call in calls], allow_unused=True
         )
-        kept: dict[tuple[str, str], tuple[Maker, list[Call]]] = {}
-        for call, gradient in zip(calls, found, strict=True):
+        groups: dict[tuple[str, str], tuple[Maker, list[Call]]] = {}
+        for call, gradient in zip(calls, pulls, strict=True):
             if gradient is None:
                 continue
             inputs = call.inputs
@@ -347,10 +347,10 @@ class RecordGradients:
                     hint=Message("keep records on the first axis"),
                 )
             pair = (_in_full(v, self._first[call.layer].dtype) for v in (inputs, gradient))
-            kept.setdefault((call.layer, call.part), (call.make, []))[1].append((*pair,))
+            groups.setdefault((call.layer, call.part), (call.make, []))[1].append((*pair,))
         self._is_keeping = False  # of what is passed again
         try:
-            return [(name, make(pairs, copies)) for (name, _), (make, pairs) in kept.items()]
+            return [(name, make(pairs, copies)) for (name, _), (make, pairs) in groups.items()]
         finally:
             self._is_keeping = True
 
@@ -375,15 +375,15 @@ def _squares(parts: list[tuple[str, Part]]) -> dict[str, Tensor]:
             Message("The losses do not come from the model's last pass."),
             hint=Message("compute model(x) with gradients enabled, then the losses, then this"),
         )
-    found: dict[str, Tensor] = {}
+    totals: dict[str, Tensor] = {}
     for name, part in parts:
         squares = part.squares()
-        found[name] = found[name] + squares if name in found else squares
-    return found
+        totals[name] = totals[name] + squares if name in totals else squares
+    return totals
 
 
 def _weights(lengths: Tensor, is_finite: Tensor | None, norm: float) -> Tensor:
     """Return what clips to the norm; a little less, so that rounding cannot lead above it."""
     below = norm * (1 - 8 * torch.finfo(lengths.dtype).eps)
-    found = (below / lengths).clamp_(max=1)
-    return found if is_finite is None else torch.where(is_finite, found, 0.0)
+    factors = (below / lengths).clamp_(max=1)
+    return factors if is_finite is None else torch.where(is_finite, factors, 0.0)

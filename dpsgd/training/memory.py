@@ -63,7 +63,7 @@ def measure(
             hint=Message("known: 'cpu', 'cuda'"),
         )
     context = multiprocessing.get_context("spawn")
-    found = []
+    footprints = []
     for configuration in configurations:
         receiver, sender = context.Pipe(duplex=False)
         worker = context.Process(
@@ -88,31 +88,31 @@ def measure(
                 ),
                 hint=advice(int(configuration.get("batch_size", 2))),
             )
-        found.append(Footprint(configuration=dict(configuration), device=device, **answer))
-    return found
+        footprints.append(Footprint(configuration=dict(configuration), device=device, **answer))
+    return footprints
 
 
 def _work(stages: Stages, configuration: dict[str, Any], device: str, sender: Any) -> None:
     try:
-        read = _readers(device)
-        held = {"start": read[0]()} | {
-            name: read[0]() for name in _in_order(stages(configuration))
+        readers = _readers(device)
+        memory = {"start": readers[0]()} | {
+            name: readers[0]() for name in _in_order(stages(configuration))
         }
-        sender.send(held | {"peak": max(read[1](), *held.values())})
+        sender.send(memory | {"peak": max(readers[1](), *memory.values())})
     except Exception as error:  # noqa: BLE001 (its text may quote data; its kind does not)
         sender.send(type(error).__name__)
     finally:
         sender.close()
 
 
-def _in_order(found: Iterator[str]) -> Iterator[str]:
-    wanted = [*STAGES]
-    for name in found:
-        if not wanted or name != wanted.pop(0):
+def _in_order(names: Iterator[str]) -> Iterator[str]:
+    rest = [*STAGES]
+    for name in names:
+        if not rest or name != rest.pop(0):
             break
         yield name
     else:
-        if not wanted:
+        if not rest:
             return
     raise DPSGDError(
         Message("The stages are {stages}, in this order.", stages=Name.each(STAGES))

@@ -72,12 +72,12 @@ class Processes:
         """Give all processes the arrays of the first, bit by bit."""
         if self.size == 1:
             return
-        held = [array.detach() for array in arrays]
-        values = [array.flatten().cpu() for array in held]
+        tensors = [array.detach() for array in arrays]
+        values = [array.flatten().cpu() for array in tensors]
         whole = torch.cat([value.view(torch.uint8) for value in values])
         self._together(several.broadcast, whole, 0)
         parts = whole.split([value.nbytes for value in values])
-        for array, part in zip(held, parts, strict=True):
+        for array, part in zip(tensors, parts, strict=True):
             array.copy_(part.clone().view(array.dtype).view_as(array))
 
     def shared_key(self) -> int:
@@ -122,11 +122,11 @@ def check_unwrapped(model: nn.Module) -> None:
     """Refuse models that exchange gradients by themselves, before any noise."""
     kinds = {type(layer).__name__ for layer in model.modules()}
     parts = {type(parameter).__name__ for parameter in model.parameters()}
-    if found := sorted(kinds & _WRAPPERS | parts & {"DTensor"}):
+    if wrappers := sorted(kinds & _WRAPPERS | parts & {"DTensor"}):
         raise UnsupportedLayerError(
             Message(
                 "{value} exchanges gradients or parts of parameters by itself.",
-                value=said(found[0]),
+                value=said(wrappers[0]),
             ),
             hint=Message(
                 "give the model as it is, whole in each process: the training joins them"

@@ -18,16 +18,16 @@ class Randomness:
     seed
         None takes keys from the operating system; they are never written anywhere. A number
         gives the same draws to anybody.
-    coins
-        A key that several processes share, for the coins of a release.
+    shared_key
+        A key that several processes share, for the sampler of a release.
     """
 
-    def __init__(self, seed: int | None, *, coins: int | None = None) -> None:
+    def __init__(self, seed: int | None, *, shared_key: int | None = None) -> None:
         self.seed = seed
         #: The generator of the sampler, and the one of the noise.
-        self.coins, self._noise = (
+        self.draws, self._noise = (
             np.random.Generator(np.random.Philox(key=key))
-            for key in (coins or _key(seed, "coins"), _key(seed, "noise"))
+            for key in (shared_key or _key(seed, "coins"), _key(seed, "noise"))
         )
 
     def __repr__(self) -> str:
@@ -41,13 +41,13 @@ class Randomness:
         """Return where a demonstration stands; None for a release, which starts anew."""
         if self.seed is None:
             return None
-        return {"coins": _plain(self.coins), "noise": _plain(self._noise)}
+        return {"coins": _plain(self.draws), "noise": _plain(self._noise)}
 
     def restore(self, state: dict[str, Any] | None) -> None:
         """Go on where a demonstration stood."""
         if self.seed is None or state is None:
             return
-        for name, generator in (("coins", self.coins), ("noise", self._noise)):
+        for name, generator in (("coins", self.draws), ("noise", self._noise)):
             if not 0 <= state[name]["buffer_pos"] <= _WORDS:  # it would be read as it is
                 raise ValueError
             generator.bit_generator.state = state[name]

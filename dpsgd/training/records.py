@@ -26,10 +26,10 @@ _SOME = 16
 class Records:
     """What gives the batch of any records: a tuple, or a dictionary, of tensors."""
 
-    def __init__(self, held: Any) -> None:
+    def __init__(self, data: Any) -> None:
         self._dataset, self._collate = None, default_collate
-        is_loader = isinstance(held, torch_data.DataLoader)
-        if isinstance(held.dataset if is_loader else held, torch_data.IterableDataset):
+        is_loader = isinstance(data, torch_data.DataLoader)
+        if isinstance(data.dataset if is_loader else data, torch_data.IterableDataset):
             raise TrainingDataError(
                 Message(
                     "Batches are drawn by number: records that only come one after the other "
@@ -38,7 +38,7 @@ class Records:
                 hint=Message("give a Dataset with __getitem__ and __len__"),
             )
         if is_loader:
-            if not isinstance(held.sampler, _SAMPLERS):
+            if not isinstance(data.sampler, _SAMPLERS):
                 raise TrainingDataError(
                     Message(
                         "The plan draws the batches; a sampler of one's own cannot be kept."
@@ -47,13 +47,13 @@ class Records:
                         "give the dataset, and state how batches are drawn in the plan"
                     ),
                 )
-            held, self._collate = held.dataset, held.collate_fn
-        if isinstance(held, torch_data.TensorDataset) and self._collate is default_collate:
-            held = held.tensors
-        if isinstance(held, torch_data.Dataset):
-            self._dataset, self._size = held, len(held)  # type: ignore[arg-type]
+            data, self._collate = data.dataset, data.collate_fn
+        if isinstance(data, torch_data.TensorDataset) and self._collate is default_collate:
+            data = data.tensors
+        if isinstance(data, torch_data.Dataset):
+            self._dataset, self._size = data, len(data)  # type: ignore[arg-type]
             return
-        self._whole = mapped(_as_tensor, held if isinstance(held, dict) else tuple(held))
+        self._whole = mapped(_as_tensor, data if isinstance(data, dict) else tuple(data))
         sizes = {len(value) if value.ndim else 0 for value in leaves(self._whole)}
         if len(sizes) != 1:
             raise TrainingDataError(
@@ -77,21 +77,21 @@ class Records:
     def batch(self, rows: NDArray[np.intp], *, device: torch.device) -> Any:
         """Return some records, in their order."""
         if self._dataset is not None:
-            found = self._collate([self._dataset[int(row)] for row in rows])
-            found = tuple(found) if isinstance(found, list) else found
+            records = self._collate([self._dataset[int(row)] for row in rows])
+            records = tuple(records) if isinstance(records, list) else records
         else:
             index = torch.from_numpy(np.ascontiguousarray(rows))
-            found = mapped(lambda v: v.index_select(0, index.to(v.device)), self._whole)
-        return mapped(lambda v: v.to(device), found)
+            records = mapped(lambda v: v.index_select(0, index.to(v.device)), self._whole)
+        return mapped(lambda v: v.to(device), records)
 
     def some(self) -> tuple[int, list[bytes]]:
         """Return how many there are, and a few of them, to tell another order by."""
         places = np.linspace(0, self._size - 1, min(self._size, _SOME)).astype(np.intp)
         with torch.random.fork_rng([]):
             torch.manual_seed(1)
-            found = self.batch(places, device=torch.device("cpu")) if self._size else ()
-        held = (value.contiguous().view(torch.uint8) for value in leaves(found))
-        return self._size, [value.numpy().tobytes() for value in held]
+            sample = self.batch(places, device=torch.device("cpu")) if self._size else ()
+        arrays = (value.contiguous().view(torch.uint8) for value in leaves(sample))
+        return self._size, [value.numpy().tobytes() for value in arrays]
 
     def made_up(self, count: int, *, codes: int, device: torch.device) -> Any:
         """Return random records of the same shape and kind.
@@ -109,8 +109,8 @@ class Records:
                 return torch.rand(shape, generator=chance).to(device, value.dtype)
             below = _BYTE if value.dtype == torch.uint8 else codes
             high = min(below, codes or below) if value is first else 2
-            found = torch.randint(0, high or 2, shape, generator=chance)
-            return found.to(device, value.dtype)
+            numbers = torch.randint(0, high or 2, shape, generator=chance)
+            return numbers.to(device, value.dtype)
 
         return mapped(drawn, like)
 

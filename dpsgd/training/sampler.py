@@ -29,26 +29,26 @@ def check_size(plan: Plan, size: int) -> None:
 
 
 def draws(
-    plan: Plan, *, size: int, coins: np.random.Generator, done: int = 0
+    plan: Plan, *, size: int, generator: np.random.Generator, done: int = 0
 ) -> Iterator[NDArray[np.intp]]:
     """Yield the records of each batch of a plan; a batch may be empty."""
     check_size(plan, size)
     batch = round(plan.expected_batch)
-    left = np.empty(0, dtype=np.intp)
+    rest = np.empty(0, dtype=np.intp)
     for number in range(done, plan.steps):
         if plan.sampling == Sampling.POISSON:
             # As many as coins would give, all sets of that size alike: without all the coins.
-            count = coins.binomial(size, plan.sampling_rate)
-            yield np.sort(coins.choice(size, count, replace=False, shuffle=False))
+            count = generator.binomial(size, plan.sampling_rate)
+            yield np.sort(generator.choice(size, count, replace=False, shuffle=False))
         elif plan.sampling == Sampling.FIXED:
-            yield coins.choice(size, batch, replace=False)
+            yield generator.choice(size, batch, replace=False)
         else:
             place = number % -(-size // batch)
             if place == 0:
-                left = coins.permutation(size)
-            elif not left.size:  # resumed within a pass
+                rest = generator.permutation(size)
+            elif not rest.size:  # resumed within a pass
                 raise TrainingDataError(
                     Message("A run on shuffled batches resumes between two passes only."),
                     hint=Message("save after whole passes, or draw Poisson batches"),
                 )
-            yield left[place * batch : (place + 1) * batch]
+            yield rest[place * batch : (place + 1) * batch]

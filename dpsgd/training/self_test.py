@@ -33,19 +33,21 @@ class _BytesWritten(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        found = func(*args, **kwargs or {})
+        output = func(*args, **kwargs or {})
         if not getattr(func, "is_view", False):
-            self.size += sum(v.nbytes for v in tree_leaves(found) if isinstance(v, Tensor))
-        return found
+            self.size += sum(v.nbytes for v in tree_leaves(output) if isinstance(v, Tensor))
+        return output
 
 
 # claim dpsgd-self-test
-def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: Any) -> float:
+def self_test(
+    record_gradients: RecordGradients, losses_of: Callable[[Any], Tensor], rows: Any
+) -> float:
     """Refuse a model or a criterion that does not treat each record by itself.
 
     Parameters
     ----------
-    books
+    record_gradients
         The gradients that training will use.
     losses_of
         Gives the losses of a batch.
@@ -57,8 +59,8 @@ def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: 
     float
         The bytes that are written for a record, on the way forward and back.
     """
-    model = books.model
-    device = next(iter(books.parameters.values())).device
+    model = record_gradients.model
+    device = next(iter(record_gradients.parameters.values())).device
     state = _kept_values(model)
 
     def passed(*order: int, seed: int = 1) -> Tensor:
@@ -71,15 +73,15 @@ def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: 
 
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         try:
-            with books.unwatched():
+            with record_gradients.unwatched():
                 _check_apart(passed)
                 _check_number(model, passed)
-                wanted, norm = _one_by_one(books, passed)
+                reference, norm = _one_by_one(record_gradients, passed)
             of_two, of_all = _BytesWritten(), _BytesWritten()
             with of_two:
-                found = books.clipped_sum(passed(0, 1), norm=norm, copies=1).gradients
+                sums = record_gradients.clipped_sum(passed(0, 1), norm=norm, copies=1).gradients
             with of_all:
-                books.clipped_sum(passed(*range(ROWS)), norm=norm, copies=1)
+                record_gradients.clipped_sum(passed(*range(ROWS)), norm=norm, copies=1)
         except DPSGDError:
             raise
         except Exception as error:
@@ -96,7 +98,7 @@ def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: 
                 ),
             ) from error
     _check_state(state, _kept_values(model))
-    _check_gradients(found, wanted, most=norm)
+    _check_gradients(sums, reference, most=norm)
     return (of_all.size - of_two.size) / (ROWS - 2)
 
 
@@ -144,31 +146,31 @@ def _check_number(model: nn.Module, passed: Callable[..., Tensor]) -> None:
 
 
 def _one_by_one(
-    books: RecordGradients, passed: Callable[..., Tensor]
+    record_gradients: RecordGradients, passed: Callable[..., Tensor]
 ) -> tuple[dict[str, Tensor], float]:
     """Return the clipped sum over two records by plain autograd, one clipped and one not."""
     each, lengths = [], []
     for row in range(2):
-        found = torch.autograd.grad(
-            passed(0, 1)[row], [*books.parameters.values()], materialize_grads=True
+        gradients = torch.autograd.grad(
+            passed(0, 1)[row], [*record_gradients.parameters.values()], materialize_grads=True
         )
-        length = math.sqrt(sum(float(g.double().square().sum()) for g in found))
+        length = math.sqrt(sum(float(g.double().square().sum()) for g in gradients))
         is_finite = math.isfinite(length)  # what is not contributes nothing
         lengths.append(length if is_finite else 0.0)
-        each.append(found if is_finite else [*map(torch.zeros_like, found)])
+        each.append(gradients if is_finite else [*map(torch.zeros_like, gradients)])
     norm = math.sqrt(lengths[0] * lengths[1]) or max(*lengths) or 1.0
     weights = [min(1.0, norm / length) if length else 0.0 for length in lengths]
     sums = (a * weights[0] + b * weights[1] for a, b in zip(*each, strict=True))
-    return dict(zip(books.parameters, sums, strict=True)), norm
+    return dict(zip(record_gradients.parameters, sums, strict=True)), norm
 
 
 def _check_gradients(
-    found: dict[str, Tensor], wanted: dict[str, Tensor], *, most: float
+    gradients: dict[str, Tensor], reference: dict[str, Tensor], *, most: float
 ) -> None:
     wrong = [
         name
-        for name, sums in wanted.items()
-        if not float((found.get(name, torch.zeros_like(sums)) - sums).norm())
+        for name, sums in reference.items()
+        if not float((gradients.get(name, torch.zeros_like(sums)) - sums).norm())
         <= _CLOSE * (float(sums.norm()) + 0.1 * most)
     ]
     if wrong:

@@ -11,8 +11,8 @@ from dp.checking import checked_count
 @contextlib.contextmanager
 def limited_threads(number: int = 1) -> Iterator[None]:
     """Let PyTorch use as many threads for as long as the block runs."""
-    wanted, before = checked_count(number, "threads"), torch.get_num_threads()
-    torch.set_num_threads(wanted)
+    n_threads, before = checked_count(number, "threads"), torch.get_num_threads()
+    torch.set_num_threads(n_threads)
     try:
         yield
     finally:

@@ -128,7 +128,7 @@ class PrivateTraining:
         self.clipping_norm = plan.clipping_norm
         self.processes = Processes()
         self._join(is_per_layer=is_per_layer)
-        self._books = RecordGradients(model, is_per_layer=is_per_layer)
+        self._record_gradients = RecordGradients(model, is_per_layer=is_per_layer)
         self._sums: dict[str, Tensor] = {}
         self._within = 0.0
         self._rows_due: int | None = None  # of the batch drawn last
@@ -170,7 +170,9 @@ class PrivateTraining:
             trials=trials,
             is_tested=self.is_tested,
         )
-        return replace(card, clipping="per layer") if self._books.is_per_layer else card
+        return (
+            replace(card, clipping="per layer") if self._record_gradients.is_per_layer else card
+        )
 
     def check(
         self,
@@ -201,8 +203,8 @@ class PrivateTraining:
         records = Records.of(data)
         if self.processes.size > 1:
             self.processes.agree({"the records": records.some()})
-        tried = (criterion or losses_of, augment)
-        if self.self_test is False or self._tried == tried:
+        trial = (criterion or losses_of, augment)
+        if self.self_test is False or self._tried == trial:
             return
         device = next(self.model.parameters()).device
         if self.self_test is True:
@@ -211,8 +213,10 @@ class PrivateTraining:
             rows = records.made_up(ROWS, codes=codes, device=device)
         else:
             rows = Records(self.self_test).batch(np.arange(ROWS), device=device)
-        size = self_test(self._books, lambda batch: losses_of(_altered(batch, augment)), rows)
-        self._tried = tried
+        size = self_test(
+            self._record_gradients, lambda batch: losses_of(_altered(batch, augment)), rows
+        )
+        self._tried = trial
         if self._is_to_fit:
             on_card = device.type == "cuda"
             room = torch.cuda.mem_get_info(device)[0] // 4 if on_card else _ROOM
@@ -229,17 +233,17 @@ class PrivateTraining:
         losses
             One for each row of the model's last pass.
         """
-        found = self._books.clipped_sum(
+        part = self._record_gradients.clipped_sum(
             losses, norm=self.clipping_norm, copies=self.plan.augmentations
         )
         if not self._is_counted:
             return
         self._rows_seen += len(losses)
-        for name, value in found.gradients.items():
-            held = self._sums.get(name)
-            self._sums[name] = value if held is None else held.add_(value)
+        for name, value in part.gradients.items():
+            total = self._sums.get(name)
+            self._sums[name] = value if total is None else total.add_(value)
         if self.plan.adaptive is not None:
-            self._within += float(found.within.sum()) - len(found.within) / 2
+            self._within += float(part.within.sum()) - len(part.within) / 2
 
     def step(self) -> None:
         """Add noise to the batch, however many records it has, and take one step.
@@ -307,8 +311,8 @@ class PrivateTraining:
         for rows in self.draws(len(records), until=last):
             for batch in self.pieces(rows, records, augment=augment):
                 with torch.autocast(device, dtype=torch.bfloat16, enabled=is_short):
-                    found = losses(batch)
-                self.accumulate(found)
+                    values = losses(batch)
+                self.accumulate(values)
             self.step()
 
     def losses_with(self, criterion: Callable[..., Tensor]) -> Callable[[Any], Tensor]:
@@ -326,13 +330,13 @@ class PrivateTraining:
             Stop at this many steps; None for all.
         """
         last = self.plan.steps if until is None else until
-        coins = self.randomness.coins
+        generator = self.randomness.draws
         self.processes.agree({"the number of records": size})
-        left = draws(self.plan, size=size, coins=coins, done=self.steps_taken)
+        batches = draws(self.plan, size=size, generator=generator, done=self.steps_taken)
         for _ in range(max(0, last - self.steps_taken)):
             if self.before_batch is not None:
                 self.before_batch(self)
-            rows = self.processes.own(next(left))
+            rows = self.processes.own(next(batches))
             self._forget()  # what a loop that broke off left behind
             self._rows_due, self._drawn = len(rows) * self.plan.augmentations, self._drawn + 1
             yield rows
@@ -396,7 +400,7 @@ class PrivateTraining:
                 Message("No average was kept."), hint=Message("give average=0.99, for instance")
             )
         with torch.no_grad():
-            for name, parameter in self._books.parameters.items():
+            for name, parameter in self._record_gradients.parameters.items():
                 parameter.copy_(self.averages[name])
 
     def close(self) -> None:
@@ -404,7 +408,7 @@ class PrivateTraining:
         if self._is_closed:
             return
         self._is_closed = True
-        self._books.close()
+        self._record_gradients.close()
         if self._held is None:
             vars(self.optimizer).pop("step", None)
         else:
@@ -430,7 +434,7 @@ class PrivateTraining:
         self.share_model()
         is_shared = processes.size > 1 and self.plan.seed is None
         key = processes.shared_key() if is_shared else None
-        self.randomness = Randomness(self.plan.seed, coins=key)
+        self.randomness = Randomness(self.plan.seed, shared_key=key)
 
     def _add_up(self) -> None:
         """Give the first process the sums of all, of one and the same batch."""
@@ -438,7 +442,7 @@ class PrivateTraining:
             return
         sums = [
             self._sums.setdefault(name, torch.zeros_like(p))
-            for name, p in self._books.parameters.items()
+            for name, p in self._record_gradients.parameters.items()
         ]
         counts = torch.zeros(1 + self.processes.size)
         counts[0], counts[1 + self.processes.rank] = self._within, self._drawn
@@ -457,11 +461,11 @@ class PrivateTraining:
         if self.processes.size == 1:
             return
         norm = torch.tensor([self.clipping_norm], dtype=torch.float64)
-        self.processes.share([*self._books.parameters.values(), norm])
+        self.processes.share([*self._record_gradients.parameters.values(), norm])
         self.clipping_norm = float(norm)
 
     def _set_gradients(self) -> None:
-        parameters, batch = self._books.parameters, self.plan.expected_batch
+        parameters, batch = self._record_gradients.parameters, self.plan.expected_batch
         sizes = [parameter.numel() for parameter in parameters.values()]
         if self.plan.noise_multiplier:
             scale = self.plan.gradient_noise * self.clipping_norm
@@ -486,7 +490,7 @@ class PrivateTraining:
     def _keep_average(self) -> None:
         if not self.average:
             return
-        now = {n: p.detach() for n, p in self._books.parameters.items()}
+        now = {n: p.detach() for n, p in self._record_gradients.parameters.items()}
         if self.averages is None:
             self.averages = {n: p.clone() for n, p in now.items()}
             return
@@ -503,12 +507,12 @@ def _private_step(training: PrivateTraining) -> Callable[..., Any]:
                 Message("The optimizer takes its steps through the plan alone."),
                 hint=Message("training.step(), or training.run(…)"),
             )
-        found = None
+        loss = None
         if closure is not None:
             with torch.enable_grad():
-                found = closure()
+                loss = closure()
         training._on_step()  # noqa: SLF001
-        return found
+        return loss
 
     # What schedulers look for, to know that their own steps come after those of the optimizer.
     vars(step).update(vars(getattr(training._apply, "__func__", training._apply)))  # noqa: SLF001
@@ -539,15 +543,15 @@ def _check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:
             Message("LBFGS reads a batch more than once a step."),
             hint=Message("use SGD, Adam or AdamW"),
         )
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    ids = {id(p) for group in optimizer.param_groups for p in group["params"]}
     own = {id(p) for p in model.parameters()}
-    if not held <= own:
+    if not ids <= own:
         raise PlanError(
             Message("The optimizer holds parameters of another model."),
             hint=Message("give it model.parameters()"),
         )
     trained = {id(p) for p in model.parameters() if p.requires_grad}
-    if not trained <= held:
+    if not trained <= ids:
         raise PlanError(
             Message("The optimizer leaves parameters out that the model would train."),
             hint=Message("freeze them: parameter.requires_grad_(False)"),

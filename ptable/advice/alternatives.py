@@ -175,13 +175,13 @@ def _of_parts(spec: StackedSpec) -> tuple[Alternative, ...]:
         if case.works() is None:
             by_part[place] = _nearest_first(case)
     nearest = {place: options[0] for place, options in by_part.items() if options}
-    merged: dict[_Request, Alternative] = {}
+    by_spec: dict[_Request, Alternative] = {}
     for place, options in by_part.items():
         for option in options:
             one = _merged(spec, {**nearest, place: option})
             if one is not None:
-                merged.setdefault(one.spec, one)
-    return tuple(sorted(merged.values(), key=lambda one: one.distance))
+                by_spec.setdefault(one.spec, one)
+    return tuple(sorted(by_spec.values(), key=lambda one: one.distance))
 
 
 def _merged(spec: StackedSpec, choice: Mapping[int, Alternative]) -> Alternative | None:
@@ -197,14 +197,14 @@ def _merged(spec: StackedSpec, choice: Mapping[int, Alternative]) -> Alternative
         changes |= {f"{name} from count {first} on": p for name, p in one.changes.items()}
         notes += [one.note] if one.note else []
     try:
-        merged = StackedSpec(parts=tuple(parts))
+        stack = StackedSpec(parts=tuple(parts))
     except PTableError:
         return None
-    if not all(map(can, merged.rows())):
+    if not all(map(can, stack.rows())):
         return None
     return Alternative(
         changes=changes,
         distance=max(one.distance for one in choice.values()),
         note="; ".join(notes),
-        spec=merged,
+        spec=stack,
     )

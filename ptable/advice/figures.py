@@ -125,8 +125,12 @@ def figures_of(rows: Mapping[int, _Law], *, last_count: int, prior: float = 1.0)
             hint=Message("1 is flat"),
         )
     last = rows[last_count]
-    staying = [law[0] for count, law in rows.items() if count and 0 in law]
-    blocked = max((count for count, law in rows.items() if 0 not in law), default=0)
+    staying = [
+        distribution[0] for count, distribution in rows.items() if count and 0 in distribution
+    ]
+    blocked = max(
+        (count for count, distribution in rows.items() if 0 not in distribution), default=0
+    )
     small = range(1, min(blocked + 2, _MAX_COUNTS) + 1)
     return Figures(
         variance=math.fsum(v * v * p for v, p in last.items()),
@@ -207,11 +211,11 @@ def few_outcomes(
         few = {row.count for row in proof.rows if math.exp(row.entropy) < _FEWEST_OUTCOMES}
         suspects = tuple(row for row in suspects if row.count in few)
     for row in map(resolve_row, suspects):
-        law, price = _priced(row)
-        effective = math.exp(entropy(law))
+        distribution, price = _priced(row)
+        effective = math.exp(entropy(distribution))
         is_few = row.problem.count and price > 0 and effective < _FEWEST_OUTCOMES
         if is_few and effective < _wanted(row.problem):
-            likely = sorted(zip(law, row.problem.noise, strict=True), reverse=True)[:2]
+            likely = sorted(zip(distribution, row.problem.noise, strict=True), reverse=True)[:2]
             outcomes = tuple((row.problem.count + v, p) for p, v in likely if p >= _SHOWN)
             rows.append(
                 FewOutcomes(count=row.problem.count, outcomes=outcomes, effective=effective)
@@ -327,9 +331,9 @@ def _name_bias(spec: NoiseSpec | StackedSpec) -> str:
 
 def variance_of(problem: RowProblem) -> float:
     """Return the variance that a row gets, less than asked for where that is a bound."""
-    law, _ = _priced(resolve_row(problem))
+    distribution, _ = _priced(resolve_row(problem))
     mean = float(problem.mean)
-    return sum(p * (v - mean) ** 2 for p, v in zip(law, problem.noise, strict=True))
+    return sum(p * (v - mean) ** 2 for p, v in zip(distribution, problem.noise, strict=True))
 
 
 def _most_variance(problem: RowProblem) -> float:
@@ -339,8 +343,8 @@ def _most_variance(problem: RowProblem) -> float:
     least = _wanted(problem)
     for _ in range(_FEW_BISECTIONS if problem.unimodal else _BISECTIONS):
         middle = (low + high) / 2
-        law, price = _priced(resolve_row(replace(problem, variance=middle)))
-        if price > 0 and math.exp(entropy(law)) < least:
+        distribution, price = _priced(resolve_row(replace(problem, variance=middle)))
+        if price > 0 and math.exp(entropy(distribution)) < least:
             high = middle
         else:
             low = middle
@@ -355,14 +359,14 @@ def _wanted(problem: RowProblem) -> float:
 
 def _priced(row: ResolvedRow) -> tuple[tuple[float, ...], float]:
     """Give the law of a row, and the price of its variance: above 0 where less gives more."""
-    law, price = row.law, {"greatest": 1.0}.get(row.place, 0.0)
-    if law is None and row.problem.unimodal:
-        _, law, prices = best_peak(row.problem)
-        price = 0.0 if prices is None else prices[1]
-    elif law is None:
+    distribution, price = row.law, {"greatest": 1.0}.get(row.place, 0.0)
+    if distribution is None and row.problem.unimodal:
+        _, distribution, multipliers = best_peak(row.problem)
+        price = 0.0 if multipliers is None else multipliers[1]
+    elif distribution is None:
         best = maximise(row.problem, polish=False)
-        law, price = best.law, best.multipliers[1]
-    return tuple(map(float, law)), price
+        distribution, price = best.law, best.multipliers[1]
+    return tuple(map(float, distribution)), price
 
 
 def last_stay(row: RowProblem, variance: float) -> float:
@@ -370,8 +374,8 @@ def last_stay(row: RowProblem, variance: float) -> float:
     problem = replace(row, variance=Fraction(variance))
     if row.unimodal:  # the middle is the best peak where both sides are alike
         problem = problem.with_peak(row.noise.index(0))
-    law = maximise(problem, polish=False).law
-    return float(law[row.noise.index(0)])
+    distribution = maximise(problem, polish=False).law
+    return float(distribution[row.noise.index(0)])
 
 
 def _row(rows: Mapping[int, _Law], count: int) -> _Law:
@@ -380,7 +384,7 @@ def _row(rows: Mapping[int, _Law], count: int) -> _Law:
 
 def _p_source(rows: Mapping[int, _Law], published: int, prior: float) -> float:
     """Weigh a published count by Bayes' rule: how likely it is the true one."""
-    reach = max(-min(law) for law in rows.values())
+    reach = max(-min(distribution) for distribution in rows.values())
     weights = {
         i: _row(rows, i).get(published - i, 0.0) * prior ** (i - published)
         for i in range(1, published + reach + 1)

@@ -134,12 +134,12 @@ def name_counts(counts: list[int]) -> str:
 def _say(name: str, before: Any, after: Any) -> str:
     if isinstance(after, tuple):
         old = before if isinstance(before, tuple) else (before,) * len(after)
-        moved = [
+        changes = [
             row
             for row, (was, is_now) in enumerate(zip(old, after, strict=True), start=1)
             if was != is_now and is_now is not None
         ]
-        rows = name_counts(moved).replace("count", "row", 1)
+        rows = name_counts(changes).replace("count", "row", 1)
         return f"{name} per row, {rows} changed, instead of {_value(before)}"
     return f"{name} {_value(after)} instead of {_value(before)}"
 

@@ -61,13 +61,13 @@ def variance_changes(case: Case, *, per_row: bool = True) -> Iterator[Alternativ
         inward(exact(wish), low, None if count in open_ended else high)
         for wish, (count, (low, high)) in zip(wishes, reach.items(), strict=True)
     )
-    moved = [count for count, w, v in zip(reach, wishes, values, strict=True) if w != v]
+    changes = [count for count, w, v in zip(reach, wishes, values, strict=True) if w != v]
     note = _single_laws(
         count
         for (count, ends), value in zip(reach.items(), values, strict=True)
-        if count in moved and _is_end(value, ends)
+        if count in changes and _is_end(value, ends)
     )
-    if moved or not is_single:  # else the one variance suits every row
+    if changes or not is_single:  # else the one variance suits every row
         distance = max(map(_relative, wishes, values), default=0.0)
         yield from case.offer(distance, note=note, variance=values)
 

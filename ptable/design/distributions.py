@@ -42,8 +42,8 @@ def share_even(half: Sequence[Decimal], *, total: int) -> dict[int, int]:
     whole, rests = _quotas(weights, total)
     positive = [v for v in weights if v > 0]
     n_raised = int(_DIGITS.to_integral_value(_sum(rests[v] for v in positive)))
-    raised = set(sorted(positive, key=lambda v: (rests[v], -v), reverse=True)[:n_raised])
-    pairs = {v: whole[v] + (v in raised) for v in positive}
+    extra = set(sorted(positive, key=lambda v: (rests[v], -v), reverse=True)[:n_raised])
+    pairs = {v: whole[v] + (v in extra) for v in positive}
     units = {v: pairs[abs(v)] for v in weights if v}
     units[0] = total - sum(units.values())
     return dict(sorted(units.items()))
@@ -71,11 +71,11 @@ def bounded_rows(half: Sequence[Decimal], *, edge: Edge, total: int) -> list[dic
     reach = len(half) - 1
     full = share_even(half, total=total)
     if edge == "truncate":
-        cut = [
+        low_rows = [
             share({v: half[abs(v)] for v in range(-count, reach + 1)}, total=total)
             for count in range(reach)
         ]
-        return [*cut, full]
+        return [*low_rows, full]
     rows = []
     for count in range(reach + 1):
         row: dict[int, int] = {}

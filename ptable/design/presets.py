@@ -74,10 +74,10 @@ def spelled_out(options: Mapping[str, Any]) -> dict[str, Any]:
             ),
         )
     if name is not None:
-        settings = {**_one_of(PRESETS, name, "preset").options, **settings}
+        settings = {**_one_of(PRESETS, name, Message("preset")).options, **settings}
     rule = settings.pop("rule", "maximum-entropy")
     stays = {"p_stay_rule": "at-least"} if rule == "r-ptable" and "p_stay" in settings else {}
-    return {**_one_of(RULES, rule, "rule"), **stays, **settings}
+    return {**_one_of(RULES, rule, Message("rule")), **stays, **settings}
 
 
 def name_preset(options: Mapping[str, Any]) -> str:
@@ -95,14 +95,14 @@ def name_preset(options: Mapping[str, Any]) -> str:
         "Preset {name}: {presets}", name=Argument(name), presets=said(PRESETS[name].text)
     )
     own = {"rule": "maximum-entropy", **PRESETS[name].options}
-    changed = [
+    changes = [
         _change(key, value, own)
         for key, value in options.items()
         if key != "preset" and own.get(key) != value
     ]
     return (
-        Message("{text} Changed here: {changed}.", text=text, changed=changed)
-        if changed
+        Message("{text} Changed here: {changed}.", text=text, changed=changes)
+        if changes
         else text
     )
 

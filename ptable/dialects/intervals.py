@@ -74,8 +74,8 @@ def read_decimal_intervals(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
     for line in (line for lines in kinds.values() for line in lines):
         line.scale(scale)
     # Both ends of an interval move by up to half a digit where rounding was asked for.
-    moved = Fraction(0) if scale.digits is None else Fraction(1, 10**scale.digits)
-    slack = parser.slack() + moved
+    step = Fraction(0) if scale.digits is None else Fraction(1, 10**scale.digits)
+    slack = parser.slack() + step
     return Builder(sheet.stem, parser.problems, scale, slack=slack).tables(kinds, reading)
 
 

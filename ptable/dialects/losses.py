@@ -55,16 +55,16 @@ class _Moves:
 
     def add(self, table: PTable, row: int, again: PTable, other: int) -> None:
         """Compare two rows."""
-        law, copy = _law(table, row), _law(again, other)
-        if [v for _, v in law] == [v for _, v in copy]:
-            moved = (abs(a - b) for (a, _), (b, _) in zip(law, copy, strict=True))
-            self.threshold = max(self.threshold, *moved)
+        distribution, copy = _law(table, row), _law(again, other)
+        if [v for _, v in distribution] == [v for _, v in copy]:
+            distances = (abs(a - b) for (a, _), (b, _) in zip(distribution, copy, strict=True))
+            self.threshold = max(self.threshold, *distances)
         else:
             self.has_same_order = False
-            self.n_lost += max(0, len(law) - len(copy))
-        self.keys = max(self.keys, _share(law, copy))
-        self.mean = max(self.mean, abs(_moment(law, 1) - _moment(copy, 1)))
-        self.second = max(self.second, abs(_moment(law, 2) - _moment(copy, 2)))
+            self.n_lost += max(0, len(distribution) - len(copy))
+        self.keys = max(self.keys, _share(distribution, copy))
+        self.mean = max(self.mean, abs(_moment(distribution, 1) - _moment(copy, 1)))
+        self.second = max(self.second, abs(_moment(distribution, 2) - _moment(copy, 2)))
 
 
 def _law(table: PTable, row: int) -> _Law:
@@ -74,23 +74,25 @@ def _law(table: PTable, row: int) -> _Law:
     ]
 
 
-def _share(law: _Law, other: _Law) -> Fraction:
+def _share(distribution: _Law, other: _Law) -> Fraction:
     """Give the share of keys to which two rows give different noise."""
     share = start = Fraction(0)
     a = b = 0
-    while a < len(law) and b < len(other):
-        end = min(law[a][0], other[b][0])
-        if law[a][1] != other[b][1]:
+    while a < len(distribution) and b < len(other):
+        end = min(distribution[a][0], other[b][0])
+        if distribution[a][1] != other[b][1]:
             share += end - start
         start = end
-        a += law[a][0] == end
+        a += distribution[a][0] == end
         b += other[b][0] == end
     return share
 
 
-def _moment(law: _Law, power: int) -> Fraction:
-    starts = [Fraction(0), *(end for end, _ in law)]
-    terms = ((end - start) * v**power for start, (end, v) in zip(starts, law, strict=False))
+def _moment(distribution: _Law, power: int) -> Fraction:
+    starts = [Fraction(0), *(end for end, _ in distribution)]
+    terms = (
+        (end - start) * v**power for start, (end, v) in zip(starts, distribution, strict=False)
+    )
     return sum(terms, Fraction(0))
 
 

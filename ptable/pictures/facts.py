@@ -54,15 +54,15 @@ class RowFacts:
 
 def row_facts(table: PTable, row: int) -> RowFacts:
     """Work out the figures of one row."""
-    law = _law(table, row)
+    distribution = _law(table, row)
     mean, variance = _moments(table, row)
     return RowFacts(
         count=_count(table, row),
         name=row_name(table, row),
-        law=law,
+        law=distribution,
         mean=mean,
         variance=variance,
-        stays=law.get(0, Fraction(0)),
+        stays=distribution.get(0, Fraction(0)),
         flags=tuple(_flags(table, row, mean, variance)),
     )
 
@@ -200,10 +200,10 @@ def bin_width(reach: int, most: int) -> int:
     return wide
 
 
-def binned(law: Mapping[int, Fraction], wide: int) -> dict[int, Fraction]:
+def binned(distribution: Mapping[int, Fraction], wide: int) -> dict[int, Fraction]:
     """Sum the probabilities of neighbouring noise values; the bin of 0 is 0."""
     bins: dict[int, Fraction] = {}
-    for v, p in law.items():
+    for v, p in distribution.items():
         place = (v + wide // 2) // wide
         bins[place] = bins.get(place, Fraction(0)) + p
     return bins

@@ -180,8 +180,10 @@ class _Grid:
     def _draw_cells(self) -> None:
         """Fill the cells, one path per shade, neighbours of the same shade together."""
         steps: list[list[str]] = [[] for _ in (*SHADES, HATCH)]
-        for place, (law, hatched) in enumerate(zip(self.cells, self.hatched, strict=True)):
-            shade_of = {c: bisect_right(_BOUNDS, p) for c, p in law.items() if p}
+        for place, (distribution, hatched) in enumerate(
+            zip(self.cells, self.hatched, strict=True)
+        ):
+            shade_of = {c: bisect_right(_BOUNDS, p) for c, p in distribution.items() if p}
             shade_of |= {c: len(SHADES) for c in hatched if 0 <= c < len(self.columns)}
             for first, last, shade in _runs(shade_of):
                 steps[shade].append(self._outline(place, first, last))
@@ -204,9 +206,9 @@ class _Grid:
         path(homes, stroke=INK, stroke_width=1.6 if wide >= 10 else 1)
 
     def _draw_numbers(self) -> None:
-        for place, law in enumerate(self.cells):
+        for place, distribution in enumerate(self.cells):
             base = self.top + (place + 0.5) * self.high + 3.5
-            for c, p in sorted(law.items()):
+            for c, p in sorted(distribution.items()):
                 self.drawing.text(
                     (self.left + (c + 0.5) * self.wide, base),
                     percent(p),
@@ -242,8 +244,8 @@ class _Grid:
         """Give the probabilities as a table."""
         columns = range(len(self.columns))
         lines = [
-            [row.name, *(percent(law.get(c, _NONE), 2) for c in columns)]
-            for row, law in zip(self.rows, self.cells, strict=True)
+            [row.name, *(percent(distribution.get(c, _NONE), 2) for c in columns)]
+            for row, distribution in zip(self.rows, self.cells, strict=True)
         ]
         across = "published value" if self.by_published else "noise"
         if self.bin_width > 1:

@@ -141,15 +141,15 @@ class _Panels:
             drawing.text((middle, base - _BARS / 2), words, anchor="middle", fill=MUTED)
         else:
             self._draw_hatch(row, middle, base)
-            law = binned(row.law, self.bin_width)
+            distribution = binned(row.law, self.bin_width)
             for colour, stays in ((_BAR, False), (_STAY_BAR, True)):
                 bars = [
                     self._box(middle + v * self.unit, base, float(p / self.peak) * _BARS)
-                    for v, p in law.items()
+                    for v, p in distribution.items()
                     if (v == 0) == stays
                 ]
                 drawing.path(bars, fill=colour)
-            self._draw_breaks(law, middle, base)
+            self._draw_breaks(distribution, middle, base)
         line = across(middle - self.width / 2, base, self.width)
         drawing.path([line], stroke=INK, stroke_width=1)
         self._draw_ticks(middle, base)
@@ -160,10 +160,12 @@ class _Panels:
         start, size = middle + (gap - self.unit) / 2, min(_BARS, max(1.0, height))
         return outline(start, base, self.unit - gap, -size)
 
-    def _draw_breaks(self, law: dict[int, Fraction], middle: float, base: float) -> None:
+    def _draw_breaks(
+        self, distribution: dict[int, Fraction], middle: float, base: float
+    ) -> None:
         """Mark bars that are higher than the panel; name the height of the highest."""
         half = self.unit / 2 + 1
-        tall = [v for v, p in law.items() if p > self.peak]
+        tall = [v for v, p in distribution.items() if p > self.peak]
         self.drawing.path(
             [
                 moves((middle + v * self.unit - half, base - _BARS + 14))
@@ -174,9 +176,11 @@ class _Panels:
             stroke_width=3,
         )
         if tall:
-            top = max(tall, key=law.__getitem__)
+            top = max(tall, key=distribution.__getitem__)
             place = middle + top * self.unit, base - _BARS - 3
-            self.drawing.text(place, f"{percent(law[top])} %", size=10, anchor="middle")
+            self.drawing.text(
+                place, f"{percent(distribution[top])} %", size=10, anchor="middle"
+            )
 
     def _draw_hatch(self, row: RowFacts, middle: float, base: float) -> None:
         here = row.count * self.table.step
@@ -196,7 +200,7 @@ class _Panels:
 
 def _peak(laws: Sequence[dict[int, Fraction]]) -> Fraction:
     """Choose the height of the panels: a few steep rows must not flatten all others."""
-    peaks = sorted(max(law.values()) for law in laws)
+    peaks = sorted(max(distribution.values()) for distribution in laws)
     return min(peaks[-1], 2 * peaks[len(peaks) // 2]) if peaks else Fraction(1)
 
 

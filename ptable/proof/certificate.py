@@ -422,8 +422,8 @@ def _is_figure(value: Any) -> bool:
 
 def _plain_row(fields: Mapping[str, Any]) -> RowCertificate:
     """Build the certificate of a row, whose every field must be of its own kind."""
-    prices = fields["multipliers"]
-    row = RowCertificate(**{**fields, "multipliers": prices and tuple(prices)})
+    multipliers = fields["multipliers"]
+    row = RowCertificate(**{**fields, "multipliers": multipliers and tuple(multipliers)})
     figures = [*(row.multipliers or ()), *(() if row.peak is None else (row.peak,))]
     words = []
     for name, field in RowCertificate.__dataclass_fields__.items():
@@ -664,8 +664,8 @@ def breaches(table: PTable) -> tuple[str, ...]:
         problem, units = spec.row(count), table.units(count)
         if not set(units) <= set(problem.noise):
             problems.append(Message("the noise of count {count} is out of reach", count=count))
-        moved = sum(n * v for v, n in units.items()) - problem.mean * table.key_range
-        if abs(moved) > max(map(abs, problem.noise), default=0):
+        drift = sum(n * v for v, n in units.items()) - problem.mean * table.key_range
+        if abs(drift) > max(map(abs, problem.noise), default=0):
             problems.append(Message("the mean noise of count {count} is off", count=count))
     return tuple(problems)
 
@@ -673,14 +673,14 @@ def breaches(table: PTable) -> tuple[str, ...]:
 def _breaches(spec: NoiseSpec | StackedSpec, table: PTable) -> list[str]:
     """Name what the integers themselves may not do, whatever the figures say."""
     problems: list[str] = []
-    resolved = resolve(spec)
-    if resolved[0].problem.count != 0 and set(table.units(0)) != {0}:
+    rows = resolve(spec)
+    if rows[0].problem.count != 0 and set(table.units(0)) != {0}:
         problems.append(Message("the noise of count 0 is not 0"))
     if table.large_counts != "last":
         problems.append(Message("counts beyond the last row do not all take the last row"))
     if table.step != spec.step:
         problems.append(Message("the step of the noise is another one"))
-    for row in resolved:
+    for row in rows:
         problem, units = row.problem, table.units(row.problem.count)
         ordered = [units.get(v, 0) for v in problem.noise]
         squares = [v * v for v in problem.noise]
@@ -725,7 +725,7 @@ def _failures(certificate: Certificate) -> list[str]:
         for what, size, limit in (
             (Message("the bias"), abs(row.bias - row.requested_bias), 0.0),
             (Message("the entropy gap"), abs(row.gap), _LARGEST_GAP),
-            ("the residual", row.residual, _LARGEST_RESIDUAL),
+            (Message("the residual"), row.residual, _LARGEST_RESIDUAL),
         )
         if not size <= limit
     ]

@@ -37,8 +37,8 @@ def composed_delta(pairs: Iterable[Outcomes], *, epsilon: float, times: int) -> 
     ratios = np.exp(_GRID * np.arange(-_SIDE, _SIDE + 1))
     curve = np.zeros(len(ratios))  # beyond 1 - ratio, where the ratio is below 1
     for pair in pairs:
-        laws = np.array(pair, np.float64)
-        first, second = (laws / laws.sum(axis=0)).T[:, :, None]
+        distributions = np.array(pair, np.float64)
+        first, second = (distributions / distributions.sum(axis=0)).T[:, :, None]
         for p, q in ((first, second), (second, first)):
             more = np.where(ratios < 1, ratios * q - p, p - ratios * q)
             curve = np.maximum(curve, np.maximum(more, 0).sum(axis=0))
@@ -50,10 +50,10 @@ def composed_delta(pairs: Iterable[Outcomes], *, epsilon: float, times: int) -> 
         ratios[_SIDE] - ratios[_SIDE - 1]
     )
     mass = np.maximum(np.diff(slopes, prepend=-1.0, append=0.0) * ratios, 0)
-    law = _power(mass, times)
-    losses = _GRID * (np.arange(len(law)) - times * _SIDE)
+    distribution = _power(mass, times)
+    losses = _GRID * (np.arange(len(distribution)) - times * _SIDE)
     above = losses > epsilon
-    finite = float(law[above] @ -np.expm1(epsilon - losses[above]))
+    finite = float(distribution[above] @ -np.expm1(epsilon - losses[above]))
     return min(1.0, finite - math.expm1(times * math.log1p(-lasting)) + _SLACK)
 
 

@@ -18,9 +18,14 @@ _DIGITS = Context(prec=60, rounding=ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999
 _MAX_EPSILON = 64.0
 
 
-def outcomes(law: Mapping[int, int], other: Mapping[int, int]) -> list[tuple[int, int]]:
+def outcomes(
+    distribution: Mapping[int, int], other: Mapping[int, int]
+) -> list[tuple[int, int]]:
     """Pair the keys that two laws give to each outcome."""
-    return [(law.get(j, 0), other.get(j, 0)) for j in sorted(law.keys() | other.keys())]
+    return [
+        (distribution.get(j, 0), other.get(j, 0))
+        for j in sorted(distribution.keys() | other.keys())
+    ]
 
 
 def hockey_stick(pairs: Outcomes, *, epsilon: float) -> float:
@@ -44,59 +49,59 @@ def smallest_epsilon(pairs: Outcomes, *, delta: float) -> float:
     The divergence falls as ``t = exp(epsilon)`` grows, convex and in straight pieces, so that
     Newton's method from ``t = 1`` ends at the exact fraction ``t`` after finitely many steps.
     """
-    allowed = Fraction(require_delta(delta)) * sum(p for p, _ in pairs)
+    limit = Fraction(require_delta(delta)) * sum(p for p, _ in pairs)
     ratio = Fraction(1)
     while True:
         top, bottom = ratio.numerator, ratio.denominator
         above = [(p, q) for p, q in pairs if p * bottom > top * q]
         excess, base = sum(p for p, _ in above), sum(q for _, q in above)
-        if excess - ratio * base <= allowed:
+        if excess - ratio * base <= limit:
             return _logarithm(ratio)
         if base == 0:
             return math.inf
-        ratio = (excess - allowed) / base
+        ratio = (excess - limit) / base
 
 
 def laws_of(table: PTable, *, key_range: int) -> list[dict[int, int]]:
     """Count the keys of each noise in each row, as a lookup sees them."""
-    laws = []
+    distributions = []
     for noise, upper in zip(table.noise, table.upper, strict=True):
         ends = [-(-end * key_range // table.key_range) for end in upper]
-        law: dict[int, int] = {}
+        distribution: dict[int, int] = {}
         for v, start, stop in intervals(noise, ends):
             if stop > start:
-                law[v] = law.get(v, 0) + stop - start
-        laws.append(law)
-    return laws
+                distribution[v] = distribution.get(v, 0) + stop - start
+        distributions.append(distribution)
+    return distributions
 
 
 def neighbours(
-    laws: Sequence[dict[int, int]], *, large_counts: str
+    distributions: Sequence[dict[int, int]], *, large_counts: str
 ) -> Iterator[tuple[Outcomes, Outcomes]]:
     """Give each row's published counts beside those of the next count, in both directions.
 
     The last row stands beside the row of the next larger count, so that every pair of
     neighbouring counts, however large, is like one of these.
     """
-    cycle = cycle_length(large_counts, n_rows=len(laws))
-    for row, law in enumerate(laws):
-        follows = laws[serving_row(row + 1, n_rows=len(laws), cycle=cycle)]
-        there = outcomes(law, {v + 1: n for v, n in follows.items()})
+    cycle = cycle_length(large_counts, n_rows=len(distributions))
+    for row, distribution in enumerate(distributions):
+        follows = distributions[serving_row(row + 1, n_rows=len(distributions), cycle=cycle)]
+        there = outcomes(distribution, {v + 1: n for v, n in follows.items()})
         yield there, [(q, p) for p, q in there]
 
 
 def blocked_counts(
-    laws: Sequence[dict[int, int]], *, large_counts: str, up_to: int
+    distributions: Sequence[dict[int, int]], *, large_counts: str, up_to: int
 ) -> tuple[int, ...]:
     """Give the counts that no original count is ever published as."""
-    cycle = cycle_length(large_counts, n_rows=len(laws))
-    least = min(min(law) for law in laws)
-    reached = {
+    cycle = cycle_length(large_counts, n_rows=len(distributions))
+    least = min(min(distribution) for distribution in distributions)
+    values = {
         count + v
         for count in range(up_to - least + 1)
-        for v in laws[serving_row(count, n_rows=len(laws), cycle=cycle)]
+        for v in distributions[serving_row(count, n_rows=len(distributions), cycle=cycle)]
     }
-    return tuple(count for count in range(up_to + 1) if count not in reached)
+    return tuple(count for count in range(up_to + 1) if count not in values)
 
 
 def require_epsilon(epsilon: float) -> float:

@@ -204,8 +204,10 @@ class Guarantee:
             raise PTableError(
                 Message("up_to must be a count, not {up_to!r}.", up_to=Argument(up_to))
             )
-        laws = laws_of(self.table, key_range=self.key_range)
-        return blocked_counts(laws, large_counts=self.table.large_counts, up_to=int(up_to))
+        distributions = laws_of(self.table, key_range=self.key_range)
+        return blocked_counts(
+            distributions, large_counts=self.table.large_counts, up_to=int(up_to)
+        )
 
     @property
     def pure_epsilon(self) -> float:
@@ -323,8 +325,8 @@ class Guarantee:
     def _neighbours(self, what: str) -> Iterator[tuple[Outcomes, Outcomes]]:
         if not self.has_privacy:
             raise _magnitudes(what)
-        laws = laws_of(self.table, key_range=self.key_range)
-        return neighbours(laws, large_counts=self.table.large_counts)
+        distributions = laws_of(self.table, key_range=self.key_range)
+        return neighbours(distributions, large_counts=self.table.large_counts)
 
     def to_frame(self) -> pd.DataFrame:
         """Give one line per row, in floating point; missing figures are NaN.
@@ -405,20 +407,22 @@ def guarantee(
     epsilon, delta = require_epsilon(epsilon), require_delta(delta)
     keys = table.key_range if key_range is None else key_range
     keys = require_integer(keys, "key_range", error=PTableError, minimum=2, maximum=2**64)
-    laws = laws_of(table, key_range=keys)
-    beside = neighbours(laws, large_counts=table.large_counts) if _is_plain(table) else None
+    distributions = laws_of(table, key_range=keys)
+    beside = (
+        neighbours(distributions, large_counts=table.large_counts) if _is_plain(table) else None
+    )
     rows = []
-    for count, law in zip(table.counts.tolist(), laws, strict=True):
-        mean, variance = moments(law, keys)
+    for count, distribution in zip(table.counts.tolist(), distributions, strict=True):
+        mean, variance = moments(distribution, keys)
         privacy = _private(next(beside) if beside else None, epsilon, delta)
         rows.append(
             RowGuarantee(
                 count=count,
                 mean=mean / table.step,
                 variance=variance / table.step**2,
-                least_noise=Fraction(min(law), table.step),
-                greatest_noise=Fraction(max(law), table.step),
-                p_stay=Fraction(law.get(0, 0), keys),
+                least_noise=Fraction(min(distribution), table.step),
+                greatest_noise=Fraction(max(distribution), table.step),
+                p_stay=Fraction(distribution.get(0, 0), keys),
                 delta_to_next=privacy[0],
                 delta_from_next=privacy[1],
                 pure_epsilon=privacy[2],

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from footing.messages import Message, Name, Text, joined
 from ptable.design.design import Design
 from ptable.design.mechanisms import Mechanism
 from ptable.design.spec import NoiseSpec
@@ -150,21 +151,30 @@ class Identification:
 
     def __str__(self) -> str:
         if self.design is None:
-            return "no known design"
-        words = _words(self.design)
-        difference = f"largest difference of a probability: {self.distance:.1g}"
+            return Message("no known design")
+        words = Text(_words(self.design))
+        difference = Message(
+            "largest difference of a probability: {distance:.1g}", distance=self.distance
+        )
         if self.is_match:
-            return f"{words}\n{difference}"
+            return joined("\n", [words, difference])
         far = [
-            str(row.count)
+            row.count
             for row in self.rows
             if row.distance is not None and row.distance > self.tolerance
         ]
-        names = ", ".join(far[:6]) + (f" and {len(far) - 6} more" if len(far) > 6 else "")
-        rest = (
-            "" if self.is_exhaustive else "; for so wide a table, only plain designs are tried"
+        return Message(
+            "no known design; nearest: {words}\n{difference} (counts {counts}{more}){rest}",
+            words=words,
+            difference=difference,
+            counts=Name.each(far[:6]),
+            more=Message(" and {number} more", number=len(far) - 6)
+            if len(far) > 6
+            else Message(),
+            rest=Message()
+            if self.is_exhaustive
+            else Message("; for so wide a table, only plain designs are tried"),
         )
-        return f"no known design; nearest: {words}\n{difference} (counts {names}){rest}"
 
 
 def identify(table: PTable, *, tolerance: float | None = None) -> Identification:
@@ -196,15 +206,18 @@ def identify(table: PTable, *, tolerance: float | None = None) -> Identification
     one_key = 1 / table.key_range if table.key_range >= _FEWEST_ROUNDED else 0.0
     limit = _TOLERANCE + _ROUNDED_KEYS * one_key if tolerance is None else tolerance
     counts: list[int] = table.counts.tolist()
-    laws = {
+    distributions = {
         count: {v: n / table.key_range for v, n in table.units(count).items()}
         for count in counts
     }
     best: Design | None = None
     apart: dict[int, float] = {}
     fewest, distance = (math.inf, math.inf), math.inf
-    for design, theirs in _candidates(table, laws):
-        here = {count: _apart(laws[count], law) for count, law in theirs.items()}
+    for design, theirs in _candidates(table, distributions):
+        here = {
+            count: _apart(distributions[count], distribution)
+            for count, distribution in theirs.items()
+        }
         furthest = max(here.values())
         # within a key, the plainer design wins, which comes first
         rank = sum(x > limit for x in here.values()), furthest // (_TOLERANCE + one_key)
@@ -255,33 +268,33 @@ def _small(table: PTable) -> int:
 
 
 def _candidates(
-    table: PTable, laws: Mapping[int, _Law]
+    table: PTable, distributions: Mapping[int, _Law]
 ) -> Iterator[tuple[Design, Mapping[int, _Law]]]:
     """Give designs that the figures of the table suggest, with the laws of their rows."""
     if table.step == 1 and table.anchors is None:
-        for mechanism in _mechanisms(table, laws):
+        for mechanism in _mechanisms(table, distributions):
             theirs = mechanism.build()
             if theirs.n_rows <= table.n_rows or table.large_counts == theirs.large_counts:
-                yield mechanism, {count: _law_of(theirs, count) for count in laws}
-    if table.n_rows < 2 or not table.max_noise or not _levels_off(table, laws):
+                yield mechanism, {count: _law_of(theirs, count) for count in distributions}
+    if table.n_rows < 2 or not table.max_noise or not _levels_off(table, distributions):
         return
     cache: dict[RowProblem, _Law] = {}
     effort = _MAX_EFFORT
-    for design in _specs(table, laws):
+    for design in _specs(table, distributions):
         effort -= _effort(design)
         if effort < 0:
             return
         rows = _solved(design, cache)
-        if rows and max(rows) <= max(laws):
+        if rows and max(rows) <= max(distributions):
             last = rows[max(rows)]
-            yield design, {count: rows.get(count, last) for count in laws}
+            yield design, {count: rows.get(count, last) for count in distributions}
 
 
-def _levels_off(table: PTable, laws: Mapping[int, _Law]) -> bool:
+def _levels_off(table: PTable, distributions: Mapping[int, _Law]) -> bool:
     """Say whether all counts beyond the last row have the noise of the last row."""
-    counts = list(laws)
+    counts = list(distributions)
     turn = counts[table.n_rows - cycle_length(table.large_counts, n_rows=table.n_rows) :]
-    return all(laws[count] == laws[counts[-1]] for count in turn)
+    return all(distributions[count] == distributions[counts[-1]] for count in turn)
 
 
 def _effort(design: NoiseSpec | StackedSpec) -> int:
@@ -301,8 +314,8 @@ def _law_of(table: PTable, count: int) -> dict[int, float]:
     return {v: n / table.key_range for v, n in units.items()}
 
 
-def _mechanisms(table: PTable, laws: Mapping[int, _Law]) -> Iterator[Mechanism]:
-    reach, last = table.max_noise, laws[max(laws)]
+def _mechanisms(table: PTable, distributions: Mapping[int, _Law]) -> Iterator[Mechanism]:
+    reach, last = table.max_noise, distributions[max(distributions)]
     yield Mechanism.ons_10_5()
     if not 1 <= reach <= _MAX_BASE:
         return
@@ -335,9 +348,11 @@ def _is_biased(table: PTable) -> bool:
     )
 
 
-def _specs(table: PTable, laws: Mapping[int, _Law]) -> Iterator[NoiseSpec | StackedSpec]:
+def _specs(
+    table: PTable, distributions: Mapping[int, _Law]
+) -> Iterator[NoiseSpec | StackedSpec]:
     """Give maximum-entropy designs, the plainest first."""
-    counts = [count for count in laws if count]
+    counts = [count for count in distributions if count]
     variances = {
         count: float(moments(table.units(count), table.key_range)[1] / table.step**2)
         for count in counts
@@ -352,25 +367,28 @@ def _specs(table: PTable, laws: Mapping[int, _Law]) -> Iterator[NoiseSpec | Stac
     if (
         first in counts
         and table.step == 1
-        and all(-count not in laws[count] for count in counts)
+        and all(-count not in distributions[count] for count in counts)
     ):
         lifted = moments(table.units(first), table.key_range)[0]
         fields["positive_bias"] = max(_short(float(lifted)), 0.0)
-    if set(laws[0]) != {0}:
+    if set(distributions[0]) != {0}:
         bias, variance = moments(table.units(0), table.key_range)
         fields["zero_bias"] = _short(float(bias / table.step))
-        yield from _rules(fields, _short(variances[counts[-1]]), laws, counts)
+        yield from _rules(fields, _short(variances[counts[-1]]), distributions, counts)
         fields["zero_variance"] = _short(float(variance / table.step**2))
-    yield from _rules(fields, _short(variances[counts[-1]]), laws, counts)
+    yield from _rules(fields, _short(variances[counts[-1]]), distributions, counts)
     yield from _stacks(fields, variances, counts)
     yield from _by_row(fields, variances)
 
 
 def _rules(
-    fields: Mapping[str, Any], variance: float, laws: Mapping[int, _Law], counts: list[int]
+    fields: Mapping[str, Any],
+    variance: float,
+    distributions: Mapping[int, _Law],
+    counts: list[int],
 ) -> Iterator[NoiseSpec]:
     """Give the designs of one variance under every rule and shape."""
-    stays = _short(laws[counts[-1]].get(0, 0.0))
+    stays = _short(distributions[counts[-1]].get(0, 0.0))
     choices: tuple[dict[str, Any], ...] = (
         {},
         {"monotone": "left"},
@@ -432,15 +450,15 @@ def _tried(**fields: Any) -> Iterator[NoiseSpec]:
 
 def _solved(design: NoiseSpec | StackedSpec, cache: dict[RowProblem, _Law]) -> dict[int, _Law]:
     """Solve the rows of a design; empty where one cannot be met or is too wide."""
-    laws: dict[int, _Law] = {}
+    distributions: dict[int, _Law] = {}
     for problem in design.rows():
         alike = replace(problem, count=-1)
         if alike not in cache:
             cache[alike] = _row_law(problem)
         if not cache[alike]:
             return {}
-        laws[problem.count] = cache[alike]
-    return {0: {0: 1.0}} | laws
+        distributions[problem.count] = cache[alike]
+    return {0: {0: 1.0}} | distributions
 
 
 def _row_law(problem: RowProblem) -> _Law:
@@ -450,10 +468,12 @@ def _row_law(problem: RowProblem) -> _Law:
     if not (problem.nearest or meets(problem, ends)):
         return {}
     row = resolve_row(problem)
-    law = row.law
-    if law is None:
-        law = best_peak(problem)[1] if problem.unimodal else maximise(problem, polish=False).law
-    return {v: float(p) for v, p in zip(problem.noise, law, strict=True)}
+    distribution = row.law
+    if distribution is None:
+        distribution = (
+            best_peak(problem)[1] if problem.unimodal else maximise(problem, polish=False).law
+        )
+    return {v: float(p) for v, p in zip(problem.noise, distribution, strict=True)}
 
 
 def _short(number: float) -> float:

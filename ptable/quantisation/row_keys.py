@@ -87,13 +87,13 @@ def goal_of_row(table: PTable, count: int, *, total: int) -> RowGoal:
     spec = table.spec
     if not isinstance(spec, NoiseSpec | StackedSpec) or count not in spec.counts:
         noise = tuple(sorted(units))
-        law = tuple(units[v] / table.key_range for v in noise)
+        distribution = tuple(units[v] / table.key_range for v in noise)
         return RowGoal(
             problem=RowProblem(
                 count=count, noise=noise, variance=variance, mean=mean, step=table.step
             ),
-            law=law,
-            tilt=tuple(math.log(p * total) for p in law),
+            law=distribution,
+            tilt=tuple(math.log(p * total) for p in distribution),
             curvature=None,
             total=total,
         )
@@ -108,8 +108,8 @@ def goal_of_row(table: PTable, count: int, *, total: int) -> RowGoal:
     limit = _TOOK_ANOTHER * max(Fraction(1), problem.variance)
     if problem.nearest and abs(variance - problem.variance) > limit:
         problem = replace(problem, variance=variance)
-    law = tuple(units.get(v, 0) / table.key_range for v in problem.noise)
-    goal = RowGoal(problem=problem, law=law, tilt=(), curvature=0.0, total=total)
+    distribution = tuple(units.get(v, 0) / table.key_range for v in problem.noise)
+    goal = RowGoal(problem=problem, law=distribution, tilt=(), curvature=0.0, total=total)
     slopes = _quadratic(goal)
     tilt = tuple(slopes[0] + slopes[1] * v + slopes[2] * v * v for v in problem.noise)
     return replace(goal, tilt=tilt, curvature=slopes[2])
@@ -121,14 +121,14 @@ def _quadratic(goal: RowGoal) -> tuple[float, float, float]:
     Subtracting it from the cost changes all rows with the same sums alike, so that any would
     do; near the law little is left, which is what a solver likes.
     """
-    law = np.array(goal.law)
-    usable = law > 0
+    distribution = np.array(goal.law)
+    usable = distribution > 0
     noise = np.array(goal.problem.noise, dtype=np.float64)[usable]
     powers = np.vander(noise, 3, increasing=True)
     if goal.is_mirrored:
         powers[:, 1] = 0.0
-    weight = np.sqrt(law[usable])
-    height = np.log(law[usable] * goal.total)
+    weight = np.sqrt(distribution[usable])
+    height = np.log(distribution[usable] * goal.total)
     slopes = np.linalg.lstsq(powers * weight[:, None], height * weight)[0].tolist()
     if goal.problem.at_most and slopes[2] > 0:
         slopes[2] = 0.0
@@ -266,9 +266,9 @@ class _Search:
         values = []
         for sign in (-1, 1):
             edge = self._edge(sums, goal, sign)
-            reached = None if edge is None else self._reach(sums, edge, sign)
-            if reached is not None:
-                values.append(reached)
+            value = None if edge is None else self._reach(sums, edge, sign)
+            if value is not None:
+                values.append(value)
                 if is_bound:
                     return values
         return _nearest(values, goal)

@@ -102,7 +102,7 @@ def _pieces(units: dict[int, int], size: int) -> tuple[list[int], list[int]]:
     sizes: list[int] = []
     for v, n in sorted(units.items()):
         full, rest = divmod(n, size)
-        cut = [size] * full + [rest] * (rest > 0)
-        values += [v] * len(cut)
-        sizes += cut
+        parts = [size] * full + [rest] * (rest > 0)
+        values += [v] * len(parts)
+        sizes += parts
     return values, sizes

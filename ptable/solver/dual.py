@@ -116,7 +116,8 @@ def residual_at(problem: RowProblem, multipliers: _Point) -> float:
     if len(multipliers) != len(dual.goal):
         return math.inf
     active = tuple(
-        price != 0 or sign == 0 for price, sign in zip(multipliers, dual.signs, strict=True)
+        multiplier != 0 or sign == 0
+        for multiplier, sign in zip(multipliers, dual.signs, strict=True)
     )
     return max(
         abs(float(dual.respond(multipliers).law.sum()) - 1), dual.miss(multipliers, active)
@@ -157,7 +158,8 @@ class _Dual:
 
     def wrong_sign(self, point: _Point) -> bool:
         return any(
-            sign and price * sign < 0 for price, sign in zip(point, self.signs, strict=True)
+            sign and multiplier * sign < 0
+            for multiplier, sign in zip(point, self.signs, strict=True)
         )
 
     def miss(self, point: _Point, active: _Active) -> float:
@@ -198,16 +200,16 @@ class _Dual:
         return (0.0, math.log(moment / 2) if moment < 0.5 else -0.5 / moment, *rest)
 
     def respond(self, point: _Point) -> _Response:
-        prices = np.array(point)
-        score = prices @ self.features
+        multipliers = np.array(point)
+        score = multipliers @ self.features
         blocks = _pool(score, self.problem.n_left, self.problem.n_right)
         for first, last in blocks:
             score[first:last] = score[first:last].mean()
-        law, is_free = _normalise(score, self.floor)
-        positive = law[law > 0]
-        gradient = self.features @ law - self.goal
-        value = -float(positive @ np.log(positive)) + float(prices @ gradient)
-        return _Response(law, blocks, is_free, value, tuple(gradient.tolist()))
+        distribution, is_free = _normalise(score, self.floor)
+        positive = distribution[distribution > 0]
+        gradient = self.features @ distribution - self.goal
+        value = -float(positive @ np.log(positive)) + float(multipliers @ gradient)
+        return _Response(distribution, blocks, is_free, value, tuple(gradient.tolist()))
 
     def minimise(self, point: _Point, active: _Active) -> _Point:
         """Run Newton's method, halving steps until the value or the gradient falls."""
@@ -315,12 +317,15 @@ class _Dual:
             pattern = here.blocks, here.is_free.tolist()
             polished = decimal_row(self.problem, pattern, point, active)
             if polished is not None:
-                law, multipliers = polished
+                distribution, multipliers = polished
                 return DualRow(
-                    multipliers=multipliers, law=law, residual=residual, is_polished=True
+                    multipliers=multipliers,
+                    law=distribution,
+                    residual=residual,
+                    is_polished=True,
                 )
-        law = tuple(Fraction(p) for p in here.law.tolist())
-        return DualRow(multipliers=point, law=law, residual=residual)
+        distribution = tuple(Fraction(p) for p in here.law.tolist())
+        return DualRow(multipliers=point, law=distribution, residual=residual)
 
 
 def _root(rising: Callable[[float], float], start: float) -> float:

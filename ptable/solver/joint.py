@@ -663,6 +663,4 @@ class Joint:
             (int(place), float(self.costs[place]) / scale)
             for place in np.flatnonzero(self.costs)
         ]
-        yield Linear.of(
-            "loss", "loss ≤ 1.01 of the least", "≤", [(scaled, budget / scale)]
-        )
+        yield Linear.of("loss", "loss ≤ 1.01 of the least", "≤", [(scaled, budget / scale)])

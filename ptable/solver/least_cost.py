@@ -81,8 +81,8 @@ def least_cost(program: Program, *, most_nodes: int) -> Answer:
             program.costs, _centre(program), program.lower, program.upper, strict=True
         )
     ]
-    prices = Model.of(program, windows, with_outside=True).prices()
-    if prices is None:
+    multipliers = Model.of(program, windows, with_outside=True).prices()
+    if multipliers is None:
         return nothing
     with_outside = False
     while True:
@@ -95,27 +95,27 @@ def least_cost(program: Program, *, most_nodes: int) -> Answer:
         if numbers is None:
             with_outside = True
             continue
-        if missed := program.misses(numbers):
+        if misses := program.misses(numbers):
             raise InternalError(
-                Message("The integers found miss {missed}.", missed=Name.each(missed[:5]))
+                Message("The integers found miss {missed}.", missed=Name.each(misses[:5]))
             )
         cost = program.cost(numbers)
         goals = (
             _around(program, windows, numbers)
             if with_outside
-            else _worth_a_look(program, prices, cost)
+            else _worth_a_look(program, multipliers, cost)
         )
-        grown = [
+        next_windows = [
             window and other and (min(window[0], other[0]), max(window[1], other[1]))
             for window, other in zip(windows, goals, strict=True)
         ]
-        if grown == windows:
+        if next_windows == windows:
             gap = 0.0 if is_finished else max(0.0, cost - bound)
             return Answer(numbers=numbers, is_finished=is_finished, gap=gap, cost=cost)
-        if not with_outside and sum(w[1] - w[0] for w in grown if w) > _MAX_COLUMNS:
+        if not with_outside and sum(w[1] - w[0] for w in next_windows if w) > _MAX_COLUMNS:
             with_outside = True
         else:
-            windows = grown
+            windows = next_windows
 
 
 def _centre(program: Program) -> Sequence[int]:
@@ -147,9 +147,9 @@ def _around(program: Program, windows: Windows, numbers: Sequence[int]) -> Windo
     ]
 
 
-def _worth_a_look(program: Program, prices: Prices, cost: float) -> Windows:
+def _worth_a_look(program: Program, multipliers: Prices, cost: float) -> Windows:
     """Give the windows outside of which everything costs more than what was found."""
-    charges, bound = prices
+    charges, bound = multipliers
     curves = [
         _Curve(price, charge, low, high)
         for price, charge, low, high in zip(

@@ -25,8 +25,8 @@ def decimal_row(
 ) -> tuple[tuple[Fraction, ...], tuple[float, ...]] | None:
     """Repeat Newton's step with the pattern of blocks and floors held, in decimal numbers.
 
-    The answer is the law and the multipliers, which are the same wherever the steps began. It
-    is None where the pattern leaves nothing to solve for, or does not hold.
+    The answer is the distribution and the multipliers, which are the same wherever the steps
+    began. It is None where the pattern leaves nothing to solve for, or does not hold.
     """
     blocks, is_free = pattern
     noise = problem.noise
@@ -48,11 +48,11 @@ def decimal_row(
             _decimal(moment - problem.floor * floor_sum)
             for moment, floor_sum in zip(goals, floor_sums, strict=True)
         ]
-        prices = list(map(Decimal, point))
+        multipliers = list(map(Decimal, point))
         weights: list[Decimal] = []
         for _ in range(_MAX_STEPS):
             try:
-                weights = _weights(sizes, moments, prices)
+                weights = _weights(sizes, moments, multipliers)
                 total = sum(map(mul, sizes, weights), Decimal(0))
                 weights = [mass * weight / total for weight in weights]
                 gaps = [
@@ -65,15 +65,17 @@ def decimal_row(
             except ArithmeticError:
                 return None
             for place, move in zip(places, moves, strict=True):
-                prices[place] += move
+                multipliers[place] += move
         else:
             return None
-        law = [problem.floor] * len(noise)
+        distribution = [problem.floor] * len(noise)
         for (start, stop), weight in zip(groups, weights, strict=True):
-            law[start:stop] = [Fraction(weight.quantize(_LAST_PLACE))] * (stop - start)
-    if min(law) < problem.floor:
+            distribution[start:stop] = [Fraction(weight.quantize(_LAST_PLACE))] * (stop - start)
+    if min(distribution) < problem.floor:
         return None
-    return tuple(law), tuple(0.0 if abs(x) < _LAST_PLACE else float(x) for x in prices)
+    return tuple(distribution), tuple(
+        0.0 if abs(x) < _LAST_PLACE else float(x) for x in multipliers
+    )
 
 
 def _groups(blocks: list[tuple[int, int]], is_free: list[bool]) -> list[tuple[int, int]]:
@@ -88,10 +90,10 @@ def _groups(blocks: list[tuple[int, int]], is_free: list[bool]) -> list[tuple[in
 
 
 def _weights(
-    sizes: Sequence[int], moments: Sequence[Sequence[int]], prices: Sequence[Decimal]
+    sizes: Sequence[int], moments: Sequence[Sequence[int]], multipliers: Sequence[Decimal]
 ) -> list[Decimal]:
     """Exponentiate the scores; single neighbours by recurrence, which saves most calls."""
-    across, down, *rest = prices
+    across, down, *rest = multipliers
     firsts, seconds = moments[0], moments[1]
     weights: list[Decimal] = []
     ratio: Decimal | None = None
@@ -107,9 +109,9 @@ def _weights(
         else:
             ratio *= growth
         weights.append(weights[-1] * ratio)
-    for price, stays in zip(rest, moments[2:], strict=True):
+    for multiplier, stays in zip(rest, moments[2:], strict=True):
         weights = [
-            weight * (price / size).exp() if has_zero else weight
+            weight * (multiplier / size).exp() if has_zero else weight
             for weight, size, has_zero in zip(weights, sizes, stays, strict=True)
         ]
     return weights

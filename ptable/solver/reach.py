@@ -142,9 +142,9 @@ def _unshaped(problem: RowProblem) -> Ends | None:
         stays = (Fraction(1), problem.p_stay)
     else:
         stays = (problem.p_stay, Fraction(0))
-    used = [v for v in problem.noise if v or problem.p_stay is None]
-    below = [v for v in used if v <= problem.mean]
-    above = [v for v in used if v >= problem.mean]
+    values = [v for v in problem.noise if v or problem.p_stay is None]
+    below = [v for v in values if v <= problem.mean]
+    above = [v for v in values if v >= problem.mean]
     if not below or not above:
         if problem.p_stay is None or problem.p_stay_rule != "at-least":
             return None
@@ -160,13 +160,13 @@ def _unshaped(problem: RowProblem) -> Ends | None:
 
 def _two_values(problem: RowProblem, stay: Fraction, pair: tuple[int, int]) -> Bound:
     """Leave the count alone with some probability; spread the rest over two values."""
-    law = dict.fromkeys(problem.noise, Fraction(0))
+    distribution = dict.fromkeys(problem.noise, Fraction(0))
     left, right = pair
     share = (problem.mean - left) / (right - left) if right > left else Fraction(0)
     for v, p in ((0, stay), (left, (1 - stay) * (1 - share)), (right, (1 - stay) * share)):
         if p:
-            law[v] += p
-    return _bound(problem, "squares", tuple(law.values()))
+            distribution[v] += p
+    return _bound(problem, "squares", tuple(distribution.values()))
 
 
 def _ends(problem: RowProblem, costs: _Costs, *, keep_moment: bool = False) -> Ends | None:
@@ -182,13 +182,16 @@ def _ends(problem: RowProblem, costs: _Costs, *, keep_moment: bool = False) -> E
 
 
 def _bound(
-    problem: RowProblem, costs: _Costs, law: tuple[Fraction, ...], peak: int | None = None
+    problem: RowProblem,
+    costs: _Costs,
+    distribution: tuple[Fraction, ...],
+    peak: int | None = None,
 ) -> Bound:
     """Say what a law reaches: the probability of staying, or the variance."""
     if costs == "stays":
-        return Bound(value=law[problem.noise.index(0)], law=law, peak=peak)
-    squares = (p * v * v for p, v in zip(law, problem.noise, strict=True))
-    return Bound(value=sum(squares, Fraction(0)) - problem.mean**2, law=law, peak=peak)
+        return Bound(value=distribution[problem.noise.index(0)], law=distribution, peak=peak)
+    squares = (p * v * v for p, v in zip(distribution, problem.noise, strict=True))
+    return Bound(value=sum(squares, Fraction(0)) - problem.mean**2, law=distribution, peak=peak)
 
 
 def _outermost(
@@ -211,11 +214,11 @@ def _outermost(
         solution = rays.solve(sign * getattr(rays, costs))
         if solution is None:
             continue
-        law, prices = solution
-        cost = sum((g * p for g, p in zip(rays.goal, prices, strict=True)), Fraction(0))
+        distribution, multipliers = solution
+        cost = sum((g * p for g, p in zip(rays.goal, multipliers, strict=True)), Fraction(0))
         if best is None or cost < best[0]:
-            best = cost, place, law
-        first, stop = every.cheaper(sign * getattr(every, costs), prices)
+            best = cost, place, distribution
+        first, stop = every.cheaper(sign * getattr(every, costs), multipliers)
         open_places = {
             other: None for other in open_places if ((first <= other) & (other < stop)).any()
         }
@@ -296,7 +299,7 @@ class _Rays:
         if answer is None:
             return None
         size = len(self.problem.noise)
-        law = [self.problem.floor] * size
+        distribution = [self.problem.floor] * size
         for index, weight in answer[0].items():
             if index >= len(costs):
                 continue
@@ -305,13 +308,13 @@ class _Rays:
             if self.problem.symmetric:
                 places |= {size - 1 - place for place in places}
             for place in places:
-                law[place] += weight
-        return tuple(law), answer[1]
+                distribution[place] += weight
+        return tuple(distribution), answer[1]
 
-    def cheaper(self, costs: _Int, prices: tuple[Fraction, ...]) -> tuple[_Int, _Int]:
+    def cheaper(self, costs: _Int, multipliers: tuple[Fraction, ...]) -> tuple[_Int, _Int]:
         """Give the runs that cost less than their constraints are worth."""
-        scale = math.lcm(*(price.denominator for price in prices))
-        whole = np.array([int(price * scale) for price in prices], dtype=object)
+        scale = math.lcm(*(multiplier.denominator for multiplier in multipliers))
+        whole = np.array([int(multiplier * scale) for multiplier in multipliers], dtype=object)
         columns = self.constraints[:, : len(costs)].astype(object)
         is_cheaper = (costs.astype(object) * scale < whole @ columns).astype(np.bool_)
         return self.first[is_cheaper], self.stop[is_cheaper]

@@ -37,11 +37,13 @@ def minimise_exactly(
     amounts, _ = program.run(basis, one, allow_artificial=True)
     if any(x for index, x in zip(basis, amounts, strict=True) if index >= n_columns):
         return None
-    amounts, prices = program.run(basis, [*costs, *[0] * n_rows], allow_artificial=False)
-    used = {
+    amounts, multipliers = program.run(basis, [*costs, *[0] * n_rows], allow_artificial=False)
+    positive = {
         index: x for index, x in zip(basis, amounts, strict=True) if index < n_columns and x
     }
-    return used, tuple(price * sign for price, sign in zip(prices, signs, strict=True))
+    return positive, tuple(
+        multiplier * sign for multiplier, sign in zip(multipliers, signs, strict=True)
+    )
 
 
 class _Program:
@@ -71,13 +73,15 @@ class _Program:
         while True:
             rows = [list(row) for row in zip(*map(self.column, basis), strict=True)]
             amounts = _solve(rows, self.goal)
-            prices = _solve(
+            multipliers = _solve(
                 [list(column) for column in zip(*rows, strict=True)],
                 [Fraction(costs[index]) for index in basis],
             )
-            entering = self._entering(prices, costs, floats, basis, first=step > _DANTZIG_STEPS)
+            entering = self._entering(
+                multipliers, costs, floats, basis, first=step > _DANTZIG_STEPS
+            )
             if entering is None:
-                return amounts, prices
+                return amounts, multipliers
             direction = _solve(rows, [Fraction(n) for n in self.column(entering)])
             ratios = [
                 (amount / change, index, place)
@@ -91,7 +95,7 @@ class _Program:
 
     def _entering(
         self,
-        prices: list[Fraction],
+        multipliers: list[Fraction],
         costs: Sequence[int],
         floats: NDArray[np.float64],
         basis: Sequence[int],
@@ -99,7 +103,7 @@ class _Program:
         first: bool,
     ) -> int | None:
         """Find a column that lowers the cost: surely in floats, or in doubt in fractions."""
-        duals = np.array([float(price) for price in prices])
+        duals = np.array([float(multiplier) for multiplier in multipliers])
         reduced = floats - duals @ self.floats
         doubt = _DOUBT * (np.abs(floats) + np.abs(duals) @ self.sizes)
         sure = np.flatnonzero(reduced < -doubt)
@@ -107,8 +111,8 @@ class _Program:
             best = 0 if first else int((reduced[sure] / doubt[sure]).argmin())
             return int(sure[best])
         doubtful = np.flatnonzero(reduced <= doubt)
-        scale = math.lcm(*(price.denominator for price in prices))
-        whole = [int(price * scale) for price in prices]
+        scale = math.lcm(*(multiplier.denominator for multiplier in multipliers))
+        whole = [int(multiplier * scale) for multiplier in multipliers]
         for index, column in zip(
             doubtful.tolist(), self.matrix[:, doubtful].T.tolist(), strict=True
         ):

@@ -106,17 +106,17 @@ def solve(
     _refuse_infeasible(spec, answer)
     if limits_of(spec) is not None or constraints is not None:
         return _solve_together(spec, constraints)
-    resolved = resolve(spec)
-    _warn_relaxed(resolved)
-    alike = {_alike(row): _settled(row) for row in reversed(resolved)}
+    rows = resolve(spec)
+    _warn_relaxed(rows)
+    alike = {_alike(row): _settled(row) for row in reversed(rows)}
     starts = _Starts.of([row.problem for row in alike.values() if row.law is None])
     solutions: dict[RowProblem, _Solution] = {}
     for problem, row in alike.items():
         solutions[problem] = _solve_row(row, starts)
         if progress is not None:
             progress(len(solutions), len(alike))
-    in_order = [solutions[_alike(row)] for row in resolved]
-    zero = [] if resolved[0].problem.count == 0 else [{0: _KEY_RANGE}]
+    in_order = [solutions[_alike(row)] for row in rows]
+    zero = [] if rows[0].problem.count == 0 else [{0: _KEY_RANGE}]
     bare = PTable.from_units(
         [*zero, *(solution.units for solution in in_order)],
         key_range=_KEY_RANGE,
@@ -134,7 +134,7 @@ def solve(
     _require_proof(table, certificate)
     logger.info(
         "p-table solved",
-        extra={"rows": len(resolved), "seconds": round(perf_counter() - began, 3)},
+        extra={"rows": len(rows), "seconds": round(perf_counter() - began, 3)},
     )
     return table
 
@@ -251,24 +251,26 @@ def _require_proof(table: PTable, certificate: Certificate) -> None:
 
 def _settled(row: ResolvedRow) -> ResolvedRow:
     """Settle where the peak lies, where it may lie anywhere: what is left is convex."""
-    problem, peak, law = row.problem, row.peak, row.law
+    problem, peak, distribution = row.problem, row.peak, row.law
     if not problem.unimodal:
         return row
-    if law is None:
-        peak, law, multipliers = best_peak(problem)
-        law = law if multipliers is None else None  # with a peak there, it may be the only one
-    return replace(row, problem=shaped(problem, peak), peak=peak, law=law)
+    if distribution is None:
+        peak, distribution, multipliers = best_peak(problem)
+        distribution = (
+            distribution if multipliers is None else None
+        )  # with a peak there, it may be the only one
+    return replace(row, problem=shaped(problem, peak), peak=peak, law=distribution)
 
 
 def _solve_row(row: ResolvedRow, starts: _Starts) -> _Solution:
     """Polish what the solver found for a row; at the end of its reach it has one law."""
-    problem, law, multipliers = row.problem, row.law, None
-    if law is None:
+    problem, distribution, multipliers = row.problem, row.law, None
+    if distribution is None:
         best = maximise(problem, start=starts.multipliers(problem))
-        law, multipliers = best.law, best.multipliers
-        starts.compare(problem, law)
+        distribution, multipliers = best.law, best.multipliers
+        starts.compare(problem, distribution)
     return _Solution(
-        units=_in_units(problem, law, multipliers),
+        units=_in_units(problem, distribution, multipliers),
         multipliers=multipliers,
         peak=None if row.peak is None else problem.noise[row.peak],
     )
@@ -310,7 +312,8 @@ class _Starts:
             return None
         if self.unsolved:
             logger.warning(
-                "rows solved without the convex solver", extra={"rows": len(self.unsolved)}
+                Message("rows solved without the convex solver"),
+                extra={"rows": len(self.unsolved)},
             )
         size = math.ceil(math.log10(self.distance)) if self.distance > 0 else _LEAST_DISTANCE
         return SolverRecord(
@@ -322,20 +325,22 @@ class _Starts:
 
 
 def _in_units(
-    problem: RowProblem, law: tuple[Fraction, ...], prices: tuple[float, ...] | None
+    problem: RowProblem,
+    distribution: tuple[Fraction, ...],
+    multipliers: tuple[float, ...] | None,
 ) -> dict[int, int]:
     """Turn a law into key units; where the variance is not binding, keep the law's own."""
-    is_binding = prices is not None and prices[1] != 0
+    is_binding = multipliers is not None and multipliers[1] != 0
     fields = asdict(problem) | {"at_most": problem.at_most and is_binding}
-    if problem.at_most and prices is not None and not is_binding:
-        squares = (p * v * v for p, v in zip(law, problem.noise, strict=True))
+    if problem.at_most and multipliers is not None and not is_binding:
+        squares = (p * v * v for p, v in zip(distribution, problem.noise, strict=True))
         fields["variance"] = sum(squares, Fraction(0)) - problem.mean**2
-    row = UnitRow(**fields, law=law, held=_held(problem, law, prices))
+    row = UnitRow(**fields, law=distribution, held=_held(problem, distribution, multipliers))
     return dict(zip(problem.noise, apportion(row, total=_KEY_RANGE), strict=True))
 
 
 def _held(
-    problem: RowProblem, law: Sequence[Fraction], prices: tuple[float, ...] | None
+    problem: RowProblem, distribution: Sequence[Fraction], multipliers: tuple[float, ...] | None
 ) -> tuple[int, int] | None:
     """Say whether the probability of staying is prescribed, and which way to round it.
 
@@ -344,24 +349,24 @@ def _held(
     place = problem.stays_at
     if place is None or problem.p_stay is None:
         return None
-    is_free = prices is not None and not prices[2] and problem.p_stay_rule != "exact"
-    if is_free and abs(law[place] - problem.p_stay) * _KEY_RANGE > _NEAR_BOUND:
+    is_free = multipliers is not None and not multipliers[2] and problem.p_stay_rule != "exact"
+    if is_free and abs(distribution[place] - problem.p_stay) * _KEY_RANGE > _NEAR_BOUND:
         return None
     return place, {"exact": 0, "at-least": 1, "at-most": -1}[problem.p_stay_rule]
 
 
 def _refuse_infeasible(spec: NoiseSpec | StackedSpec, answer: Feasibility) -> None:
-    lost = [
+    infeasible_rows = [
         row
         for row in answer.rows
         if row.variance_min is None or not (row.is_feasible or row.problem.nearest)
     ]
-    if not lost:
+    if not infeasible_rows:
         return
-    names = joined("; ", [_reach(row) for row in lost[:_MAX_NAMED]])
+    names = joined("; ", [_reach(row) for row in infeasible_rows[:_MAX_NAMED]])
     more = (
-        Message("; and {number} more rows", number=len(lost) - _MAX_NAMED)
-        if len(lost) > _MAX_NAMED
+        Message("; and {number} more rows", number=len(infeasible_rows) - _MAX_NAMED)
+        if len(infeasible_rows) > _MAX_NAMED
         else Message()
     )
     problem = Message(
@@ -371,14 +376,14 @@ def _refuse_infeasible(spec: NoiseSpec | StackedSpec, answer: Feasibility) -> No
         more=more,
     )
     hint = answer.advice
-    if all(row.variance_min is not None for row in lost):
+    if all(row.variance_min is not None for row in infeasible_rows):
         # At the upper end of its reach a row has two outcomes; below a limit it has its best.
-        if all(row.problem.variance > (row.variance_max or 0) for row in lost):
+        if all(row.problem.variance > (row.variance_max or 0) for row in infeasible_rows):
             other = Message(", or variance_rule='at-most', where these rows have less")
         else:
             other = Message(", or variance_rule='nearest' for the nearest variance of each row")
         hint = Message("{advice}{other}", advice=said(answer.advice), other=other)
-    raise InfeasibleError(problem, rows=tuple(lost), hint=hint)
+    raise InfeasibleError(problem, rows=tuple(infeasible_rows), hint=hint)
 
 
 def _asked(spec: NoiseSpec | StackedSpec) -> Message:
@@ -429,8 +434,8 @@ def _reach(row: RowFeasibility) -> Message:
     )
 
 
-def _warn_relaxed(resolved: Sequence[ResolvedRow]) -> None:
-    relaxed = [row for row in resolved if row.note]
+def _warn_relaxed(rows: Sequence[ResolvedRow]) -> None:
+    relaxed = [row for row in rows if row.note]
     if relaxed:
         names = [
             Message("count {count}: {note}", count=row.problem.count, note=said(row.note))

@@ -313,11 +313,11 @@ class _Settler:
         best = np.flatnonzero(allowed)
         for criterion in rank:
             best = best[criterion[best] == criterion[best].min()]
-        changed = list(units)
+        trial_units = list(units)
         for index, n in zip(order, trial[best[0]].tolist(), strict=True):
-            changed[index] = n
+            trial_units[index] = n
         scores = [int(criterion[best[0]]) for criterion in rank]
-        return (scores[0], scores[1], scores[2], scores[3]), changed
+        return (scores[0], scores[1], scores[2], scores[3]), trial_units
 
     def _falls(self, units: Sequence[int], order: Sequence[int], trial: _Int) -> _Int:
         """Count the units by which the left falls and the right rises where they may not."""

@@ -25,11 +25,11 @@ def shaped(problem: RowProblem, peak: int | None) -> RowProblem:
     return replace(problem, unimodal=False) if peak is None else problem.with_peak(peak)
 
 
-def has_one_peak(law: Sequence[Fraction | int]) -> bool:
+def has_one_peak(distribution: Sequence[Fraction | int]) -> bool:
     """Say whether numbers rise and fall from there on."""
-    top = max(range(len(law)), key=law.__getitem__)
-    rises = all(low <= high for low, high in pairwise(law[: top + 1]))
-    return rises and all(low <= high for high, low in pairwise(law[top:]))
+    top = max(range(len(distribution)), key=distribution.__getitem__)
+    rises = all(low <= high for low, high in pairwise(distribution[: top + 1]))
+    return rises and all(low <= high for high, low in pairwise(distribution[top:]))
 
 
 def best_peak(problem: RowProblem) -> tuple[int | None, _Law, tuple[float, ...] | None]:
@@ -45,11 +45,11 @@ def best_peak(problem: RowProblem) -> tuple[int | None, _Law, tuple[float, ...] 
             return None, best.law, best.multipliers
     peaks = []
     for place in range(len(problem.noise)):
-        law, prices = _at(problem.with_peak(place))
-        if law is not None:
-            peaks.append((entropy(law), -place, law, prices))
-    _, place, law, prices = max(peaks, key=lambda entry: entry[:2])
-    return -place, law, prices
+        distribution, multipliers = _at(problem.with_peak(place))
+        if distribution is not None:
+            peaks.append((entropy(distribution), -place, distribution, multipliers))
+    _, place, distribution, multipliers = max(peaks, key=lambda entry: entry[:2])
+    return -place, distribution, multipliers
 
 
 def bound_over_peaks(
@@ -59,14 +59,14 @@ def bound_over_peaks(
     bound = 0.0
     for place in range(len(problem.noise)):
         there = problem.with_peak(place)
-        law: _Law | None = None
-        prices = multipliers if place == peak else None
-        if prices is None:
-            law, prices = _at(there)
-        if prices is not None:
-            bound = max(bound, dual_bound(there, prices))
-        elif law is not None:
-            bound = max(bound, entropy(law))
+        distribution: _Law | None = None
+        all_multipliers = multipliers if place == peak else None
+        if all_multipliers is None:
+            distribution, all_multipliers = _at(there)
+        if all_multipliers is not None:
+            bound = max(bound, dual_bound(there, all_multipliers))
+        elif distribution is not None:
+            bound = max(bound, entropy(distribution))
     return bound
 
 

@@ -65,8 +65,8 @@ def resolve_row(problem: RowProblem) -> ResolvedRow:
         )
     note = ""
     if not (meets(problem, bounds) and reaches(problem)):
-        got, goal = (float(v / problem.step**2) for v in (end.value, problem.variance))
-        note = f"variance {got:.6g} instead of {goal:.6g}"
+        reach, goal = (float(v / problem.step**2) for v in (end.value, problem.variance))
+        note = f"variance {reach:.6g} instead of {goal:.6g}"
     return ResolvedRow(
         problem=replace(problem, variance=end.value),
         requested=problem.variance,

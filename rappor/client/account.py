@@ -198,14 +198,14 @@ class ValueLedger:
             raise ReportFileError(
                 Message("The ledger holds a number of reports that is no whole number above 0.")
             )
-        made = cls(parameters, key=key, cap=cap)
-        made._reports = reports
-        return made
+        ledger = cls(parameters, key=key, cap=cap)
+        ledger._reports = reports
+        return ledger
 
     def _name(self, value: object, cohort: int) -> str:
         row = bloom_filter([value], np.array([cohort]), parameters=self.parameters)
-        packed: NDArray[np.uint8] = np.packbits(row)
-        return hmac.digest(self._key, packed.tobytes(), hashlib.sha256).hex()
+        row_bytes: NDArray[np.uint8] = np.packbits(row)
+        return hmac.digest(self._key, row_bytes.tobytes(), hashlib.sha256).hex()
 
     def _total(self, reports: Mapping[str, int]) -> float:
         return math.fsum(epsilon_after(self.parameters, reports=t) for t in reports.values())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from footing.arrays import Flags
 
-_LOW = 2**56 - 1  # what the first byte of a 64-bit number leaves
+_LOW_BITS = 2**56 - 1  # what the first byte of a 64-bit number leaves
 
 
 def threshold(probability: float) -> int:
@@ -34,14 +34,16 @@ def flip(bits: Flags, *, p: float, q: float, source: Callable[[int], bytes]) -> 
     at_p, at_q = threshold(p), threshold(q)
     below_p, below_q = _below(first, at_p), _below(first, at_q)
     answers = below_p | (bits & below_q) if p <= q else below_q | (~bits & below_p)
-    if not (at_p | at_q) & _LOW:
+    if not (at_p | at_q) & _LOW_BITS:
         return answers
     near = np.flatnonzero((first == at_p >> 56) | (first == at_q >> 56))
-    tops = np.where(bits.flat[near], at_q >> 56, at_p >> 56)
-    ties = near[first.flat[near] == tops]
+    top_bytes = np.where(bits.flat[near], at_q >> 56, at_p >> 56)
+    ties = near[first.flat[near] == top_bytes]
     if ties.size:
-        words = np.frombuffer(source(8 * ties.size), "<u8") & np.uint64(_LOW)
-        rest = np.where(bits.flat[ties], np.uint64(at_q & _LOW), np.uint64(at_p & _LOW))
+        words = np.frombuffer(source(8 * ties.size), "<u8") & np.uint64(_LOW_BITS)
+        rest = np.where(
+            bits.flat[ties], np.uint64(at_q & _LOW_BITS), np.uint64(at_p & _LOW_BITS)
+        )
         answers.flat[ties] = words < rest
     return answers
 

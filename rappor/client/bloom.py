@@ -66,8 +66,8 @@ def _parity(values: Integers, cohorts: Integers) -> Integers:
 
 def _hashed(texts: Sequence[bytes], cohorts: Sequence[int], parameters: Parameters) -> Integers:
     pairs = [text for text in texts for _ in cohorts]
-    found = _digest_bits(pairs, [*cohorts] * len(texts), parameters)
-    return found.reshape(len(texts), len(cohorts), parameters.n_hashes)
+    bits = _digest_bits(pairs, [*cohorts] * len(texts), parameters)
+    return bits.reshape(len(texts), len(cohorts), parameters.n_hashes)
 
 
 def _digest_bits(
@@ -83,25 +83,25 @@ def _digest_bits(
         return words.reshape(len(texts), -1)[:, :h].astype(np.int64) % k
     digest = mmh3.mmh3_x64_128_digest
     blocks = range(0, -(-h // _WORDS) * _BLOCK, _BLOCK)
-    joined = b"".join(
+    stream = b"".join(
         digest(text, cohort + block)
         for text, cohort in zip(texts, cohorts, strict=True)
         for block in blocks
     )
-    words = np.frombuffer(joined, "<u4")
+    words = np.frombuffer(stream, "<u4")
     return words.reshape(len(texts), len(blocks) * _WORDS)[:, :h].astype(np.int64) % k
 
 
 def _factorise(values: Values) -> tuple[Integers, list[bytes]]:
     """Give each distinct value a number, and the bytes each number stands for."""
-    listed = values.tolist() if isinstance(values, np.ndarray) else values
-    seen: dict[object, int] = {}
-    number = seen.setdefault
+    items = values.tolist() if isinstance(values, np.ndarray) else values
+    numbers: dict[object, int] = {}
+    number = numbers.setdefault
     try:
         codes = np.fromiter(
-            (number(value, len(seen)) for value in listed), np.int64, len(listed)
+            (number(value, len(numbers)) for value in items), np.int64, len(items)
         )
-        return codes, [_as_bytes(value) for value in seen]
+        return codes, [_as_bytes(value) for value in numbers]
     except TypeError:  # what cannot be hashed is no text
         raise _not_text(Message("a container")) from None
 

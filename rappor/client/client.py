@@ -67,8 +67,10 @@ class Client:
         self._client = _identifier(client)
         self._key = permanent_key(secret, metric=metric, parameters=parameters)
         if cohort is None:
-            (drawn,) = cohorts_of([self._client], secret=secret, n_cohorts=parameters.n_cohorts)
-            cohort = int(drawn)
+            (number,) = cohorts_of(
+                [self._client], secret=secret, n_cohorts=parameters.n_cohorts
+            )
+            cohort = int(number)
         self.cohort = cohort
 
     def __repr__(self) -> str:
@@ -96,8 +98,8 @@ class Client:
         True
         """
         bloom = bloom_filter([value], np.array([self.cohort]), parameters=self.parameters)
-        kept = permanent(bloom, [self._client], key=self._key, f=self.parameters.f)
-        return kept.reshape(-1)
+        response = permanent(bloom, [self._client], key=self._key, f=self.parameters.f)
+        return response.reshape(-1)
 
     def encode(self, value: object, *, rng: np.random.Generator | None = None) -> Reports:
         """Make one report.
@@ -231,8 +233,8 @@ def encode_stream(
             else np.asarray(cohorts[part])
         )
         bloom = bloom_filter(values[part], places, parameters=parameters)
-        kept = permanent(bloom, names, key=key, f=parameters.f)
-        yield _instantaneous(kept, places, parameters, rng)
+        responses = permanent(bloom, names, key=key, f=parameters.f)
+        yield _instantaneous(responses, places, parameters, rng)
 
 
 def bloom_filter(values: Values, cohorts: Integers, *, parameters: Parameters) -> Flags:
@@ -245,35 +247,37 @@ def bloom_filter(values: Values, cohorts: Integers, *, parameters: Parameters) -
 
 
 def _instantaneous(
-    kept: Flags, cohorts: Integers, parameters: Parameters, rng: np.random.Generator | None
+    responses: Flags, cohorts: Integers, parameters: Parameters, rng: np.random.Generator | None
 ) -> Reports:
     source = bytes_source(rng)
     if parameters.response == "symbol":
-        answers = _symbols(kept, p=parameters.p, source=source)
+        answers = _symbols(responses, p=parameters.p, source=source)
     else:
-        answers = flip(kept, p=parameters.p, q=parameters.q, source=source)
+        answers = flip(responses, p=parameters.p, q=parameters.q, source=source)
     return Reports.from_bits(answers, cohorts, parameters=parameters)
 
 
-def _symbols(kept: Flags, *, p: float, source: Callable[[int], bytes]) -> Flags:
+def _symbols(responses: Flags, *, p: float, source: Callable[[int], bytes]) -> Flags:
     """Keep each symbol, or draw it anew from all k of them with probability ``k p``."""
-    n, k = kept.shape
+    n, k = responses.shape
     is_new = flip(np.ones(n, bool), p=0.0, q=k * p, source=source)
-    drawn = np.frombuffer(source(8 * n), "<u8") % np.uint64(k)
-    answers = np.zeros_like(kept)
-    answers[np.arange(n), np.where(is_new, drawn.astype(np.int64), kept.argmax(axis=1))] = True
+    symbols = np.frombuffer(source(8 * n), "<u8") % np.uint64(k)
+    answers = np.zeros_like(responses)
+    answers[
+        np.arange(n), np.where(is_new, symbols.astype(np.int64), responses.argmax(axis=1))
+    ] = True
     return answers
 
 
 def identifiers(clients: Sequence[Any] | NDArray[np.generic]) -> list[bytes]:
     """Give clients as bytes: a whole number is its text."""
-    listed = clients.tolist() if isinstance(clients, np.ndarray) else clients
-    kinds = set(map(type, listed))
+    items = clients.tolist() if isinstance(clients, np.ndarray) else clients
+    kinds = set(map(type, items))
     if kinds == {int}:
-        return [b"%d" % client for client in listed]
+        return [b"%d" % client for client in items]
     if kinds == {str}:
-        return [client.encode("utf-8", "surrogatepass") for client in listed]
-    return [_identifier(client) for client in listed]
+        return [client.encode("utf-8", "surrogatepass") for client in items]
+    return [_identifier(client) for client in items]
 
 
 def _identifier(client: object) -> bytes:

@@ -146,24 +146,24 @@ class ClientLedger:
         about = f"{metric}\0{parameters.fingerprint}\0".encode()
         who = {name: self._hash(b"client" + name) for name in set(names)}
         with self._explained():
-            spent, counts = self._held([*who.values()])
+            losses, counts = self._held([*who.values()])
         forever = parameters.epsilon_permanent
 
         @cache
         def loss_of(reports: int) -> float:
             return epsilon_after(parameters, reports=reports)
 
-        kept, changed = np.ones(len(names), bool), {}
+        mask, changed = np.ones(len(names), bool), {}
         for place, (name, row) in enumerate(zip(names, rows, strict=True)):
             client = who[name]
             one = (client, self._hash(b"value" + about + row.tobytes()))
             before = counts.get(one, 0)
-            after = spent[client] + loss_of(before + 1) - loss_of(before)
+            after = losses[client] + loss_of(before + 1) - loss_of(before)
             if after > cap * SLACK:
                 self.over.add(client)
-                kept[place] = False
+                mask[place] = False
                 continue
-            spent[client], counts[one] = after, before + 1
+            losses[client], counts[one] = after, before + 1
             changed[one] = (*one, before + 1, loss_of(before + 1), forever)
             self.most = max(self.most, after)
         with self._explained():
@@ -172,7 +172,7 @@ class ClientLedger:
                 "VALUES (?, ?, ?, ?, ?)",
                 sorted(changed.values()),
             )
-        return kept
+        return mask
 
     def commit(self) -> None:
         """Keep what was charged: before the reports leave, so that no failure hides one."""
@@ -211,10 +211,10 @@ class ClientLedger:
         if "seal" not in {row[1] for row in db.execute("PRAGMA table_info(state)")}:
             db.execute("ALTER TABLE state ADD COLUMN seal BLOB")  # the same
         mark = self._hash(b"secret")
-        known = [row[0] for row in db.execute("SELECT secret FROM kept")]
-        if not known:
+        marks = [row[0] for row in db.execute("SELECT secret FROM kept")]
+        if not marks:
             db.execute("INSERT INTO kept VALUES (?)", (mark,))
-        if known not in ([], [mark]):
+        if marks not in ([], [mark]):
             raise MismatchError(
                 Message(
                     "The ledger of clients {name!r} was kept with another secret.",
@@ -229,9 +229,9 @@ class ClientLedger:
             return
         beside, token = self._beside(), self._token()
         try:
-            said = json.loads(beside.read_text())
-            tokens, file = said["tokens"], said["file"]
-            if said.get("sealed") and not self._has_seal():
+            state = json.loads(beside.read_text())
+            tokens, file = state["tokens"], state["file"]
+            if state.get("sealed") and not self._has_seal():
                 tokens = []
         except FileNotFoundError:
             tokens, file = [""], self._path.stat().st_ino
@@ -292,18 +292,18 @@ class ClientLedger:
         """Return the keyed digest of all lines, in the state of a token."""
         state = hashlib.blake2b(b"lines" + token.encode() + b"\n", key=self._key)
         lines = self._opened().execute(_LINES)
-        while found := lines.fetchmany(_LINES_AT_ONCE):
-            state.update("".join(str(line) for (line,) in found).encode())
+        while batch := lines.fetchmany(_LINES_AT_ONCE):
+            state.update("".join(str(line) for (line,) in batch).encode())
         return state.digest()
 
     def _mark(self, tokens: list[str]) -> None:
         if self._path is not None:
-            said = {
+            state = {
                 "tokens": tokens,
                 "file": self._path.stat().st_ino,
                 "sealed": self._is_sealed,
             }
-            write_whole(self._beside(), json.dumps(said) + "\n", error=ReportFileError)
+            write_whole(self._beside(), json.dumps(state) + "\n", error=ReportFileError)
 
     def _beside(self) -> Path:
         path = self._path or Path()
@@ -322,15 +322,15 @@ class ClientLedger:
         self, clients: list[bytes]
     ) -> tuple[dict[bytes, float], dict[tuple[bytes, bytes], int]]:
         """Return what some clients have spent, and the reports of each of their values."""
-        spent, counts = dict.fromkeys(clients, 0.0), {}
+        losses, counts = dict.fromkeys(clients, 0.0), {}
         for start in range(0, len(clients), _HELD):
             part = clients[start : start + _HELD]
             marks = ",".join("?" * len(part))
             query = f"SELECT client, value, reports, loss FROM spent WHERE client IN ({marks})"  # noqa: S608 (no value)
             for client, value, reports, loss in self._opened().execute(query, part):
-                spent[client] += loss
+                losses[client] += loss
                 counts[client, value] = reports
-        return spent, counts
+        return losses, counts
 
     def _hash(self, text: bytes) -> bytes:
         return hashlib.blake2b(text, key=self._key, digest_size=16).digest()

@@ -13,7 +13,7 @@ from footing.arrays import Flags, Integers
 from rappor.client.bernoulli import threshold
 from rappor.parameters import Parameters
 
-_LOW = 2**48 - 1  # what the first two bytes of a 64-bit number leave
+_LOW_BITS = 2**48 - 1  # what the first two bytes of a 64-bit number leave
 _COHORT_PURPOSE = "rappor cohort"
 
 
@@ -55,8 +55,8 @@ def permanent(bloom: Flags, clients: Sequence[bytes], *, key: bytes, f: float) -
     """
     if not f:
         return bloom.copy()
-    packed = np.packbits(bloom, axis=1, bitorder="little")
-    whole, width = packed.tobytes(), packed.shape[1]
+    row_bytes = np.packbits(bloom, axis=1, bitorder="little")
+    whole, width = row_bytes.tobytes(), row_bytes.shape[1]
     texts = [
         key + client + whole[at : at + width]
         for client, at in zip(clients, range(0, len(whole), width), strict=True)
@@ -74,20 +74,20 @@ def _coins(texts: Sequence[bytes], n_bits: int, half: int) -> tuple[Flags, Flags
     """Tell which bits become 1, and which become 1 or 0."""
     limits, hashed = (half, 2 * half), hashlib.shake_128
     width = 1 if half % 2**56 == 0 else 2  # bytes that decide; more are a longer stream
-    joined = b"".join([hashed(text).digest(width * n_bits) for text in texts])
-    stream = np.frombuffer(joined, np.uint8).reshape(-1, width, n_bits)
+    digests = b"".join([hashed(text).digest(width * n_bits) for text in texts])
+    stream = np.frombuffer(digests, np.uint8).reshape(-1, width, n_bits)
     words: NDArray[np.integer] = stream[:, 0]
     if width == 2:
         words = words.astype(np.uint16) << np.uint16(8) | stream[:, 1]
-    coins = [_below(words, limit >> (64 - 8 * width)) for limit in limits]
+    bits = [_below(words, limit >> (64 - 8 * width)) for limit in limits]
     if width == 1:
-        return coins[0], coins[1]
-    for limit, coin in zip(limits, coins, strict=True):
-        ties = np.flatnonzero(words == (limit >> 48)) if limit & _LOW else ()
+        return bits[0], bits[1]
+    for limit, coin in zip(limits, bits, strict=True):
+        ties = np.flatnonzero(words == (limit >> 48)) if limit & _LOW_BITS else ()
         for row, bit in (divmod(int(tie), n_bits) for tie in ties):
             whole = hashed(texts[row]).digest(8 * n_bits)[bit::n_bits]
             coin[row, bit] = int.from_bytes(whole, "big") < limit
-    return coins[0], coins[1]
+    return bits[0], bits[1]
 
 
 def _below(words: NDArray[np.integer], limit: int) -> Flags:

@@ -93,11 +93,11 @@ def simulate_counts(
     >>> simulate_counts(["a", "b"], np.array([10**6, 5]), parameters=paper, rng=rng).total
     1000005
     """
-    held = np.asarray(counts)
-    if held.shape != (len(values),) or held.dtype.kind not in "iu" or np.any(held < 0):
+    numbers = np.asarray(counts)
+    if numbers.shape != (len(values),) or numbers.dtype.kind not in "iu" or np.any(numbers < 0):
         raise RapporError(Message("Each value needs the whole number of clients that hold it."))
     m, k = parameters.n_cohorts, parameters.n_bits
-    by_cohort = rng.multinomial(held, np.full(m, 1 / m))
+    by_cohort = rng.multinomial(numbers, np.full(m, 1 / m))
     places = every_bit(values, parameters=parameters)
     setting = np.zeros((m, k + 1), np.int64)  # one column more for "no bit"
     for cohort in range(m):
@@ -107,8 +107,8 @@ def simulate_counts(
     n, setting = by_cohort.sum(axis=0), setting[:, :k]
     if parameters.response == "symbol":  # kept, or drawn anew from all symbols
         anew = rng.binomial(setting, k * parameters.p)
-        drawn = rng.multinomial(anew.sum(axis=1), np.full(k, 1 / k))
-        return Counts(n=n, ones=setting - anew + drawn, parameters=parameters)
+        draws = rng.multinomial(anew.sum(axis=1), np.full(k, 1 / k))
+        return Counts(n=n, ones=setting - anew + draws, parameters=parameters)
     ones = rng.binomial(setting, parameters.q_star)
     ones += rng.binomial(n[:, None] - setting, parameters.p_star)
     return Counts(n=n, ones=ones, parameters=parameters)

@@ -107,27 +107,27 @@ class Candidates:
         >>> Candidates.of(["Lyon", "Nice", "Brest"], parameters=towns).bits[:, 0, 0].tolist()
         [0, 1, 2]
         """
-        listed = list(values)
-        _check_names(tuple(str(value) for value in listed))
-        codes = listed
-        if parameters.is_numbered and any(isinstance(value, str) for value in listed):
-            if parameters.hash == "index" and len(listed) != parameters.n_bits:
+        items = list(values)
+        _check_names(tuple(str(value) for value in items))
+        codes = items
+        if parameters.is_numbered and any(isinstance(value, str) for value in items):
+            if parameters.hash == "index" and len(items) != parameters.n_bits:
                 raise RapporError(
                     Message(
                         "Basic RAPPOR needs the names of all {n_bits} values, not {number}.",
                         n_bits=parameters.n_bits,
-                        number=len(listed),
+                        number=len(items),
                     ),
                     hint=Message(
                         "give them in the order of their bits, or give numbers of values"
                     ),
                 )
-            codes = list(range(len(listed)))
+            codes = list(range(len(items)))
         if parameters.is_boolean:
-            codes = [bool(code) for code in [True] * len(listed)]
+            codes = [bool(code) for code in [True] * len(items)]
         names = tuple(
             value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-            for value in listed
+            for value in items
         )
         return cls(
             names=names, bits=every_bit(codes, parameters=parameters), parameters=parameters
@@ -141,10 +141,10 @@ class Candidates:
         again = own[:, :, 1:] == own[:, :, :-1]
         own[:, :, 1:][again] = -1  # two hashes of one bit set it once
         own.sort(axis=2)
-        seen: dict[bytes, list[int]] = {}
+        groups: dict[bytes, list[int]] = {}
         for number, row in enumerate(own):
-            seen.setdefault(row.tobytes(), []).append(number)
-        return tuple(tuple(numbers) for numbers in seen.values())
+            groups.setdefault(row.tobytes(), []).append(number)
+        return tuple(tuple(numbers) for numbers in groups.values())
 
     @property
     def collisions(self) -> tuple[tuple[str, ...], ...]:
@@ -164,12 +164,12 @@ class Candidates:
         rows = self.bits + self.parameters.n_bits * np.arange(m)[None, :, None]
         columns = np.broadcast_to(np.arange(n)[:, None, None], (n, m, h))
         is_set = self.bits >= 0
-        made = csc_array(
+        matrix = csc_array(
             (np.ones(is_set.sum()), (rows[is_set], columns[is_set])),
             shape=(m * self.parameters.n_bits, n),
         )
-        made.data[:] = 1.0  # two hashes of one bit set it once
-        return made
+        matrix.data[:] = 1.0  # two hashes of one bit set it once
+        return matrix
 
     def write(self, path: StrPath, *, overwrite: bool = False) -> None:
         r"""Write google/rappor's map: a string and the places of its bits, from 1.
@@ -295,8 +295,8 @@ def _check_names(names: tuple[str, ...]) -> None:
             Message("There is no candidate to look for."), hint=Message("give at least one")
         )
     if len(set(names)) < len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        earlier: set[str] = set()
+        twice = next(name for name in names if name in earlier or earlier.add(name))  # type: ignore[func-returns-value]
         raise RapporError(
             Message("The candidate {twice!r} comes twice.", twice=Name(twice)),
             hint=Message("name each candidate once"),

@@ -89,32 +89,32 @@ def decode(
     rest = None
     if counts.parameters.hash == "index":
         design, observed, rest = _own_bits(design, observed)
-    found, members = _fitted(design, observed)
-    p_values = _p_values(design, observed, found)
+    fit, members = _fitted(design, observed)
+    p_values = _p_values(design, observed, fit)
     total = counts.total
     is_joint = len(members) == len(groups)
-    rest = found.rest or rest
+    rest = fit.rest or rest
     level = adjusted(p_values, correction=correction)
     # Never less than without noise.
-    share = np.clip(np.nan_to_num(found.estimates), 0.0, 1.0)
-    variances = np.maximum(found.variances, share * (1 - share) / total)
+    share = np.clip(np.nan_to_num(fit.estimates), 0.0, 1.0)
+    variances = np.maximum(fit.variances, share * (1 - share) / total)
     return Decoding(
         groups=tuple(tuple(candidates.names[place] for place in group) for group in groups),
         total=total,
-        estimates=found.estimates * total,
+        estimates=fit.estimates * total,
         sds=np.sqrt(variances) * total,
-        plausible=_plausible(found, rest, counts) * total,
+        plausible=_plausible(fit, rest, counts) * total,
         p_values=p_values,
         adjusted=level,
         correction=correction,
         alpha=alpha,
         confidence=confidence,
-        freedom=found.freedom,
-        dispersion=found.dispersion,
+        freedom=fit.freedom,
+        dispersion=fit.dispersion,
         unknown=_amount(rest, total) if is_joint else None,
         rest=_amount(rest, total),
         fitted_together=len(members),
-        mass=_mass(found, rest, counts),
+        mass=_mass(fit, rest, counts),
         diagnostics=diagnostics(counts),
         parameters=counts.parameters,
     )
@@ -133,18 +133,18 @@ def _fitted(design: csc_array[np.float64], observed: Observed) -> tuple[Fit, Int
     return fit(normal, members), members
 
 
-def _p_values(design: csc_array[np.float64], observed: Observed, found: Fit) -> Floats:
+def _p_values(design: csc_array[np.float64], observed: Observed, fit: Fit) -> Floats:
     """Test each candidate; where few ones or zeros are expected, count them.
 
     The binomial test asks for the chance of as many ones at the candidate's bits, were it not
     there; heterogeneous probabilities make it err on the safe side.
     """
-    usual = upper_tail(found.estimates, found.variances, found.freedom)
+    usual = upper_tail(fit.estimates, fit.variances, fit.freedom)
     flip = observed.parameters.q_star < observed.parameters.p_star
-    seen = observed.n - observed.ones if flip else observed.ones
-    reports, ones = np.asarray(design.T @ observed.n), np.asarray(design.T @ seen)
-    share = np.nan_to_num(found.estimates, nan=0.0).clip(min=0.0)
-    chance = observed.expected(found.fitted)
+    counts = observed.n - observed.ones if flip else observed.ones
+    reports, ones = np.asarray(design.T @ observed.n), np.asarray(design.T @ counts)
+    share = np.nan_to_num(fit.estimates, nan=0.0).clip(min=0.0)
+    chance = observed.expected(fit.fitted)
     expected = np.asarray(design.T @ (observed.n * (1 - chance if flip else chance)))
     gap = abs(observed.parameters.q_star - observed.parameters.p_star)
     expected = np.clip(expected - gap * share * reports, 0.0, reports)
@@ -156,19 +156,21 @@ def _p_values(design: csc_array[np.float64], observed: Observed, found: Fit) -> 
     return usual
 
 
-def _plausible(found: Fit, rest: Share | None, counts: Counts) -> Floats:
+def _plausible(fit: Fit, rest: Share | None, counts: Counts) -> Floats:
     """Give shares that can be; what was not fitted together has none."""
-    n, kept, gram = len(found.estimates), found.kept, found.gram
-    everything = np.append(found.estimates, found.rest[0] if found.rest else 0.0)
+    n, members, gram = len(fit.estimates), fit.kept, fit.gram
+    everything = np.append(fit.estimates, fit.rest[0] if fit.rest else 0.0)
     if counts.parameters.is_boolean:
-        return np.clip(found.estimates, 0.0, 1.0)
-    aim = everything[kept]
+        return np.clip(fit.estimates, 0.0, 1.0)
+    aim = everything[members]
     if counts.parameters.hash == "index" and rest is not None and rest[1]:
-        gram = np.block([[gram, np.zeros((len(kept), 1))], [np.zeros(len(kept)), 1 / rest[1]]])
-        aim, kept = np.append(aim, rest[0]), np.append(kept, n)
+        gram = np.block(
+            [[gram, np.zeros((len(members), 1))], [np.zeros(len(members)), 1 / rest[1]]]
+        )
+        aim, members = np.append(aim, rest[0]), np.append(members, n)
     shares = np.zeros(n + 1)
-    if len(kept):
-        shares[kept] = project_to_simplex(gram, aim)
+    if len(members):
+        shares[members] = project_to_simplex(gram, aim)
     return shares[:n]
 
 
@@ -188,13 +190,13 @@ def _own_bits(
     return design[is_own].tocsc(), own, rest
 
 
-def _mass(found: Fit, rest: Share | None, counts: Counts) -> Amount | None:
+def _mass(fit: Fit, rest: Share | None, counts: Counts) -> Amount | None:
     """Add up what was fitted; in basic RAPPOR the rest was not fitted with it."""
     if counts.parameters.hash != "index":
-        return _amount(found.total if found.rest else None, counts.total)
+        return _amount(fit.total if fit.rest else None, counts.total)
     if counts.parameters.is_boolean:
         return None
-    (share, variance), (other, its_variance) = found.total, rest or (0.0, 0.0)
+    (share, variance), (other, its_variance) = fit.total, rest or (0.0, 0.0)
     return _amount((share + other, variance + its_variance), counts.total)
 
 
@@ -228,37 +230,37 @@ def project_to_simplex(gram: Floats, estimates: Floats) -> Floats:
     """
     scale = np.sqrt(np.diag(gram))
     aim = gram @ estimates
-    chosen = np.ones(len(estimates), bool)
-    found = np.zeros(len(estimates))
+    support = np.ones(len(estimates), bool)
+    shares = np.zeros(len(estimates))
     batch = len(estimates)
     for _ in range(_MAX_STEPS):
-        found, price = _on_chosen(gram, aim, chosen)
-        if (found < 0).any():
-            chosen &= found > 0
-            if not chosen.any():
-                chosen[int(np.argmax(estimates))] = True
+        shares, multiplier = _on_chosen(gram, aim, support)
+        if (shares < 0).any():
+            support &= shares > 0
+            if not support.any():
+                support[int(np.argmax(estimates))] = True
             continue
-        pull = (aim - gram @ found - price) / scale
-        pull[chosen] = -np.inf
+        pull = (aim - gram @ shares - multiplier) / scale
+        pull[support] = -np.inf
         back = np.argsort(-pull, kind="stable")[: max(1, batch)]
         back = back[pull[back] > _TOLERANCE * np.abs(aim / scale).max()]
         if not back.size:
             break
-        chosen[back] = True
+        support[back] = True
         batch //= 2  # in the end one at a time, so that it ends
-    found = found.clip(min=0.0)
-    return np.asarray(found / found.sum())
+    shares = shares.clip(min=0.0)
+    return np.asarray(shares / shares.sum())
 
 
-def _on_chosen(gram: Floats, aim: Floats, chosen: Flags) -> tuple[Floats, float]:
+def _on_chosen(gram: Floats, aim: Floats, support: Flags) -> tuple[Floats, float]:
     """Solve where only the chosen shares are not 0; give the price of the sum too."""
     from rappor.decoding.regression import solved
 
-    own = np.flatnonzero(chosen)
+    own = np.flatnonzero(support)
     part = gram[np.ix_(own, own)]
     both = np.column_stack([aim[own], np.ones(len(own))])
     alone, lifted = solved(part, both).T
-    price = float((alone.sum() - 1) / lifted.sum())
-    found = np.zeros(len(aim))
-    found[own] = alone - price * lifted
-    return found, price
+    multiplier = float((alone.sum() - 1) / lifted.sum())
+    shares = np.zeros(len(aim))
+    shares[own] = alone - multiplier * lifted
+    return shares, multiplier

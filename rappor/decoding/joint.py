@@ -152,8 +152,12 @@ def joint(
     shares, rounds, change = start, 0, np.inf
     while change > tolerance and rounds < max_rounds:
         weight = _mixture(left, right, shares)
-        moved = shares * (left.T @ (right / weight[:, None])) / len(weight)
-        change, shares, rounds = float(np.abs(moved - shares).max()), moved, rounds + 1
+        next_shares = shares * (left.T @ (right / weight[:, None])) / len(weight)
+        change, shares, rounds = (
+            float(np.abs(next_shares - shares).max()),
+            next_shares,
+            rounds + 1,
+        )
     weight = _mixture(left, right, shares)
     alone = sum(_margin(table, tolerance, max_rounds) for table in (left, right))
     gain = float(np.log(weight).sum())
@@ -182,8 +186,8 @@ def _margin(table: Floats, tolerance: float, max_rounds: int) -> float:
     """Give the log-likelihood of one variable alone, at its best shares."""
     shares = np.full(table.shape[1], 1 / table.shape[1])
     for _ in range(max_rounds):
-        moved = shares * (table.T @ (1 / (table @ shares))) / len(table)
-        change, shares = np.abs(moved - shares).max(), moved
+        next_shares = shares * (table.T @ (1 / (table @ shares))) / len(table)
+        change, shares = np.abs(next_shares - shares).max(), next_shares
         if change <= tolerance:
             break
     return float(np.log(table @ shares).sum())
@@ -194,14 +198,14 @@ def _sds(left: Floats, right: Floats, weight: Floats) -> Floats | None:
     if n_cells > _MAX_CELLS:
         return None
     step = max(1, len(weight) // _SAMPLE)
-    chosen = np.arange(0, len(weight), step)
+    sample = np.arange(0, len(weight), step)
     information = np.zeros((n_cells, n_cells))
-    for start in range(0, len(chosen), _CHUNK):
-        own = chosen[start : start + _CHUNK]
+    for start in range(0, len(sample), _CHUNK):
+        own = sample[start : start + _CHUNK]
         scores = (left[own, :, None] * right[own, None, :]).reshape(len(own), -1)
         scores /= weight[own, None]
         information += scores.T @ scores
-    inverse = np.linalg.pinv(information * (len(weight) / len(chosen)), hermitian=True)
+    inverse = np.linalg.pinv(information * (len(weight) / len(sample)), hermitian=True)
     across = inverse.sum(axis=1)
     variances = np.diag(inverse) - across**2 / across.sum()
     sds: Floats = np.sqrt(np.maximum(variances, 0.0))
@@ -224,14 +228,14 @@ def _check(reports: tuple[Reports, Reports], candidates: tuple[Candidates, Candi
         )
     if not len(first):
         raise RapporError(Message("There is no report to decode."))
-    for one, named in zip(reports, candidates, strict=True):
-        if one.parameters != named.parameters:
+    for one, other in zip(reports, candidates, strict=True):
+        if one.parameters != other.parameters:
             raise MismatchError(
                 Message(
                     "Reports made with the parameters {fingerprint} have candidates hashed "
                     "with {parameters_fingerprint}.",
                     fingerprint=Name(one.parameters.fingerprint),
-                    parameters_fingerprint=Name(named.parameters.fingerprint),
+                    parameters_fingerprint=Name(other.parameters.fingerprint),
                 ),
                 hint=Message("hash the candidates with the parameters of their reports"),
             )

@@ -157,19 +157,19 @@ def discover(
     ('ab',)
     """
     n_places = 1 + max((second for _, second in reports), default=0)
-    wanted = set(combinations(range(n_places), 2))
-    if n_places < 2 or set(reports) != wanted:
+    pairs = set(combinations(range(n_places), 2))
+    if n_places < 2 or set(reports) != pairs:
         raise RapporError(
             Message("Every two places need reports of their pieces."),
             hint=Message("let each client draw its two places by draw_pairs"),
         )
     every = _every_piece(alphabet, size)
-    found = tuple(_pieces_at(place, reports, every, alpha) for place in range(n_places))
+    pieces = tuple(_pieces_at(place, reports, every, alpha) for place in range(n_places))
     edges = {
-        pair: _edges(reports[pair], found[pair[0]], found[pair[1]], alpha) for pair in wanted
+        pair: _edges(reports[pair], pieces[pair[0]], pieces[pair[1]], alpha) for pair in pairs
     }
-    strings = tuple("".join(chosen).rstrip(_FILLER) for chosen in _cliques(found, edges, most))
-    return Discovery(strings=tuple(dict.fromkeys(strings)), pieces=found, pairs=edges)
+    strings = tuple("".join(string).rstrip(_FILLER) for string in _cliques(pieces, edges, most))
+    return Discovery(strings=tuple(dict.fromkeys(strings)), pieces=pieces, pairs=edges)
 
 
 def _every_piece(alphabet: str, size: int) -> list[str]:
@@ -184,7 +184,7 @@ def _every_piece(alphabet: str, size: int) -> list[str]:
             ),
             hint=Message("take smaller pieces or a smaller alphabet"),
         )
-    texts = ("".join(chosen) for chosen in product(characters, repeat=size))
+    texts = ("".join(letters) for letters in product(characters, repeat=size))
     # A filler has only fillers after it.
     return [text for text in texts if _FILLER not in text.rstrip(_FILLER)]
 
@@ -224,14 +224,14 @@ def _edges(
         Candidates.of(second, parameters=reports[1].parameters),
     )
     result = joint(reports, candidates, tolerance=1e-5)
-    named = result.shares[: len(result.first), : len(result.second)]
+    block = result.shares[: len(result.first), : len(result.second)]
     if result.sds is None:
         raise RapporError(
-            Message("{size} pairs of pieces are too many to test.", size=named.size),
+            Message("{size} pairs of pieces are too many to test.", size=block.size),
             hint=Message("lower alpha, so that fewer pieces are found"),
         )
-    limit = float(ndtri(1 - alpha / named.size))
-    rows, columns = np.nonzero(named > limit * np.maximum(result.sds, 1e-12))
+    limit = float(ndtri(1 - alpha / block.size))
+    rows, columns = np.nonzero(block > limit * np.maximum(result.sds, 1e-12))
     pairs = (
         (result.first[row], result.second[column])
         for row, column in zip(rows, columns, strict=True)
@@ -240,21 +240,21 @@ def _edges(
 
 
 def _cliques(
-    found: tuple[tuple[str, ...], ...],
+    pieces: tuple[tuple[str, ...], ...],
     edges: Mapping[tuple[int, int], frozenset[tuple[str, str]]],
     most: int,
 ) -> list[tuple[str, ...]]:
-    begun: list[tuple[str, ...]] = [(piece,) for piece in found[0]]
-    for place in range(1, len(found)):
-        begun = [
-            (*chosen, piece)
-            for chosen in begun
-            for piece in found[place]
-            if all((own, piece) in edges[at, place] for at, own in enumerate(chosen))
+    strings: list[tuple[str, ...]] = [(piece,) for piece in pieces[0]]
+    for place in range(1, len(pieces)):
+        strings = [
+            (*string, piece)
+            for string in strings
+            for piece in pieces[place]
+            if all((own, piece) in edges[at, place] for at, own in enumerate(string))
         ]
-        if len(begun) > most:
+        if len(strings) > most:
             raise RapporError(
                 Message("More than {most} strings fit the pieces.", most=most),
                 hint=Message("lower alpha, or take longer pieces"),
             )
-    return begun
+    return strings

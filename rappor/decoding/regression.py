@@ -74,10 +74,10 @@ def observe(counts: Counts) -> Observed:
             Message("There is no report to decode."), hint=Message("sum reports first")
         )
     shape = counts.parameters
-    heard = np.flatnonzero(counts.n)
-    rows = (heard[:, None] * shape.n_bits + np.arange(shape.n_bits)).ravel()
-    ones = counts.ones[heard].ravel().astype(float)
-    n = np.repeat(counts.n[heard], shape.n_bits).astype(float)
+    cohorts = np.flatnonzero(counts.n)
+    rows = (cohorts[:, None] * shape.n_bits + np.arange(shape.n_bits)).ravel()
+    ones = counts.ones[cohorts].ravel().astype(float)
+    n = np.repeat(counts.n[cohorts], shape.n_bits).astype(float)
     share = (ones / n - shape.p_star) / (shape.q_star - shape.p_star)
     return Observed(rows=rows, ones=ones, n=n, share=share, parameters=shape)
 
@@ -141,15 +141,15 @@ class Normal:
         """How many columns are candidates."""
         return int(self.columns.shape[1]) - 1
 
-    def gram(self, chosen: Integers) -> Floats:
+    def gram(self, places: Integers) -> Floats:
         """Give chosen columns times each other, weighted."""
-        made = self.columns[:, chosen].T @ self.weighted[:, chosen]
-        return np.asarray(made.todense())
+        product = self.columns[:, places].T @ self.weighted[:, places]
+        return np.asarray(product.todense())
 
-    def products(self, chosen: Integers) -> Floats:
+    def products(self, places: Integers) -> Floats:
         """Give chosen columns times all columns, weighted."""
-        few = self.columns[:, chosen]
-        if len(chosen) < self.n_candidates / 8:  # columns of a dense array are faster then
+        few = self.columns[:, places]
+        if len(places) < self.n_candidates / 8:  # columns of a dense array are faster then
             return np.asarray(self.weighted.T @ few.toarray()).T
         return np.asarray((few.T @ self.weighted).todense())
 
@@ -204,25 +204,25 @@ def fit(normal: Normal, members: Integers) -> Fit:
     offered = np.append(np.asarray(members, np.int64), last)
     products = normal.products(offered)
     keep = _independent(products[:, offered], most=len(normal.target))
-    kept, products = offered[keep], products[keep]
-    factor = _factor(products[:, kept])
-    own = _solve(factor, normal.projected[kept])
-    fitted = np.asarray(normal.columns[:, kept] @ own)
-    residual = normal.target - fitted
-    freedom = len(residual) - len(kept) - normal.sums
+    basis, products = offered[keep], products[keep]
+    factor = _factor(products[:, basis])
+    own = _solve(factor, normal.projected[basis])
+    prediction = np.asarray(normal.columns[:, basis] @ own)
+    residual = normal.target - prediction
+    freedom = len(residual) - len(basis) - normal.sums
     chi2 = float(normal.weights @ residual**2)
     dispersion = chi2 / freedom if freedom > 0 else None
     inflation = max(1.0, dispersion or 1.0)
-    left = squares - (products * _solve(factor, products)).sum(axis=0)
-    alone = left > _DEPENDENT * squares
-    alone[kept] = False
+    residuals = squares - (products * _solve(factor, products)).sum(axis=0)
+    alone = residuals > _DEPENDENT * squares
+    alone[basis] = False
     estimates, variances = np.full(last + 1, np.nan), np.full(last + 1, np.inf)
     score = np.asarray(normal.weighted.T @ residual)
-    estimates[alone] = score[alone] / left[alone]
-    variances[alone] = inflation / left[alone]
-    inverse = _solve(factor, np.eye(len(kept))) * inflation
-    estimates[kept], variances[kept] = own, np.diag(inverse)
-    has_rest = bool(kept.size) and kept[-1] == last
+    estimates[alone] = score[alone] / residuals[alone]
+    variances[alone] = inflation / residuals[alone]
+    inverse = _solve(factor, np.eye(len(basis))) * inflation
+    estimates[basis], variances[basis] = own, np.diag(inverse)
+    has_rest = bool(basis.size) and basis[-1] == last
     return Fit(
         estimates=estimates[:last],
         variances=variances[:last],
@@ -230,9 +230,9 @@ def fit(normal: Normal, members: Integers) -> Fit:
         total=(float(own.sum()), float(inverse.sum())),
         dispersion=dispersion,
         freedom=freedom,
-        fitted=fitted,
-        kept=kept,
-        gram=products[:, kept],
+        fitted=prediction,
+        kept=basis,
+        gram=products[:, basis],
     )
 
 
@@ -269,19 +269,19 @@ def _solve(factor: Any, right: Floats) -> Floats:
 
 def _independent(gram: Floats, *, most: int) -> Integers:
     """Choose columns that are no combinations of others; the last one comes last."""
-    kept = np.empty(0, np.int64)
+    basis = np.empty(0, np.int64)
     members = np.flatnonzero(np.diag(gram)[:-1] > 0)
     if members.size:
         scale = np.sqrt(np.diag(gram)[members])
         scaled = gram[np.ix_(members, members)] / np.outer(scale, scale)
         _, pivots, rank, _ = dpstrf(scaled, tol=_DEPENDENT)
-        kept = np.sort(members[pivots[:rank] - 1])
+        basis = np.sort(members[pivots[:rank] - 1])
     square, last = gram[-1, -1], len(gram) - 1
-    if square == 0 or len(kept) >= most:
-        return kept
-    if kept.size:
-        across = gram[kept, -1]
-        left = square - across @ cho_solve(cho_factor(gram[np.ix_(kept, kept)]), across)
-        if left <= _DEPENDENT * square:
-            return kept
-    return np.append(kept, last)
+    if square == 0 or len(basis) >= most:
+        return basis
+    if basis.size:
+        across = gram[basis, -1]
+        residual = square - across @ cho_solve(cho_factor(gram[np.ix_(basis, basis)]), across)
+        if residual <= _DEPENDENT * square:
+            return basis
+    return np.append(basis, last)

@@ -225,5 +225,5 @@ class Decoding:
         return make_report(self.facts(title=title), language=language, links=links)
 
     def __repr__(self) -> str:
-        found = int(self.is_detected.sum())
-        return f"Decoding({found} of {len(self.groups)} found in {self.total:,} reports)"
+        number = int(self.is_detected.sum())
+        return f"Decoding({number} of {len(self.groups)} found in {self.total:,} reports)"

@@ -37,25 +37,29 @@ def lasso(normal: Normal, *, penalty: float) -> Integers:
     has_rest = squares[last] > 0
     own = squares[:last] - (across[:last] ** 2 / squares[last] if has_rest else 0.0)
     scale = np.sqrt(np.maximum(own, 1e-12 * squares[:last]))
-    price = np.append(penalty * scale, 0.0)
-    chosen, batch = np.empty(0, np.int64), max(20, len(normal.target) // 5)
+    multiplier = np.append(penalty * scale, 0.0)
+    support, batch = np.empty(0, np.int64), max(20, len(normal.target) // 5)
     for _ in range(_MAX_STEPS):
-        kept = np.append(chosen, last) if has_rest else chosen
-        own = solved(normal.gram(kept), (projected - price)[kept]) if kept.size else np.empty(0)
-        if (leaving := own[: len(chosen)] <= 0).any():
-            chosen = chosen[~leaving]
+        places = np.append(support, last) if has_rest else support
+        own = (
+            solved(normal.gram(places), (projected - multiplier)[places])
+            if places.size
+            else np.empty(0)
+        )
+        if (leaving := own[: len(support)] <= 0).any():
+            support = support[~leaving]
             continue
-        score = projected - normal.weighted.T @ (normal.columns[:, kept] @ own)
-        excess = (score - price)[:last] / scale
-        excess[chosen] = -np.inf
+        score = projected - normal.weighted.T @ (normal.columns[:, places] @ own)
+        excess = (score - multiplier)[:last] / scale
+        excess[support] = -np.inf
         entering = np.flatnonzero(excess > _TOLERANCE)
-        room = min(batch, len(normal.target) - len(chosen) - 1)
+        room = min(batch, len(normal.target) - len(support) - 1)
         if not entering.size or room < 1:
             break
         best = entering[np.argsort(-excess[entering], kind="stable")][:room]
-        chosen = np.sort(np.append(chosen, best))
+        support = np.sort(np.append(support, best))
         batch = max(1, int(batch * 0.8))
-    return chosen
+    return support
 
 
 def strong(normal: Normal) -> Integers:
@@ -75,14 +79,14 @@ def strong(normal: Normal) -> Integers:
             break
     most = int(_CROWDED * len(normal.target))
     for _ in range(_ROUNDS):
-        found = np.flatnonzero(_significant(normal, members))[:most]
-        if np.array_equal(found, members):
+        places = np.flatnonzero(_significant(normal, members))[:most]
+        if np.array_equal(places, members):
             break
-        members = found
+        members = places
     return members
 
 
 def _significant(normal: Normal, members: Integers) -> Flags:
-    found = fit(normal, members)
-    p_values = upper_tail(found.estimates, found.variances, found.freedom)
+    estimate = fit(normal, members)
+    p_values = upper_tail(estimate.estimates, estimate.variances, estimate.freedom)
     return adjusted(p_values, correction="benjamini-hochberg") <= _LEVEL

@@ -32,19 +32,19 @@ def binomial_tail(ones: ArrayLike, n: ArrayLike, chance: ArrayLike) -> Floats:
     from scipy.special import betainc
 
     k, trials, p = np.broadcast_arrays(*(np.asarray(a, float) for a in (ones, n, chance)))
-    found = np.ones(k.shape)
+    tails = np.ones(k.shape)
     some = k > 0
-    found[some] = betainc(k[some], trials[some] - k[some] + 1, p[some])
-    return found
+    tails[some] = betainc(k[some], trials[some] - k[some] + 1, p[some])
+    return tails
 
 
 def adjusted(p_values: ArrayLike, *, correction: Correction) -> Floats:
     """Adjust p-values for their number: compare them with the level itself."""
     if correction not in get_args(Correction):
-        known = Name.each(get_args(Correction))
+        names = Name.each(get_args(Correction))
         raise RapporError(
             Message("There is no correction {correction!r}.", correction=Name(correction)),
-            hint=Message("take one of {names!r}", names=known),
+            hint=Message("take one of {names!r}", names=names),
         )
     p: Floats = np.asarray(p_values, float)
     n = p.size
@@ -59,6 +59,6 @@ def adjusted(p_values: ArrayLike, *, correction: Correction) -> Floats:
     else:
         factor = (1.0 / rank).sum() if correction == "benjamini-yekutieli" else 1.0
         steps = np.minimum.accumulate((factor * n / rank * p[order])[::-1])[::-1]
-    found = np.empty(n)
-    found[order] = np.minimum(1.0, steps)
-    return found
+    values = np.empty(n)
+    values[order] = np.minimum(1.0, steps)
+    return values

@@ -42,7 +42,7 @@ class Areas:
 
     def __post_init__(self) -> None:
         above = self.n_coarsest
-        checked = []
+        arrays = []
         for parent in self.parents:
             array = np.asarray(parent)
             if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
@@ -53,11 +53,11 @@ class Areas:
                 raise RapporError(
                     Message("A parent must be a cell in 0..{above}.", above=above - 1)
                 )
-            checked.append(array.astype(np.int64))
+            arrays.append(array.astype(np.int64))
             above = array.size
         if self.n_coarsest < 1:
             raise RapporError(Message("The first level needs at least one cell."))
-        object.__setattr__(self, "parents", tuple(checked))
+        object.__setattr__(self, "parents", tuple(arrays))
 
     @property
     def n_levels(self) -> int:
@@ -94,10 +94,10 @@ class Areas:
         >>> Areas(parents=[[0, 0, 1]], n_coarsest=2).upward(np.array([2]), to=1).tolist()
         [2]
         """
-        found = np.asarray(cells)
+        numbers = np.asarray(cells)
         for parent in reversed(self.parents[to:]):
-            found = parent[found]
-        return found
+            numbers = parent[numbers]
+        return numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,15 +120,15 @@ def _shares(grain: dict[str, Any], error: float) -> dict[str, Any]:
     """Turn how many of how many into shares, those of a sample with their intervals."""
     whole = {name: ShareFact(*grain[name]) for name in ("home", "work", "both")}
     sampled = {name: _share(*grain[name], error=error) for name in ("foretold", "usual")}
-    met = {
+    meetings = {
         name: tuple(_share(*pair, error=error) for pair in grain[name])
         for name in ("met", "met_by_chance")
     }
     alone = {
-        hours: {known: _share(*pair, error=error) for known, pair in found.items()}
-        for hours, found in grain["alone"].items()
+        hours: {n_known: _share(*pair, error=error) for n_known, pair in cases.items()}
+        for hours, cases in grain["alone"].items()
     }
-    return {**grain, **whole, **sampled, **met, "alone": alone}
+    return {**grain, **whole, **sampled, **meetings, "alone": alone}
 
 
 def _share(n: int, base: int, *, error: float) -> ShareFact:

@@ -81,16 +81,16 @@ def levels_of(n_people: int, *, secret: SecretKey, shares: Sequence[float]) -> I
     key = secret.derive("rappor level")
     digests = [hashlib.sha256(key + b"%d" % person).digest()[:8] for person in range(n_people)]
     uniform = np.frombuffer(b"".join(digests), "<u8") / 2.0**64
-    found = np.searchsorted(np.cumsum(shares), uniform, side="right")
-    return np.minimum(found, len(shares) - 1)
+    levels = np.searchsorted(np.cumsum(shares), uniform, side="right")
+    return np.minimum(levels, len(shares) - 1)
 
 
 def sampled_hours(
     n_people: int, *, n_periods: int, hours: int, rng: np.random.Generator
 ) -> Integers:
     """Draw the hour of each person's one report in each period."""
-    drawn = rng.integers(0, hours, (n_people, n_periods))
-    return drawn + hours * np.arange(n_periods)
+    draws = rng.integers(0, hours, (n_people, n_periods))
+    return draws + hours * np.arange(n_periods)
 
 
 def collect(

@@ -124,9 +124,9 @@ def population_map(
         lift = parameters.q_star - parameters.p_star
         shares = (rates - parameters.p_star) / lift
         errors = rate_errors(counts, n_periods=len(periods)) / abs(lift)
-        shown = shares > float(ndtri(1 - alpha / shares.size)) * errors
+        mask = shares > float(ndtri(1 - alpha / shares.size)) * errors
         if level:
-            shown &= levels[-1].is_shown[areas.parents[level - 1]]
+            mask &= levels[-1].is_shown[areas.parents[level - 1]]
         half = width * errors
         levels.append(
             LevelMap(
@@ -134,7 +134,7 @@ def population_map(
                 errors=errors,
                 low=shares - half,
                 high=shares + half,
-                is_shown=shown,
+                is_shown=mask,
             )
         )
     return tuple(levels)
@@ -161,9 +161,9 @@ def rate_errors(counts: Counts, *, n_periods: int) -> Floats:
     p, q = counts.parameters.p, counts.parameters.q
     half = counts.parameters.f / 2
     rates = counts.ones.sum(axis=0) / counts.total
-    behind = np.clip((rates - p) / (q - p), half, 1 - half)
-    between = (q - p) ** 2 * behind * (1 - behind)
-    within = behind * q * (1 - q) + (1 - behind) * p * (1 - p)
+    parents = np.clip((rates - p) / (q - p), half, 1 - half)
+    between = (q - p) ** 2 * parents * (1 - parents)
+    within = parents * q * (1 - q) + (1 - parents) * p * (1 - p)
     people = counts.total / n_periods
     floor = 1 / people**2  # no rate is known without error
     variance = np.maximum((between + within / n_periods) / people, floor)
@@ -194,25 +194,25 @@ def finest_shares(levels: Sequence[LevelMap], *, areas: Areas) -> Floats:
     >>> finest_shares(population_map([(day,)], areas=regions), areas=regions).tolist()
     [1.0, 0.0]
     """
-    shown = levels[0].is_shown
-    found = _filled(np.where(shown, np.clip(levels[0].shares, 0, None), 0.0), ~shown, 1.0)
+    mask = levels[0].is_shown
+    masses = _filled(np.where(mask, np.clip(levels[0].shares, 0, None), 0.0), ~mask, 1.0)
     for level, parent in enumerate(areas.parents, start=1):
         here = levels[level]
         below = np.empty(parent.size)
-        for cell, mass in enumerate(found):
+        for cell, mass in enumerate(masses):
             inside = np.flatnonzero(parent == cell)
             if inside.size:
-                known = np.where(here.is_shown[inside], here.shares[inside], 0.0)
-                below[inside] = _filled(known, ~here.is_shown[inside], float(mass))
-        found = below
-    total = math.fsum(found)
-    return found / total if total else np.full(found.size, 1 / found.size)
+                parts = np.where(here.is_shown[inside], here.shares[inside], 0.0)
+                below[inside] = _filled(parts, ~here.is_shown[inside], float(mass))
+        masses = below
+    total = math.fsum(masses)
+    return masses / total if total else np.full(masses.size, 1 / masses.size)
 
 
-def _filled(known: Floats, is_open: Flags, mass: float) -> Floats:
+def _filled(parts: Floats, is_open: Flags, mass: float) -> Floats:
     """Make parts sum to a mass: the open ones take what is left, or all shrink."""
-    total = float(known.sum())
+    total = float(parts.sum())
     if total > mass or not is_open.any():
-        even = np.full(known.size, mass / known.size)
-        return known * (mass / total) if total else even
-    return np.asarray(known + is_open * ((mass - total) / is_open.sum()), np.float64)
+        even = np.full(parts.size, mass / parts.size)
+        return parts * (mass / total) if total else even
+    return np.asarray(parts + is_open * ((mass - total) / is_open.sum()), np.float64)

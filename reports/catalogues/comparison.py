@@ -32,10 +32,11 @@ DETAILS = _WORDS.sentences("details")
 DRAWN = _WORDS.sentences("drawn")
 TRIALS, PICTURES = _WORDS.sentences("trials"), _WORDS.pictures()
 FINDINGS, RECOMMENDED = _WORDS.sentences("findings"), _WORDS.sentences("recommended")
+STANDING = _WORDS.sentences("standing")
 ADVICE, DISAGREED = _WORDS.sentences("advice"), _WORDS.sentences("disagreed")
 #: Kind of method → criterion → "yes" or "no", with a star where there are conditions.
 SLIDES = {
-    kind: dict(zip(_SLIDES["criteria"].split(), said.split(), strict=True))
-    for kind, said in _SLIDES.items()
+    kind: dict(zip(_SLIDES["criteria"].split(), marks.split(), strict=True))
+    for kind, marks in _SLIDES.items()
     if kind != "criteria"
 }

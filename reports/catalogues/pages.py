@@ -24,5 +24,5 @@ DECODED = _WORDS.sentences("sentences")
 
 def headings(words: Words, page: str, *, without: Collection[str] = ()) -> dict[str, str]:
     """Name the parts of a page, in their order."""
-    known = _PAGES[page].items()
-    return {part: words.say(heading) for part, heading in known if part not in without}
+    parts = _PAGES[page].items()
+    return {part: words.say(heading) for part, heading in parts if part not in without}

@@ -88,8 +88,8 @@ class Picture:
 
     def say(self, words: Words, ident: str, /, **values: float | str) -> dict[str, Any]:
         """Say it in a language, for the class of `Labels` whose fields the parts are."""
-        said = {part: sentence.say(words, values) for part, sentence in self.parts.items()}
-        return {"id": ident, **said}
+        texts = {part: sentence.say(words, values) for part, sentence in self.parts.items()}
+        return {"id": ident, **texts}
 
 
 def written(words: Words, value: float | str, kind: Kind) -> str:
@@ -117,15 +117,15 @@ class WordLists:
 
     def texts(self, name: str) -> Mapping[str, str]:
         """Give a list of texts; texts without a name are names themselves."""
-        found = self._lists[name]
+        entries = self._lists[name]
         return MappingProxyType(
-            found if isinstance(found, dict) else {text: text for text in found}
+            entries if isinstance(entries, dict) else {text: text for text in entries}
         )
 
     def sentences(self, name: str) -> Mapping[str, Sentence]:
         """Give a list of sentences."""
-        found = self._lists[name]
-        return MappingProxyType({key: self._sentence(entry) for key, entry in found.items()})
+        entries = self._lists[name]
+        return MappingProxyType({key: self._sentence(entry) for key, entry in entries.items()})
 
     def entries(self, name: str, kind: Callable[..., _Entry]) -> Mapping[str, _Entry]:
         """Give a list of entries of several fields; a table among these is a sentence."""

@@ -66,7 +66,7 @@ def lines_of_shares(
     bars: Bars,
     lines: Sequence[tuple[str, float, str]],
     *,
-    written: Callable[[float], str] | None = None,
+    write: Callable[[float], str] | None = None,
 ) -> str:
     """Draw a share per line, with what it says beside it; the axis holds the largest."""
     top, step, right = 34.0, 20.0, _NARROW - 130
@@ -75,14 +75,14 @@ def lines_of_shares(
     drawing = Drawing(words, bars, size=(_NARROW, low + 40))
     most = max(share for _, share, _ in lines)
     along = Axis((0, 0.25, 0.5, 0.75, 1) if most <= 1 else ticks(0, most), (left, right))
-    words_at = {} if written is None else {number: written(number) for number in along.at}
-    drawing.across(along, low=low, high=top - 6, said=words_at)
+    words_at = {} if write is None else {number: write(number) for number in along.at}
+    drawing.across(along, low=low, high=top - 6, texts=words_at)
     drawing.text((4, top - 16), bars.upwards)
-    for place, (name, share, said) in enumerate(lines):
+    for place, (name, share, text) in enumerate(lines):
         y = top + place * step
         drawing.text((left - 8, y + 14), name, anchor="end")
         drawing.rect((left, y + 3, along(share) - left, step - 6), css="drawn")
-        drawing.text((right + 8, y + 14), said)
+        drawing.text((right + 8, y + 14), text)
     drawing.line((left, top - 6), (left, low), css="axis")
     return drawing.finish()
 

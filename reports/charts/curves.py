@@ -106,7 +106,7 @@ def _picture(
         is_log=data.is_log_upwards,
     )
     drawing.upwards(up, left=_LEFT, right=_RIGHT)
-    drawing.across(along, low=_LOW, high=_TOP, said=data.at)
+    drawing.across(along, low=_LOW, high=_TOP, texts=data.at)
     drawing.line((_LEFT, _LOW), (_RIGHT, _LOW), css="axis")
     for line in lines:
         _intervals(drawing, line, styles.get(line.name, 0), along, up)
@@ -128,20 +128,20 @@ def panels(
     """Draw small pictures to stand in a row, each with its title, and their legend."""
     lines = {line.name: line for _, some in several for line in some if line.name}
     styled = _styled([*lines.values()])
-    known = {line.name: style for line, style in styled}
-    drawn = [(data.title, _picture(words, data, some, known)) for data, some in several]
+    styles = {line.name: style for line, style in styled}
+    pictures = [(data.title, _picture(words, data, some, styles)) for data, some in several]
     if len(styled) > 1:
-        drawn.append((words.say("Legend"), _legend(words, f"{ident}-legend", styled)))
-    return tuple(drawn)
+        pictures.append((words.say("Legend"), _legend(words, f"{ident}-legend", styled)))
+    return tuple(pictures)
 
 
 def _styled(lines: Sequence[Curve]) -> list[tuple[Curve, int]]:
     """Give curves and limits numbers, each their own."""
-    seen: Counter[bool] = Counter()
+    counts: Counter[bool] = Counter()
     styled = []
     for line in lines:
-        styled.append((line, seen[line.is_limit] % SHAPES))
-        seen[line.is_limit] += 1
+        styled.append((line, counts[line.is_limit] % SHAPES))
+        counts[line.is_limit] += 1
     return styled
 
 
@@ -152,8 +152,8 @@ def _css(line: Curve, style: int) -> str:
 def _ticks(data: Curves, numbers: Sequence[float], *, is_log: bool) -> list[float]:
     if not is_log:
         return ticks(min(numbers), max(numbers), number=4)
-    kept = [max(number, data.least) for number in numbers]
-    return log_ticks(min(kept), max(kept))
+    values = [max(number, data.least) for number in numbers]
+    return log_ticks(min(values), max(values))
 
 
 def _intervals(drawing: Drawing, line: Curve, style: int, along: Axis, up: Axis) -> None:
@@ -196,17 +196,17 @@ def _mark(drawing: Drawing, style: int, place: tuple[float, float]) -> None:
 
 def _legend(words: Words, ident: str, styled: Sequence[tuple[Curve, int]]) -> str:
     """Explain the lines of a row of pictures, one below the other."""
-    tops, low = [], 14.0
+    heights, low = [], 14.0
     for line, _ in styled:
-        tops.append(low)
+        heights.append(low)
         low += 15 * len(wrap(line.name, _LETTERS)) + 7
-    said = Labels(
+    labels = Labels(
         id=ident,
         title=words.say("Legend"),
         description=", ".join(line.name for line, _ in styled),
     )
-    drawing = Drawing(words, said, size=(_WIDTH, low))
-    for top, (line, style) in zip(tops, styled, strict=True):
+    drawing = Drawing(words, labels, size=(_WIDTH, low))
+    for top, (line, style) in zip(heights, styled, strict=True):
         if line.is_joined:
             drawing.line((4, top), (40, top), css=_css(line, style))
         if line.is_marked:

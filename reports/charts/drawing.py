@@ -65,19 +65,19 @@ class Drawing(Board):
         *,
         low: float,
         high: float,
-        said: Mapping[float, str] = MappingProxyType({}),
+        texts: Mapping[float, str] = MappingProxyType({}),
     ) -> None:
         """Draw an axis to the right, with lines up to `high`, and words where there is room."""
-        taken = -math.inf
+        edge = -math.inf
         for number in axis.at:
             x = axis(number)
             self.line((x, low), (x, high), css="grid")
-            text = said[number] if number in said else self._written(axis, number)
+            text = texts[number] if number in texts else self._written(axis, number)
             half = text_width(text, 11) / 2
             x = min(x, self.width - half)
-            if text and x - half > taken:
+            if text and x - half > edge:
                 self.text((x, low + 14), text, anchor="middle")
-                taken = x + half
+                edge = x + half
         middle = (axis(axis.at[0]) + axis(axis.at[-1])) / 2
         name = self.labels.across
         middle = min(middle, max(self.width / 2, self.width - text_width(name, 12) / 2))
@@ -125,11 +125,11 @@ class Drawing(Board):
 
     def finish(self) -> str:
         """Give the finished SVG."""
-        said, width, height = self.labels, coordinate(self.width), coordinate(self.height)
+        labels, width, height = self.labels, coordinate(self.width), coordinate(self.height)
         return self.document(
-            said.title,
-            said.description,
-            ids=(f"{said.id}-title", f"{said.id}-desc"),
+            labels.title,
+            labels.description,
+            ids=(f"{labels.id}-title", f"{labels.id}-desc"),
             viewBox=f"0 0 {width} {height}",
             width=width,
             height=height,

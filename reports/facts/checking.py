@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import TypeAlias, get_args
 
-from footing.messages import Message, said
+from footing.messages import Message, Name, Shape, joined
 from reports.catalogues import comparison as comparison_words
 from reports.catalogues import pages as page_words
 from reports.catalogues import release as release_words
@@ -80,16 +80,16 @@ def require_sound(facts: Facts) -> None:
     """Refuse facts with numbers that are none, and names that no catalogue has words for."""
     problems = list(dict.fromkeys((*_bad_values(facts), *_unknown_names(facts))))
     if problems:
-        shown = "; ".join(problems[:_MAX_PROBLEMS])
+        listing = joined("; ", problems[:_MAX_PROBLEMS])
         more = len(problems) - _MAX_PROBLEMS
         raise ReportError(
             Message(
                 "There is no page of these facts: {problems}{more}.",
-                problems=said(shown),
+                problems=listing,
                 more=Message("; and {number} more", number=more) if more > 0 else Message(),
             ),
             hint=Message("reports.catalogues has the names that pages know")
-            if "catalogue" in shown
+            if "catalogue" in listing
             else Message("give None, with a reason, where a number is not defined"),
         )
 
@@ -97,16 +97,24 @@ def require_sound(facts: Facts) -> None:
 def _bad_values(facts: object) -> Iterator[str]:
     for place, value in walk(facts):
         if isinstance(value, str) and not value.isascii() and _BROKEN.search(value):
-            yield f"{place} holds half a character"
+            yield Message("{place} holds half a character", place=Name(place))
         if value is None or isinstance(value, (str, bool)):
             continue
         if isinstance(value, int):
             if abs(value) > _LARGEST:
-                yield f"{place} has more than {len(str(_LARGEST))} digits"
+                yield Message(
+                    "{place} has more than {number} digits",
+                    place=Name(place),
+                    number=len(str(_LARGEST)),
+                )
         elif not isinstance(value, float):
-            yield f"{place} is a {type(value).__name__}, not a number or a text"
+            yield Message(
+                "{place} is a {kind}, not a number or a text",
+                place=Name(place),
+                kind=Shape(type(value)),
+            )
         elif not math.isfinite(value):
-            yield f"{place} is {value}, not a number"
+            yield Message("{place} is {value}, not a number", place=Name(place), value=value)
 
 
 @cache
@@ -170,9 +178,11 @@ def _unknown_names(facts: object) -> Iterator[str]:
         value = getattr(facts, member.name)
         yield from _unknown_names(value)
         if (place := (type(facts), member.name)) in _known():
-            what, known = _known()[place]
+            what, catalogue = _known()[place]
             names = [value] if isinstance(value, str) else list(value)
-            yield from (f"the {what} {n!r} is in no catalogue" for n in names if n not in known)
+            yield from (
+                f"the {what} {n!r} is in no catalogue" for n in names if n not in catalogue
+            )
     if isinstance(facts, release.PublicFacts):
         wrong = [outcome for outcome in facts.checks.values() if outcome not in _OUTCOMES]
         yield from (f"the outcome {outcome!r} is in no catalogue" for outcome in wrong)

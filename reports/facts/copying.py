@@ -7,14 +7,16 @@ from typing import Any, TypeVar
 _Fact = TypeVar("_Fact")
 
 
-def fact_of(kind: type[_Fact], /, *sources: object, **given: Any) -> _Fact:
+def fact_of(kind: type[_Fact], /, *sources: object, **extra: Any) -> _Fact:
     """Make a fact of the attributes of objects that its fields are named after."""
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for field in fields(kind):  # type: ignore[arg-type]
         values = (
             getattr(source, field.name) for source in sources if hasattr(source, field.name)
         )
         for value in values:
             if not callable(value):
-                found.setdefault(field.name, str(value) if isinstance(value, Enum) else value)
-    return kind(**found | given)
+                attributes.setdefault(
+                    field.name, str(value) if isinstance(value, Enum) else value
+                )
+    return kind(**attributes | extra)

@@ -64,13 +64,13 @@ def words_of(language: str) -> Words:
             Message("There is no language {language!r}.", language=Argument(language)),
             hint=Message("take one of {codes!r}", codes=Name.each(LANGUAGES)),
         )
-    found: gettext.NullTranslations = gettext.NullTranslations()
+    translations: gettext.NullTranslations = gettext.NullTranslations()
     for domain in reversed(DOMAINS):
         file = LOCALE / language / "LC_MESSAGES" / f"{domain}.mo"
         if not file.is_file():
             continue
         with file.open("rb") as stream:
             messages = gettext.GNUTranslations(stream)
-        messages.add_fallback(found)
-        found = messages
-    return Words(language, found)
+        messages.add_fallback(translations)
+        translations = messages
+    return Words(language, translations)

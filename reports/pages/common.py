@@ -44,18 +44,18 @@ def outcome_cell(words: Words, outcome: Outcome) -> Cell:
 def verdict(words: Words, outcomes: Collection[Outcome], more: Iterable[str] = ()) -> str:
     """Sum up the checks in one sentence, and add what else must be said."""
     number = Counter(outcomes)
-    failed, made = number["failed"], number["failed"] + number["passed"]
+    failed, total = number["failed"], number["failed"] + number["passed"]
     if failed:
         parts = [
             words.say_many(
                 "Of the checks made, %(made)s in all, %(n)s failed",
                 "Of the checks made, %(made)s in all, %(n)s failed",
                 failed,
-                made=words.numbers.count(made),
+                made=words.numbers.count(total),
             )
         ]
-    elif made:
-        parts = [words.say_many("The one check passed", "All %(n)s checks passed", made)]
+    elif total:
+        parts = [words.say_many("The one check passed", "All %(n)s checks passed", total)]
     else:
         parts = [words.say("No check was made")]
     if n := number["no limit"]:

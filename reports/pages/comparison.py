@@ -20,8 +20,8 @@ def comparison_page(
 ) -> tuple[str, dict[str, Any]]:
     """Arrange what a choice between designs needs, and if asked the long lists."""
     measures = [fact for several in facts.utility.values() for fact in several]
-    shown = {design.name for design in facts.scenarios.designs if design.front or design.chosen}
-    shown |= {str(values.get("design")) for values in [*facts.conclusion.values()][:1]}
+    names = {design.name for design in facts.scenarios.designs if design.front or design.chosen}
+    names |= {str(values.get("design")) for values in [*facts.conclusion.values()][:1]}
     return "comparison.html", {
         "title": words.text(facts.title) or _title(words, facts),
         "is_full": is_full,
@@ -35,11 +35,11 @@ def comparison_page(
         "sensitive": words.numbers.ranges(facts.sensitive),
         "tables": _tables(words, facts),
         "scenarios": scenario_parts(words, facts.scenarios),
-        "by_table": _by_table(words, facts, shown) if is_full else [],
+        "by_table": _by_table(words, facts, names) if is_full else [],
         "deviations": _sets(
             words,
             facts.sets,
-            shown,
+            names,
             ident="deviation-sets",
             caption=words.say("What a count may be published as"),
             member="deviation",
@@ -47,21 +47,21 @@ def comparison_page(
         "possible": _sets(
             words,
             facts.sets,
-            shown,
+            names,
             ident="possible-sets",
             caption=words.say("The originals that may lie behind a published count"),
             member="possible",
         ),
-        "certainty": _certainty(words, facts, shown),
+        "certainty": _certainty(words, facts, names),
         "posteriors": [
             posterior_table(words, several, ident=f"posteriors-{place}", caption=design)
             for place, (design, several) in enumerate(facts.posteriors.items())
-            if is_full and design in shown
+            if is_full and design in names
         ],
         "utility": [
             (design, by_variable(words, several, facts.levels, ident=f"variables-{place}"))
             for place, (design, several) in enumerate(facts.utility.items())
-            if is_full and design in shown
+            if is_full and design in names
         ],
         "definitions": definitions(words, measures if is_full else (), facts.scenarios, None),
     }
@@ -76,10 +76,10 @@ def _title(words: Words, facts: ComparisonFacts) -> str:
 def _headings(words: Words, facts: ComparisonFacts, *, is_full: bool) -> dict[str, str]:
     """Name the parts of the page: those of methods, those of designs, or both."""
     without = ["methods"] * (facts.methods is None) + ["utility"] * (not is_full)
-    found = headings(words, "comparison", without=without)
+    names = headings(words, "comparison", without=without)
     if facts.methods is None or facts.scenarios.designs:
-        return found
-    return {"methods": found["methods"]}
+        return names
+    return {"methods": names["methods"]}
 
 
 def _recommended(words: Words, facts: ComparisonFacts) -> list[str]:
@@ -87,21 +87,21 @@ def _recommended(words: Words, facts: ComparisonFacts) -> list[str]:
     steps = [v for name, v in facts.conclusion.items() if name.startswith("least-loss")]
     if not steps:
         return []
-    said: dict[str, Mapping[str, float | str]] = {}
+    sentences: dict[str, Mapping[str, float | str]] = {}
     won = next(iter(facts.conclusion.values()))
     if "design" in won:
-        said["reason"] = {**won, "designs": steps[-1]["designs"]}
+        sentences["reason"] = {**won, "designs": steps[-1]["designs"]}
         for rule, step in enumerate(steps[:-1], start=1):
             if step["design"] != steps[rule]["design"]:
-                said["other"] = {"other": step["design"], "rule": float(rule)}
+                sentences["other"] = {"other": step["design"], "rule": float(rule)}
         cells = float(facts.conclusion["cells"]["distinct"])
         whole = [m for m in facts.utility.get(str(won["design"]), ()) if m.group == "all"]
-        lost = {m.name: m.number for m in whole if m.number is not None}
-        if {"changed_pct", "false_zeros", "aad"} <= set(lost):
-            shares = {"zeros_pct": 100 * lost["false_zeros"] / cells, "cells": cells}
-            said["price"] = lost | shares
-    said["rules" if facts.is_limit_set else "no-rules"] = {}
-    return [RECOMMENDED[name].say(words, values) for name, values in said.items()]
+        figures = {m.name: m.number for m in whole if m.number is not None}
+        if {"changed_pct", "false_zeros", "aad"} <= set(figures):
+            shares = {"zeros_pct": 100 * figures["false_zeros"] / cells, "cells": cells}
+            sentences["price"] = figures | shares
+    sentences["rules" if facts.is_limit_set else "no-rules"] = {}
+    return [RECOMMENDED[name].say(words, values) for name, values in sentences.items()]
 
 
 def _tables(words: Words, facts: ComparisonFacts) -> Table:
@@ -113,7 +113,7 @@ def _tables(words: Words, facts: ComparisonFacts) -> Table:
     )
 
 
-def _by_table(words: Words, facts: ComparisonFacts, shown: set[str]) -> list[Table]:
+def _by_table(words: Words, facts: ComparisonFacts, selection: set[str]) -> list[Table]:
     names = (facts.scenarios.risk, facts.scenarios.utility, "aad", "changed_pct", "false_zeros")
     return [
         figure_table(
@@ -122,7 +122,7 @@ def _by_table(words: Words, facts: ComparisonFacts, shown: set[str]) -> list[Tab
             names=[n for n in dict.fromkeys(names) if any(n in d.figures for d in designs)],
             ident=f"by-table-{place}",
             caption=words.say("Designs on the table “%(table)s”", table=table),
-            shown=shown,
+            selection=selection,
         )
         for place, (table, designs) in enumerate(facts.by_table.items())
     ]
@@ -131,38 +131,38 @@ def _by_table(words: Words, facts: ComparisonFacts, shown: set[str]) -> list[Tab
 def _sets(
     words: Words,
     sets: tuple[SetFact, ...],
-    shown: Collection[str],
+    selection: Collection[str],
     *,
     ident: str,
     caption: str,
     member: str,
 ) -> Table:
     """Arrange sets with counts down and designs across."""
-    designs = {fact.design: fact.design for fact in sets if fact.design in shown}
-    known = {(f.count, f.design): getattr(f, member) for f in sets}
+    designs = {fact.design: fact.design for fact in sets if fact.design in selection}
+    values = {(f.count, f.design): getattr(f, member) for f in sets}
     empty = words.say("never")
     return (
         Lines(words, sorted({fact.count for fact in sets}))
         .number("Count", int, "count")
-        .texts(designs, lambda *at: words.numbers.ranges(known.get(at, ())) or empty)
+        .texts(designs, lambda *at: words.numbers.ranges(values.get(at, ())) or empty)
         .table(ident, caption)
     )
 
 
-def _certainty(words: Words, facts: ComparisonFacts, shown: Collection[str]) -> Table:
+def _certainty(words: Words, facts: ComparisonFacts, selection: Collection[str]) -> Table:
     """Arrange P(sensitive | published) with published counts down and designs across."""
-    known = {
+    values = {
         (fact.published, design): fact.sensitive
         for design, some in facts.posteriors.items()
         for fact in some
-        if design in shown
+        if design in selection
     }
     return (
-        Lines(words, sorted({published for published, _ in known}))
+        Lines(words, sorted({published for published, _ in values}))
         .number("Published count", int, "count")
         .numbers(
-            {design: design for _, design in known},
-            lambda *at: known.get(at, words.say("never")),
+            {design: design for _, design in values},
+            lambda *at: values.get(at, words.say("never")),
             "probability",
         )
         .table(

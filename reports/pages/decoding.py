@@ -24,12 +24,12 @@ _MISFIT = 0.001
 
 def decoding_page(words: Words, facts: DecodingFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what is known of decoded reports."""
-    found = _by_size(fact for fact in facts.candidates if fact.is_detected)
+    detections = _by_size(fact for fact in facts.candidates if fact.is_detected)
     others = _by_size(fact for fact in facts.candidates if not fact.is_detected)
     return "decoding.html", {
         "title": facts.title or words.say("Decoded reports"),
         "headings": headings(words, "decoding"),
-        "verdict": _verdict(words, facts, len(found)),
+        "verdict": _verdict(words, facts, len(detections)),
         "correction": words.say(
             CORRECTIONS[facts.correction], alpha=words.numbers.plain(facts.alpha)
         ),
@@ -38,9 +38,9 @@ def decoding_page(words: Words, facts: DecodingFacts) -> tuple[str, dict[str, An
             words.say(SUSPICIONS[fact.name], found=words.numbers.count(fact.found))
             for fact in facts.suspicions
         ],
-        "pictures": _pictures(words, facts, found),
+        "pictures": _pictures(words, facts, detections),
         "found": _estimates(
-            words, found, ident="found", caption=words.say("Candidates that were found")
+            words, detections, ident="found", caption=words.say("Candidates that were found")
         ),
         "others": _estimates(
             words, others, ident="others", caption=words.say("Candidates that were not found")
@@ -59,12 +59,12 @@ def _by_size(facts: Any) -> list[CandidateFact]:
     return sorted(facts, key=lambda fact: -(fact.amount.estimate if fact.amount else -1e30))
 
 
-def _verdict(words: Words, facts: DecodingFacts, found: int) -> str:
+def _verdict(words: Words, facts: DecodingFacts, number: int) -> str:
     start = words.say_many("Of %(n)s candidate", "Of %(n)s candidates", len(facts.candidates))
     return words.say_many(
         "%(start)s, %(n)s was found in %(reports)s reports.",
         "%(start)s, %(n)s were found in %(reports)s reports.",
-        found,
+        number,
         start=start,
         reports=words.numbers.count(facts.reports),
     )
@@ -112,10 +112,10 @@ def _chance(words: Words, chance: float | None) -> str:
 
 
 def _pictures(
-    words: Words, facts: DecodingFacts, found: Sequence[CandidateFact]
+    words: Words, facts: DecodingFacts, detections: Sequence[CandidateFact]
 ) -> list[Figure]:
     is_ordered = facts.is_ordered and len(facts.candidates) <= _MAX_BARS
-    shown = list(facts.candidates) if is_ordered else list(found[:_MAX_LINES])
+    selection = list(facts.candidates) if is_ordered else list(detections[:_MAX_LINES])
     lines = [
         Interval(
             name=fact.name or words.say("(empty)"),
@@ -124,7 +124,7 @@ def _pictures(
             high=fact.amount.high,
             is_found=fact.is_detected,
         )
-        for fact in shown
+        for fact in selection
         if fact.amount is not None
     ]
     if not lines:
@@ -150,14 +150,14 @@ def _pictures(
     )
     draw = interval_bars if is_ordered else interval_lines
     notes = [DECODED["bars"].say(words)]
-    if not is_ordered and len(found) > _MAX_LINES:
-        notes.append(DECODED["largest"].say(words, {"n": _MAX_LINES, "all": len(found)}))
+    if not is_ordered and len(detections) > _MAX_LINES:
+        notes.append(DECODED["largest"].say(words, {"n": _MAX_LINES, "all": len(detections)}))
     return [
         Figure(
             id="picture",
             title=title,
             svg=draw(words, data, lines),
-            data=_estimates(words, shown, ident="drawn", caption=title),
+            data=_estimates(words, selection, ident="drawn", caption=title),
             notes=tuple(notes),
         )
     ]

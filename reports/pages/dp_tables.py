@@ -42,29 +42,29 @@ def dp_tables_page(words: Words, facts: DPTablesFacts) -> tuple[str, dict[str, A
 
 
 def _meaning(words: Words, facts: DPTablesFacts, unit: str) -> list[str]:
-    found = []
+    sentences = []
     for name, odds, chance in zip(("member", "other"), facts.odds, facts.chances, strict=True):
         factor = "\N{INFINITY}" if odds is None else words.numbers.plain(round(odds, 2))
-        found.append(
+        sentences.append(
             DP_TABLES[name if chance else f"{name}-pure"].say(
                 words, {"unit": unit, "odds": factor, "chance": chance}
             )
         )
-    return [*found, CARD["knowledge"].say(words, {"unit": unit}), CARD["common"].say(words)]
+    return [*sentences, CARD["knowledge"].say(words, {"unit": unit}), CARD["common"].say(words)]
 
 
 def _bounding(words: Words, table: DPTableFact, unit: str) -> list[str]:
     values: dict[str, float | str] = {"unit": unit, "groups": table.groups, "rows": table.rows}
-    found = [DP_TABLES["bounded"].say(words, values)]
+    sentences = [DP_TABLES["bounded"].say(words, values)]
     if table.are_found:
-        found.append(DP_TABLES["found"].say(words))
+        sentences.append(DP_TABLES["found"].say(words))
     for what, low, high, beyond in table.bounds:
         values = {"what": _named(words, what), "low": low, "high": high, "beyond": beyond}
-        found.append(DP_TABLES["bounds"].say(words, values))
+        sentences.append(DP_TABLES["bounds"].say(words, values))
     for name, value, low, high in table.left_out:
         values = {"what": words.say(DP_ITEMS[name]), "value": value, "low": low, "high": high}
-        found.append(DP_TABLES["left-out"].say(words, values))
-    return found
+        sentences.append(DP_TABLES["left-out"].say(words, values))
+    return sentences
 
 
 def _named(words: Words, what: str) -> str:

@@ -53,9 +53,9 @@ def findings(words: Words, facts: ExposureFacts) -> list[str]:
 
 def cautions(words: Words, facts: ExposureFacts) -> list[str]:
     """Say what the attack is, what it does not look at, and what is said of sums."""
-    said = ("attack", "release" if facts.release else "service")
+    names = ("attack", "release" if facts.release else "service")
     of_sums = (translated(text, words.language) for text in facts.cautions)
-    return [*(words.say(_CAUTIONS[name]) for name in said), *of_sums]
+    return [*(words.say(_CAUTIONS[name]) for name in names), *of_sums]
 
 
 def _places(words: Words, facts: ExposureFacts) -> list[Table]:
@@ -91,9 +91,9 @@ def _found(words: Words, facts: ExposureFacts) -> str:
 
 def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
     """Say what is certain, and what is found of persons."""
-    told, persons, remaining = [], facts.persons, facts.remaining
+    sentences, persons, remaining = [], facts.persons, facts.remaining
     if facts.whole.n_small:
-        told.append(
+        sentences.append(
             words.say_many(
                 "Of %(n)s small count no other count fits what is published.",
                 "Of %(n)s small counts no other count fits what is published.",
@@ -107,12 +107,12 @@ def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
             "together": remaining.together / remaining.n_small,
             "alone": remaining.alone / remaining.n_small,
         }
-        told.append(_SAID["remaining"].say(words, values))
+        sentences.append(_SAID["remaining"].say(words, values))
     if persons.n:
         ways = ("by_frequency", "alone", "together")
         shares = {name: getattr(persons, name) / persons.n for name in ways}
-        told.append(_SAID["persons"].say(words, {"persons": persons.n, **shares}))
-    return told
+        sentences.append(_SAID["persons"].say(words, {"persons": persons.n, **shares}))
+    return sentences
 
 
 def _parts(words: Words, facts: ExposureFacts, name: str) -> Table:
@@ -165,8 +165,8 @@ def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Row:
             is_limit=True,
         ),
     ]
-    said = {"n": points[-1].n_tables, "share": whole.together / whole.n_small}
-    data = Curves(**_PICTURES["asked"].say(words, "tables-asked", **said))
+    values = {"n": points[-1].n_tables, "share": whole.together / whole.n_small}
+    data = Curves(**_PICTURES["asked"].say(words, "tables-asked", **values))
     table = (
         Lines(words, points)
         .number("Tables", lambda point: point.n_tables, "count")
@@ -189,19 +189,19 @@ def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Row:
 def _advice(words: Words, facts: ExposureFacts) -> list[Table]:
     """List what to close, one after the other, and which noise would do instead."""
     closed = _closures(words, facts.advice, words.say("Close"))
-    found = [closed.table("advice-steps", words.say("What to close, one after the other"))]
+    tables = [closed.table("advice-steps", words.say("What to close, one after the other"))]
     if facts.noise:
         noise = _closures(words, facts.noise, "[ptable]")
-        found.append(noise.table("advice-noise", words.say("Or more noise, drawn anew")))
-    return found
+        tables.append(noise.table("advice-noise", words.say("Or more noise, drawn anew")))
+    return tables
 
 
 def _digests(words: Words, facts: ExposureFacts) -> Table:
     """List what was looked at by digest, as the JSON beside the page has it."""
-    named = {name: words.say(text) for name, text in _DIGESTS.items()}
+    names = {name: words.say(text) for name, text in _DIGESTS.items()}
     return (
         Lines(words, facts.digests.items())
-        .text("Part", lambda line: named.get(line[0], line[0]))
+        .text("Part", lambda line: names.get(line[0], line[0]))
         .column(Column(words.say("Digest")), lambda line: Cell(text=line[1], is_code=True))
         .table("digests", words.say("What was looked at, by digest"))
     )

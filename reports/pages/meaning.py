@@ -19,21 +19,24 @@ _SAID, _PICTURES = _WORDS.sentences("sentences"), _WORDS.pictures()
 
 def meaning_page(words: Words, facts: MeaningFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what a guarantee means."""
-    asked, kinds = facts.asked, _kinds(words, facts)
-    values: dict[str, float | str] = {"before": asked.value[0][0], "after": asked.value[0][2]}
-    values |= {"unit": unit_of(words, facts.unit), "epsilon": asked.epsilon}
-    if asked.member:
-        values["member"] = asked.member[0][2]
-    verdict = _SAID["verdict" if asked.member else f"verdict-{facts.adjacency}"]
+    meaning, kinds = facts.asked, _kinds(words, facts)
+    values: dict[str, float | str] = {
+        "before": meaning.value[0][0],
+        "after": meaning.value[0][2],
+    }
+    values |= {"unit": unit_of(words, facts.unit), "epsilon": meaning.epsilon}
+    if meaning.member:
+        values["member"] = meaning.member[0][2]
+    verdict = _SAID["verdict" if meaning.member else f"verdict-{facts.adjacency}"]
     return "meaning.html", {
         "title": _SAID["title"].say(words, values),
         "headings": headings(words, "meaning"),
         "verdict": verdict.say(words, values),
-        "epsilon": words.numbers.plain(asked.epsilon),
+        "epsilon": words.numbers.plain(meaning.epsilon),
         "scheme": neighbours(words, facts.adjacency),
         "unit": values["unit"],
         "delta": delta(words, facts.delta) if facts.delta else "",
-        "beliefs": _beliefs(words, kinds, asked, "beliefs"),
+        "beliefs": _beliefs(words, kinds, meaning, "beliefs"),
         "picture": _picture(words, kinds, facts),
         "others": _others(words, kinds, facts),
         "table": _by_prior(words, kinds, facts.table),
@@ -43,8 +46,8 @@ def meaning_page(words: Words, facts: MeaningFacts) -> tuple[str, dict[str, Any]
 def _kinds(words: Words, facts: MeaningFacts) -> dict[str, str]:
     """Name the kinds of statements that the guarantee is about."""
     value = "place" if facts.adjacency == "distance" else "value"
-    named = {"member": "member"} if facts.asked.member else {}
-    return {kind: _SAID[name].say(words) for kind, name in (named | {"value": value}).items()}
+    names = {"member": "member"} if facts.asked.member else {}
+    return {kind: _SAID[name].say(words) for kind, name in (names | {"value": value}).items()}
 
 
 def _beliefs(words: Words, kinds: Mapping[str, str], fact: EpsilonFact, ident: str) -> Table:
@@ -62,18 +65,18 @@ def _beliefs(words: Words, kinds: Mapping[str, str], fact: EpsilonFact, ident: s
 
 
 def _picture(words: Words, kinds: Mapping[str, str], facts: MeaningFacts) -> Row:
-    drawn, first = [], next(iter(kinds))
+    pictures, first = [], next(iter(kinds))
     for kind, what in kinds.items():
         before, _, after = getattr(facts.asked, kind)[0]
-        said = _PICTURES["beliefs"].say(words, f"by-{kind}", before=before, after=after)
-        data = Curves(**said, title=what, home=(100 * before, 100 * after))
-        drawn.append((data, [_band(facts, kind)]))
+        texts = _PICTURES["beliefs"].say(words, f"by-{kind}", before=before, after=after)
+        data = Curves(**texts, title=what, home=(100 * before, 100 * after))
+        pictures.append((data, [_band(facts, kind)]))
     several = [_most(words, one, first) for one in facts.ranges]
-    drawn.append((Curves(**_PICTURES["several"].say(words, "by-epsilon")), several))
+    pictures.append((Curves(**_PICTURES["several"].say(words, "by-epsilon")), several))
     return Row(
         id="drawn",
         title=_SAID["drawn"].say(words),
-        panels=panels(words, "drawn", drawn),
+        panels=panels(words, "drawn", pictures),
         data=_beliefs(words, kinds, facts.curve, "drawn-data"),
         notes=(_SAID["line"].say(words), _SAID["last"].say(words, {"what": kinds[first]})),
     )

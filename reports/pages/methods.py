@@ -12,12 +12,13 @@ from reports.catalogues.comparison import (
     DRAWN,
     METHODS,
     SLIDES,
+    STANDING,
     TRIALS,
 )
 from reports.catalogues.synthesis import say_guarantee
 from reports.catalogues.wording import Kind, written
 from reports.charts.curves import Design
-from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
+from reports.facts.methods import CriterionFact, MethodFact, MethodFacts, ReleasedFact
 from reports.i18n.languages import Words
 from reports.i18n.messages import translated
 from reports.pages.scenarios import points_map
@@ -30,6 +31,8 @@ _CLOSE = 1e-9
 def method_parts(words: Words, facts: MethodFacts) -> dict[str, Any]:
     """Arrange what was measured of the methods."""
     return {
+        "standing": standing(words, facts),
+        "released": _released(words, facts),
         "verdict": _advice(words, facts),
         "pictures": methods_map(words, facts),
         "slides": _slides(words, facts),
@@ -60,10 +63,10 @@ def rating_of(criterion: CriterionFact) -> Rating | None:
 
 def disagreement(method: MethodFact, criterion: str) -> str:
     """Tell whether measurement shows less or more than the slides say; nothing if neither."""
-    said = SLIDES[method.kind][criterion]
+    claim = SLIDES[method.kind][criterion]
     rating = _rating(method, criterion)
-    if said.startswith("yes"):
-        return "less" if rating == "worst" or (rating == "part" and said == "yes") else ""
+    if claim.startswith("yes"):
+        return "less" if rating == "worst" or (rating == "part" and claim == "yes") else ""
     return "more" if rating == "best" else ""
 
 
@@ -80,33 +83,33 @@ def _criterion(method: MethodFact, name: str) -> CriterionFact:
 
 def methods_map(words: Words, facts: MethodFacts) -> list[Figure]:
     """Draw the methods by what is lost and by small counts found, persons if none is small."""
-    tried = [m for m in facts.methods if m.criteria and m.kind != "exact"]
-    found = {
+    trials = [m for m in facts.methods if m.criteria and m.kind != "exact"]
+    criteria = {
         "small_counts_found": words.say("small counts found"),
         "found_by_differencing": words.say("persons found by two tables"),
     }
     name = next(
-        (n for n in found if any(_criterion(m, n).share is not None for m in tried)), ""
+        (n for n in criteria if any(_criterion(m, n).share is not None for m in trials)), ""
     )
-    places = [(m, m.mean_loss, _criterion(m, name).share) for m in tried if name]
-    known = [(m, x, 100 * y) for m, x, y in places if x is not None and y is not None]
-    shown = [method for method, *_ in known]
-    chosen = facts.conclusion.get("recommended", {}).get("method")
+    places = [(m, m.mean_loss, _criterion(m, name).share) for m in trials if name]
+    points = [(m, x, 100 * y) for m, x, y in places if x is not None and y is not None]
+    methods = [method for method, *_ in points]
+    choice = facts.conclusion.get("recommended", {}).get("method")
     spots = [
         Design(
             number=str(facts.methods.index(method) + 1),
             name=_label(words, method),
             across=x,
             upwards=y,
-            is_front=not any(a <= x and b <= y and (a, b) != (x, y) for _, a, b in known),
-            is_chosen=method.name == chosen,
+            is_front=not any(a <= x and b <= y and (a, b) != (x, y) for _, a, b in points),
+            is_chosen=method.name == choice,
         )
-        for method, x, y in known
+        for method, x, y in points
     ]
-    upwards = found.get(name, "")
+    upwards = criteria.get(name, "")
     across = words.say("mean loss of a count")
     kinds: dict[str, Kind] = {f"{upwards}, %": "amount", across: "amount"}
-    rest = [_label(words, method) for method in facts.methods if method not in shown]
+    rest = [_label(words, method) for method in facts.methods if method not in methods]
     notes = [TRIALS["loss"].say(words)]
     notes += [TRIALS["unmapped"].say(words, {"names": words.listed(rest)})] if rest else []
     return points_map(words, spots, kinds, ident="methods-map", head="Method", notes=notes)
@@ -119,16 +122,96 @@ def _label(words: Words, method: MethodFact) -> str:
 def _advice(words: Words, facts: MethodFacts) -> list[str]:
     """Say which method is recommended, why and at what price; none without any."""
     labels = {method.name: _label(words, method) for method in facts.methods}
-    said = {
+    sentences = {
         name: {**values, "method": labels.get(str(values.get("method")), "")}
         for name, values in facts.conclusion.items()
     }
-    if "recommended" in said:
-        won = said["recommended"]
-        said = {"recommended": won, "reason": won, **said, "price": won}
-    if said:
-        said["rules"] = {}
-    return [ADVICE[name].say(words, values, of=name) for name, values in said.items()]
+    if "recommended" in sentences:
+        won = sentences["recommended"]
+        sentences = {"recommended": won, "reason": won, **sentences, "price": won}
+    if sentences:
+        sentences["rules"] = {}
+    return [ADVICE[name].say(words, values, of=name) for name, values in sentences.items()]
+
+
+def standing(words: Words, facts: MethodFacts) -> list[str]:
+    """Say where the job's own method stands, and then what is better, at what price."""
+    labels = {method.name: _label(words, method) for method in facts.methods}
+    said = []
+    for name, values in facts.standing.items():
+        method = str(values.get("method"))
+        shown = {**values, "method": labels.get(method, method)}
+        if "reason" in shown:
+            shown["reason"] = translated(str(shown["reason"]), words.language)
+        said.append(STANDING[name].say(words, shown, of=name))
+        if not name.startswith("own"):
+            said += _given_up(words, facts, method)
+            continue
+        if facts.stopped:
+            reason = {"reason": translated(facts.stopped, words.language)}
+            said.append(STANDING["stopped"].say(words, reason))
+        elif facts.has_ledger:
+            said.append(STANDING["ledger"].say(words))
+    return said
+
+
+def _given_up(words: Words, facts: MethodFacts, name: str) -> Iterator[str]:
+    """Say by which other criteria a method is worse than that of the job."""
+    own, *others = facts.methods
+    other = next((method for method in others if method.name == name), None)
+    if other is None:
+        return
+    worse = []
+    for criterion in own.criteria:
+        better = CRITERIA[criterion.name].better
+        named = {"found_by_differencing", "small_counts_found"}  # told already
+        theirs = _criterion(other, criterion.name)
+        if not better or criterion.name in named or None in (criterion.share, theirs.share):
+            continue
+        gain = float(theirs.share or 0) - float(criterion.share or 0)
+        if (gain if better == "less" else -gain) > _CLOSE:
+            here, there = (
+                words.numbers.share(float(c.share or 0)) for c in (criterion, theirs)
+            )
+            heading = words.say(CRITERIA[criterion.name].heading)
+            text = words.say(
+                "%(criterion)s (%(share)s instead of %(own)s)",
+                criterion=heading,
+                share=there,
+                own=here,
+            )
+            worse.append(text)
+    if worse:
+        yield STANDING["given-up"].say(words, {"criteria": words.listed(worse)})
+
+
+def _released(words: Words, facts: MethodFacts) -> Table:
+    """Arrange what the job's own method would release, table by table."""
+
+    def change(one: ReleasedFact) -> Cell:
+        if one.change is None:
+            return Cell(text=words.say("none"))
+        if one.measure == "count":
+            return Cell(text=words.numbers.amount(one.change))
+        return Cell(text=words.numbers.share(one.change))
+
+    def lost(one: ReleasedFact) -> str:
+        return "" if one.lost is None else words.numbers.share(one.lost)
+
+    return (
+        Lines(words, facts.released)
+        .text("Table", lambda one: Cell(text=one.table, is_code=True))
+        .text("Measure", lambda one: Cell(text=one.measure, is_code=True))
+        .number("Cells", lambda one: one.cells, "count")
+        .number("Hidden", lambda one: one.hidden, "count")
+        .text("Mean change", change)
+        .text("Hidden of all amounts", lost)
+        .table(
+            "methods-released",
+            words.say("What your method would release now, table by table"),
+            notes=(TRIALS["released"].say(words),),
+        )
+    )
 
 
 def _rated(facts: MethodFacts) -> list[MethodFact]:
@@ -140,8 +223,8 @@ def _slides(words: Words, facts: MethodFacts) -> Table:
     names = next(iter(SLIDES.values()))
 
     def entry(method: MethodFact, name: str) -> Cell:
-        said = SLIDES[method.kind][name]
-        text = words.say(said.rstrip("*")) + "*" * said.endswith("*")
+        claim = SLIDES[method.kind][name]
+        text = words.say(claim.rstrip("*")) + "*" * claim.endswith("*")
         sign = "≠ " if disagreement(method, name) else ""
         return Cell(text=sign + text, small=_measured(words, method, name))
 
@@ -183,8 +266,10 @@ def _disagreed(words: Words, facts: MethodFacts) -> Iterator[str]:
             if way == "less" and name == "found_by_differencing" and is_same:
                 way = "same"
             share = _measured(words, method, name)
-            said = words.say("“%(name)s” (%(share)s)", name=_label(words, method), share=share)
-            groups[name, way].append(said)
+            phrase = words.say(
+                "“%(name)s” (%(share)s)", name=_label(words, method), share=share
+            )
+            groups[name, way].append(phrase)
     for (name, way), methods in groups.items():
         if way:
             sentence = DISAGREED.get(f"{name}-{way}") or DISAGREED[way]
@@ -196,13 +281,11 @@ def _disagreed(words: Words, facts: MethodFacts) -> Iterator[str]:
 def _about(words: Words, facts: MethodFacts) -> Iterator[str]:
     counts = {"records": facts.records, "all": facts.all_records}
     yield DRAWN[facts.drawn].say(words, counts, of="the sample")
-    shown = [words.say(" by ").join(table) for table in facts.tables]
-    yield TRIALS["tables"].say(words, {"tables": words.listed(shown)})
+    table_names = [words.say(" by ").join(table) for table in facts.tables]
+    yield TRIALS["tables"].say(words, {"tables": words.listed(table_names)})
     places = {"geography": facts.geography, "target": facts.target}
     yield TRIALS["areas" if facts.geography else "no-areas"].say(words, places)
-    for name, column in facts.levels.items():
-        yield TRIALS["level"].say(words, {"name": name, "column": column})
-    for reason in ("filtered", "summed", "left_out"):
+    for reason in ("summed", "left_out"):
         if names := getattr(facts, reason):
             yield TRIALS[reason].say(words, {"names": words.listed(names)})
     if facts.most_found is not None:
@@ -211,12 +294,12 @@ def _about(words: Words, facts: MethodFacts) -> Iterator[str]:
 
 
 def _matrix(words: Words, facts: MethodFacts) -> Table:
-    tried = [method for method in facts.methods if method.criteria]
+    trials = [method for method in facts.methods if method.criteria]
     notes = [TRIALS["base"].say(words), TRIALS["signs"].say(words)]
-    if any(method.kind == "cell-key-ledger" for method in tried):
+    if any(method.kind.endswith("-ledger") for method in trials):
         notes.append(TRIALS["ledger"].say(words))
     return (
-        Lines(words, tried)
+        Lines(words, trials)
         .number("No.", lambda method: facts.methods.index(method) + 1, "count")
         .text("Method", lambda method: _head(words, method))
         .numbers(
@@ -279,15 +362,13 @@ def _share(words: Words, criterion: CriterionFact) -> Cell:
 def _details(words: Words, facts: MethodFacts) -> Table:
     lines = []
     for method in facts.methods:
-        told = [
+        notes = [
             DETAILS[name].say(words, {"number": number}, of=f"the detail {name!r}")
             for name, number in method.facts.items()
             if number is not None
         ]
-        if method.criteria and method.records != facts.records:
-            told.insert(0, TRIALS["fewer"].say(words, {"records": method.records}))
-        if told:
-            lines.append((method, " ".join(told)))
+        if notes:
+            lines.append((method, " ".join(notes)))
     return (
         Lines(words, lines)
         .text("Method", lambda line: _label(words, line[0]))
@@ -297,9 +378,9 @@ def _details(words: Words, facts: MethodFacts) -> Table:
 
 
 def _guarantees(words: Words, facts: MethodFacts) -> Table:
-    promised = [(m, m.guarantee) for m in facts.methods if m.guarantee is not None]
+    methods = [(m, m.guarantee) for m in facts.methods if m.guarantee is not None]
     return (
-        Lines(words, promised)
+        Lines(words, methods)
         .text("Method", lambda line: _label(words, line[0]))
         .text("Guarantee", lambda line: say_guarantee(words, line[1]))
         .table("methods-guarantees", words.say("What is promised of the synthetic records"))

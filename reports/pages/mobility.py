@@ -42,19 +42,19 @@ def findings(words: Words, facts: MobilityFacts) -> Iterator[str]:
     finest = facts.grains[0]
     hours = min(finest.alone)
     grain = {"grain": _width(words, finest), "hours": words.numbers.plain(hours)}
-    found: dict[str, tuple[ShareFact, ShareFact | None]] = {
+    shares: dict[str, tuple[ShareFact, ShareFact | None]] = {
         "alone": (finest.alone[hours][_POINTS], None),
         "both": (finest.both, finest.home),
         "foretold": (finest.foretold, finest.usual),
         "met": (finest.met[_PLACES - 1], None),
     }
     if finest.met_by_chance:
-        found["met_by_chance"] = finest.met_by_chance[_PLACES - 1], None
-    for name, (fact, other) in found.items():
-        said = {"share": _said(words, fact), "base": words.numbers.count(fact.base)}
-        said["other"] = "" if other is None else _said(words, other)
+        shares["met_by_chance"] = finest.met_by_chance[_PLACES - 1], None
+    for name, (fact, other) in shares.items():
+        values = {"share": _said(words, fact), "base": words.numbers.count(fact.base)}
+        values["other"] = "" if other is None else _said(words, other)
         if fact.base:
-            yield _FINDINGS[name].say(words, grain | said)
+            yield _FINDINGS[name].say(words, grain | values)
         elif name == "alone":
             yield _FINDINGS["none"].say(words)
 
@@ -113,9 +113,9 @@ def _said_in(words: Words, texts: Any) -> dict[str, str]:
 
 def _met(words: Words, facts: MobilityFacts) -> Table:
     cases = [
-        (f"{_width(words, grain)}, {words.say(said)}", getattr(grain, name))
+        (f"{_width(words, grain)}, {words.say(heading)}", getattr(grain, name))
         for grain in facts.grains
-        for name, said in _MET.items()
+        for name, heading in _MET.items()
         if getattr(grain, name)
     ]
     many = range(len(facts.grains[0].met))
@@ -132,7 +132,7 @@ def _met(words: Words, facts: MobilityFacts) -> Table:
 
 def _picture(words: Words, facts: MobilityFacts) -> Row:
     """Draw for each width of cells the share of persons told apart, by points known."""
-    say, plain, drawn = words.say, words.numbers.plain, []
+    say, plain, pictures = words.say, words.numbers.plain, []
     for place, grain in enumerate(facts.grains):
         data = Curves(
             id=f"alone-{place}",
@@ -146,13 +146,13 @@ def _picture(words: Words, facts: MobilityFacts) -> Row:
                 name=say("times of %(hours)s h", hours=plain(hours)),
                 spots=tuple(
                     Spot(x=n, y=100 * fact.n / fact.base)
-                    for n, fact in known.items()
+                    for n, fact in by_number.items()
                     if fact.base
                 ),
             )
-            for hours, known in grain.alone.items()
+            for hours, by_number in grain.alone.items()
         ]
-        drawn.append((data, [curve for curve in curves if curve.spots]))
+        pictures.append((data, [curve for curve in curves if curve.spots]))
     cases = [(grain, hours) for grain in facts.grains for hours in grain.alone]
     table = (
         Lines(words, cases)
@@ -172,6 +172,6 @@ def _picture(words: Words, facts: MobilityFacts) -> Row:
     return Row(
         id="points-known",
         title=say("Persons told from everybody else, by the points known of them"),
-        panels=panels(words, "points-known", [one for one in drawn if one[1]]),
+        panels=panels(words, "points-known", [one for one in pictures if one[1]]),
         data=table,
     )

@@ -68,11 +68,14 @@ def figure_table(
     ident: str,
     caption: str,
     notes: tuple[str, ...] = (),
-    shown: Collection[str] = (),
+    selection: Collection[str] = (),
 ) -> Table:
     """Arrange figures, one design a line, of all or some; its number is that on the map."""
     return (
-        Lines(words, [(n, d) for n, d in enumerate(designs, 1) if not shown or d.name in shown])
+        Lines(
+            words,
+            [(n, d) for n, d in enumerate(designs, 1) if not selection or d.name in selection],
+        )
         .number("No.", lambda line: line[0], "count")
         .text("Design", lambda line: _named(words, line[1]))
         .numbers(
@@ -129,8 +132,10 @@ def points_map(
     if not spots:
         return []
     upwards, across = kinds
-    said = PICTURES[ident].say(words, ident, designs=len(spots), across=across, upwards=upwards)
-    data = Points(**said, across=across, upwards=upwards)
+    texts = PICTURES[ident].say(
+        words, ident, designs=len(spots), across=across, upwards=upwards
+    )
+    data = Points(**texts, across=across, upwards=upwards)
     table = (
         Lines(words, spots)
         .number("No.", lambda spot: spot.number)
@@ -157,7 +162,7 @@ def _beaten(words: Words, data: Points, spots: Sequence[Design]) -> Iterator[str
             key=lambda other: (other.across, other.upwards),
         )
         if spot.is_chosen and (better.across, better.upwards) != (spot.across, spot.upwards):
-            said = {"chosen": spot.name, "upwards": data.upwards, "across": data.across}
-            said |= {"better": better.name, "less_up": amount(better.upwards)}
-            said |= {"more_up": amount(spot.upwards), "less": amount(better.across)}
-            yield TRIALS["beaten"].say(words, said | {"more": amount(spot.across)})
+            values = {"chosen": spot.name, "upwards": data.upwards, "across": data.across}
+            values |= {"better": better.name, "less_up": amount(better.upwards)}
+            values |= {"more_up": amount(spot.upwards), "less": amount(better.across)}
+            yield TRIALS["beaten"].say(words, values | {"more": amount(spot.across)})

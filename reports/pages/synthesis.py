@@ -112,11 +112,11 @@ def _group(words: Words, facts: SynthesisFacts, group: str) -> Table:
         if figure.name == key and FIGURES[key].group == group
     ]
     controls = [c for c in CONTROLS if any(c in figure.controls for _, figure in lines)]
-    shown = Lines(words, lines).text("Figure", lambda line: _name(words, line[1]))
+    table = Lines(words, lines).text("Figure", lambda line: _name(words, line[1]))
     if several:
-        shown = shown.text("Records", lambda line: line[0])
+        table = table.text("Records", lambda line: line[0])
     return (
-        shown.number("Synthetic", lambda line: _value(words, line[1]))
+        table.number("Synthetic", lambda line: _value(words, line[1]))
         .numbers(
             {c: words.say(CONTROLS[c]) for c in controls},
             lambda line, c: _number(words, line[1], line[1].controls.get(c)),
@@ -145,11 +145,11 @@ def _value(words: Words, figure: SynthesisFigure) -> Entry:
     )
 
 
-def _spread(words: Words, figure: SynthesisFigure | SweptFigure, found: SpreadFact) -> Entry:
+def _spread(words: Words, figure: SynthesisFigure | SweptFigure, spread: SpreadFact) -> Entry:
     def write(value: float) -> str:
         return _number(words, figure, value)
 
-    return with_interval(words, write, found.mean, found.low, found.high)
+    return with_interval(words, write, spread.mean, spread.low, spread.high)
 
 
 def _number(words: Words, figure: SynthesisFigure | SweptFigure, value: float | None) -> str:
@@ -160,19 +160,21 @@ def _number(words: Words, figure: SynthesisFigure | SweptFigure, value: float | 
 
 def _measures(facts: SynthesisFacts) -> list[SweptFigure]:
     """Give the most telling figures by way: those of a sweep, or of each set."""
-    found: dict[tuple[str, str], SweptFigure] = {(m.name, m.subject): m for m in facts.measures}
+    by_name: dict[tuple[str, str], SweptFigure] = {
+        (m.name, m.subject): m for m in facts.measures
+    }
     for line, figures in facts.figures.items():
         for f in figures:
             if f.value is not None:
                 key = (f.name, "" if FIGURES[f.name].group == "tables" else f.subject)
-                known = found.get(key) or SweptFigure(
+                figure = by_name.get(key) or SweptFigure(
                     name=f.name, subject=key[1], controls=f.controls
                 )
                 one = SpreadFact(line=line, mean=f.value, low=f.low, high=f.high)
-                found[key] = replace(known, spreads=(*known.spreads, one))
-    telling = [m for m in found.values() if m.name in TELLING]
-    drawn = sorted(telling, key=lambda m: TELLING.index(m.name)) or list(found.values())
-    return drawn[:_DRAWN]
+                by_name[key] = replace(figure, spreads=(*figure.spreads, one))
+    telling = [m for m in by_name.values() if m.name in TELLING]
+    measures = sorted(telling, key=lambda m: TELLING.index(m.name)) or list(by_name.values())
+    return measures[:_DRAWN]
 
 
 def _pictures(words: Words, facts: SynthesisFacts) -> Row | None:
@@ -183,8 +185,8 @@ def _pictures(words: Words, facts: SynthesisFacts) -> Row | None:
     good = FIGURES[measures[0].name].good
     ranked = sorted(measures[0].spreads, key=lambda s: s.mean, reverse=good == "high")
     lines = list(dict.fromkeys(s.line for s in ranked))
-    shown = lines[:SHAPES]
-    at, places, is_log = _places(words, shown, [s.epsilon for m in measures for s in m.spreads])
+    ways = lines[:SHAPES]
+    at, places, is_log = _places(words, ways, [s.epsilon for m in measures for s in m.spreads])
     several = []
     for number, measure in enumerate(measures):
         name = _name(words, measure)
@@ -201,27 +203,27 @@ def _pictures(words: Words, facts: SynthesisFacts) -> Row | None:
             from_zero=FIGURES[measure.name].good == "low",
             at=at,
         )
-        several.append((data, [*_ways(measure, shown, places), *_limits(words, measure, at)]))
+        several.append((data, [*_ways(measure, ways, places), *_limits(words, measure, at)]))
     notes = [_led(words, measure) for measure in measures if len(lines) > 1]
     if facts.folds:
-        said = words.say(
+        text = words.say(
             "Each point is the mean over %(n)s folds; the band goes from the lowest to the "
             "highest fold, and is no interval of confidence.",
             n=words.numbers.count(facts.folds),
         )
-        notes.insert(0, said)
+        notes.insert(0, text)
     if facts.folds and any(UNPROTECTED in line for line in lines):
         notes.append(
             words.say("Ways that are NOT DP as claimed are drawn; none is named best.")
         )
-    if hidden := len(lines) - len(shown):
-        said = words.say(
+    if rest := len(lines) - len(ways):
+        text = words.say(
             "Drawn are the %(shown)s ways that are best at the first figure; "
             "%(n)s more are in the table.",
             shown=words.numbers.count(SHAPES),
-            n=words.numbers.count(hidden),
+            n=words.numbers.count(rest),
         )
-        notes.append(said)
+        notes.append(text)
     return Row(
         id="by-way",
         title=words.say("The most telling figures, beside those of known records"),
@@ -236,17 +238,17 @@ def _places(
 ) -> tuple[dict[float, str], dict[float | str | None, float], bool]:
     """Give the axis and the places on it: of each epsilon, and of ways that state none."""
     every = set(epsilons)
-    known = sorted(e for e in every if e is not None)
-    if not known:
+    numbers = sorted(e for e in every if e is not None)
+    if not numbers:
         order: dict[float | str | None, float] = {
             line: place + 1.0 for place, line in enumerate(lines)
         }
         return dict.fromkeys((0.0, *order.values(), len(lines) + 1.0), ""), order, False
-    at = {known[0] / 1.5: ""} | {e: words.numbers.plain(e) for e in known}
+    at = {numbers[0] / 1.5: ""} | {e: words.numbers.plain(e) for e in numbers}
     if None in every:
-        at[known[-1] * _APART] = words.say("no ε")
+        at[numbers[-1] * _APART] = words.say("no ε")
     at[max(at) * 1.5] = ""
-    return at, {**{e: e for e in known}, None: known[-1] * _APART}, True
+    return at, {**{e: e for e in numbers}, None: numbers[-1] * _APART}, True
 
 
 def _ways(
@@ -288,13 +290,13 @@ def _led(words: Words, measure: SweptFigure) -> str:
 
 def _by_way(words: Words, measures: Sequence[SweptFigure], lines: Sequence[str]) -> Table:
     """List the figures drawn: a line per way and epsilon, then known records."""
-    found = [{(s.line, s.epsilon): s for s in m.spreads} for m in measures]
+    spreads = [{(s.line, s.epsilon): s for s in m.spreads} for m in measures]
     every = sorted(
-        {key for one in found for key in one}, key=lambda k: (lines.index(k[0]), k[1] or 0.0)
+        {key for one in spreads for key in one}, key=lambda k: (lines.index(k[0]), k[1] or 0.0)
     )
 
     def entry(key: tuple[str, float | None], place: int) -> Entry | None:
-        if (spread := found[place].get(key)) is None:
+        if (spread := spreads[place].get(key)) is None:
             control = measures[place].controls.get(key[0])
             return None if control is None else _number(words, measures[place], control)
         return _spread(words, measures[place], spread)
@@ -310,12 +312,12 @@ def _by_way(words: Words, measures: Sequence[SweptFigure], lines: Sequence[str])
 
 
 def _definitions(words: Words, facts: SynthesisFacts) -> Table:
-    used = {figure.name for some in facts.figures.values() for figure in some}
-    used |= {m.name for m in (_measures(facts) if facts.measures else ())}
+    names = {figure.name for some in facts.figures.values() for figure in some}
+    names |= {m.name for m in (_measures(facts) if facts.measures else ())}
     return (
-        Lines(words, [known for name, known in FIGURES.items() if name in used])
-        .text("Figure", lambda known: words.say(known.name))
-        .text("Definition", lambda known: words.say(known.meaning))
+        Lines(words, [one for name, one in FIGURES.items() if name in names])
+        .text("Figure", lambda one: words.say(one.name))
+        .text("Definition", lambda one: words.say(one.meaning))
         .table("definition-table", words.say("What each figure is"))
     )
 

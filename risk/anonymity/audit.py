@@ -146,10 +146,10 @@ def _ordered(
                 hint=Message("give order=[…], or distance='equal'"),
             )
         return codes, column.categories
-    known = [c for c in column.categories if c is not None]
-    if len(set(order)) != len(order) or not set(known) <= set(order):
+    categories = [c for c in column.categories if c is not None]
+    if len(set(order)) != len(order) or not set(categories) <= set(order):
         raise RiskError(Message("order must name every sensitive category of the file once."))
-    kept = [c for c in order if c in set(known)]
-    labels = kept + [None] * (len(column.categories) - len(known))
+    in_order = [c for c in order if c in set(categories)]
+    labels = in_order + [None] * (len(column.categories) - len(categories))
     place = np.array([labels.index(c) for c in column.categories])
     return place[codes], tuple(labels)

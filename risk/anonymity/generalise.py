@@ -76,7 +76,7 @@ def generalise(
     weights = np.bincount(numbers)
     minimal: list[Levels] = []
     for levels in sorted(product(*(range(len(ladder)) for ladder in ladders)), key=sum):
-        is_coarser = any(all(map(le, known, levels)) for known in minimal)
+        is_coarser = any(all(map(le, one, levels)) for one in minimal)
         if not is_coarser and _smallest(coded, levels, weights) >= k:
             minimal.append(levels)
     if not minimal:
@@ -112,11 +112,11 @@ def bins(values: Sequence[Any], *, width: float, start: float = 0) -> dict[Any, 
     """Make a level of a hierarchy that puts numbers into classes of equal width."""
     require_number(width, "width", error=RiskError, above=0)
     require_number(start, "start", error=RiskError)
-    known = sorted({value for value in values if value is not None and value == value})  # noqa: PLR0124
-    if not all(is_number(value) for value in known):
+    numbers = sorted({value for value in values if value is not None and value == value})  # noqa: PLR0124
+    if not all(is_number(value) for value in numbers):
         raise RiskError(Message("values must be finite numbers; some are not."))
-    lows = [start + width * ((value - start) // width) for value in known]
-    return {v: f"{low:g}-{low + width:g}" for v, low in zip(known, lows, strict=True)}
+    lows = [start + width * ((value - start) // width) for value in numbers]
+    return {v: f"{low:g}-{low + width:g}" for v, low in zip(numbers, lows, strict=True)}
 
 
 def _require(hierarchies: Any, k: int) -> None:
@@ -155,10 +155,10 @@ def _ladders(
                     )
                 )
                 continue
-            found = [labels.get(v) if v is None else labels[v] for v in values]
-            distinct = list(dict.fromkeys(found))
+            row_labels = [labels.get(v) if v is None else labels[v] for v in values]
+            distinct = list(dict.fromkeys(row_labels))
             place = {label: code for code, label in enumerate(distinct)}
-            ladder.append((np.array([place[label] for label in found]), distinct))
+            ladder.append((np.array([place[label] for label in row_labels]), distinct))
         for level, ((fine, _), (broad, _)) in enumerate(pairwise(ladder), start=1):
             if len(np.unique(np.stack([fine, broad]), axis=1).T) > len(np.unique(fine)):
                 problems.append(
@@ -182,16 +182,16 @@ def _ladders(
     return ladders
 
 
-def _as_given(kept: Any, given: Any) -> Any:
+def _as_given(records: Any, original: Any) -> Any:
     """Return records in the form they came in."""
     import pandas as pd
 
-    if isinstance(given, pd.DataFrame):
-        return kept
-    if hasattr(given, "__arrow_c_stream__"):
+    if isinstance(original, pd.DataFrame):
+        return records
+    if hasattr(original, "__arrow_c_stream__"):
         import pyarrow as pa
 
-        table = pa.Table.from_pandas(kept, preserve_index=False)
-        is_polars = type(given).__module__.split(".")[0] == "polars"
-        return type(given)(table) if is_polars else table
-    return kept
+        table = pa.Table.from_pandas(records, preserve_index=False)
+        is_polars = type(original).__module__.split(".")[0] == "polars"
+        return type(original)(table) if is_polars else table
+    return records

@@ -75,8 +75,8 @@ def columns_of(frame: Any, names: Sequence[str]) -> list[Column]:
     import pandas as pd
 
     table = as_pandas(frame)
-    given: list[Any] = [[names]] if isinstance(names, str) else list(names)
-    odd = [name for name in given if not isinstance(name, Hashable)]
+    column_names: list[Any] = [[names]] if isinstance(names, str) else list(names)
+    odd = [name for name in column_names if not isinstance(name, Hashable)]
     if odd:
         raise RiskError(
             Message(
@@ -108,13 +108,13 @@ def _column(series: Any, pd: Any) -> Column:
     is_categorical = isinstance(series.dtype, pd.CategoricalDtype)
     if is_categorical:
         raw, labels = np.asarray(series.cat.codes, dtype=np.int64), list(series.cat.categories)
-        used = np.unique(raw[raw >= 0])
-        codes = np.where(raw >= 0, np.searchsorted(used, raw), -1)
-        labels = [labels[place] for place in used.tolist()]
+        present = np.unique(raw[raw >= 0])
+        codes = np.where(raw >= 0, np.searchsorted(present, raw), -1)
+        labels = [labels[place] for place in present.tolist()]
         has_order = bool(series.cat.ordered)
     else:
-        codes, found = pd.factorize(series, use_na_sentinel=True)
-        labels = list(found)
+        codes, categories = pd.factorize(series, use_na_sentinel=True)
+        labels = list(categories)
         try:
             order = sorted(range(len(labels)), key=labels.__getitem__)
         except TypeError:  # of several kinds: any order that does not depend on the rows
@@ -143,13 +143,13 @@ def group_numbers(
     """Give a number to every combination of several columns of codes."""
     import pandas as pd
 
-    joined = codes[0]
+    combination = codes[0]
     for column in codes[1:]:
         size = int(column.max()) + 1
-        if int(joined.max()) >= 2**62 // size:
-            joined = pd.factorize(joined)[0]
-        joined = joined * size + column
-    numbers = np.asarray(pd.factorize(joined)[0], dtype=np.int64)
+        if int(combination.max()) >= 2**62 // size:
+            combination = pd.factorize(combination)[0]
+        combination = combination * size + column
+    numbers = np.asarray(pd.factorize(combination)[0], dtype=np.int64)
     first = np.empty(int(numbers.max()) + 1, dtype=np.int64)
     first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
     return numbers, first

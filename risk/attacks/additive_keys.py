@@ -96,8 +96,8 @@ def joint_noise(
         np.array(ptable.noise[row]) - axis.start for row, axis in zip(rows, axes, strict=True)
     ]
     np.add.at(units, np.ix_(*places), pieces)
-    law = (units / keys**2).astype(np.float64)
-    return (axes[0], axes[1], axes[2]), law
+    distribution = (units / keys**2).astype(np.float64)
+    return (axes[0], axes[1], axes[2]), distribution
 
 
 def _triangle(side: NDArray[np.object_]) -> NDArray[np.object_]:
@@ -197,17 +197,17 @@ class AdditiveKeys:
         >>> round(leaks.p_recovered, 3), round(leaks.entropy_given_gap, 2)
         (0.093, 2.31)
         """
-        law, gaps, _ = self._by_gap(ptable)
+        distribution, gaps, _ = self._by_gap(ptable)
         p_recovered = entropy = p_no_gap = 0.0
         for gap in np.unique(gaps):
-            share = np.where(gaps == gap, law, 0.0)
+            share = np.where(gaps == gap, distribution, 0.0)
             p_recovered += float(share.max())
             if gap == 0:
                 p_no_gap = float(share.sum())
             entropy += _entropy(share.sum(axis=(1, 2)))
         return Leakage(
             p_recovered=p_recovered,
-            entropy=_entropy(law.sum(axis=(1, 2))),
+            entropy=_entropy(distribution.sum(axis=(1, 2))),
             entropy_given_gap=entropy,
             p_no_gap=p_no_gap,
         )
@@ -232,21 +232,21 @@ class AdditiveKeys:
         self, ptable: PTable
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], tuple[range, range, range]]:
         if self.keys == "additive":
-            axes, law = joint_noise(ptable)
+            axes, distribution = joint_noise(ptable)
         else:
             one = noise_law(ptable)
             axis = range(one.lowest, one.highest + 1)
             p = one.probabilities
-            axes, law = (axis, axis, axis), p[:, None, None] * p[:, None] * p
+            axes, distribution = (axis, axis, axis), p[:, None, None] * p[:, None] * p
         first, second, total = (np.array(axis) for axis in axes)
-        return law, first[:, None, None] + second[:, None] - total, axes
+        return distribution, first[:, None, None] + second[:, None] - total, axes
 
     def _guesses(self, ptable: PTable) -> dict[int, tuple[int, int]]:
         """Give the likeliest noises of the parts for each gap."""
-        law, gaps, axes = self._by_gap(ptable)
+        distribution, gaps, axes = self._by_gap(ptable)
         guesses = {}
-        for gap in np.unique(gaps[law > 0]).tolist():
-            share = np.where(gaps == gap, law, -1.0)
+        for gap in np.unique(gaps[distribution > 0]).tolist():
+            share = np.where(gaps == gap, distribution, -1.0)
             first, second, _ = np.unravel_index(int(share.argmax()), share.shape)
             guesses[gap] = (axes[0][int(first)], axes[1][int(second)])
         return guesses

@@ -109,8 +109,8 @@ class TwoPartition:
         for line, total in enumerate(totals.tolist()):
             pairs = all_pairs
             if self._n_used < len(all_pairs):
-                drawn = rng.choice(len(all_pairs), self._n_used, replace=False)
-                pairs = [all_pairs[place] for place in drawn]
+                draws = rng.choice(len(all_pairs), self._n_used, replace=False)
+                pairs = [all_pairs[place] for place in draws]
             sums = pair_sums(analyst, pairs, line=line)
             analyst.successes += bool(sums) and rounded_mean(sums) == total
         return analyst.result(trials=len(totals))
@@ -141,8 +141,8 @@ class TwoPartition:
         """
         n_used = self._n_used
         if counts is None:
-            law = Law.weighted_sum([(noise_law(ptable), 1, 2 * n_used)])
-            return p_mean_rounds_to_zero(law, divisor=n_used)
+            distribution = Law.weighted_sum([(noise_law(ptable), 1, 2 * n_used)])
+            return p_mean_rounds_to_zero(distribution, divisor=n_used)
         sizes = truth_of(counts)
         if len(sizes) != self.n_categories or not sizes.all():
             raise RiskError(
@@ -161,11 +161,11 @@ class TwoPartition:
                 ),
                 hint=Message("leave n_pairs out to ask for all pairs"),
             )
-        laws = [(noise_law(ptable, count=row), n) for row, n in sorted(rows.items())]
+        distributions = [(noise_law(ptable, count=row), n) for row, n in sorted(rows.items())]
         if len(rows) == 1:
-            laws = [(laws[0][0], 2 * n_used)]
+            distributions = [(distributions[0][0], 2 * n_used)]
         return p_mean_rounds_to_zero(
-            Law.weighted_sum([(g, 1, n) for g, n in laws]), divisor=n_used
+            Law.weighted_sum([(g, 1, n) for g, n in distributions]), divisor=n_used
         )
 
 
@@ -217,8 +217,8 @@ class RepeatedAnswers:
         analyst = Analyst("repeated answers", oracle, closed_form)
         for line, count in enumerate(counts.tolist()):
             answers = [analyst.ask(((0,),), line=line)[0] for _ in range(self.n_repeats)]
-            known = [answer for answer in answers if answer is not None]
-            analyst.successes += bool(known) and rounded_mean(known) == count
+            numbers = [answer for answer in answers if answer is not None]
+            analyst.successes += bool(numbers) and rounded_mean(numbers) == count
         return analyst.result(trials=len(counts))
 
     def closed_form(
@@ -253,8 +253,8 @@ class RepeatedAnswers:
                     "noise must be 'fresh' or 'consistent', not {noise!r}.", noise=Name(noise)
                 )
             )
-        law = noise_law(ptable, count=count)
+        distribution = noise_law(ptable, count=count)
         if noise == "consistent":
-            return float(law.at(0))
-        total = Law.weighted_sum([(law, 1, self.n_repeats)])
+            return float(distribution.at(0))
+        total = Law.weighted_sum([(distribution, 1, self.n_repeats)])
         return p_mean_rounds_to_zero(total, divisor=self.n_repeats)

@@ -69,16 +69,16 @@ def average_dominated(
     is_new = np.ones(len(order), bool)
     same = (who[order[1:]] == who[order[:-1]]) & (which[order[1:]] == which[order[:-1]])
     is_new[1:] = ~same
-    kept = order[is_new]
-    _, group, sizes = np.unique(who[kept], return_inverse=True, return_counts=True)
+    places = order[is_new]
+    _, group, sizes = np.unique(who[places], return_inverse=True, return_counts=True)
     several = sizes >= 2
     here = several[group]
     if not here.any():
         return DominatedCells(contributors=0, cells=0)
-    means = np.bincount(group, ratios[kept]) / sizes
+    means = np.bincount(group, ratios[places]) / sizes
     return DominatedCells(
         contributors=int(several.sum()),
         cells=int(here.sum()),
-        alone=float((np.abs(ratios[kept][here] - 1) <= near).mean()),
+        alone=float((np.abs(ratios[places][here] - 1) <= near).mean()),
         together=float((np.abs(means[several] - 1) <= near).mean()),
     )

@@ -101,8 +101,8 @@ class HiddenBound:
         pairs = complementary_groups(n_categories)
         analyst = Analyst("hidden bound", oracle, closed_form)
         for line, total in enumerate(totals.tolist()):
-            drawn = rng.choice(len(pairs), self.n_pairs, replace=False)
-            sums = pair_sums(analyst, [pairs[place] for place in drawn], line=line)
+            draws = rng.choice(len(pairs), self.n_pairs, replace=False)
+            sums = pair_sums(analyst, [pairs[place] for place in draws], line=line)
             widest = max((abs(published - total) for published in sums), default=0)
             guess = -(-widest // 2) if self.rounds_up else widest // 2
             analyst.successes += bool(sums) and guess == max_noise
@@ -157,10 +157,10 @@ class HiddenBound:
         return 2 * math.log1p(-confidence) / math.log1p(-self._p_wide(ptable))
 
     def _p_wide(self, ptable: PTable) -> float:
-        law = noise_law(ptable)
-        reach = max(-law.lowest, law.highest)
+        distribution = noise_law(ptable)
+        reach = max(-distribution.lowest, distribution.highest)
         widths = range(2 * reach - (1 if self.rounds_up else 0), 2 * reach + 1)
-        both = law.plus(law)  # not by Fourier: its error drowns thin tails
+        both = distribution.plus(distribution)  # not by Fourier: its error drowns thin tails
         p_wide = float(sum(both.at([width, -width]).sum() for width in widths))
         if reach == 0 or not 0 < p_wide < 1:
             raise RiskError(

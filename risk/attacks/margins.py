@@ -128,8 +128,8 @@ class MarginBounds:
         for line, counts in enumerate(lines.tolist()):
             answers = analyst.ask_all(groups, line=line)
             if answers is not None:
-                found = reveal(answers[:-1], total=answers[-1], max_noise=self.max_noise)
-                analyst.successes += found == tuple(counts)
+                solution = reveal(answers[:-1], total=answers[-1], max_noise=self.max_noise)
+                analyst.successes += solution == tuple(counts)
         return analyst.result(trials=len(lines))
 
     def closed_form(self, ptable: PTable, *, counts: Sequence[int] | None = None) -> float:
@@ -156,8 +156,8 @@ class MarginBounds:
         0.0231
         """
         if counts is None:
-            law = noise_law(ptable)
-            low, high = law.at([-self.max_noise, self.max_noise]).tolist()
+            distribution = noise_law(ptable)
+            low, high = distribution.at([-self.max_noise, self.max_noise]).tolist()
             return float(high**self.n_categories * low + low**self.n_categories * high)
         sizes = truth_of(counts)
         if len(sizes) != self.n_categories:
@@ -195,10 +195,12 @@ class MarginBounds:
 
     def _bound_laws(self, ptable: PTable, count: int) -> tuple[Law, Law]:
         """Give the laws of the lower and of the upper bound that a count leads to."""
-        law = noise_law(ptable, count=count)
-        lows = np.zeros(count + law.highest + 1)
-        highs = np.zeros(count + law.highest + self.max_noise + 1)
-        for noise, p in zip(law.numbers.tolist(), law.probabilities.tolist(), strict=True):
+        distribution = noise_law(ptable, count=count)
+        lows = np.zeros(count + distribution.highest + 1)
+        highs = np.zeros(count + distribution.highest + self.max_noise + 1)
+        for noise, p in zip(
+            distribution.numbers.tolist(), distribution.probabilities.tolist(), strict=True
+        ):
             low, high = _bounds(count + noise, self.max_noise)
             lows[low] += p
             highs[high] += p

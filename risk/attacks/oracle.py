@@ -307,8 +307,8 @@ class Analyst:
 
     def ask_all(self, groups: tuple[Group, ...], *, line: int) -> list[int] | None:
         """Return one count per group; None where any of them was refused."""
-        known = [answer for answer in self.ask(groups, line=line) if answer is not None]
-        return known if len(known) == len(groups) else None
+        numbers = [answer for answer in self.ask(groups, line=line) if answer is not None]
+        return numbers if len(numbers) == len(groups) else None
 
     def result(self, *, trials: int) -> AttackResult:
         """Return what the attack came to."""

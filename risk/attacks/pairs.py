@@ -63,9 +63,9 @@ def complementary_groups(n_categories: int) -> list[tuple[Group, Group]]:
     places = range(n_categories)
     pairs = []
     for code in range(1, pairs_available(n_categories) + 1):
-        chosen = [bool(code >> place & 1) for place in places]
-        others = [not is_in for is_in in chosen]
-        pairs.append((tuple(compress(places, chosen)), tuple(compress(places, others))))
+        mask = [bool(code >> place & 1) for place in places]
+        others = [not is_in for is_in in mask]
+        pairs.append((tuple(compress(places, mask)), tuple(compress(places, others))))
     return pairs
 
 

@@ -85,8 +85,8 @@ class SimulatedOracle:
         self._counts = matrix.astype(np.int64)
         self._rng = rng
         self._keys = keys
-        drawn = rng.integers(0, 2**64, matrix.shape, dtype=np.uint64)
-        self._sums = np.where(matrix > 0, drawn, np.uint64(0))
+        draws = rng.integers(0, 2**64, matrix.shape, dtype=np.uint64)
+        self._sums = np.where(matrix > 0, draws, np.uint64(0))
         self._secret = rng.bytes(16)
         self._left = most_queries
         self._least = least_published
@@ -113,9 +113,9 @@ class SimulatedOracle:
             None if value < self._least else value for value in published.tolist()
         ]
         if self._left is not None:
-            allowed = min(self._left, len(answers))
-            self._left -= allowed
-            answers[allowed:] = [None] * (len(answers) - allowed)
+            n_answers = min(self._left, len(answers))
+            self._left -= n_answers
+            answers[n_answers:] = [None] * (len(answers) - n_answers)
         return answers
 
     def _noise(self, counts: NDArray[np.int64], sums: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -110,10 +110,10 @@ class SmallCell:
         1.0
         """
         k, h = pairs_available(self.n_categories), pairs_available(self.n_categories - 1)
-        law = noise_law(ptable)
+        distribution = noise_law(ptable)
         if cell is not None and require_whole(cell, name="cell") == 0:
-            terms = [(law, 2 * h - k, 2 * h), (law, h, 1)]
+            terms = [(distribution, 2 * h - k, 2 * h), (distribution, h, 1)]
         else:
             alone = noise_law(ptable, count=cell)
-            terms = [(law, h - k, 2 * h), (law, h, k), (alone, h, 1)]
+            terms = [(distribution, h - k, 2 * h), (distribution, h, k), (alone, h, 1)]
         return p_mean_rounds_to_zero(Law.weighted_sum(terms), divisor=k * h)

@@ -91,16 +91,19 @@ class Band:
     def forward(self, originals: ArrayLike, published: ArrayLike) -> NDArray[np.float64]:
         """Give P(published | original), pair by pair; shapes broadcast."""
         rows = self.rows(originals)
-        seen, counts = require_counts(published, name="published"), np.asarray(originals)
+        published_counts, counts = (
+            require_counts(published, name="published"),
+            np.asarray(originals),
+        )
         try:
-            noise = seen - counts.astype(np.int64)
+            noise = published_counts - counts.astype(np.int64)
         except ValueError:
             raise RiskError(
                 Message(
                     "originals and published must be pairs, or of shapes that broadcast: "
                     "{shape} and {seen_shape} are not.",
                     shape=Shape(counts.shape),
-                    seen_shape=Shape(seen.shape),
+                    seen_shape=Shape(published_counts.shape),
                 ),
                 hint=Message("originals[:, None] and published[None, :] give all pairs"),
             ) from None

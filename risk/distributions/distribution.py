@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-_NOTHING = 1e-150
+_NEGLIGIBLE = 1e-150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -65,10 +65,10 @@ class Law:
                     lowest=Argument(self.lowest),
                 )
             )
-        used = np.flatnonzero(array)
-        array = array[used[0] : used[-1] + 1] / array.sum()
+        places = np.flatnonzero(array)
+        array = array[places[0] : places[-1] + 1] / array.sum()
         array.setflags(write=False)
-        object.__setattr__(self, "lowest", int(self.lowest) + int(used[0]))
+        object.__setattr__(self, "lowest", int(self.lowest) + int(places[0]))
         object.__setattr__(self, "probabilities", array)
 
     @classmethod
@@ -110,16 +110,19 @@ class Law:
         (array([-2, -1,  0,  1]), array([0.25, 0.25, 0.25, 0.25]))
         """
         lowest = highest = 0
-        for law, weight, n_copies in terms:
-            ends = (weight * law.lowest * n_copies, weight * law.highest * n_copies)
+        for distribution, weight, n_copies in terms:
+            ends = (
+                weight * distribution.lowest * n_copies,
+                weight * distribution.highest * n_copies,
+            )
             lowest, highest = lowest + min(ends), highest + max(ends)
         size = highest - lowest + 1
         n_points = 1 << (size - 1).bit_length() if size > 1 else 1
         spectrum = np.ones(n_points // 2 + 1, np.complex128)
-        for law, weight, n_copies in terms:
+        for distribution, weight, n_copies in terms:
             spread = np.zeros(n_points)
-            base = min(weight * law.lowest, weight * law.highest)
-            np.add.at(spread, weight * law.numbers - base, law.probabilities)
+            base = min(weight * distribution.lowest, weight * distribution.highest)
+            np.add.at(spread, weight * distribution.numbers - base, distribution.probabilities)
             spectrum *= np.fft.rfft(spread) ** n_copies
         sums = np.fft.irfft(spectrum, n_points) if n_points > 1 else spectrum.real
         return cls(lowest=lowest, probabilities=np.clip(sums[:size], 0.0, 1.0))
@@ -218,8 +221,8 @@ class Law:
         array([0.25, 0.5 , 0.25])
         """
         mixed = np.convolve(self.probabilities, other.probabilities)
-        kept = np.where(mixed < _NOTHING, 0.0, mixed)
-        return Law(lowest=self.lowest + other.lowest, probabilities=kept)
+        probabilities = np.where(mixed < _NEGLIGIBLE, 0.0, mixed)
+        return Law(lowest=self.lowest + other.lowest, probabilities=probabilities)
 
     def minus(self, other: Law) -> Law:
         """Subtract an independent number.
@@ -265,13 +268,13 @@ class Law:
         >>> Law(lowest=-1, probabilities=[0.5, 0, 0.5]).repeated(4).variance
         4.0
         """
-        left = require_whole(times, name="times")
+        rest = require_whole(times, name="times")
         answer, power = Law.certain(0), self
-        while left:
-            if left & 1:
+        while rest:
+            if rest & 1:
                 answer = answer.plus(power)
-            left >>= 1
-            if left:
+            rest >>= 1
+            if rest:
                 power = power.plus(power)
         return answer
 

@@ -97,15 +97,15 @@ class Histogram:
         >>> Histogram.together([Histogram.of([1, 4]), Histogram.of([4])]).cells
         array([1, 2])
         """
-        found = list(histograms)
-        if not found:
+        members = list(histograms)
+        if not members:
             raise RiskError(Message("There must be a histogram at least; there is none."))
         kinds, places = np.unique(
-            np.concatenate([one.counts for one in found]), return_inverse=True
+            np.concatenate([one.counts for one in members]), return_inverse=True
         )
         cells = np.zeros(len(kinds), np.int64)
-        np.add.at(cells, places, np.concatenate([one.cells for one in found]))
-        return cls(counts=kinds, cells=cells, unlisted=sum(one.unlisted for one in found))
+        np.add.at(cells, places, np.concatenate([one.cells for one in members]))
+        return cls(counts=kinds, cells=cells, unlisted=sum(one.unlisted for one in members))
 
     @property
     def n_cells(self) -> int:

@@ -60,11 +60,11 @@ def sum_law(table: PTable, counts: ArrayLike) -> Law:
     band = Band.of(table)
     rows, cells = np.unique(band.rows(numbers), return_counts=True)
     total = sum(numbers.tolist())
-    law = Law.certain(total)
+    distribution = Law.certain(total)
     for row, n_cells in zip(rows.tolist(), cells.tolist(), strict=True):
         noise = Law(lowest=band.lowest, probabilities=band.probabilities[row])
-        law = law.plus(noise.repeated(n_cells))
-    return law
+        distribution = distribution.plus(noise.repeated(n_cells))
+    return distribution
 
 
 def difference_law(table: PTable, originals: Sequence[int], *, nested: bool = False) -> Law:
@@ -150,7 +150,7 @@ def row_of(ptable: PTable, *, count: int | None = None) -> int:
     return serving_row(require_whole(count, name="count"), n_rows=ptable.n_rows, cycle=cycle)
 
 
-def p_mean_rounds_to_zero(law: Law, *, divisor: int) -> float:
+def p_mean_rounds_to_zero(distribution: Law, *, divisor: int) -> float:
     """Give the probability that a sum, divided, rounds to 0, halves going up."""
-    is_hit = (-divisor <= 2 * law.numbers) & (2 * law.numbers < divisor)
-    return float(min(1.0, law.probabilities[is_hit].sum()))
+    is_hit = (-divisor <= 2 * distribution.numbers) & (2 * distribution.numbers < divisor)
+    return float(min(1.0, distribution.probabilities[is_hit].sum()))

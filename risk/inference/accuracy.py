@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LEVELS = (0.5, 0.9, 0.95)
 _UP_TO = 20
-_TIE = 1e-12
+_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -122,37 +122,37 @@ def accuracy_table(
            [1, 2, 3],
            [1, 2, 3]])
     """
-    seen = (
+    published_counts = (
         inverse.possible(_UP_TO)
         if published is None
         else require_counts(published, name="published").ravel()
     )
-    wanted = _levels(levels)
-    intervals = [credible_intervals(inverse, seen, level=level) for level in wanted]
-    originals, probabilities = inverse.windows(seen)
-    away = np.abs(originals - seen[:, None])
+    shares = _levels(levels)
+    intervals = [credible_intervals(inverse, published_counts, level=level) for level in shares]
+    originals, probabilities = inverse.windows(published_counts)
+    away = np.abs(originals - published_counts[:, None])
     reach = np.arange(int(away.max(initial=0)) + 1)
-    held = np.stack([(probabilities * (away <= h)).sum(axis=1) for h in reach], axis=1)
+    coverage = np.stack([(probabilities * (away <= h)).sum(axis=1) for h in reach], axis=1)
     return Accuracy(
-        published=seen,
-        levels=wanted,
-        lower=np.stack([found.lower for found in intervals], axis=1),
-        upper=np.stack([found.upper for found in intervals], axis=1),
-        half_widths=_least(held, wanted),
+        published=published_counts,
+        levels=shares,
+        lower=np.stack([interval.lower for interval in intervals], axis=1),
+        upper=np.stack([interval.upper for interval in intervals], axis=1),
+        half_widths=_least(coverage, shares),
     )
 
 
 def _levels(levels: Iterable[float]) -> tuple[float, ...]:
-    wanted = tuple(require_between(level, name="levels", most=1.0) for level in levels)
-    if not wanted:
+    shares = tuple(require_between(level, name="levels", most=1.0) for level in levels)
+    if not shares:
         raise RiskError(
             Message("levels must hold at least one level."), hint=Message("levels=[0.95]")
         )
-    return wanted
+    return shares
 
 
-def _least(held: NDArray[np.float64], levels: tuple[float, ...]) -> NDArray[np.int64]:
+def _least(coverage: NDArray[np.float64], levels: tuple[float, ...]) -> NDArray[np.int64]:
     """Give, per line and level, the first column that holds it."""
-    full = held.copy()
+    full = coverage.copy()
     full[:, -1] = 1.0
-    return np.stack([np.argmax(full >= level - _TIE, axis=1) for level in levels], axis=1)
+    return np.stack([np.argmax(full >= level - _TOLERANCE, axis=1) for level in levels], axis=1)

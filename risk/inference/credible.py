@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from risk.inference.inverse import Inverse
 
-_TIE = 1e-12
+_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,18 +118,20 @@ def credible_set(inverse: Inverse, published: int, *, level: float = 0.95) -> Cr
     >>> credible_set(inverse, 10, level=0.5).counts
     (9, 10, 11)
     """
-    wanted = require_between(level, name="level", most=1.0)
-    seen = require_whole(published, name="published")
-    law = inverse.given(seen)
-    values = law.numbers
-    order = np.lexsort((values, np.abs(values - seen), -np.round(law.probabilities, 12)))
-    held = np.cumsum(law.probabilities[order])
-    n_taken = min(len(held), int(np.searchsorted(held, wanted - _TIE)) + 1)
+    share = require_between(level, name="level", most=1.0)
+    published_count = require_whole(published, name="published")
+    distribution = inverse.given(published_count)
+    values = distribution.numbers
+    order = np.lexsort(
+        (values, np.abs(values - published_count), -np.round(distribution.probabilities, 12))
+    )
+    coverage = np.cumsum(distribution.probabilities[order])
+    n_taken = min(len(coverage), int(np.searchsorted(coverage, share - _TOLERANCE)) + 1)
     return CredibleSet(
-        published=seen,
-        level=wanted,
+        published=published_count,
+        level=share,
         counts=tuple(sorted(values[order[:n_taken]].tolist())),
-        probability=min(1.0, float(held[n_taken - 1])),
+        probability=min(1.0, float(coverage[n_taken - 1])),
     )
 
 
@@ -160,26 +162,26 @@ def credible_intervals(
     >>> found.lower, found.upper, found.probability.round(3)
     (array([97]), array([102]), array([0.959]))
     """
-    wanted = require_between(level, name="level", most=1.0)
-    seen = require_counts(published, name="published").ravel()
-    originals, probabilities = inverse.windows(seen)
+    share = require_between(level, name="level", most=1.0)
+    published_counts = require_counts(published, name="published").ravel()
+    originals, probabilities = inverse.windows(published_counts)
     running = np.concatenate(
-        (np.zeros((len(seen), 1)), np.cumsum(probabilities, axis=1)), axis=1
+        (np.zeros((len(published_counts), 1)), np.cumsum(probabilities, axis=1)), axis=1
     )
-    lines = np.arange(len(seen))
-    starts = np.zeros(len(seen), dtype=np.int64)
-    lengths = np.zeros(len(seen), dtype=np.int64)
-    held = np.zeros(len(seen))
+    lines = np.arange(len(published_counts))
+    starts = np.zeros(len(published_counts), dtype=np.int64)
+    lengths = np.zeros(len(published_counts), dtype=np.int64)
+    coverage = np.zeros(len(published_counts))
     for length in range(1, originals.shape[1] + 1):
         masses = running[:, length:] - running[:, :-length]
         best = np.argmax(np.round(masses, 12), axis=1)
         mass = masses[lines, best]
-        new = (lengths == 0) & ((mass >= wanted - _TIE) | (length == originals.shape[1]))
-        starts[new], lengths[new], held[new] = best[new], length, mass[new]
+        new = (lengths == 0) & ((mass >= share - _TOLERANCE) | (length == originals.shape[1]))
+        starts[new], lengths[new], coverage[new] = best[new], length, mass[new]
     return CredibleIntervals(
-        level=wanted,
-        published=seen,
+        level=share,
+        published=published_counts,
         lower=originals[lines, starts],
         upper=originals[lines, starts + lengths - 1],
-        probability=np.minimum(held, 1.0),
+        probability=np.minimum(coverage, 1.0),
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 Figure = Literal["ratio", "difference"]
-_TIE = 1e-9
+_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -98,27 +98,30 @@ def count_intervals(
     >>> found.figure, found.lower.round(3), found.upper.round(3)
     (array([0.5, nan]), array([0.462,   nan]), array([0.54,  nan]))
     """
-    wanted = 1 - require_between(level, name="level", most=1.0)
-    seen = [require_counts(n, name="published").ravel() for n in (first, second)]
-    if len(seen[0]) != len(seen[1]) or figure not in {"ratio", "difference"}:
+    error = 1 - require_between(level, name="level", most=1.0)
+    published_counts = [require_counts(n, name="published").ravel() for n in (first, second)]
+    if len(published_counts[0]) != len(published_counts[1]) or figure not in {
+        "ratio",
+        "difference",
+    }:
         raise RiskError(
             Message("count_intervals needs two aligned lists, and a ratio or a difference.")
         )
-    pairs, back = np.unique(np.stack(seen), axis=1, return_inverse=True)
+    pairs, back = np.unique(np.stack(published_counts), axis=1, return_inverse=True)
     sides = [_Side(Band.of(table), counts) for table, counts in zip(tables, pairs, strict=True)]
     ends = np.array(
         [
-            _ends(sides[0], sides[1], n, wanted, is_ratio=figure == "ratio", part=part)
+            _ends(sides[0], sides[1], n, error, is_ratio=figure == "ratio", part=part)
             if independent
-            else _ends_of_each(sides, n, wanted, is_ratio=figure == "ratio", part=part)
+            else _ends_of_each(sides, n, error, is_ratio=figure == "ratio", part=part)
             for n in range(pairs.shape[1])
         ]
     ).reshape(-1, 2)
     with np.errstate(all="ignore"):
         number = pairs[0] / pairs[1] if figure == "ratio" else pairs[0] - pairs[1]
-    found = np.column_stack([np.where(np.isfinite(number), number, np.nan), ends])
-    found[np.isnan(found).any(axis=1)] = np.nan
-    values, lower, upper = found[back.ravel()].T
+    lines = np.column_stack([np.where(np.isfinite(number), number, np.nan), ends])
+    lines[np.isnan(lines).any(axis=1)] = np.nan
+    values, lower, upper = lines[back.ravel()].T
     return FigureIntervals(figure=values, lower=lower, upper=upper, level=level)
 
 
@@ -136,12 +139,16 @@ class _Side:
 
     def at(self, place: int) -> tuple[Integers, Integers, Floats]:
         """Return the originals of one published count, their noises and their laws."""
-        kept = self.leads[place]
-        return self.originals[place][kept], self.drawn[place][kept], self.laws[place][kept]
+        places = self.leads[place]
+        return (
+            self.originals[place][places],
+            self.drawn[place][places],
+            self.laws[place][places],
+        )
 
 
 def _ends(
-    one: _Side, other: _Side, place: int, wanted: float, *, is_ratio: bool, part: bool
+    one: _Side, other: _Side, place: int, error: float, *, is_ratio: bool, part: bool
 ) -> tuple[float, float]:
     """Test pairs of originals by the law of the noise of their figure."""
     (a, v, laws_a), (b, w, laws_b) = one.at(place), other.at(place)
@@ -153,20 +160,22 @@ def _ends(
     off = np.abs(v[i] - slope * w[j])
     sizes = np.abs(one.noise[:, np.newaxis] - slope[:, np.newaxis, np.newaxis] * other.noise)
     chances = laws_a[i][:, :, np.newaxis] * laws_b[j][:, np.newaxis, :]
-    tails = (chances * (sizes >= off[:, np.newaxis, np.newaxis] - _TIE)).sum(axis=(1, 2))
-    return _span(figure[tails > wanted + _TIE])
+    tails = (chances * (sizes >= off[:, np.newaxis, np.newaxis] - _TOLERANCE)).sum(axis=(1, 2))
+    return _span(figure[tails > error + _TOLERANCE])
 
 
 def _ends_of_each(
-    sides: list[_Side], place: int, wanted: float, *, is_ratio: bool, part: bool
+    sides: list[_Side], place: int, error: float, *, is_ratio: bool, part: bool
 ) -> tuple[float, float]:
     """Test each original by itself, at half the error."""
-    kept = []
+    candidates = []
     for side in sides:
-        originals, drawn, laws = side.at(place)
-        tails = (laws * (np.abs(side.noise) >= np.abs(drawn)[:, np.newaxis])).sum(axis=1)
-        kept.append(originals[tails > wanted / 2 + _TIE])
-    return _span(_figures(kept[0], kept[1], is_ratio=is_ratio, part=part)[0])
+        originals, noises, distributions = side.at(place)
+        tails = (distributions * (np.abs(side.noise) >= np.abs(noises)[:, np.newaxis])).sum(
+            axis=1
+        )
+        candidates.append(originals[tails > error / 2 + _TOLERANCE])
+    return _span(_figures(candidates[0], candidates[1], is_ratio=is_ratio, part=part)[0])
 
 
 def _figures(

@@ -65,9 +65,9 @@ class Inverse:
         >>> inverse.probability([8, 9], 10)
         array([0.2, 0.2])
         """
-        seen = require_counts(published, name="published")
-        joint = self.prior.at(originals) * self._band.forward(originals, seen)
-        return np.asarray(joint / self._totals(seen))
+        published_counts = require_counts(published, name="published")
+        joint = self.prior.at(originals) * self._band.forward(originals, published_counts)
+        return np.asarray(joint / self._totals(published_counts))
 
     def forward(self, originals: ArrayLike, published: ArrayLike) -> float:
         """Give P(published in a set | original in a set), p_IJ.
@@ -113,11 +113,11 @@ class Inverse:
         >>> round(inverse.of_sets([1, 2], [0]), 4)
         0.5
         """
-        seen = _as_set(published)
-        total = float(self.weight(seen).sum())
+        published_counts = _as_set(published)
+        total = float(self.weight(published_counts).sum())
         if not total:
-            raise _never(seen)
-        return min(1.0, self._joint(_as_set(originals), seen)[1] / total)
+            raise _never(published_counts)
+        return min(1.0, self._joint(_as_set(originals), published_counts)[1] / total)
 
     def weight(self, published: ArrayLike) -> NDArray[np.float64]:
         """Give how probable each published count is, Σ_k π_k p_kj; 0 where it never occurs.
@@ -135,8 +135,12 @@ class Inverse:
         >>> Inverse(table=Mechanism.rounding(2).build(), prior=prior).weight([0, 1, 2])
         array([0.25, 0.  , 0.75])
         """
-        seen = require_counts(published, name="published")
-        return np.asarray(self._window(seen.ravel())[1].sum(axis=1).reshape(seen.shape))
+        published_counts = require_counts(published, name="published")
+        return np.asarray(
+            self._window(published_counts.ravel())[1]
+            .sum(axis=1)
+            .reshape(published_counts.shape)
+        )
 
     def possible(self, up_to: int) -> NDArray[np.int64]:
         """List the counts that are ever published, for some original that the prior allows.
@@ -154,8 +158,8 @@ class Inverse:
         >>> inverse.possible(12)
         array([ 0,  5, 10])
         """
-        seen = np.arange(require_whole(up_to, name="up_to") + 1)
-        return seen[self.weight(seen) > 0]
+        counts = np.arange(require_whole(up_to, name="up_to") + 1)
+        return counts[self.weight(counts) > 0]
 
     def reachable(self, originals: ArrayLike, *, floor: float = 0.0) -> NDArray[np.int64]:
         """List what the originals of a set may be published as, where the prior allows them.
@@ -177,10 +181,10 @@ class Inverse:
         """
         suspects = _as_set(originals)
         suspects = suspects[self.prior.at(suspects) > 0]
-        seen = np.unique(suspects[:, None] + self._band.noise)
-        seen = seen[seen >= 0]
-        matrix = self._band.forward(suspects[:, None], seen[None, :])
-        return seen[((matrix > 0) & (matrix >= floor)).any(axis=0)]
+        counts = np.unique(suspects[:, None] + self._band.noise)
+        counts = counts[counts >= 0]
+        matrix = self._band.forward(suspects[:, None], counts[None, :])
+        return counts[((matrix > 0) & (matrix >= floor)).any(axis=0)]
 
     def given(self, published: int) -> Law:
         """Give the law of the original count.
@@ -224,9 +228,9 @@ class Inverse:
         >>> originals.tolist()
         [[1, 2, 3], [3, 4, 5]]
         """
-        seen = require_counts(published, name="published")
-        totals = self._totals(seen)
-        originals, joint = self._window(seen)
+        published_counts = require_counts(published, name="published")
+        totals = self._totals(published_counts)
+        originals, joint = self._window(published_counts)
         return originals, joint / totals[:, None]
 
     def expected(self, published: ArrayLike) -> NDArray[np.float64]:
@@ -245,10 +249,10 @@ class Inverse:
         >>> inverse.expected([0, 2]).round(4)
         array([0.3333, 2.    ])
         """
-        seen = require_counts(published, name="published")
-        originals, probabilities = self.windows(seen.ravel())
-        shift = ((originals - seen.reshape(-1, 1)) * probabilities).sum(axis=1)
-        return np.asarray(seen + shift.reshape(seen.shape))
+        published_counts = require_counts(published, name="published")
+        originals, probabilities = self.windows(published_counts.ravel())
+        shift = ((originals - published_counts.reshape(-1, 1)) * probabilities).sum(axis=1)
+        return np.asarray(published_counts + shift.reshape(published_counts.shape))
 
     def unchanged(self, published: ArrayLike) -> NDArray[np.float64]:
         """Give P(original = j | published = j): how often the reader sees the truth.
@@ -269,21 +273,23 @@ class Inverse:
         return self.probability(published, published)
 
     def _joint(
-        self, originals: NDArray[np.int64], seen: NDArray[np.int64]
+        self, originals: NDArray[np.int64], published: NDArray[np.int64]
     ) -> tuple[float, float]:
         """Give the prior weight of a set, and that of the set and what is published."""
         weights = self.prior.at(originals)
-        matrix = self._band.forward(originals[:, None], seen[None, :])
+        matrix = self._band.forward(originals[:, None], published[None, :])
         return float(weights.sum()), float((weights[:, None] * matrix).sum())
 
-    def _window(self, seen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        originals, chances = self._band.windows(seen)
+    def _window(
+        self, published: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        originals, chances = self._band.windows(published)
         return originals, chances * self.prior.at(np.maximum(originals, 0))
 
-    def _totals(self, seen: NDArray[np.int64]) -> NDArray[np.float64]:
-        totals = self.weight(seen)
+    def _totals(self, published: NDArray[np.int64]) -> NDArray[np.float64]:
+        totals = self.weight(published)
         if not (totals > 0).all():
-            raise _never(np.unique(seen[totals == 0]))
+            raise _never(np.unique(published[totals == 0]))
         return totals
 
 
@@ -294,8 +300,8 @@ def _as_set(counts: ArrayLike) -> NDArray[np.int64]:
     return numbers
 
 
-def _never(seen: NDArray[np.int64]) -> RiskError:
-    some = [*seen[:5].tolist(), *[Name("...")] * (len(seen) > 5)]
+def _never(published: NDArray[np.int64]) -> RiskError:
+    some = [*published[:5].tolist(), *[Name("...")] * (len(published) > 5)]
     return RiskError(
         Message("This table and prior never publish {some}.", some=some),
         hint=Message(

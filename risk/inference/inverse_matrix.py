@@ -82,10 +82,12 @@ def inverse_matrix(inverse: Inverse, *, up_to: int | None = None) -> InverseMatr
     [[0.67, 0.0], [0.33, 0.2], [0.0, 0.8]]
     """
     last = len(inverse.prior.probabilities) - 1
-    seen = inverse.possible(last if up_to is None else up_to)
-    originals, probabilities = inverse.windows(seen)
+    published = inverse.possible(last if up_to is None else up_to)
+    originals, probabilities = inverse.windows(published)
     lines, places = np.nonzero(probabilities)
     rows = originals[lines, places]
-    matrix = np.zeros((int(rows.max(initial=0)) + 1, len(seen)))
+    matrix = np.zeros((int(rows.max(initial=0)) + 1, len(published)))
     matrix[rows, lines] = probabilities[lines, places]
-    return InverseMatrix(originals=np.arange(len(matrix)), published=seen, probabilities=matrix)
+    return InverseMatrix(
+        originals=np.arange(len(matrix)), published=published, probabilities=matrix
+    )

@@ -15,7 +15,7 @@ from risk.errors import RiskError
 from risk.wellformed import require_counts
 
 #: Probabilities of a p-table are multiples of one part in 2**32; less is arithmetic.
-_NOTHING = 1e-12
+_NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +65,9 @@ def certain_with_one_more(table: PTable, prior: Prior, originals: ArrayLike) -> 
     single, several = _Sure(), _Sure()
     for suspect, weight in zip(suspects.tolist(), weights.tolist(), strict=True):
         if weight:
-            seen, others, strangers = _pairs(band, prior, suspect, suspects)
-            single.add(suspect, weight * seen.chances * (others == 0), seen)
-            several.add(suspect, weight * seen.chances * (strangers == 0), seen)
+            view, others, strangers = _pairs(band, prior, suspect, suspects)
+            single.add(suspect, weight * view.chances * (others == 0), view)
+            several.add(suspect, weight * view.chances * (strangers == 0), view)
     return GivenAway(
         probability=min(1.0, single.total),
         original=single.original,
@@ -79,7 +79,7 @@ def certain_with_one_more(table: PTable, prior: Prior, originals: ArrayLike) -> 
     )
 
 
-class _Seen(NamedTuple):
+class _View(NamedTuple):
     """What an original and the same cell with one record more are published as."""
 
     published: NDArray[np.int64]
@@ -91,28 +91,28 @@ class _Sure:
     """Adds up what is certain, and keeps the original and the pair that weigh most."""
 
     def __init__(self) -> None:
-        self.total, self.most = 0.0, _NOTHING
+        self.total, self.most = 0.0, _NEGLIGIBLE
         self.original: int | None = None
         self.published: int | None = None
         self.published_more: int | None = None
 
-    def add(self, original: int, certain: NDArray[np.float64], seen: _Seen) -> None:
+    def add(self, original: int, certain: NDArray[np.float64], view: _View) -> None:
         """Add what an original makes certain, pair by pair."""
         self.total += float(certain.sum())
         if float(certain.sum()) > self.most:
             self.most = float(certain.sum())
             a, b = np.unravel_index(int(np.argmax(certain)), certain.shape)
             self.original = original
-            self.published = int(seen.published[a])
-            self.published_more = int(seen.published_more[b])
+            self.published = int(view.published[a])
+            self.published_more = int(view.published_more[b])
 
 
 def _pairs(
     band: Band, prior: Prior, suspect: int, suspects: NDArray[np.int64]
-) -> tuple[_Seen, NDArray[np.float32], NDArray[np.float32]]:
+) -> tuple[_View, NDArray[np.float32], NDArray[np.float32]]:
     """Give what may be seen of an original, how many others may be, and how many strangers."""
-    reached = (suspect + band.noise, suspect + 1 + band.noise)
-    published, more = (seen[seen >= 0] for seen in reached)
+    outcomes = (suspect + band.noise, suspect + 1 + band.noise)
+    published, more = (counts[counts >= 0] for counts in outcomes)
     # Whoever may be confused with the suspect is published within its reach.
     near = np.arange(max(0, suspect - band.width + 1), suspect + band.width)
     near = near[prior.at(near) > 0]
@@ -120,10 +120,10 @@ def _pairs(
     second = band.forward(near[:, None] + 1, more[None, :])
     is_first, is_second = (first > 0).astype(np.float32), (second > 0).astype(np.float32)
     own = near == suspect
-    seen = _Seen(published, more, np.outer(first[own], second[own]))
+    view = _View(published, more, np.outer(first[own], second[own]))
     is_stranger = ~np.isin(near, suspects)
     return (
-        seen,
+        view,
         is_first[~own].T @ is_second[~own],
         is_first[is_stranger].T @ is_second[is_stranger],
     )

@@ -142,10 +142,10 @@ class StatisticError:
         >>> round(error.smallest_beta(0.05), 2), round(error.smallest_beta(0.2), 2)
         (0.85, 0.2)
         """
-        allowed = require_between(level, name="level", most=1.0) * (1 + 1e-12)
+        limit = require_between(level, name="level", most=1.0) * (1 + 1e-12)
         above = np.concatenate((np.cumsum(self.probabilities[::-1])[::-1], [0.0]))
         limits = np.concatenate(([0.0], self.errors))
-        return float(limits[np.argmax(above <= allowed)])
+        return float(limits[np.argmax(above <= limit)])
 
     def to_frame(self) -> pd.DataFrame:
         """Give one line per possible error.
@@ -195,9 +195,9 @@ def error_given_originals(
     >>> round(error.exceeds(1), 4), round(error.smallest_beta(0.05), 4)
     (0.4366, 2.9167)
     """
-    known = read_pair(originals, name="originals")
+    counts = read_pair(originals, name="originals")
     return _error(
-        (published_law(table, known[0]), published_law(table, known[1])), known, statistic
+        (published_law(table, counts[0]), published_law(table, counts[1])), counts, statistic
     )
 
 
@@ -235,25 +235,25 @@ def error_given_published(
     >>> round(error.exceeds(1), 4)
     0.4366
     """
-    known = read_pair(published, name="published")
-    laws = inverse.given(known[0]), (second or inverse).given(known[1])
-    return _error(laws, known, statistic)
+    counts = read_pair(published, name="published")
+    distributions = inverse.given(counts[0]), (second or inverse).given(counts[1])
+    return _error(distributions, counts, statistic)
 
 
 def _error(
-    laws: tuple[Law, Law], known: tuple[int, int], statistic: Statistic
+    distributions: tuple[Law, Law], counts: tuple[int, int], statistic: Statistic
 ) -> StatisticError:
-    figure = float(_figures(statistic, *(np.array([[float(count)]]) for count in known))[0, 0])
+    figure = float(_figures(statistic, *(np.array([[float(count)]]) for count in counts))[0, 0])
     if not math.isfinite(figure):
         raise RiskError(
             Message("The statistic must be defined where it is known; it is not."),
             hint=Message("a ratio needs a denominator above 0"),
         )
-    first, second = (law.numbers.astype(np.float64) for law in laws)
+    first, second = (distribution.numbers.astype(np.float64) for distribution in distributions)
     others = _figures(statistic, first[:, None], second[None, :])
     away = np.abs(others - figure)
     away[~np.isfinite(others)] = math.inf
-    chances = np.outer(laws[0].probabilities, laws[1].probabilities).ravel()
+    chances = np.outer(distributions[0].probabilities, distributions[1].probabilities).ravel()
     order = np.argsort(away, axis=None, kind="stable")
     order = order[chances[order] > 0]
     errors, chances = away.ravel()[order], chances[order]

@@ -100,30 +100,30 @@ def worst_posterior(
     >>> worst_posterior(inverse, range(1, 5)).published
     array([1, 2, 3, 4])
     """
-    asked = list(originals) if isinstance(originals, range) else originals
-    suspects = np.unique(require_counts(asked, name="originals"))
+    numbers = list(originals) if isinstance(originals, range) else originals
+    suspects = np.unique(require_counts(numbers, name="originals"))
     suspects = suspects[inverse.prior.at(suspects) > 0]
     if not suspects.size:
         raise RiskError(
             Message("originals must list a count that the prior does not rule out."),
             hint=Message("smooth the prior with Prior.from_counts(..., added=0.5)"),
         )
-    seen = inverse.reachable(suspects, floor=NEGLIGIBLE if published is None else 0.0)
+    outcomes = inverse.reachable(suspects, floor=NEGLIGIBLE if published is None else 0.0)
     if published is not None:
-        seen = np.intersect1d(seen, require_counts(published, name="published"))
-    if not seen.size:
+        outcomes = np.intersect1d(outcomes, require_counts(published, name="published"))
+    if not outcomes.size:
         raise RiskError(
             Message("published must list a count that one of originals can become."),
             hint=Message("Inverse.reachable() lists them"),
         )
-    matrix = inverse.probability(suspects[:, None], seen[None, :])
+    matrix = inverse.probability(suspects[:, None], outcomes[None, :])
     together = np.minimum(matrix.sum(axis=0), 1.0)
     places = np.argmax(np.round(matrix, 12), axis=1)
     worst = int(np.argmax(np.round(together, 12)))
     return WorstPosterior(
         originals=suspects,
-        published=seen[places],
+        published=outcomes[places],
         probabilities=matrix[np.arange(len(suspects)), places],
-        set_published=int(seen[worst]),
+        set_published=int(outcomes[worst]),
         set_probability=float(together[worst]),
     )

@@ -36,10 +36,10 @@ class FoundAttributes(Tally):
 
 def found_attributes(
     lattice: Lattice,
-    shown: Mapping[Levels, Shown],
+    published_cells: Mapping[Levels, Shown],
     *,
     truth: Mapping[Levels, NDArray[Any]],
-    fitted: Mapping[Levels, NDArray[Any]],
+    estimates: Mapping[Levels, NDArray[Any]],
     axes: Collection[int],
 ) -> FoundAttributes:
     """Guess the categories of persons of whom everything else that a table shows is known.
@@ -59,31 +59,31 @@ def found_attributes(
     with the largest count among those that the table tells apart; of equal ones the most
     frequent.
     """
-    tops = [len(one) - 1 for one in lattice.groups]
-    found = FoundAttributes()
-    for table, one in shown.items():
-        others = [axis for axis, level in enumerate(table) if level < tops[axis]]
+    top_level = [len(one) - 1 for one in lattice.groups]
+    total = FoundAttributes()
+    for table, one in published_cells.items():
+        others = [axis for axis, level in enumerate(table) if level < top_level[axis]]
         for axis in sorted(set(axes) & set(others)) if len(others) > 1 else ():
             if table[axis] == 0:
-                counts = (truth[table], one.published, fitted[table])
-                found += _guessed(*counts, is_shown=one.is_shown, axis=axis)
-    return found
+                counts = (truth[table], one.published, estimates[table])
+                total += _guessed(*counts, is_shown=one.is_shown, axis=axis)
+    return total
 
 
 def _guessed(
     truth: NDArray[Any],
     published: NDArray[Any],
-    fitted: NDArray[Any],
+    estimates: NDArray[Any],
     *,
     is_shown: Flags,
     axis: int,
 ) -> FoundAttributes:
-    true, seen, fit, known = (
+    true, cells, fit, mask = (
         np.moveaxis(counts, axis, -1).reshape(-1, counts.shape[axis])
-        for counts in (truth, published, fitted, is_shown)
+        for counts in (truth, published, estimates, is_shown)
     )
-    frequency = (seen * known).sum(axis=0)
-    is_alone = known.all(axis=1) & (true.sum(axis=1) == 1)
+    frequency = (cells * mask).sum(axis=0)
+    is_alone = mask.all(axis=1) & (true.sum(axis=1) == 1)
     answer = true[is_alone].argmax(axis=1)
     share = frequency / max(frequency.sum(), 1) / 1000  # it decides between equal counts alone
 
@@ -92,7 +92,7 @@ def _guessed(
 
     return FoundAttributes(
         n=len(answer),
-        by_frequency=right(np.zeros(seen.shape)),
-        alone=right(seen),
+        by_frequency=right(np.zeros(cells.shape)),
+        alone=right(cells),
         together=right(fit),
     )

@@ -17,10 +17,14 @@ def possible_range(
     published: ArrayLike, *, max_noise: ArrayLike, zeros_stay: bool = True
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Give the least and the largest original count of each published count."""
-    seen = np.asarray(published, dtype=np.int64)
+    published_counts = np.asarray(published, dtype=np.int64)
     noise = np.asarray(max_noise, dtype=np.int64)
-    least = (seen > 0).astype(np.int64) if zeros_stay else np.zeros_like(seen)
-    return np.maximum(least, seen - noise), seen + noise
+    least = (
+        (published_counts > 0).astype(np.int64)
+        if zeros_stay
+        else np.zeros_like(published_counts)
+    )
+    return np.maximum(least, published_counts - noise), published_counts + noise
 
 
 def possible_origins(
@@ -30,15 +34,16 @@ def possible_origins(
     from ptable.lookup import cycle_length, serving_row
     from ptable.proof.divergence import laws_of
 
-    laws = laws_of(ptable, key_range=ptable.key_range)
-    cycle = cycle_length(ptable.large_counts, n_rows=len(laws))
+    distributions = laws_of(ptable, key_range=ptable.key_range)
+    cycle = cycle_length(ptable.large_counts, n_rows=len(distributions))
     different, place = np.unique(np.asarray(published), return_inverse=True)
     ranges = []
-    for seen in different.tolist():
+    for value in different.tolist():
         origins = [
             y
-            for y in range(max(0, seen - ptable.max_noise), seen + ptable.max_noise + 1)
-            if seen - y in laws[serving_row(y, n_rows=len(laws), cycle=cycle)]
+            for y in range(max(0, value - ptable.max_noise), value + ptable.max_noise + 1)
+            if value - y
+            in distributions[serving_row(y, n_rows=len(distributions), cycle=cycle)]
         ]
         ranges.append((origins[0], origins[-1]) if origins else (1, 0))
     lower, upper = np.array(ranges, dtype=np.int64).reshape(-1, 2)[place].T

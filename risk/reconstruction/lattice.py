@@ -85,20 +85,20 @@ class Lattice:
 
     def sums(self, joint: NDArray[Any]) -> dict[Levels, NDArray[Any]]:
         """Add joint cells up to every table."""
-        found = {(0,) * joint.ndim: joint}
+        sums = {(0,) * joint.ndim: joint}
         for table, (below, axis) in self._above.items():
-            found[table] = self._raised(found[below], axis, table[axis])
-        return {table: found[table] for table in self.tables}
+            sums[table] = self._raised(sums[below], axis, table[axis])
+        return {table: sums[table] for table in self.tables}
 
     def spread(self, tables: Mapping[Levels, Floats]) -> Floats:
         """Give each joint cell the sum over all cells that it is part of (the adjoint)."""
         every = (0,) * len(self.shape)
-        found = {table: values.astype(np.float64) for table, values in tables.items()}
+        sums = {table: values.astype(np.float64) for table, values in tables.items()}
         for table, (below, axis) in reversed(self._above.items()):
-            if table in found:
-                part = np.take(found[table], self.groups[axis][table[axis]], axis=axis)
-                found[below] = found[below] + part if below in found else part
-        return found.get(every, np.zeros(self.shape))
+            if table in sums:
+                part = np.take(sums[table], self.groups[axis][table[axis]], axis=axis)
+                sums[below] = sums[below] + part if below in sums else part
+        return sums.get(every, np.zeros(self.shape))
 
     def _raised(self, values: NDArray[Any], axis: int, level: int) -> NDArray[Any]:
         return added(values, self.groups[axis][level], axis=axis)
@@ -110,8 +110,8 @@ def added(values: NDArray[Any], codes: Integers, *, axis: int) -> NDArray[Any]:
         order = np.argsort(codes, kind="stable")
         codes, values = codes[order], values.take(order, axis=axis)
     starts = np.searchsorted(codes, np.arange(codes.max(initial=0) + 1))
-    found: NDArray[Any] = np.add.reduceat(values, starts, axis=axis)
-    return found
+    sums: NDArray[Any] = np.add.reduceat(values, starts, axis=axis)
+    return sums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -136,7 +136,7 @@ class Shown:
 
 def most_probable_counts(
     lattice: Lattice,
-    shown: Mapping[Levels, Shown],
+    published_cells: Mapping[Levels, Shown],
     *,
     variance: float,
     progress: Callable[[int, int], None] | None = None,
@@ -176,19 +176,23 @@ def most_probable_counts(
 
     minimize: Any = optimize.minimize  # its stubs know no L-BFGS with arguments
 
-    means = _independent(lattice, shown)
-    published = _flat({table: one.published for table, one in shown.items()}, shown)
-    prices = np.zeros(len(published))
+    means = _independent(lattice, published_cells)
+    published = _flat(
+        {table: one.published for table, one in published_cells.items()}, published_cells
+    )
+    multipliers = np.zeros(len(published))
     done = 0
 
-    def joint(prices: Floats) -> Floats:
-        made: Floats = means * np.exp(np.minimum(lattice.spread(_tables(prices, shown)), 50))
-        return made
+    def joint(all_multipliers: Floats) -> Floats:
+        cells: Floats = means * np.exp(
+            np.minimum(lattice.spread(_tables(all_multipliers, published_cells)), 50)
+        )
+        return cells
 
     def dual(scaled: Floats, scale: Floats) -> tuple[float, Floats]:
         y = scaled * scale
         x = joint(y)
-        gradient = _flat(lattice.sums(x), shown) + variance * y - published
+        gradient = _flat(lattice.sums(x), published_cells) + variance * y - published
         return float(x.sum() - published @ y + variance / 2 * (y @ y)), gradient * scale
 
     def tell(_: Floats) -> None:
@@ -198,52 +202,61 @@ def most_probable_counts(
             progress(min(done, sum(_STEPS)), sum(_STEPS))
 
     for steps in _STEPS:  # a price moves its count by about as much as the count and the noise
-        scale = 1 / np.sqrt(_flat(lattice.sums(joint(prices)), shown) + variance)
+        scale = 1 / np.sqrt(_flat(lattice.sums(joint(multipliers)), published_cells) + variance)
         with threadpool_limits(limits=1):  # its small matrices are slower with several
-            found = minimize(
+            solution = minimize(
                 dual,
-                prices / scale,
+                multipliers / scale,
                 (scale,),
                 method="L-BFGS-B",
                 jac=True,
                 callback=tell,
                 options={"maxiter": steps, "maxcor": 30},
             )
-        prices = scale * found.x
-    return lattice.sums(joint(prices))
+        multipliers = scale * solution.x
+    return lattice.sums(joint(multipliers))
 
 
-def _flat(tables: Mapping[Levels, NDArray[Any]], shown: Mapping[Levels, Shown]) -> Floats:
+def _flat(
+    tables: Mapping[Levels, NDArray[Any]], published_cells: Mapping[Levels, Shown]
+) -> Floats:
     """Put the published cells of all tables behind each other."""
-    return np.concatenate([tables[table][one.is_shown] for table, one in shown.items()]).astype(
-        np.float64
-    )
+    return np.concatenate(
+        [tables[table][one.is_shown] for table, one in published_cells.items()]
+    ).astype(np.float64)
 
 
-def _tables(values: Floats, shown: Mapping[Levels, Shown]) -> dict[Levels, Floats]:
+def _tables(values: Floats, published_cells: Mapping[Levels, Shown]) -> dict[Levels, Floats]:
     """Put values of published cells into their tables, 0 elsewhere."""
-    found, start = {}, 0
-    for table, one in shown.items():
-        found[table] = np.zeros(one.is_shown.shape)
+    tables, start = {}, 0
+    for table, one in published_cells.items():
+        tables[table] = np.zeros(one.is_shown.shape)
         stop = start + int(one.is_shown.sum())
-        found[table][one.is_shown] = values[start:stop]
+        tables[table][one.is_shown] = values[start:stop]
         start = stop
-    return found
+    return tables
 
 
-def _independent(lattice: Lattice, shown: Mapping[Levels, Shown]) -> Floats:
+def _independent(lattice: Lattice, published_cells: Mapping[Levels, Shown]) -> Floats:
     """Return the joint cells of independent variables, from the tables of one variable each."""
-    tops = tuple(len(one) - 1 for one in lattice.groups)
+    top_level = tuple(len(one) - 1 for one in lattice.groups)
     of_one = [
         [
-            (shown[table], groups[level])
+            (published_cells[table], groups[level])
             for level in reversed(range(top))
-            if (table := (*tops[:axis], level, *tops[axis + 1 :])) in shown
+            if (table := (*top_level[:axis], level, *top_level[axis + 1 :])) in published_cells
         ]
-        for axis, (top, groups) in enumerate(zip(tops, lattice.groups, strict=True))
+        for axis, (top, groups) in enumerate(zip(top_level, lattice.groups, strict=True))
     ]
     sums = [int(s.published[s.is_shown].sum()) for some in of_one for s, _ in some]
-    total = float(shown[tops].published.sum() if tops in shown else max(sums, default=1)) or 1.0
+    total = (
+        float(
+            published_cells[top_level].published.sum()
+            if top_level in published_cells
+            else max(sums, default=1)
+        )
+        or 1.0
+    )
     shares = []
     for axis, size in enumerate(lattice.shape):
         part = np.full(size, total / size)
@@ -253,13 +266,13 @@ def _independent(lattice: Lattice, shown: Mapping[Levels, Shown]) -> Floats:
     return functools.reduce(np.multiply.outer, shares, np.array(total))
 
 
-def _wanted(shown: Shown, sums: Floats, total: float) -> Floats:
+def _wanted(cells: Shown, sums: Floats, total: float) -> Floats:
     """Return by what to multiply sums; what is not shown has the rest of the total."""
-    is_shown = shown.is_shown.ravel()
-    wanted = np.maximum(shown.published.ravel(), 0.5)
-    rest = max(total - float(wanted[is_shown].sum()), 0.5 * int((~is_shown).sum()))
+    is_shown = cells.is_shown.ravel()
+    targets = np.maximum(cells.published.ravel(), 0.5)
+    rest = max(total - float(targets[is_shown].sum()), 0.5 * int((~is_shown).sum()))
     share = rest / max(float(sums[~is_shown].sum()), 1e-9)
-    return np.where(is_shown, wanted / np.maximum(sums, 1e-9), share)
+    return np.where(is_shown, targets / np.maximum(sums, 1e-9), share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,7 @@ class CountBounds:
 
 def count_bounds(
     lattice: Lattice,
-    shown: Mapping[Levels, Shown],
+    published_cells: Mapping[Levels, Shown],
     *,
     origins: Origins,
     equal_noise: bool = False,
@@ -65,53 +65,62 @@ def count_bounds(
     published cells are 150 at most, the bounds are the best there are: linear programs, then
     programs in whole numbers (`intervals`).
     """
-    bounds = {table: _of_published(one, origins) for table, one in shown.items()}
+    bounds = {table: _of_published(one, origins) for table, one in published_cells.items()}
     finest = (0,) * len(lattice.groups)
     if finest not in bounds and math.prod(lattice.shape) <= _MOST_JOINT:
         bounds[finest] = CountBounds(
             lower=np.zeros(lattice.shape), upper=np.full(lattice.shape, np.inf)
         )
     steps = [
-        (*step, _alike(shown, *step)[1] if equal_noise else np.False_)
+        (*step, _alike(published_cells, *step)[1] if equal_noise else np.False_)
         for step in _steps(lattice, list(bounds))
     ]
     for _ in range(_ROUNDS):
-        moved = [_pass_on(bounds, *step) for step in steps]
-        if not any(moved):
+        changes = [_pass_on(bounds, *step) for step in steps]
+        if not any(changes):
             break
-    n_cells = math.prod(lattice.shape) + sum(one.published.size for one in shown.values())
+    n_cells = math.prod(lattice.shape) + sum(
+        one.published.size for one in published_cells.values()
+    )
     if n_cells <= _MOST_WHOLE:
-        bounds |= _best(lattice, shown, bounds)
-    return {table: bounds[table] for table in shown}
+        bounds |= _best(lattice, published_cells, bounds)
+    return {table: bounds[table] for table in published_cells}
 
 
-def equal_siblings(lattice: Lattice, shown: Mapping[Levels, Shown]) -> dict[Levels, Flags]:
+def equal_siblings(
+    lattice: Lattice, published_cells: Mapping[Levels, Shown]
+) -> dict[Levels, Flags]:
     """Tell of which cells another part of a sum is published like the sum.
 
     Where cells of the same records have the same noise, these cells are mostly empty.
     """
-    found = {table: np.zeros(one.is_shown.shape, bool) for table, one in shown.items()}
-    for below, above, codes in _steps(lattice, list(shown)):
-        is_equal = _alike(shown, below, above, codes)[0]
-        found[below] |= _taken(_summed(is_equal * 1, codes), codes) > is_equal
-    return found
+    flags = {
+        table: np.zeros(one.is_shown.shape, bool) for table, one in published_cells.items()
+    }
+    for below, above, codes in _steps(lattice, list(published_cells)):
+        is_equal = _alike(published_cells, below, above, codes)[0]
+        flags[below] |= _taken(_summed(is_equal * 1, codes), codes) > is_equal
+    return flags
 
 
 def _alike(
-    shown: Mapping[Levels, Shown], below: Levels, above: Levels, codes: Mapping[int, Integers]
+    published_cells: Mapping[Levels, Shown],
+    below: Levels,
+    above: Levels,
+    codes: Mapping[int, Integers],
 ) -> tuple[Flags, Flags]:
     """Tell which parts are published like their sum, and which unlike it."""
-    if not {below, above} <= shown.keys():
+    if not {below, above} <= published_cells.keys():
         return np.zeros(1, bool), np.zeros(1, bool)
-    part, whole = shown[below], shown[above]
+    part, whole = published_cells[below], published_cells[above]
     is_seen = part.is_shown & _taken(whole.is_shown, codes)
     is_equal = part.published == _taken(whole.published, codes)
     return is_seen & is_equal, is_seen & ~is_equal
 
 
-def _of_published(shown: Shown, origins: Origins) -> CountBounds:
-    lower, upper = np.zeros(shown.published.shape), np.full(shown.published.shape, np.inf)
-    lower[shown.is_shown], upper[shown.is_shown] = origins(shown.published[shown.is_shown])
+def _of_published(cells: Shown, origins: Origins) -> CountBounds:
+    lower, upper = np.zeros(cells.published.shape), np.full(cells.published.shape, np.inf)
+    lower[cells.is_shown], upper[cells.is_shown] = origins(cells.published[cells.is_shown])
     return CountBounds(lower=lower, upper=upper)
 
 
@@ -126,9 +135,9 @@ def _steps(
             if not axes or (len(axes) > 1 and below != finest):
                 continue
             codes = {axis: lattice.codes(axis, below[axis], above[axis]) for axis in axes}
-            known = {axis: one for axis, one in codes.items() if one is not None}
-            if len(known) == len(axes):
-                yield below, above, known
+            codes_by_axis = {axis: one for axis, one in codes.items() if one is not None}
+            if len(codes_by_axis) == len(axes):
+                yield below, above, codes_by_axis
 
 
 def _pass_on(
@@ -185,15 +194,17 @@ def _taken(values: NDArray[Any], codes: Mapping[int, Integers]) -> NDArray[Any]:
 
 
 def _best(
-    lattice: Lattice, shown: Mapping[Levels, Shown], bounds: Mapping[Levels, CountBounds]
+    lattice: Lattice,
+    published_cells: Mapping[Levels, Shown],
+    bounds: Mapping[Levels, CountBounds],
 ) -> dict[Levels, CountBounds]:
     """Solve for the best bounds of few cells: columns of joint cells, then of all tables'."""
     n_joint = math.prod(lattice.shape)
-    known = [bounds[table] for table in shown]
-    lower = np.concatenate([np.zeros(n_joint), *(one.lower.ravel() for one in known)])
-    upper = np.concatenate([np.full(n_joint, np.inf), *(one.upper.ravel() for one in known)])
+    limits = [bounds[table] for table in published_cells]
+    lower = np.concatenate([np.zeros(n_joint), *(one.lower.ravel() for one in limits)])
+    upper = np.concatenate([np.full(n_joint, np.inf), *(one.upper.ravel() for one in limits)])
     rows, start = [], n_joint
-    for table in shown:
+    for table in published_cells:
         places = np.arange(math.prod(lattice.shape_of(table))).reshape(lattice.shape_of(table))
         pairs = enumerate(zip(lattice.groups, table, strict=True))
         place = _taken(places, {axis: codes[level] for axis, (codes, level) in pairs})
@@ -212,7 +223,7 @@ def _best(
     )
     lower, upper = _tightened(sums, lower, upper)
     best, start = {}, n_joint
-    for table, one in zip(shown, known, strict=True):
+    for table, one in zip(published_cells, limits, strict=True):
         cells = slice(start, start + one.lower.size)
         best[table] = CountBounds(
             lower=lower[cells].reshape(one.lower.shape),

@@ -43,18 +43,20 @@ def variance_left(categories: Sequence[Flags], sums: Flags) -> float:
     >>> float(np.round(variance_left([two, two], np.array([[1, 0, 0, 1]], bool)), 3))
     0.671
     """
-    rows = np.asarray(sums, float).reshape(len(sums), *(held.shape[1] for held in categories))
+    rows = np.asarray(sums, float).reshape(
+        len(sums), *(matrix.shape[1] for matrix in categories)
+    )
     solved = cells = rows
     before = np.ones(1)
-    for axis, held in enumerate(np.asarray(of, float) for of in categories):
-        inverse = np.linalg.inv(held.T @ held)
+    for axis, matrix in enumerate(np.asarray(of, float) for of in categories):
+        inverse = np.linalg.inv(matrix.T @ matrix)
         solved = _along(solved, inverse, axis + 1)
-        cells = _along(cells, inverse @ held.T, axis + 1)
-        before = np.outer(before, (held @ inverse * held).sum(axis=1)).ravel()
+        cells = _along(cells, inverse @ matrix.T, axis + 1)
+        before = np.outer(before, (matrix @ inverse * matrix).sum(axis=1)).ravel()
     flat = rows.reshape(len(rows), -1)
     factor = np.linalg.cholesky(np.eye(len(rows)) + flat @ solved.reshape(flat.shape).T)
-    known = solve_triangular(factor, cells.reshape(len(rows), -1), lower=True)
-    return float(np.min(1 - (known**2).sum(axis=0) / before))
+    solution = solve_triangular(factor, cells.reshape(len(rows), -1), lower=True)
+    return float(np.min(1 - (solution**2).sum(axis=0) / before))
 
 
 def are_cells(categories: Sequence[Flags], sums: Flags) -> Flags:
@@ -71,16 +73,16 @@ def are_cells(categories: Sequence[Flags], sums: Flags) -> Flags:
     >>> are_cells([two, two], np.array([[1, 0, 1, 0], [1, 0, 0, 1]], bool)).tolist()
     [True, False]
     """
-    rows = sums.reshape(len(sums), *(held.shape[1] for held in categories))
-    found, sizes = np.ones(len(rows), bool), np.ones(len(rows), np.int64)
-    for axis, held in enumerate(categories, start=1):
+    rows = sums.reshape(len(sums), *(matrix.shape[1] for matrix in categories))
+    is_cell, sizes = np.ones(len(rows), bool), np.ones(len(rows), np.int64)
+    for axis, matrix in enumerate(categories, start=1):
         others = tuple(n for n in range(1, rows.ndim) if n != axis)
         inside = np.asarray(rows.any(axis=others))
         sizes *= inside.sum(axis=1)
-        known = {row.tobytes() for row in held}
-        found &= np.fromiter((row.tobytes() in known for row in inside), bool, len(rows))
-    found &= sizes == sums.sum(axis=1)
-    return found
+        patterns = {row.tobytes() for row in matrix}
+        is_cell &= np.fromiter((row.tobytes() in patterns for row in inside), bool, len(rows))
+    is_cell &= sizes == sums.sum(axis=1)
+    return is_cell
 
 
 def _along(rows: np.ndarray, matrix: np.ndarray, axis: int) -> np.ndarray:

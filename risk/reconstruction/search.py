@@ -103,9 +103,9 @@ class Search:
         return True
 
 
-def _widen(seen: Bounds, point: NDArray[np.float64]) -> None:
-    np.minimum(seen[0], point, out=seen[0])
-    np.maximum(seen[1], point, out=seen[1])
+def _widen(bounds: Bounds, point: NDArray[np.float64]) -> None:
+    np.minimum(bounds[0], point, out=bounds[0])
+    np.maximum(bounds[1], point, out=bounds[1])
 
 
 def tightened(rows: Rows, bounds: Bounds, *, rounds: int = 50) -> Bounds | None:

@@ -1,12 +1,13 @@
 """The designs that a risk-utility map compares, built once each, refusals kept."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from footing.messages import Message, Name, joined
+from footing.progress import Progress
 from ptable.design.design import Design, design_from_dict
 from ptable.design.mechanisms import Mechanism
 from ptable.design.spec import NoiseSpec
@@ -70,7 +71,7 @@ def noise_grid(
 def build_designs(
     designs: Mapping[str, MapDesign],
     *,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> BuiltDesigns:
     """Build or solve every design once; equal specifications are solved together."""
     tables: dict[str, PTable] = {}
@@ -82,13 +83,13 @@ def build_designs(
         if isinstance(design, (NoiseSpec, StackedSpec)):
             if design not in solved:
                 solved[design] = _solved(design)
-            found = solved[design]
+            table = solved[design]
         else:
-            found = design.build() if isinstance(design, Mechanism) else design
-        if isinstance(found, PTable):
-            tables[name] = found
+            table = design.build() if isinstance(design, Mechanism) else design
+        if isinstance(table, PTable):
+            tables[name] = table
         else:
-            refused[name] = found
+            refused[name] = table
     if progress is not None:
         progress("designs", len(designs), len(designs))
     return BuiltDesigns(tables=MappingProxyType(tables), refused=MappingProxyType(refused))
@@ -101,21 +102,21 @@ def keep_zeros(table: PTable) -> PTable:
         return table
     cycle = cycle_length(table.large_counts, n_rows=len(rows))
     served = rows[-cycle:] if cycle == len(rows) else []  # row 0 may serve larger counts too
-    kept = [{0: table.key_range}, *rows[1:], *served]
+    lines = [{0: table.key_range}, *rows[1:], *served]
     return PTable.from_units(
-        kept, key_range=table.key_range, large_counts=table.large_counts, label=table.label
+        lines, key_range=table.key_range, large_counts=table.large_counts, label=table.label
     )
 
 
 def _resolved(designs: Mapping[str, MapDesign]) -> dict[str, PTable | Design | str]:
     """Read all designs; text says why one is impossible. All problems come together."""
     problems: list[str] = [] if designs else [Message("there is none")]
-    found: dict[str, PTable | Design | str] = {}
-    for name, given in designs.items():
+    readings: dict[str, PTable | Design | str] = {}
+    for name, value in designs.items():
         try:
-            read = design_from_dict(given) if isinstance(given, Mapping) else given
+            design = design_from_dict(value) if isinstance(value, Mapping) else value
         except InfeasibleError as error:
-            found[name] = str(error.problem)
+            readings[name] = str(error.problem)
             continue
         except PTableError as error:
             problems.append(f"{name!r}: {error.problem}")
@@ -123,12 +124,14 @@ def _resolved(designs: Mapping[str, MapDesign]) -> dict[str, PTable | Design | s
         except TypeError as error:
             problems.append(f"{name!r}: {str(error).partition('() ')[2] or error}")
             continue
-        if not isinstance(read, (PTable, NoiseSpec, StackedSpec, Mechanism)):
-            problems.append(f"{name!r} is a {type(read).__name__!r}")
-        elif not isinstance(read, Mechanism) and (read.step != 1 or read.anchors is not None):
+        if not isinstance(design, (PTable, NoiseSpec, StackedSpec, Mechanism)):
+            problems.append(f"{name!r} is a {type(design).__name__!r}")
+        elif not isinstance(design, Mechanism) and (
+            design.step != 1 or design.anchors is not None
+        ):
             problems.append(Message("{name!r} is for magnitudes", name=Name(name)))
         else:
-            found[name] = read
+            readings[name] = design
     if problems:
         raise RiskError(
             Message(
@@ -138,7 +141,7 @@ def _resolved(designs: Mapping[str, MapDesign]) -> dict[str, PTable | Design | s
             ),
             hint=Message("noise_grid() makes designs of all combinations of parameters"),
         )
-    return found
+    return readings
 
 
 def _solved(spec: NoiseSpec | StackedSpec) -> PTable | str:

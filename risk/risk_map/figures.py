@@ -46,12 +46,12 @@ def own_figures(band: Band) -> dict[str, float | None]:
     """
     n_rows = len(band.probabilities)
     large = np.arange(n_rows, n_rows + band.cycle)
-    laws, nexts = (band.probabilities[band.rows(large + more)] for more in (0, 1))
+    distributions, nexts = (band.probabilities[band.rows(large + more)] for more in (0, 1))
     # X' is the same for X and X + 1: noise v for the one, v - 1 for the other.
-    equal = float((laws[:, 1:] * nexts[:, :-1]).sum()) / band.cycle
-    law = laws.mean(axis=0)
-    mean = float(law @ band.noise)
-    variance = max(0.0, float(law @ (band.noise - mean) ** 2))
+    equal = float((distributions[:, 1:] * nexts[:, :-1]).sum()) / band.cycle
+    distribution = distributions.mean(axis=0)
+    mean = float(distribution @ band.noise)
+    variance = max(0.0, float(distribution @ (band.noise - mean) ** 2))
     deltas = [row.delta for row in guarantee(band.table, epsilon=1.0).rows]
     return {
         "delta": max(delta for delta in deltas if delta is not None),
@@ -64,34 +64,34 @@ def risk_figures(
     band: Band, histogram: Histogram, *, sensitive: NDArray[np.int64]
 ) -> dict[str, float | None]:
     """Compute posteriors of sensitive counts; None where a condition never occurs."""
-    found: dict[str, float | None] = dict.fromkeys(_POSTERIORS)
+    figures: dict[str, float | None] = dict.fromkeys(_POSTERIORS)
     least = _least_published(band)
     # Originals in reach of any published count that is asked about.
     reach = max(int(sensitive.max()) + max(band.highest, 0), least) - min(band.lowest, 0)
     prior = histogram.prior(reach)
     if prior is None:
-        return found
+        return figures
     inverse = Inverse(table=band.table, prior=prior)
     weights = prior.at(sensitive)
     if weights.any():
         worst = worst_posterior(inverse, sensitive)
-        kept = band.forward(sensitive, sensitive)
-        found["q_worst"] = float(worst.probabilities.max())
-        found["q_worst_set"] = worst.set_probability
-        found["sensitive_kept"] = float((weights * kept).sum() / weights.sum())
+        stays = band.forward(sensitive, sensitive)
+        figures["q_worst"] = float(worst.probabilities.max())
+        figures["q_worst_set"] = worst.set_probability
+        figures["sensitive_kept"] = float((weights * stays).sum() / weights.sum())
         away = certain_with_one_more(band.table, prior, sensitive)
-        found |= {
+        figures |= {
             "given_away": away.probability,
             "given_away_set": away.set_probability,
         }
     if inverse.weight([least])[0] > 0:
-        found["q_least"] = inverse.of_sets(np.arange(1, int(sensitive.max()) + 1), [least])
+        figures["q_least"] = inverse.of_sets(np.arange(1, int(sensitive.max()) + 1), [least])
     chances = inverse.weight(sensitive)
     if chances.any():
         true = weights * band.forward(sensitive, sensitive)
-        found["q_set"] = inverse.of_sets(sensitive, sensitive)
-        found["true_if_small"] = float(true.sum() / chances.sum())
-    return found
+        figures["q_set"] = inverse.of_sets(sensitive, sensitive)
+        figures["true_if_small"] = float(true.sum() / chances.sum())
+    return figures
 
 
 def utility_figures(band: Band, histogram: Histogram) -> dict[str, float | None]:
@@ -102,47 +102,51 @@ def utility_figures(band: Band, histogram: Histogram) -> dict[str, float | None]
     expectation of the root, by less than its variance over twice its size.
     """
     counts, cells, noise = histogram.counts, histogram.cells, band.noise
-    laws = band.probabilities[band.rows(counts)]
-    size, square, drift = laws @ np.abs(noise), laws @ noise**2, laws @ noise
-    changed = laws @ (noise != 0)
+    distributions = band.probabilities[band.rows(counts)]
+    size, square, drift = (
+        distributions @ np.abs(noise),
+        distributions @ noise**2,
+        distributions @ noise,
+    )
+    chances = distributions @ (noise != 0)
     n, positive = histogram.n_cells, counts > 0
     if not n:
         return dict.fromkeys(_USES)
-    found: dict[str, float | None] = {
+    figures: dict[str, float | None] = {
         "aad": float(cells @ size) / n,
         "rmse": math.sqrt(float(cells @ square) / n),
         "bias_mean": abs(float(cells @ drift)) / n,
-        "changed_pct": 100 * float(cells @ changed) / n,
+        "changed_pct": 100 * float(cells @ chances) / n,
     }
     published = np.maximum(counts[:, None] + noise, 0)
     root = np.sqrt(counts.astype(np.float64))[:, None]
-    distance = cells * (laws * (np.sqrt(published) - root) ** 2).sum(axis=1) / 2
-    found["hellinger_raw"] = math.sqrt(float(distance.sum()))
+    distance = cells * (distributions * (np.sqrt(published) - root) ** 2).sum(axis=1) / 2
+    figures["hellinger_raw"] = math.sqrt(float(distance.sum()))
     for name, (low, high) in CLASSES.items():
         inside = (counts >= low) & (counts <= (np.inf if high is None else high))
         some = math.sqrt(float(distance[inside].sum()))
-        found[f"hellinger_{name}"] = some if inside.any() else None
+        figures[f"hellinger_{name}"] = some if inside.any() else None
     n_positive = int(cells[positive].sum())
-    gone = float(
-        cells[positive] @ (laws * (counts[:, None] + noise == 0)).sum(axis=1)[positive]
+    false_zeros = float(
+        cells[positive] @ (distributions * (counts[:, None] + noise == 0)).sum(axis=1)[positive]
     )
-    found["false_zeros"] = gone
+    figures["false_zeros"] = false_zeros
     if not n_positive:
-        return found | dict.fromkeys(("rmad_pct", "changed_nonzero_pct", "false_zeros_pct"))
+        return figures | dict.fromkeys(("rmad_pct", "changed_nonzero_pct", "false_zeros_pct"))
     relative = float(cells[positive] @ (size[positive] / counts[positive]))
-    found["rmad_pct"] = 100 * relative / n_positive
-    found["changed_nonzero_pct"] = 100 * float((cells * changed)[positive].sum()) / n_positive
-    found["false_zeros_pct"] = 100 * gone / n_positive
-    return found
+    figures["rmad_pct"] = 100 * relative / n_positive
+    figures["changed_nonzero_pct"] = 100 * float((cells * chances)[positive].sum()) / n_positive
+    figures["false_zeros_pct"] = 100 * false_zeros / n_positive
+    return figures
 
 
 def _least_published(band: Band) -> int:
     """Give the least positive count that some original is published as."""
-    seen = 1
+    count = 1
     while True:
-        if band.windows(np.array([seen]))[1].any():
-            return seen
-        seen += 1
+        if band.windows(np.array([count]))[1].any():
+            return count
+        count += 1
 
 
 def draw_keys(
@@ -156,14 +160,14 @@ def drawn_figures(
     table: PTable, counts: NDArray[np.int64], *, keys: Sequence[NDArray[np.uint32]]
 ) -> dict[str, float | None]:
     """Publish all cells with the keys given and take the mean of the measures."""
-    drawn: dict[str, list[float]] = {name: [] for name in DRAWN}
+    draws: dict[str, list[float]] = {name: [] for name in DRAWN}
     for some in keys:
         pairs = Pairs(original=counts, published=counts + table.lookup(counts, some))
         for measure in (*distances(pairs), *ranks(pairs), *variation(pairs)):
             name, value = _renamed(measure)
-            if name in drawn and value is not None:
-                drawn[name].append(value)
-    return {name: float(np.mean(values)) if values else None for name, values in drawn.items()}
+            if name in draws and value is not None:
+                draws[name].append(value)
+    return {name: float(np.mean(values)) if values else None for name, values in draws.items()}
 
 
 def _renamed(measure: Measure) -> tuple[str, float | None]:

@@ -134,14 +134,14 @@ def conclude(cases: Sequence[Case], *, rules: Rules | None = None) -> dict[str, 
         )
     limits = rules or Rules()
     steps, winner = _steps(cases, limits)
-    found: dict[str, Finding] = _conclusion(winner, len(cases))
-    found |= steps
-    found |= _of_rounding(cases)
-    found |= _of_random_rounding(cases, winner, limits)
-    found |= _of_seen(cases)
-    found |= _of_forbidding(cases, winner)
-    found |= _of_differencing(cases, winner)
-    return found
+    findings: dict[str, Finding] = _conclusion(winner, len(cases))
+    findings |= steps
+    findings |= _of_rounding(cases)
+    findings |= _of_random_rounding(cases, winner, limits)
+    findings |= _of_seen(cases)
+    findings |= _of_forbidding(cases, winner)
+    findings |= _of_differencing(cases, winner)
+    return findings
 
 
 def _steps(cases: Sequence[Case], rules: Rules) -> tuple[dict[str, Finding], Case | None]:
@@ -157,17 +157,17 @@ def _steps(cases: Sequence[Case], rules: Rules) -> tuple[dict[str, Finding], Cas
         ("-same-answer", {}, lambda c: c.kind != "redrawn"),
         ("-threshold", {}, lambda c: c.is_hidden),
     ]
-    found: dict[str, Finding] = {}
-    left = list(cases)
+    findings: dict[str, Finding] = {}
+    rest = list(cases)
     for name, limit, keeps in steps:
-        before = len(left)
-        left = [case for case in left if keeps(case)]
-        if not left:
-            found[f"none-left{name}"] = {**limit, "designs": before}
-            return found, None
-        figures = _figures(_best(left))
-        found[f"least-loss{name}"] = {**limit, "designs": len(left), **figures}
-    return found, _best(left)
+        before = len(rest)
+        rest = [case for case in rest if keeps(case)]
+        if not rest:
+            findings[f"none-left{name}"] = {**limit, "designs": before}
+            return findings, None
+        figures = _figures(_best(rest))
+        findings[f"least-loss{name}"] = {**limit, "designs": len(rest), **figures}
+    return findings, _best(rest)
 
 
 def _best(cases: Sequence[Case]) -> Case:
@@ -206,30 +206,30 @@ def _of_rounding(cases: Sequence[Case]) -> dict[str, Finding]:
 def _of_random_rounding(
     cases: Sequence[Case], winner: Case | None, rules: Rules
 ) -> dict[str, Finding]:
-    drawn = [case for case in cases if case.kind == "redrawn"]
-    if not drawn:
+    random_cases = [case for case in cases if case.kind == "redrawn"]
+    if not random_cases:
         return {}
-    most = max(drawn, key=lambda case: case.differing)
-    found: dict[str, Finding] = {
+    most = max(random_cases, key=lambda case: case.differing)
+    findings: dict[str, Finding] = {
         "random-rounding-answers": {"design": most.name, "share_pct": 100 * most.differing}
     }
-    found |= _of_certain(drawn, rules)
+    findings |= _of_certain(random_cases, rules)
     fit = [
         case
-        for case in drawn
+        for case in random_cases
         if case.risk <= rules.posterior
         and case.given_away.set_probability <= rules.certain
         and case.is_hidden
     ]
     if fit and winner is not None and _best(fit).loss < winner.loss:
         others: Finding = {"other": winner.name, "other_loss": winner.loss}
-        found["random-rounding-keyed"] = _figures(_best(fit)) | others
-    return found
+        findings["random-rounding-keyed"] = _figures(_best(fit)) | others
+    return findings
 
 
-def _of_certain(drawn: Sequence[Case], rules: Rules) -> dict[str, Finding]:
+def _of_certain(random_cases: Sequence[Case], rules: Rules) -> dict[str, Finding]:
     """Tell what random rounding shows for certain, though no single published count does."""
-    some = [case for case in drawn if case.risk <= rules.posterior]
+    some = [case for case in random_cases if case.risk <= rules.posterior]
     some = [case for case in some if case.given_away.set_probability > rules.certain]
     if not some:
         return {}
@@ -247,13 +247,13 @@ def _of_certain(drawn: Sequence[Case], rules: Rules) -> dict[str, Finding]:
 
 def _of_seen(cases: Sequence[Case]) -> dict[str, Finding]:
     """Tell how often a published sensitive count stands for a sensitive original."""
-    seen = [(case.seen_share, case.name) for case in cases if case.seen_share is not None]
-    if not seen:
+    shares = [(case.seen_share, case.name) for case in cases if case.seen_share is not None]
+    if not shares:
         return {}
-    low, high = min(seen), max(seen)
+    low, high = min(shares), max(shares)
     return {
         "sensitive-published": {
-            "designs": len(seen),
+            "designs": len(shares),
             "least": low[0],
             "least_design": low[1],
             "most": high[0],

@@ -1,6 +1,6 @@
 """The risk-utility map: what designs of noise give away and cost, on one set of tables."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footing.messages import Message, Name, joined, said
+from footing.progress import Progress
 from ptable.table import PTable
 from risk.distributions.band import Band
 from risk.distributions.histogram import Histogram
@@ -34,7 +35,7 @@ def risk_utility_map(
     sensitive: Sequence[int] = (1, 2, 3, 4),
     together: Histogram | None = None,
     n_draws: int = 1,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> RiskUtilityMap:
     """Compute what designs of noise give away and cost on a set of tables.
 
@@ -80,17 +81,17 @@ def risk_utility_map(
     draws = require_whole(n_draws, name="n_draws")
     sheets = _sheets(tables, n_draws=draws, rng=rng)
     sheets[EVERY_TABLE] = _all_together(sheets, together)
-    built = build_designs(designs, progress=progress)
+    build = build_designs(designs, progress=progress)
     lines: list[MapLine] = []
-    for done, (name, table) in enumerate(built.tables.items()):
+    for done, (name, table) in enumerate(build.tables.items()):
         if progress is not None:
-            progress("map", done, len(built.tables))
+            progress("map", done, len(build.tables))
         lines += _lines(name, keep_zeros(table), sheets, suspects)
     if progress is not None:
-        progress("map", len(built.tables), len(built.tables))
+        progress("map", len(build.tables), len(build.tables))
     return RiskUtilityMap(
         lines=tuple(lines),
-        refused=built.refused,
+        refused=build.refused,
         sensitive=tuple(suspects.tolist()),
         n_draws=draws,
     )
@@ -106,8 +107,8 @@ class _Sheet:
 
 
 def _suspects(sensitive: Sequence[int]) -> NDArray[np.int64]:
-    asked = list(sensitive) if isinstance(sensitive, range) else sensitive
-    suspects = np.unique(require_counts(asked, name="sensitive"))
+    numbers = list(sensitive) if isinstance(sensitive, range) else sensitive
+    suspects = np.unique(require_counts(numbers, name="sensitive"))
     if not suspects.size or suspects[0] == 0:
         raise RiskError(
             Message("sensitive must list counts of at least 1."),
@@ -128,9 +129,9 @@ def _sheets(
     if EVERY_TABLE in tables:
         problems.append(Message("A table must have a name: no name is all of them together."))
     sheets = {}
-    for name, given in tables.items():
+    for name, table in tables.items():
         try:
-            histogram = given if isinstance(given, Histogram) else Histogram.of(given)
+            histogram = table if isinstance(table, Histogram) else Histogram.of(table)
         except RiskError as error:
             problems.append(
                 Message(
@@ -146,8 +147,8 @@ def _sheets(
     return sheets
 
 
-def _all_together(sheets: Mapping[str, _Sheet], given: Histogram | None) -> _Sheet:
-    cells = given or Histogram.together(sheet.histogram for sheet in sheets.values())
+def _all_together(sheets: Mapping[str, _Sheet], histogram: Histogram | None) -> _Sheet:
+    cells = histogram or Histogram.together(sheet.histogram for sheet in sheets.values())
     return _Sheet(histogram=cells, counts=np.zeros(0, np.int64), keys=())
 
 
@@ -158,13 +159,13 @@ def _lines(
     own = own_figures(band)
     lines: list[MapLine] = []
     for name, sheet in sheets.items():
-        found = own | risk_figures(band, sheet.histogram, sensitive=suspects)
-        found |= utility_figures(band, sheet.histogram.as_listed())
+        figures = own | risk_figures(band, sheet.histogram, sensitive=suspects)
+        figures |= utility_figures(band, sheet.histogram.as_listed())
         if name == EVERY_TABLE:
-            found |= {figure: _pooled(lines, sheets, figure) for figure in DRAWN}
+            figures |= {figure: _pooled(lines, sheets, figure) for figure in DRAWN}
         else:
-            found |= drawn_figures(table, sheet.counts, keys=sheet.keys)
-        ordered = MappingProxyType({figure: found[figure] for figure in FIGURES})
+            figures |= drawn_figures(table, sheet.counts, keys=sheet.keys)
+        ordered = MappingProxyType({figure: figures[figure] for figure in FIGURES})
         lines.append(
             MapLine(design=design, table=name, n_cells=sheet.histogram.n_cells, figures=ordered)
         )
@@ -174,12 +175,12 @@ def _lines(
 def _pooled(
     lines: Sequence[MapLine], sheets: Mapping[str, _Sheet], figure: str
 ) -> float | None:
-    known = [
+    pairs = [
         (value, sheets[line.table].histogram.as_listed().n_cells)
         for line in lines
         if (value := line.figures[figure]) is not None
     ]
-    if not known:
+    if not pairs:
         return None
-    values, cells = zip(*known, strict=True)
+    values, cells = zip(*pairs, strict=True)
     return float(np.average(values, weights=cells))

@@ -170,12 +170,12 @@ class RiskUtilityMap:
 
     def _places(self, risk: str, utility: str, table: str) -> dict[str, tuple[float, float]]:
         """Give the figures of utility and of risk of the designs that have both."""
-        found = {}
+        points = {}
         for design in self.designs:
             x, y = (self.find(design, name, table=table) for name in (utility, risk))
             if x is not None and y is not None:
-                found[design] = x, y
-        return found
+                points[design] = x, y
+        return points
 
     def to_frame(self) -> pd.DataFrame:
         """Give one line per design and table; figures that are not defined are missing.
@@ -228,9 +228,9 @@ def undominated(points: Sequence[tuple[float, float]]) -> list[int]:
     points all stay.
     """
     order = sorted(range(len(points)), key=lambda place: points[place])
-    kept: list[int] = []
+    front: list[int] = []
     for place in order:
-        beaten = kept and points[place][1] >= points[kept[-1]][1]
-        if not beaten or points[place] == points[kept[-1]]:
-            kept.append(place)
-    return kept
+        beaten = front and points[place][1] >= points[front[-1]][1]
+        if not beaten or points[place] == points[front[-1]]:
+            front.append(place)
+    return front

@@ -34,19 +34,19 @@ _TEXTS = read_data("risk.utility", "measures.toml")
 
 
 def _all() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    found, names = {}, {}
+    definitions, names = {}, {}
     for symbol, entry in _TEXTS["measures"].items():
-        found[symbol], names[symbol] = (entry["unit"], entry["definition"]), entry["name"]
+        definitions[symbol], names[symbol] = (entry["unit"], entry["definition"]), entry["name"]
     for symbol, entry in _TEXTS["deviations"].items():
         name, unit, formula = entry["name"], entry["unit"], entry["definition"]
-        found[symbol], names[symbol] = (unit, formula), name
-        found[f"{symbol}_mean"] = (unit, f"mean of {formula}")
+        definitions[symbol], names[symbol] = (unit, formula), name
+        definitions[f"{symbol}_mean"] = (unit, f"mean of {formula}")
         names[f"{symbol}_mean"] = f"{name}: mean"
         for label, q in QUANTILES.items():
-            found[f"{symbol}_{label}"] = unit, f"quantile {q:g} of {formula}, type 7"
+            definitions[f"{symbol}_{label}"] = unit, f"quantile {q:g} of {formula}, type 7"
             called = _QUANTILE_NAMES.get(label, f"quantile {q:g}")
             names[f"{symbol}_{label}"] = f"{name}: {called}"
-    return found, names
+    return definitions, names
 
 
 _DEFINITIONS, _ALL_NAMES = _all()

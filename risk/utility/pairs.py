@@ -141,8 +141,8 @@ class Pairs:
         array([1.])
         """
         gap = np.zeros(self.n_cells)
-        moved = np.flatnonzero(self.noise)
-        gap[moved] = np.abs(np.sqrt(self.p[moved]) - np.sqrt(self.o[moved]))
+        places = np.flatnonzero(self.noise)
+        gap[places] = np.abs(np.sqrt(self.p[places]) - np.sqrt(self.o[places]))
         return gap
 
     def take(self, where: NDArray[Any]) -> Pairs:
@@ -158,10 +158,10 @@ class Pairs:
         >>> Pairs(original=[4, 0], published=[5, 0]).take([0]).noise
         array([1])
         """
-        taken = object.__new__(Pairs)
-        object.__setattr__(taken, "original", self.o[where])
-        object.__setattr__(taken, "published", self.p[where])
-        return taken
+        part = object.__new__(Pairs)
+        object.__setattr__(part, "original", self.o[where])
+        object.__setattr__(part, "published", self.p[where])
+        return part
 
 
 def counts_of(values: ArrayLike, name: str, problems: list[str]) -> NDArray[np.int64]:

@@ -126,15 +126,15 @@ def utility_record(pairs: Pairs, *, small: int = 20, large: int = 50) -> Utility
 
 
 def _line(name: str, pairs: Pairs) -> RecordLine:
-    found = {m.name: m for m in (*deviations(pairs), *distances(pairs))}
+    measures = {m.name: m for m in (*deviations(pairs), *distances(pairs))}
     quantiles = None
     if pairs.n_cells:
         quantiles = tuple(map(float, np.quantile(pairs.size, _QUANTILES)))
     return RecordLine(
         cells=name,
         base=pairs.n_cells,
-        mad=found["aad"],
-        rmad_pct=found["rmad_pct"],
-        hd=found["hellinger_probability"],
+        mad=measures["aad"],
+        rmad_pct=measures["rmad_pct"],
+        hd=measures["hellinger_probability"],
         quantiles=quantiles,
     )

@@ -111,9 +111,9 @@ class Utility:
         >>> assess_utility([4, 60], [5, 60]).find("aad", cells="small").value
         1.0
         """
-        wanted = (group, value, cells, name)
+        key = (group, value, cells, name)
         for entry in self.entries:
-            if (entry.group, entry.value, entry.cells, entry.measure.name) == wanted:
+            if (entry.group, entry.value, entry.cells, entry.measure.name) == key:
                 return entry.measure
         raise RiskError(
             Message(
@@ -187,10 +187,10 @@ def assess_utility(
     pairs = Pairs(original=original, published=published)
     checked_classes(classes)
     entries: list[Entry] = []
-    for cells, taken in class_cells(pairs, classes):
+    for cells, part in class_cells(pairs, classes):
         entries += [
             Entry(group="all", value="all", cells=cells, measure=measure)
-            for measure in _measures(taken, ptable, threshold)
+            for measure in _measures(part, ptable, threshold)
         ]
     gaps = {
         name: additivity(pairs, parent=parent, noise=ptable)

@@ -88,11 +88,11 @@ def decode_frame(columns: Sequence[CodedColumn], codes: Sequence[Integers]) -> p
     for column, places in zip(columns, codes, strict=True):
         values = np.empty(column.size, dtype=object)
         values[:] = column.domain
-        drawn = pd.Series(values[places], dtype=object)
-        series[column.name] = drawn.infer_objects()
+        entries = pd.Series(values[places], dtype=object)
+        series[column.name] = entries.infer_objects()
         if _fits(column):
             with suppress(TypeError, ValueError):  # a declared value that the type cannot hold
-                series[column.name] = drawn.astype(column.dtype)
+                series[column.name] = entries.astype(column.dtype)
     return pd.DataFrame(series)
 
 
@@ -101,8 +101,8 @@ def _coded(name: str, series: Any, domain: Sequence[Any] | None) -> CodedColumn:
     is_missing = series.isna().to_numpy()
     present = series[~is_missing]
     if is_numeric:
-        found = np.asarray(present.to_numpy(), dtype=np.float64)
-        if not np.isfinite(found).all():
+        numbers = np.asarray(present.to_numpy(), dtype=np.float64)
+        if not np.isfinite(numbers).all():
             raise SynthError(
                 Message("Column {name!r} has an infinite number.", name=Name(name)),
                 hint=Message("bound it first"),
@@ -119,12 +119,12 @@ def _coded(name: str, series: Any, domain: Sequence[Any] | None) -> CodedColumn:
                 ),
                 hint=Message("add None to the domain"),
             )
-    known = values[:-1] if values[-1] is None else values
-    codes = np.full(len(series), len(known), dtype=np.int64)
+    grid = values[:-1] if values[-1] is None else values
+    codes = np.full(len(series), len(grid), dtype=np.int64)
     if is_numeric:
-        codes[~is_missing] = _nearest(found, np.asarray(known, dtype=np.float64))
+        codes[~is_missing] = _nearest(numbers, np.asarray(grid, dtype=np.float64))
     else:
-        places = {value: place for place, value in enumerate(known)}
+        places = {value: place for place, value in enumerate(grid)}
         try:
             codes[~is_missing] = [places[value] for value in present]
         except KeyError:
@@ -167,19 +167,19 @@ def _found_values(present: Any, *, is_numeric: bool) -> tuple[Any, ...]:
 
 
 def _declared_values(name: str, domain: Sequence[Any], *, is_numeric: bool) -> tuple[Any, ...]:
-    given = list(domain)
-    has_missing = any(_is_missing(value) for value in given)
-    known = [value for value in given if not _is_missing(value)]
+    entries = list(domain)
+    has_missing = any(_is_missing(value) for value in entries)
+    choices = [value for value in entries if not _is_missing(value)]
     if is_numeric:
         try:
-            known = sorted({float(value) for value in known})
+            choices = sorted({float(value) for value in choices})
         except (TypeError, ValueError):
             raise SynthError(
                 Message("The domain of {name!r} must be numbers.", name=Name(name))
             ) from None
-        if not all(math.isfinite(value) for value in known):
+        if not all(math.isfinite(value) for value in choices):
             raise SynthError(Message("The domain of {name!r} must be finite.", name=Name(name)))
-    values = tuple(dict.fromkeys(known))
+    values = tuple(dict.fromkeys(choices))
     if not values:
         raise SynthError(Message("The domain of {name!r} is empty.", name=Name(name)))
     return (*values, None) if has_missing else values
@@ -197,10 +197,10 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _nearest(found: Floats, known: Floats) -> Integers:
-    if not len(known):
-        return np.zeros(len(found), dtype=np.int64)
-    right = np.searchsorted(known, found).clip(0, len(known) - 1)
+def _nearest(numbers: Floats, grid: Floats) -> Integers:
+    if not len(grid):
+        return np.zeros(len(numbers), dtype=np.int64)
+    right = np.searchsorted(grid, numbers).clip(0, len(grid) - 1)
     left = (right - 1).clip(min=0)
-    is_left = found - known[left] <= known[right] - found
-    return np.where(is_left & (found < known[right]), left, right).astype(np.int64)
+    is_left = numbers - grid[left] <= grid[right] - numbers
+    return np.where(is_left & (numbers < grid[right]), left, right).astype(np.int64)

@@ -70,12 +70,12 @@ class CopulaModel(JointModel):
         }
 
     @classmethod
-    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
-        margins = margins_of_codes(found["margins"])
-        correlation = np.array(found["correlation"], np.float64)
+    def _of_parts(cls, content: Mapping[str, Any]) -> Self:
+        margins = margins_of_codes(content["margins"])
+        correlation = np.array(content["correlation"], np.float64)
         if correlation.shape != (len(margins),) * 2 or not np.isfinite(correlation).all():
             raise SynthError(Message("The correlation does not fit the margins."))
-        spends = tuple(Spend.from_record(spend) for spend in found["spends"])
+        spends = tuple(Spend.from_record(spend) for spend in content["spends"])
         return cls(margins=margins, correlation=correlation, spends=spends)
 
 
@@ -90,10 +90,10 @@ class _RankMeasurer(Measurer):
         """
         pairs = list(combinations(columns, 2))
         others = max(self._records - 1, 1)
-        moved = 2.0 * others * self._neighbours.rows
+        sensitivity = 2.0 * others * self._neighbours.rows
         reach = Sensitivity(
-            l1=moved * len(pairs),
-            l2=moved * math.sqrt(len(pairs)),
+            l1=sensitivity * len(pairs),
+            l2=sensitivity * math.sqrt(len(pairs)),
             adjacency=Adjacency.REPLACE,
             unit=self._neighbours.unit,
         )
@@ -105,19 +105,19 @@ class _RankMeasurer(Measurer):
         return np.asarray((self._noise.add(whole, how) / all_pairs).clip(-1, 1))
 
 
-def fit_histogram(codes: AnyIntegers, **given: Any) -> CopulaModel:
+def fit_histogram(codes: AnyIntegers, **terms: Any) -> CopulaModel:
     """Fit noisy margins alone; columns are drawn independently."""
-    return _fit(codes, has_ranks=False, **given)
+    return _fit(codes, has_ranks=False, **terms)
 
 
-def fit_copula(codes: AnyIntegers, **given: Any) -> CopulaModel:
+def fit_copula(codes: AnyIntegers, **terms: Any) -> CopulaModel:
     """Fit a Gaussian copula: half of rho for the margins, half for Kendall's taus.
 
     References
     ----------
     Li, Xiong, Jiang 2014.
     """
-    return _fit(codes, has_ranks=True, **given)
+    return _fit(codes, has_ranks=True, **terms)
 
 
 def _fit(

@@ -76,8 +76,8 @@ class BaselineModel:
         >>> dp_copula({"a": ["F"]}, epsilon=1, domains={"a": ["F"]}).folds
         {}
         """
-        found: Mapping[str, Integers] = self.details.get("folds", {})
-        return found
+        folds: Mapping[str, Integers] = self.details.get("folds", {})
+        return folds
 
     def __repr__(self) -> str:
         return f"BaselineModel({self.label!r}, {self.account})"
@@ -169,13 +169,13 @@ class Account:
             )
         total = math.fsum([*(one.epsilon for one in self.charges), charge.epsilon])
         if self.limit is not None and not total <= self.limit * (1 + _ROUNDING):
-            left = max(0.0, self.limit - self.spent())
+            remainder = max(0.0, self.limit - self.spent())
             raise OverspentError(
                 Message(
                     "{what} costs epsilon {epsilon:g}; {left:g} of {limit:g} is left.",
                     what=said(charge.what),
                     epsilon=charge.epsilon,
-                    left=left,
+                    left=remainder,
                     limit=self.limit,
                 )
             )

@@ -24,12 +24,12 @@ def noise_of(
 ) -> Laplace | Geometric | Gaussian:
     """Return the noise of a mechanism on counts, two of which one replaced record moves."""
     require_one_of(mechanism, "mechanism", get_args(Mechanism), error=SynthError)
-    moved = Sensitivity(l1=2.0, adjacency=Adjacency.REPLACE)
+    sensitivity = Sensitivity(l1=2.0, adjacency=Adjacency.REPLACE)
     if mechanism == "laplace":
-        return Laplace.calibrated(moved, epsilon=epsilon)
+        return Laplace.calibrated(sensitivity, epsilon=epsilon)
     if mechanism == "geometric":
-        return Geometric.calibrated(moved, epsilon=epsilon)
-    return Gaussian.calibrated(moved, epsilon=epsilon, delta=delta)
+        return Geometric.calibrated(sensitivity, epsilon=epsilon)
+    return Gaussian.calibrated(sensitivity, epsilon=epsilon, delta=delta)
 
 
 def noisy(answer: ArrayLike, noise: Any, *, rng: np.random.Generator | None) -> Floats:
@@ -37,23 +37,23 @@ def noisy(answer: ArrayLike, noise: Any, *, rng: np.random.Generator | None) -> 
     values = np.asarray(answer)
     if rng is None:
         return np.asarray(noise.release(values), dtype=np.float64)
-    drawn: NDArray[Any]
+    draws: NDArray[Any]
     if noise.law == "gaussian":
-        drawn = rng.normal(0.0, noise.scale, values.shape)
+        draws = rng.normal(0.0, noise.scale, values.shape)
     elif noise.is_integer:
         stop = -math.expm1(-1 / noise.scale)
-        drawn = rng.geometric(stop, values.shape) - rng.geometric(stop, values.shape)
+        draws = rng.geometric(stop, values.shape) - rng.geometric(stop, values.shape)
     else:
-        drawn = rng.laplace(0.0, noise.scale, values.shape)
-    return np.asarray(values + drawn, dtype=np.float64)
+        draws = rng.laplace(0.0, noise.scale, values.shape)
+    return np.asarray(values + draws, dtype=np.float64)
 
 
 def choose(scores: Sequence[float], mechanism: Any, *, rng: np.random.Generator | None) -> int:
     """Choose by the exponential mechanism."""
     if rng is None:
         return int(mechanism.choose(scores))
-    drawn = np.asarray(scores) / mechanism.scale + rng.gumbel(size=len(scores))
-    return int(np.argmax(drawn))
+    noisy_scores = np.asarray(scores) / mechanism.scale + rng.gumbel(size=len(scores))
+    return int(np.argmax(noisy_scores))
 
 
 def exact_margins(bins: Sequence[Integers], sizes: Sequence[int]) -> list[Margin]:
@@ -126,7 +126,9 @@ def noisy_correlation(
     if n == 1:
         return np.eye(n)
     taus = np.array([kendall(one, other) for one, other in combinations(columns, 2)])
-    moved = Sensitivity(l1=4 * len(taus) / records, adjacency=Adjacency.REPLACE)
+    sensitivity = Sensitivity(l1=4 * len(taus) / records, adjacency=Adjacency.REPLACE)
     account.pay(Charge(part="dependence", what="Kendall's tau of all pairs", epsilon=epsilon))
-    drawn = noisy(taus, Laplace.calibrated(moved, epsilon=epsilon), rng=rng).clip(-1, 1)
-    return correlation_of_taus(drawn, n)
+    noisy_taus = noisy(taus, Laplace.calibrated(sensitivity, epsilon=epsilon), rng=rng).clip(
+        -1, 1
+    )
+    return correlation_of_taus(noisy_taus, n)

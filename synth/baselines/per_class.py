@@ -68,13 +68,13 @@ def fit_per_class(
 
     def draw(n: int, source: np.random.Generator) -> pd.DataFrame:
         sizes = source.multinomial(n, shares).tolist()
-        drawn = [
+        frames = [
             model.sample(size, source).assign(**{by: value})
             for (value, model), size in zip(models.items(), sizes, strict=True)
             if size
         ]
-        made = pd.concat(drawn).sample(frac=1, random_state=source, ignore_index=True)
-        return made[list(table.columns)].astype({by: table[by].dtype})
+        records = pd.concat(frames).sample(frac=1, random_state=source, ignore_index=True)
+        return records[list(table.columns)].astype({by: table[by].dtype})
 
     name = next(iter(models.values())).label.removesuffix(", NOT DP as claimed")
     return BaselineModel(

@@ -49,15 +49,15 @@ class JointModel(CodeModel):
 
 def margins_of_codes(heights: Iterable[Any]) -> tuple[Margin, ...]:
     """Return margins of codes, from how high each rises at each code."""
-    found = [np.array(one, np.float64) for one in heights]
+    curves = [np.array(one, np.float64) for one in heights]
     return tuple(
-        Margin(values=np.arange(len(one), dtype=np.float64), cumulative=one) for one in found
+        Margin(values=np.arange(len(one), dtype=np.float64), cumulative=one) for one in curves
     )
 
 
 def coded_columns(codes: AnyIntegers, *, ordered: Sequence[bool]) -> list[CodedColumn]:
     """Return codes as columns that go by their places; their values are those that occur."""
-    found = []
+    columns = []
     for place, is_ordered in enumerate(ordered):
         values, places = np.unique(codes[:, place].astype(np.int64), return_inverse=True)
         column = CodedColumn(
@@ -68,8 +68,8 @@ def coded_columns(codes: AnyIntegers, *, ordered: Sequence[bool]) -> list[CodedC
             dtype=np.dtype(np.int64),
             is_declared=False,
         )
-        found.append(column)
-    return found
+        columns.append(column)
+    return columns
 
 
 def account_record(

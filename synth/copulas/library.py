@@ -37,7 +37,7 @@ def checked_uniforms(u: ArrayLike, *, columns: int | None = None) -> Floats:
     except (TypeError, ValueError):
         raise SynthError(Message("Uniform values must be numbers between 0 and 1.")) from None
     if values.ndim != 2 or (columns is not None and values.shape[1] != columns):
-        wanted = (
+        shape = (
             Message("a matrix")
             if columns is None
             else Message("a matrix of {columns} columns", columns=columns)
@@ -45,7 +45,7 @@ def checked_uniforms(u: ArrayLike, *, columns: int | None = None) -> Floats:
         raise SynthError(
             Message(
                 "Uniform values must be {names}, not of shape {shape}.",
-                names=wanted,
+                names=shape,
                 shape=Shape(values.shape),
             )
         )

@@ -90,12 +90,12 @@ class Margin:
         >>> Margin.empirical([3, 1, 2, 4]).cumulative.tolist()
         [0.25, 0.5, 0.75, 1.0]
         """
-        found = np.asarray(data, dtype=np.float64).ravel()
-        if not len(found) or not np.isfinite(found).all():
+        numbers = np.asarray(data, dtype=np.float64).ravel()
+        if not len(numbers) or not np.isfinite(numbers).all():
             raise SynthError(
                 Message("A margin needs finite numbers, at least one, none missing.")
             )
-        values, counts = np.unique(found, return_counts=True)
+        values, counts = np.unique(numbers, return_counts=True)
         return cls.of_counts(values, counts=counts)
 
     def pit(self, data: ArrayLike) -> Floats:

@@ -116,9 +116,9 @@ class PairCopula:
         >>> PairCopula.wrapped(vines().Bicop())
         PairCopula('indep')
         """
-        made = cls.__new__(cls)
-        made._bicop = bicop.with_var_types(["c", "c"])  # noqa: SLF001 (of this class)
-        return made
+        pair = cls.__new__(cls)
+        pair._bicop = bicop.with_var_types(["c", "c"])  # noqa: SLF001 (of this class)
+        return pair
 
     @property
     def bicop(self) -> Any:
@@ -269,9 +269,9 @@ class PairCopula:
         return np.asarray(self._bicop.sample(int(n), seeds=seeds_from(rng)))
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{one:.4g}" for one in self.parameters)
+        numbers = ", ".join(f"{one:.4g}" for one in self.parameters)
         turn = f", rotation={self.rotation}" if self.rotation else ""
-        return f"PairCopula({self.family!r}{f', [{shown}]' if shown else ''}{turn})"
+        return f"PairCopula({self.family!r}{f', [{numbers}]' if numbers else ''}{turn})"
 
 
 def fit_pair(

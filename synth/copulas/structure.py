@@ -63,10 +63,10 @@ class Edge:
         >>> Edge.read("5,2|4,3") == Edge.of(2, 5, given=[3, 4])
         True
         """
-        pair, _, given = name.partition("|")
+        pair, _, text = name.partition("|")
         try:
             one, other = (int(part) for part in pair.split(","))
-            return cls.of(one, other, given=[int(part) for part in given.split(",") if part])
+            return cls.of(one, other, given=[int(part) for part in text.split(",") if part])
         except ValueError:
             raise SynthError(
                 Message("{name!r} names no edge.", name=Name(name)),
@@ -86,8 +86,8 @@ class Edge:
 
     def __str__(self) -> str:
         pair = ",".join(str(one) for one in self.pair)
-        given = ",".join(str(one) for one in sorted(self.given))
-        return f"{pair}|{given}" if given else pair
+        text = ",".join(str(one) for one in sorted(self.given))
+        return f"{pair}|{text}" if text else pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,11 +252,11 @@ def number_of_vines(n: int) -> int:
 def _check_tree(
     level: int, edges: Sequence[Edge], *, n: int, lower: Sequence[Sequence[Edge]]
 ) -> None:
-    joined: dict[object, object] = {}
+    roots: dict[object, object] = {}
 
     def root(node: object) -> object:
-        while node in joined:
-            node = joined[node]
+        while node in roots:
+            node = roots[node]
         return node
 
     for edge in edges:
@@ -300,15 +300,15 @@ def _check_tree(
                     "Tree {level} has a circle at {edge}.", level=level, edge=Argument(edge)
                 )
             )
-        joined[first] = second
+        roots[first] = second
 
 
 def _ends(edge: Edge, below: Sequence[Edge] | None) -> list[object]:
     """Return the two nodes that an edge joins; fewer or more where it joins none."""
     if below is None:
         return list(edge.pair)
-    wanted = [edge.given | {one} for one in edge.pair]
-    return [node for one in wanted for node in below if node.variables == one]
+    ends = [edge.given | {one} for one in edge.pair]
+    return [node for one in ends for node in below if node.variables == one]
 
 
 def _share_a_node(ends: Sequence[object], lower: Sequence[Sequence[Edge]]) -> bool:
@@ -319,13 +319,13 @@ def _share_a_node(ends: Sequence[object], lower: Sequence[Sequence[Edge]]) -> bo
 
 
 def _checked_order(order: Sequence[int]) -> list[int]:
-    found = [int(one) for one in order]
-    if sorted(found) != list(range(1, len(found) + 1)) or not found:
+    numbers = [int(one) for one in order]
+    if sorted(numbers) != list(range(1, len(numbers) + 1)) or not numbers:
         raise SynthError(
             Message("An order names the variables 1 to n, each once."),
             hint=Message("for example [2, 1, 3]"),
         )
-    return found
+    return numbers
 
 
 Shape = Literal["r", "c", "d"]
@@ -394,9 +394,9 @@ def order_by_dependence(strengths: NDArray[Any], *, shape: Shape) -> Vine:
         return d_vine([1])
     path = [int(one) for one in np.unravel_index(np.argmax(sizes), sizes.shape)]
     while len(path) < n:
-        left = [one for one in range(n) if one not in path]
-        at_front = max(left, key=lambda one: sizes[path[0], one])
-        at_back = max(left, key=lambda one: sizes[path[-1], one])
+        rest = [one for one in range(n) if one not in path]
+        at_front = max(rest, key=lambda one: sizes[path[0], one])
+        at_back = max(rest, key=lambda one: sizes[path[-1], one])
         if sizes[path[0], at_front] > sizes[path[-1], at_back]:
             path.insert(0, at_front)
         else:
@@ -414,19 +414,19 @@ def _spanning_tree(
             edge = _joined(one, other, below)
             if edge is not None:
                 allowed[one, other] = edge, float(weight(edge))
-    reached, chosen = {0}, []
-    while len(reached) < size:
+    nodes, edges = {0}, []
+    while len(nodes) < size:
         ends, (edge, _) = max(
             (
                 item
                 for item in allowed.items()
-                if (item[0][0] in reached) != (item[0][1] in reached)
+                if (item[0][0] in nodes) != (item[0][1] in nodes)
             ),
             key=lambda item: item[1][1],
         )
-        reached.update(ends)
-        chosen.append(edge)
-    return tuple(chosen)
+        nodes.update(ends)
+        edges.append(edge)
+    return tuple(edges)
 
 
 def _joined(one: int, other: int, below: Sequence[Edge] | None) -> Edge | None:

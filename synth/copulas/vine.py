@@ -54,10 +54,10 @@ class FittedVine:
         >>> FittedVine.of(Vine.read(3, ["1,2 2,3"]), {}).structure.depth
         1
         """
-        known = {edge for tree in structure.trees for edge in tree}
-        wanted = {Edge.read(name): pair for name, pair in pairs.items()}
-        for edge in wanted:
-            if edge not in known:
+        edges = {edge for tree in structure.trees for edge in tree}
+        by_edge = {Edge.read(name): pair for name, pair in pairs.items()}
+        for edge in by_edge:
+            if edge not in edges:
                 raise SynthError(
                     Message("The vine has no edge {edge}.", edge=Argument(edge)),
                     hint=Message("it has {structure}", structure=Argument(structure)),
@@ -66,7 +66,10 @@ class FittedVine:
         # the library puts the first conditioned variable on the diagonal, in its own order
         arranged = _arranged(library, structure)
         copulas = [
-            [_turned(wanted.get(Edge.of(a, b, given=given)), a > b) for a, b, given in tree]
+            [
+                _turned(by_edge.get(Edge.of(a, b, given=condition)), a > b)
+                for a, b, condition in tree
+            ]
             for tree in arranged.get_trees()
         ]
         return cls(library.Vinecop.from_structure(structure=arranged, pair_copulas=copulas))
@@ -81,8 +84,10 @@ class FittedVine:
         1,2
         """
         trees = self._vinecop.structure.get_trees()[: self._depth]
-        made = [tuple(Edge.of(a, b, given=given) for a, b, given in tree) for tree in trees]
-        return Vine(self.n, tuple(made))
+        levels = [
+            tuple(Edge.of(a, b, given=condition) for a, b, condition in tree) for tree in trees
+        ]
+        return Vine(self.n, tuple(levels))
 
     @property
     def n(self) -> int:
@@ -104,13 +109,13 @@ class FittedVine:
         >>> FittedVine.of(Vine.read(2, ["1,2"]), {}).pairs
         {Edge(pair=(1, 2), given=frozenset()): PairCopula('indep')}
         """
-        found = {}
+        copulas = {}
         for level, tree in enumerate(self._vinecop.structure.get_trees()[: self._depth]):
-            for place, (a, b, given) in enumerate(tree):
+            for place, (a, b, condition) in enumerate(tree):
                 bicop = self._vinecop.get_pair_copula(level, place)
                 copula = PairCopula.wrapped(bicop.flip() if a > b else bicop)
-                found[Edge.of(a, b, given=given)] = copula
-        return found
+                copulas[Edge.of(a, b, given=condition)] = copula
+        return copulas
 
     def density(self, u: ArrayLike) -> Floats:
         """Return the density.
@@ -155,8 +160,8 @@ class FittedVine:
         (4, 2)
         """
         require_integer(n, "n", error=SynthError, minimum=1)
-        drawn = self._vinecop.sample(int(n), num_threads=threads, seeds=seeds_from(rng))
-        return np.asarray(drawn)
+        points = self._vinecop.sample(int(n), num_threads=threads, seeds=seeds_from(rng))
+        return np.asarray(points)
 
     def to_json(self) -> str:
         """Return the vine as text, kernels too.
@@ -285,8 +290,8 @@ def fit_vine(
     if selected_on is None or selected_on >= len(points):
         return FittedVine(library.Vinecop.from_data(points, controls, **kwargs))
     some = np.random.default_rng(0).choice(len(points), selected_on, replace=False)
-    chosen = np.asfortranarray(points[np.sort(some)])
-    vinecop = library.Vinecop.from_data(chosen, controls, **kwargs)
+    sample = np.asfortranarray(points[np.sort(some)])
+    vinecop = library.Vinecop.from_data(sample, controls, **kwargs)
     vinecop.fit(points, library.FitControlsBicop(num_threads=threads))
     return FittedVine(vinecop)
 
@@ -337,9 +342,9 @@ def _turned(pair: PairCopula | None, is_turned: bool) -> Any:  # noqa: FBT001 (t
 
 
 def _depths(truncation: Any, structure: Vine | None) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if truncation == "auto":
-        found["select_trunc_lvl"] = True
+        arguments["select_trunc_lvl"] = True
     elif truncation is not None:
         if not is_integer(truncation, minimum=0):
             raise SynthError(
@@ -348,10 +353,12 @@ def _depths(truncation: Any, structure: Vine | None) -> dict[str, Any]:
                     truncation=Argument(truncation),
                 )
             )
-        found["trunc_lvl"] = truncation
+        arguments["trunc_lvl"] = truncation
     if structure is not None:
-        found["trunc_lvl"] = min(found.get("trunc_lvl", structure.depth), structure.depth)
-    return found
+        arguments["trunc_lvl"] = min(
+            arguments.get("trunc_lvl", structure.depth), structure.depth
+        )
+    return arguments
 
 
 def _strengths(points: Floats, measure: str) -> NDArray[Any]:
@@ -361,8 +368,8 @@ def _strengths(points: Floats, measure: str) -> NDArray[Any]:
     if measure == "rho":
         ranks = np.column_stack([rankdata(one) for one in points.T])
         with np.errstate(invalid="ignore", divide="ignore"):
-            found: NDArray[Any] = np.nan_to_num(np.corrcoef(ranks, rowvar=False))
-            return found.reshape(n, n)
+            matrix: NDArray[Any] = np.nan_to_num(np.corrcoef(ranks, rowvar=False))
+            return matrix.reshape(n, n)
     strengths = np.eye(n)
     for one in range(n):
         for other in range(one):

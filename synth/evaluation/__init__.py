@@ -4,8 +4,9 @@ Everything here is a function of frames and declared kinds; how the synthetic re
 does not matter. The figures follow from confidential records and stay inside.
 """
 
+from footing.lazy import renamed
 from synth.errors import EvaluationError
-from synth.evaluation.evaluate import Plan, evaluate
+from synth.evaluation.evaluate import EvaluationPlan, evaluate
 from synth.evaluation.records import Kind, encode, kinds_of, read_kinds
 from synth.evaluation.result import Evaluation
 from synth.evaluation.sweep import Sweep, grid, sweep
@@ -13,8 +14,8 @@ from synth.evaluation.sweep import Sweep, grid, sweep
 __all__ = [
     "Evaluation",
     "EvaluationError",
+    "EvaluationPlan",
     "Kind",
-    "Plan",
     "Sweep",
     "encode",
     "evaluate",
@@ -23,3 +24,5 @@ __all__ = [
     "read_kinds",
     "sweep",
 ]
+
+__getattr__ = renamed(__name__, {"Plan": "EvaluationPlan"})

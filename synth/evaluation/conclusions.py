@@ -29,10 +29,10 @@ _EPSILON = re.compile(r"(?:^|, )epsilon=([-+.e\d]+)(?=, |$)")
 _LEARNER = {"histogram": "HistGradientBoostingClassifier", "xgboost": "XGBClassifier"}
 
 
-def conclusions(found: Evaluation) -> tuple[SynthesisFinding, ...]:
+def conclusions(evaluation: Evaluation) -> tuple[SynthesisFinding, ...]:
     """Say what follows from the figures and their controls."""
     return tuple(
-        SynthesisFinding(name=name, values=values) for name, values in _concluded(found)
+        SynthesisFinding(name=name, values=values) for name, values in _concluded(evaluation)
     )
 
 
@@ -43,32 +43,33 @@ def facts_of(
     if not evaluations:
         raise EvaluationError(Message("A page needs at least one evaluation."))
     first = next(iter(evaluations.values())).settings
-    known = [f.name for e in evaluations.values() for f in e.figures if f.value is not None]
+    names = [f.name for e in evaluations.values() for f in e.figures if f.value is not None]
     return SynthesisFacts(
         title=title,
         version=version,
         train=first.get("train", 0),
         holdout=first.get("holdout", 0),
         synthetic={
-            name: found.settings.get("synthetic", 0) for name, found in evaluations.items()
+            name: evaluation.settings.get("synthetic", 0)
+            for name, evaluation in evaluations.items()
         },
         columns=tuple(map(str, first.get("columns", ()))),
-        learner=_learner(first.get("learner", ""), known),
+        learner=_learner(first.get("learner", ""), names),
         figures={
-            name: tuple(_figure(figure, found) for figure in found.figures)
-            for name, found in evaluations.items()
+            name: tuple(_figure(figure, evaluation) for figure in evaluation.figures)
+            for name, evaluation in evaluations.items()
         },
-        findings={name: conclusions(found) for name, found in evaluations.items()},
+        findings={name: conclusions(evaluation) for name, evaluation in evaluations.items()},
         guarantees={
-            name: Guarantee.from_record(found.settings["guarantee"]).fact()
-            for name, found in evaluations.items()
-            if "guarantee" in found.settings
+            name: Guarantee.from_record(evaluation.settings["guarantee"]).fact()
+            for name, evaluation in evaluations.items()
+            if "guarantee" in evaluation.settings
         },
     )
 
 
 def sweep_facts(
-    found: Sweep,
+    sweep: Sweep,
     *,
     controls: Collection[str] = (),
     rows: int,
@@ -77,10 +78,12 @@ def sweep_facts(
     version: str,
 ) -> SynthesisFacts:
     """Give all that a page says of a sweep: each figure by way and epsilon, over the folds."""
-    folds = len({run.fold for run in found.runs})
-    keys = dict.fromkeys(key for run in found.runs for key in run.figures)
-    known = (_measure(found, key, controls) for key in keys if key.partition(":")[0] in FIGURES)
-    measures = tuple(measure for measure in known if measure.spreads)
+    folds = len({run.fold for run in sweep.runs})
+    keys = dict.fromkeys(key for run in sweep.runs for key in run.figures)
+    candidates = (
+        _measure(sweep, key, controls) for key in keys if key.partition(":")[0] in FIGURES
+    )
+    measures = tuple(measure for measure in candidates if measure.spreads)
     return SynthesisFacts(
         title=title,
         version=version,
@@ -101,9 +104,9 @@ def _learner(name: str, figures: Collection[str]) -> str:
     return _LEARNER.get(name, "") if {"detection_auc", "class_auc"} & {*figures} else ""
 
 
-def _measure(found: Sweep, key: str, controls: Collection[str]) -> SweptFigure:
+def _measure(sweep: Sweep, key: str, controls: Collection[str]) -> SweptFigure:
     values: dict[str, list[float]] = {}
-    for run in found.runs:
+    for run in sweep.runs:
         if (value := run.figures.get(key)) is not None:
             values.setdefault(run.name, []).append(value)
     spreads = tuple(_spread(way, v) for way, v in values.items() if way not in controls)
@@ -118,10 +121,10 @@ def _measure(found: Sweep, key: str, controls: Collection[str]) -> SweptFigure:
 
 
 def _spread(way: str, values: Sequence[float]) -> SpreadFact:
-    stated = _EPSILON.search(way)
+    match = _EPSILON.search(way)
     return SpreadFact(
         line=_EPSILON.sub("", way, count=1).removeprefix(", "),
-        epsilon=None if stated is None else float(stated[1]),
+        epsilon=None if match is None else float(match[1]),
         mean=fmean(values),
         low=min(values),
         high=max(values),
@@ -140,10 +143,12 @@ def _leads(
         return
     spreads = [s for s in spreads if UNPROTECTED not in s.line]
     choose = min if FIGURES[name].good == "low" else max
-    stated: list[float | None] = [*sorted({e for s in spreads if (e := s.epsilon) is not None})]
+    epsilons: list[float | None] = [
+        *sorted({e for s in spreads if (e := s.epsilon) is not None})
+    ]
     best = [
         (choose((s for s in spreads if s.epsilon == at), key=lambda s: s.mean).line, at)
-        for at in stated or [None] * bool(spreads)
+        for at in epsilons or [None] * bool(spreads)
     ]
     for line, stretch in groupby(best, key=lambda one: one[0]):
         each = [at for _, at in stretch]
@@ -152,10 +157,10 @@ def _leads(
 
 def _of_sweep(measures: Sequence[SweptFigure]) -> Iterator[SynthesisFinding]:
     """Say from which epsilon on the best way keeps more than independent columns do."""
-    judged = [one for one in measures if one.leads and one.name in TELLING]
-    if not judged:
+    candidates = [one for one in measures if one.leads and one.name in TELLING]
+    if not candidates:
         return
-    first = min(judged, key=lambda one: TELLING.index(one.name))
+    first = min(candidates, key=lambda one: TELLING.index(one.name))
     line, _, most = first.leads[-1]
     own = sorted(
         (s for s in first.spreads if s.line == line and (s.epsilon is None) == (most is None)),
@@ -166,27 +171,29 @@ def _of_sweep(measures: Sequence[SweptFigure]) -> Iterator[SynthesisFinding]:
         yield SynthesisFinding(name="best", values={"line": line, "value": own[-1].mean})
     else:
         shares = [(far - s.mean) / (far - near) for s in own]
-        said: dict[str, float | str] = {"line": line, "largest": most, "share": shares[-1]}
+        figures: dict[str, float | str] = {"line": line, "largest": most, "share": shares[-1]}
         nearer = [k for k in range(len(own)) if all(share > 0 for share in shares[k:])]
         start = own[nearer[0]].epsilon or 0.0 if nearer else 0.0
         name = "kept" if nearer else "lost"
-        yield SynthesisFinding(name=name, values=said | {"epsilon": start})
+        yield SynthesisFinding(name=name, values=figures | {"epsilon": start})
     yield SynthesisFinding(name="judged-by", values={"figure": first.name})
 
 
-def _figure(figure: Figure, found: Evaluation) -> SynthesisFigure:
+def _figure(figure: Figure, evaluation: Evaluation) -> SynthesisFigure:
     low = high = None
-    n = _sizes(found).get(figure.name)
+    n = _sizes(evaluation).get(figure.name)
     if figure.value is not None and n:
         low, high = auc_interval(figure.value, n, n)
     return fact_of(SynthesisFigure, figure, low=low, high=high)
 
 
-def _sizes(found: Evaluation) -> dict[str, int]:
+def _sizes(evaluation: Evaluation) -> dict[str, int]:
     """Give the records on each side of an area under the curve."""
-    train, made, out = (found.settings.get(k, 0) for k in ("train", "synthetic", "holdout"))
+    train, synthetic, out = (
+        evaluation.settings.get(k, 0) for k in ("train", "synthetic", "holdout")
+    )
     return {
-        "detection_auc": min(train, made, _AREAS["detection_auc"]),
+        "detection_auc": min(train, synthetic, _AREAS["detection_auc"]),
         "domias": min(train, out // 2, _AREAS["domias"]),
     }
 
@@ -199,38 +206,41 @@ def _beside(figure: Figure | None, control: str) -> dict[str, float | str]:
     return {"value": figure.value, control: out}
 
 
-def _concluded(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
-    yield from _of_trust(found)
-    yield from _of_tables(found)
-    for figure in found.figures:
+def _concluded(evaluation: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
+    yield from _of_trust(evaluation)
+    yield from _of_tables(evaluation)
+    for figure in evaluation.figures:
         if figure.name == "class_auc" and (values := _beside(figure, "train")):
             yield "learning", {"subject": figure.subject, **values}
-    detected = found.value("detection_auc")
-    if detected is not None:
-        yield "detected", {"value": detected}
-    yield from _of_members(found)
-    if values := _beside(found.find("exact_matches"), "holdout"):
+    area = evaluation.value("detection_auc")
+    if area is not None:
+        yield "detected", {"value": area}
+    yield from _of_members(evaluation)
+    if values := _beside(evaluation.find("exact_matches"), "holdout"):
         yield "copies", values
-    if found.value("nearer_train") is not None:
+    if evaluation.value("nearer_train") is not None:
         yield "nearness", {}
-    for figure in found.figures:
+    for figure in evaluation.figures:
         if figure.name == "inferred" and (values := _beside(figure, "holdout")):
             yield "guesses-above", {"subject": figure.subject, **values}
 
 
-def _of_trust(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
+def _of_trust(evaluation: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
     """Say which tables can be used, and how far cells are off by their size."""
-    figure = found.find("trusted")
+    figure = evaluation.find("trusted")
     if figure is not None and figure.value is not None:
-        number = math.comb(len(found.settings.get("columns", ())), 2)
-        known: dict[str, float | str] = {"number": number, "good": round(figure.value * number)}
+        number = math.comb(len(evaluation.settings.get("columns", ())), 2)
+        values: dict[str, float | str] = {
+            "number": number,
+            "good": round(figure.value * number),
+        }
         if not figure.subject:
-            yield "trusted-all", known
+            yield "trusted-all", values
         else:
             name = "trusted-some" if figure.value else "trusted-none"
-            yield name, {**known, "subject": figure.subject}
+            yield name, {**values, "subject": figure.subject}
     for size in reversed(CELL_SIZES):
-        error = found.value(f"cells_{size}")
+        error = evaluation.value(f"cells_{size}")
         if error is not None:
             ends = {"size": size, "error": error}
             if size == CELL_SIZES[-1]:
@@ -239,35 +249,38 @@ def _of_trust(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]
                 yield "cells-between", {**ends, "last": 10 * size - 1}
 
 
-def _of_tables(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
-    figure = found.find("tvd2")
+def _of_tables(evaluation: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
+    figure = evaluation.find("tvd2")
     if figure is None or figure.value is None:
         return
-    apart, drawn = figure.controls.get("independent"), figure.controls.get("bootstrap")
+    apart, bootstrap = figure.controls.get("independent"), figure.controls.get("bootstrap")
     if apart is not None and figure.value >= apart:
-        values, columns = {"value": figure.value, "independent": apart}, found.value("tvd1")
+        values, columns = (
+            {"value": figure.value, "independent": apart},
+            evaluation.value("tvd1"),
+        )
         if columns is not None and columns > figure.value / 3:
             yield "columns-off", {**values, "columns": columns}
         else:
             yield "tables-no-better", {**values}
-    elif apart is not None and drawn is not None:
+    elif apart is not None and bootstrap is not None:
         yield (
             "tables-better",
-            {"value": figure.value, "independent": apart, "bootstrap": drawn},
+            {"value": figure.value, "independent": apart, "bootstrap": bootstrap},
         )
-    share = found.value("subsample")
+    share = evaluation.value("subsample")
     if share is not None:
         yield "sample", {"share_pct": round(100 * share, 1)}
-    worst = found.find("tvd2_largest")
+    worst = evaluation.find("tvd2_largest")
     if worst is not None and worst.value is not None:
         yield "worst-table", {"subject": worst.subject, "value": worst.value}
 
 
-def _of_members(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
-    figure = found.find("domias")
+def _of_members(evaluation: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
+    figure = evaluation.find("domias")
     if figure is None or figure.value is None:
         return
-    low, _ = auc_interval(figure.value, *[max(_sizes(found)["domias"], 1)] * 2)
+    low, _ = auc_interval(figure.value, *[max(_sizes(evaluation)["domias"], 1)] * 2)
     if low <= 0.5:
         yield "members-hidden", {}
     elif values := _beside(figure, "holdout"):

@@ -31,7 +31,7 @@ CONTROLS: tuple[Control, ...] = ("train", "bootstrap", "holdout", "independent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class EvaluationPlan:
     """What is measured, and how.
 
     Parameters
@@ -55,7 +55,7 @@ class Plan:
 
     Examples
     --------
-    >>> Plan(classes=("income",)).learner
+    >>> EvaluationPlan(classes=("income",)).learner
     'histogram'
     """
 
@@ -73,12 +73,12 @@ class Plan:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for given, known in ((self.groups, GROUPS), (self.controls, CONTROLS)):
-            unknown = [name for name in given if name not in known]
+        for choices, catalogue in ((self.groups, GROUPS), (self.controls, CONTROLS)):
+            unknown = [name for name in choices if name not in catalogue]
             if unknown:
                 raise EvaluationError(
                     Message("There is no {names!r}.", names=Name(unknown[0])),
-                    hint=Message("take some of {names}", names=Name.each(known)),
+                    hint=Message("take some of {names}", names=Name.each(catalogue)),
                 )
 
 
@@ -86,7 +86,7 @@ class Plan:
 class _Case:
     """Records put in the place of synthetic ones, and what they are compared with."""
 
-    plan: Plan
+    plan: EvaluationPlan
     train: Records
     made: Records
     holdout: Records | None
@@ -104,7 +104,7 @@ def evaluate(
     *,
     holdout: pd.DataFrame | None = None,
     kinds: Mapping[str, Kind] | None = None,
-    plan: Plan | None = None,
+    plan: EvaluationPlan | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Evaluation:
     """Measure synthetic records against real ones, with controls beside every figure.
@@ -134,11 +134,13 @@ def evaluate(
     --------
     >>> import pandas as pd
     >>> real = pd.DataFrame({"a": range(40), "b": [0, 1] * 20})
-    >>> found = evaluate(real, real, plan=Plan(groups=("tables",), controls=("independent",)))
+    >>> found = evaluate(
+    ...     real, real, plan=EvaluationPlan(groups=("tables",), controls=("independent",))
+    ... )
     >>> found.value("tvd2"), found.find("tvd2").controls["independent"] > 0
     (0.0, True)
     """
-    plan = plan or Plan()
+    plan = plan or EvaluationPlan()
     frames = [train, synthetic, *([] if holdout is None else [holdout])]
     coded = encode(*frames, kinds=kinds)
     case = _Case(
@@ -172,33 +174,36 @@ def evaluate(
     )
 
 
-def _enter(lines: dict[tuple[str, str], Figure], control: str, found: Figure) -> None:
+def _enter(lines: dict[tuple[str, str], Figure], control: str, control_figure: Figure) -> None:
     """Add the figure of a control to that of the synthetic records."""
-    place = (found.name, found.subject if FIGURES[found.name].group != "tables" else "")
+    place = (
+        control_figure.name,
+        control_figure.subject if FIGURES[control_figure.name].group != "tables" else "",
+    )
     if not control:
-        lines[place] = found
+        lines[place] = control_figure
         return
     figure = lines[place]
-    lines[place] = replace(figure, controls={**figure.controls, control: found.value})
+    lines[place] = replace(figure, controls={**figure.controls, control: control_figure.value})
 
 
 def _controls(case: _Case) -> dict[str, _Case]:
     """Put known records in the place of the synthetic ones."""
     seed = case.plan.seed
-    known: dict[str, Callable[[], Records]] = {
+    makers: dict[str, Callable[[], Records]] = {
         "train": lambda: case.train,
         "bootstrap": lambda: bootstrap(case.train, seed=seed + 1),
         "independent": lambda: independent(case.train, seed=seed + 2),
     }
-    found: dict[str, _Case] = {}
+    cases: dict[str, _Case] = {}
     for name in case.plan.controls:
-        if name in known:
-            found[name] = replace(case, made=known[name]())
+        if name in makers:
+            cases[name] = replace(case, made=makers[name]())
         elif case.holdout is not None and len(case.holdout) > 1:
             # One half stands in for synthetic records; the other stays unseen.
-            made, unseen = _halves(case.holdout, seed=seed + 3)
-            found[name] = replace(case, made=made, holdout=unseen)
-    return found
+            half, other_half = _halves(case.holdout, seed=seed + 3)
+            cases[name] = replace(case, made=half, holdout=other_half)
+    return cases
 
 
 def _halves(records: Records, *, seed: int) -> tuple[Records, Records]:
@@ -215,31 +220,31 @@ def _tables(case: _Case) -> Iterator[_Line]:
             yield f"tvd{ways}", "", None, "there are fewer columns"
             continue
         some = {"most_tables": plan.tables} if ways == 3 else {}
-        found = margins.table_distances(
+        distances = margins.table_distances(
             case.train, case.made, ways=ways, seed=plan.seed, **some
         )
-        yield f"tvd{ways}", "", found.mean, ""
+        yield f"tvd{ways}", "", distances.mean, ""
         if ways == 2:
-            far = [" × ".join(columns) for columns in found.not_trusted]  # noqa: RUF001
+            far = [" × ".join(columns) for columns in distances.not_trusted]  # noqa: RUF001
             rest = [f"… +{len(far) - _NAMED}"] * (len(far) > _NAMED)
-            yield "trusted", ", ".join([*far[:_NAMED], *rest]), found.trusted, ""
+            yield "trusted", ", ".join([*far[:_NAMED], *rest]), distances.trusted, ""
             errors = margins.cell_errors(case.train, case.made, seed=plan.seed)
             for size in reversed(margins.CELL_SIZES):
                 why = "" if size in errors else "there are too few records"
                 yield f"cells_{size}", "", errors.get(size), why
-            yield "tvd2_largest", ", ".join(map(str, found.worst)), found.largest, ""
-            yield "k_marginal", "", 1000.0 * (1.0 - found.mean), ""
+            yield "tvd2_largest", ", ".join(map(str, distances.worst)), distances.largest, ""
+            yield "k_marginal", "", 1000.0 * (1.0 - distances.mean), ""
             share = margins.subsample_equivalent(
-                case.train, found.mean, seed=plan.seed, draws=1
+                case.train, distances.mean, seed=plan.seed, draws=1
             )
             yield "subsample", "", share, ""
 
 
 def _lines(
-    found: Mapping[str, float | None], subject: str = "", *, why: str = ""
+    figures: Mapping[str, float | None], subject: str = "", *, why: str = ""
 ) -> Iterator[_Line]:
     """Give a line a figure, with the reason where one has no value."""
-    for name, value in found.items():
+    for name, value in figures.items():
         yield name, subject, value, why if value is None else ""
 
 
@@ -258,14 +263,16 @@ def _columns(case: _Case) -> Iterator[_Line]:
 
 def _detection(case: _Case) -> Iterator[_Line]:
     try:
-        found = detection(case.train, case.made, learner=case.plan.learner, seed=case.plan.seed)
+        figures = detection(
+            case.train, case.made, learner=case.plan.learner, seed=case.plan.seed
+        )
     except EvaluationError as error:
         if "on each side" not in error.problem:
             raise
         absent = dict.fromkeys(("detection_auc", "pmse"))
         yield from _lines(absent, why="there are too few records")
     else:
-        yield from _lines(found)
+        yield from _lines(figures)
 
 
 def _learning(case: _Case) -> Iterator[_Line]:
@@ -276,10 +283,10 @@ def _learning(case: _Case) -> Iterator[_Line]:
             absent = dict.fromkeys(("class_auc", "class_mcc", "class_accuracy"))
             yield from _lines(absent, target, why=lacking)
             continue
-        found = classification(
+        figures = classification(
             case.made, case.holdout, target=target, learner=plan.learner, seed=plan.seed
         )
-        yield from _lines(found, target, why="the holdout has one class")
+        yield from _lines(figures, target, why="the holdout has one class")
     for target in plan.numbers:
         case.train.place(target)
         error = None
@@ -305,13 +312,15 @@ def _membership(case: _Case) -> Iterator[_Line]:
         repetitions=plan.repetitions,
         most=plan.attacked,
     )
-    found = attack(metric="hamming")
-    yield from _lines({"mia_mean": found.mean, "mia_worst": found.worst})
+    result = attack(metric="hamming")
+    yield from _lines({"mia_mean": result.mean, "mia_worst": result.worst})
     yield from _lines({"mia_euclidean": attack(metric="euclidean").mean})
     area = None
     if len(case.holdout) > 1:
-        seen, unseen = _halves(case.holdout, seed=plan.seed)
-        area = density_ratio(case.train, seen, case.made, reference=unseen, seed=plan.seed)
+        first_half, second_half = _halves(case.holdout, seed=plan.seed)
+        area = density_ratio(
+            case.train, first_half, case.made, reference=second_half, seed=plan.seed
+        )
     yield from _lines({"domias": area}, why="there are too few records")
 
 
@@ -327,8 +336,8 @@ def _nearness(case: _Case) -> Iterator[_Line]:
 
 def _inference(case: _Case) -> Iterator[_Line]:
     for target in case.plan.sensitive:
-        found = attribute_inference(case.train, case.made, keys=case.plan.keys, target=target)
-        yield from _lines(found, target, why="no keys have one value")
+        figures = attribute_inference(case.train, case.made, keys=case.plan.keys, target=target)
+        yield from _lines(figures, target, why="no keys have one value")
 
 
 _MEASURED: Mapping[str, Callable[[_Case], Iterator[_Line]]] = {

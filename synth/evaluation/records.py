@@ -105,12 +105,12 @@ class Records:
         1
         """
         if name not in self.names:
-            known = Name.each(self.names[:20])
+            names = Name.each(self.names[:20])
             raise EvaluationError(
                 Message(
                     "Column {name!r} is not in the data; it has {names!r}.",
                     name=Argument(name),
-                    names=known,
+                    names=names,
                 )
             )
         return self.names.index(name)
@@ -185,15 +185,15 @@ def encode(
             hint=Message("leave it out, or correct the name"),
         )
     coded = [np.empty((len(frame), len(names))) for frame in frames]
-    settled = []
+    final_kinds = []
     for place, name in enumerate(names):
         columns = [frame[name] for frame in frames]
         kind, values = _coded(columns, declared[name], name)
-        settled.append(kind)
+        final_kinds.append(kind)
         for target, some in zip(coded, values, strict=True):
             target[:, place] = some
     return tuple(
-        Records(names=tuple(names), kinds=tuple(settled), values=values) for values in coded
+        Records(names=tuple(names), kinds=tuple(final_kinds), values=values) for values in coded
     )
 
 
@@ -214,17 +214,17 @@ def kinds_of(frame: pd.DataFrame) -> dict[str, Kind]:
     """
     from pandas.api import types
 
-    found = {}
+    kinds = {}
     for name in frame.columns:
         column = frame[name]
         is_number = types.is_numeric_dtype(column) and not types.is_bool_dtype(column)
         if is_number or types.is_datetime64_any_dtype(column):
-            found[name] = Kind(is_whole=types.is_integer_dtype(column))
+            kinds[name] = Kind(is_whole=types.is_integer_dtype(column))
         elif isinstance(column.dtype, types.CategoricalDtype):
-            found[name] = Kind(categories=tuple(column.cat.categories))
+            kinds[name] = Kind(categories=tuple(column.cat.categories))
         else:
-            found[name] = Kind(categories=())
-    return found
+            kinds[name] = Kind(categories=())
+    return kinds
 
 
 def read_kinds(declared: Mapping[str, Any]) -> dict[str, Kind]:
@@ -308,20 +308,20 @@ def _coded(columns: Sequence[pd.Series], kind: Kind, name: str) -> tuple[Kind, l
 
     # A frame of texts and one of numbers must agree on what they call a category.
     texts = [column.astype(object).where(column.notna(), None) for column in columns]
-    known = [_text(category) for category in kind.categories]
+    labels = [_text(category) for category in kind.categories]
     uniques = {_text(v) for column in texts for v in pd.unique(column) if v is not None}
-    order = list(dict.fromkeys([*known, *sorted(uniques - set(known))]))
+    order = list(dict.fromkeys([*labels, *sorted(uniques - set(labels))]))
     code = {category: float(place) for place, category in enumerate(order)}
-    settled = Kind(categories=tuple(order))
+    final_kind = Kind(categories=tuple(order))
     values = []
     for column in texts:
-        found, where = np.unique(
+        distinct, where = np.unique(
             np.array(["\x00" if v is None else "v" + _text(v) for v in column], dtype=object),
             return_inverse=True,
         )
-        mapped = np.array([code[v[1:]] if v != "\x00" else np.nan for v in found])
-        values.append(mapped[where])
-    return settled, values
+        numbers = np.array([code[v[1:]] if v != "\x00" else np.nan for v in distinct])
+        values.append(numbers[where])
+    return final_kind, values
 
 
 def _text(category: Any) -> str:

@@ -194,16 +194,16 @@ def _evaluation(content: Mapping[str, Any]) -> Evaluation:
     )
 
 
-def _figure(found: Mapping[str, Any]) -> Figure:
-    if found["name"] not in FIGURES:
+def _figure(record: Mapping[str, Any]) -> Figure:
+    if record["name"] not in FIGURES:
         raise ValueError
-    known = {one.name: found[one.name] for one in fields(Figure)}
-    numbers = [known["value"], *known["controls"].values()]
-    texts = [known["subject"], known["reason"]]
+    values = {one.name: record[one.name] for one in fields(Figure)}
+    numbers = [values["value"], *values["controls"].values()]
+    texts = [values["subject"], values["reason"]]
     is_right = all(isinstance(text, str) for text in texts) and all(
         number is None or (isinstance(number, (int, float)) and math.isfinite(number))
         for number in numbers
     )
     if not is_right:
         raise ValueError
-    return Figure(**known)
+    return Figure(**values)

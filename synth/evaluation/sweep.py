@@ -15,7 +15,7 @@ import pandas as pd
 from footing.messages import Argument, Message, Name
 from reports.catalogues.synthesis import FIGURES
 from synth.errors import EvaluationError
-from synth.evaluation.evaluate import Plan, evaluate
+from synth.evaluation.evaluate import EvaluationPlan, evaluate
 from synth.evaluation.journal import Journal
 from synth.evaluation.records import Kind
 
@@ -106,8 +106,8 @@ class Sweep:
             raise EvaluationError(Message("No way has a factor {over!r}.", over=Name(over)))
         for name in dict.fromkeys(names):
             of_it = [run for run, one in zip(self.runs, names, strict=True) if one == name]
-            found = [run.figures.get(figure) for run in of_it]
-            values = np.array([value for value in found if value is not None])
+            figures = [run.figures.get(figure) for run in of_it]
+            values = np.array([value for value in figures if value is not None])
             lines[name] = {
                 "mean": float(values.mean()) if len(values) else math.nan,
                 "sd": float(values.std(ddof=1)) if len(values) > 1 else math.nan,
@@ -137,9 +137,9 @@ def grid(
     """
     ways = {}
     for values in itertools.product(*factors.values()):
-        chosen = dict(zip(factors, values, strict=True))
-        name = ", ".join(f"{factor}={value}" for factor, value in chosen.items())
-        ways[name] = _bound(fit, chosen)
+        choice = dict(zip(factors, values, strict=True))
+        name = ", ".join(f"{factor}={value}" for factor, value in choice.items())
+        ways[name] = _bound(fit, choice)
     return ways
 
 
@@ -163,7 +163,7 @@ def sweep(
     *,
     folds: int = 5,
     kinds: Mapping[str, Kind] | None = None,
-    plan: Plan | None = None,
+    plan: EvaluationPlan | None = None,
     seed: int = 0,
     left_out: Collection[str] = (),
     about: Mapping[str, Any] | None = None,
@@ -205,11 +205,11 @@ def sweep(
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": range(30), "b": [0, 1, 2] * 10})
     >>> ways = {"copy": lambda train, seed: train}
-    >>> found = sweep(frame, ways, folds=3, plan=Plan(groups=("tables",)))
+    >>> found = sweep(frame, ways, folds=3, plan=EvaluationPlan(groups=("tables",)))
     >>> found.table("copy").loc["tvd1"].tolist()
     [0.0, 0.0, 0.0]
     """
-    plan = replace(plan or Plan(), controls=(), seed=seed)
+    plan = replace(plan or EvaluationPlan(), controls=(), seed=seed)
     parts = folds_of(len(frame), folds=folds, seed=seed)
     settings = {
         "columns": [str(name) for name in frame.columns],
@@ -221,21 +221,21 @@ def sweep(
     }
     case = _Case(frame, plan, kinds or {}, frozenset(left_out))
     journal = Journal(path, settings=settings)
-    wanted = [(name, fold) for name in ways for fold in range(folds)]
+    tasks = [(name, fold) for name in ways for fold in range(folds)]
     runs = {}
-    for done, (name, fold) in enumerate(wanted):
+    for done, (name, fold) in enumerate(tasks):
         if progress is not None:
-            progress(done, len(wanted), f"{name}, fold {fold + 1}")
-        kept = journal.find(name, fold)
-        runs[name, fold] = Run(name=name, fold=fold, figures=kept or {})
-        if kept is None:
-            run = _run(case, ways[name], parts[fold], named=(name, fold))
+            progress(done, len(tasks), f"{name}, fold {fold + 1}")
+        figures = journal.find(name, fold)
+        runs[name, fold] = Run(name=name, fold=fold, figures=figures or {})
+        if figures is None:
+            run = _run(case, ways[name], parts[fold], key=(name, fold))
             runs[name, fold] = run
             journal.add(
                 {"name": name, "fold": fold, "error": run.error, "figures": run.figures}
             )
     if progress is not None:
-        progress(len(wanted), len(wanted), "")
+        progress(len(tasks), len(tasks), "")
     return Sweep(runs=tuple(runs.values()))
 
 
@@ -244,7 +244,7 @@ class _Case:
     """What all runs have in common."""
 
     frame: pd.DataFrame
-    plan: Plan
+    plan: EvaluationPlan
     kinds: Mapping[str, Kind]
     left_out: frozenset[str]
 
@@ -258,7 +258,7 @@ def _run(
     way: Callable[[pd.DataFrame, int], pd.DataFrame],
     out: np.ndarray[Any, np.dtype[np.int64]],
     *,
-    named: tuple[str, int],
+    key: tuple[str, int],
 ) -> Run:
     is_out = np.zeros(len(case.frame), dtype=bool)
     is_out[out] = True
@@ -266,21 +266,23 @@ def _run(
     holdout = case.measured(case.frame.loc[is_out].reset_index(drop=True))
     wall, cpu = time.perf_counter(), time.process_time()
     try:
-        made = case.measured(way(train, _seed_of(case.plan.seed, *named)))
-        taken = {_FIT: time.perf_counter() - wall, _TIME: time.process_time() - cpu}
+        synthetic = case.measured(way(train, _seed_of(case.plan.seed, *key)))
+        seconds = {_FIT: time.perf_counter() - wall, _TIME: time.process_time() - cpu}
         real = case.measured(train)
-        found = evaluate(real, made, holdout=holdout, kinds=case.kinds, plan=case.plan)
+        evaluation = evaluate(
+            real, synthetic, holdout=holdout, kinds=case.kinds, plan=case.plan
+        )
     except Exception as error:  # noqa: BLE001  (one failure must not cost the other runs)
         # The message of a foreign error may quote a record.
-        return Run(name=named[0], fold=named[1], figures={}, error=type(error).__name__)
-    figures = {_key(figure.name, figure.subject): figure.value for figure in found.figures}
-    return Run(name=named[0], fold=named[1], figures={**figures, **taken})
+        return Run(name=key[0], fold=key[1], figures={}, error=type(error).__name__)
+    figures = {_key(figure.name, figure.subject): figure.value for figure in evaluation.figures}
+    return Run(name=key[0], fold=key[1], figures={**figures, **seconds})
 
 
 def _without(name: str, factor: str | None) -> str:
     """Return the name of a way without one of its factors."""
-    kept = [one for one in name.split(", ") if not one.startswith(f"{factor}=")]
-    return ", ".join(kept) or "all"
+    parts = [one for one in name.split(", ") if not one.startswith(f"{factor}=")]
+    return ", ".join(parts) or "all"
 
 
 def _key(name: str, subject: str) -> str:
@@ -295,18 +297,18 @@ def _seed_of(seed: int, name: str, fold: int) -> int:
 
 
 def _bound(
-    fit: Callable[..., pd.DataFrame], chosen: Mapping[str, Any]
+    fit: Callable[..., pd.DataFrame], choice: Mapping[str, Any]
 ) -> Callable[[pd.DataFrame, int], pd.DataFrame]:
     def way(train: pd.DataFrame, seed: int) -> pd.DataFrame:
-        return fit(train, seed=seed, **chosen)
+        return fit(train, seed=seed, **choice)
 
     return way
 
 
-def lines_of(found: Sweep) -> pd.DataFrame:
+def lines_of(sweep: Sweep) -> pd.DataFrame:
     """Return one line per way, fold and figure, seconds of the fits among them."""
     lines: list[tuple[Any, ...]] = []
-    for run in found.runs:
+    for run in sweep.runs:
         for key, value in run.figures.items():
             figure, _, subject = key.partition(":")
             lines.append((run.name, run.fold + 1, figure, subject, value, ""))

@@ -30,7 +30,7 @@ def ways_of(
 ) -> dict[str, Callable[[pd.DataFrame, int], pd.DataFrame]]:
     """Name every combination of blocks of factors, and check all before any is run."""
     schema.require_declared()
-    found: dict[str, Way] = {}
+    ways: dict[str, Way] = {}
     for place, block in enumerate(blocks, start=1):
         factors = {
             name: value if isinstance(value, (list, tuple)) else [value]
@@ -57,18 +57,18 @@ def ways_of(
                 )
             )
         for values in itertools.product(*factors.values()):
-            chosen = dict(zip(factors, values, strict=True))
-            title = _title(chosen)
-            if title in found:
+            choice = dict(zip(factors, values, strict=True))
+            title = _title(choice)
+            if title in ways:
                 raise EvaluationError(
                     Message("The way {title!r} is there twice.", title=Name(title))
                 )
-            found[title] = _prepared(chosen, schema)
-    if not found:
+            ways[title] = _prepared(choice, schema)
+    if not ways:
         raise EvaluationError(
             Message("There is no way to try."), hint=Message('[[ways]] with method = "tables"')
         )
-    return found
+    return ways
 
 
 def control_ways() -> dict[str, Callable[[pd.DataFrame, int], pd.DataFrame]]:
@@ -76,52 +76,52 @@ def control_ways() -> dict[str, Callable[[pd.DataFrame, int], pd.DataFrame]]:
     return {"train": _same, "bootstrap": _drawn_again, "independent": _shuffled}
 
 
-def _title(chosen: Mapping[str, Any]) -> str:
-    mark = f" ({UNPROTECTED})" if is_unprotected(chosen["method"]) else ""
-    rest = [f"{name}={value}" for name, value in chosen.items() if name != "method"]
-    return ", ".join([f"{chosen['method']}{mark}", *rest])
+def _title(choice: Mapping[str, Any]) -> str:
+    mark = f" ({UNPROTECTED})" if is_unprotected(choice["method"]) else ""
+    rest = [f"{name}={value}" for name, value in choice.items() if name != "method"]
+    return ", ".join([f"{choice['method']}{mark}", *rest])
 
 
-def _prepared(chosen: Mapping[str, Any], schema: Schema) -> Way:
+def _prepared(choice: Mapping[str, Any], schema: Schema) -> Way:
     """Return what fits and draws, or refuse what cannot be meant."""
-    method = chosen["method"]
-    settings = {name: value for name, value in chosen.items() if name not in _OWN}
+    method = choice["method"]
+    settings = {name: value for name, value in choice.items() if name not in _OWN}
     synthesizer = Synthesizer(
         schema=schema,
         method=method,
-        label=chosen.get("label"),
+        label=choice.get("label"),
         settings=settings_of(method, settings),
     )
-    budget = _budget(chosen)
+    budget = _budget(choice)
 
     def way(train: pd.DataFrame, seed: int) -> pd.DataFrame:
         model = synthesizer.fit(train, budget, noise=SimulatedNoise(seed=seed))
-        made: pd.DataFrame = model.sample(len(train), rng=np.random.default_rng(seed))
-        return made
+        records: pd.DataFrame = model.sample(len(train), rng=np.random.default_rng(seed))
+        return records
 
     return way
 
 
-def _budget(chosen: Mapping[str, Any]) -> Budget | Claim:
+def _budget(choice: Mapping[str, Any]) -> Budget | Claim:
     """Return what may be spent, or what the method claims."""
-    epsilon, delta, rho = (_number(chosen, name) for name in ("epsilon", "delta", "rho"))
-    if is_unprotected(chosen["method"]):
+    epsilon, delta, rho = (_number(choice, name) for name in ("epsilon", "delta", "rho"))
+    if is_unprotected(choice["method"]):
         if rho is not None or delta is not None:
             raise EvaluationError(
                 Message(
                     "{chosen!r} claims an epsilon, no rho and no delta.",
-                    chosen=Argument(chosen["method"]),
+                    chosen=Argument(choice["method"]),
                 )
             )
         return Claim(epsilon=epsilon)
     if rho is None and delta is None:
         delta = _DELTA
-    adjacency = chosen.get("adjacency", Adjacency.REPLACE)
+    adjacency = choice.get("adjacency", Adjacency.REPLACE)
     return Budget(epsilon=epsilon, delta=delta or 0.0, rho=rho, adjacency=adjacency)
 
 
-def _number(chosen: Mapping[str, Any], name: str) -> float | None:
-    value = chosen.get(name)
+def _number(choice: Mapping[str, Any], name: str) -> float | None:
+    value = choice.get(name)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -92,16 +92,16 @@ class Network:
 
     def marginals(self, beliefs: Sequence[Floats]) -> list[Floats]:
         """Return the distribution over each set."""
-        found: dict[int, Floats] = {}
+        distributions: dict[int, Floats] = {}
         for one in reversed(self._order):
             within, home = self._within[one], self._homes[one]
             table, columns = (
-                (found[within], self.sets[within])
+                (distributions[within], self.sets[within])
                 if within is not None
                 else (beliefs[home], self.tree.cliques[home])
             )
-            found[one] = self._onto(table, columns, self.sets[one])
-        return [found[one] for one in range(len(self.sets))]
+            distributions[one] = self._onto(table, columns, self.sets[one])
+        return [distributions[one] for one in range(len(self.sets))]
 
     def pairs_of(self, first: int, beliefs: Sequence[Floats]) -> Iterator[tuple[int, Floats]]:
         """Yield every later column with its table of chances, rows being codes of `first`."""
@@ -111,13 +111,13 @@ class Network:
         shape = [1] * (1 + len(self.shapes[home]))
         shape[0] = shape[1 + axis] = size
         joint = beliefs[home][None] * np.eye(size).reshape(shape)
-        seen = set(range(first + 1))
+        earlier = set(range(first + 1))
         waiting = [(home, -1, joint)]
         while waiting:
             one, before, joint = waiting.pop()
             clique = tree.cliques[one]
-            for column in set(clique) - seen:
-                seen.add(column)
+            for column in set(clique) - earlier:
+                earlier.add(column)
                 yield column, self._onto(joint, clique, (column,), first=1)
             for other, separator in self._links(one):
                 if other != before:
@@ -143,8 +143,8 @@ class Network:
             yield self.tree.parents[one], self.tree.separators[one]
 
     def _multiplied(self, potentials: Sequence[Floats]) -> tuple[list[Floats], float]:
-        tops = [float(potential.max()) for potential in potentials]
-        factors = [np.exp(one - top) for one, top in zip(potentials, tops, strict=True)]
+        maxima = [float(potential.max()) for potential in potentials]
+        factors = [np.exp(one - top) for one, top in zip(potentials, maxima, strict=True)]
         products = [np.ones((1,) * start.ndim) for start in self._start]
         for one in self._order:
             within, home, columns = self._within[one], self._homes[one], self.sets[one]
@@ -155,7 +155,7 @@ class Network:
                 factor = self._spread(factors[one], columns, self.tree.cliques[home])
                 products[home] = products[home] * factor
         together = zip(self._start, products, strict=True)
-        return [start * product for start, product in together], sum(tops)
+        return [start * product for start, product in together], sum(maxima)
 
     def _nested(self) -> tuple[list[int], list[int | None]]:
         """Return the sets, small tables first, and the smallest that holds each, if any."""
@@ -186,11 +186,11 @@ class Network:
     @staticmethod
     def _onto(table: Floats, clique: Columns, columns: Columns, *, first: int = 0) -> Floats:
         """Sum a table, whose axes are those of a clique from the first on, over the others."""
-        kept = [True] * first + [column in columns for column in clique]
-        shape = [size for size, keep in zip(table.shape, kept, strict=True) if keep]
+        flags = [True] * first + [column in columns for column in clique]
+        shape = [size for size, keep in zip(table.shape, flags, strict=True) if keep]
         after = 1
         # Neighbouring axes are one, and products with ones several times as fast as sums.
-        for keep, run in reversed(_runs(table.shape, kept)):
+        for keep, run in reversed(_runs(table.shape, flags)):
             if keep:
                 after *= run
             elif after == 1:
@@ -209,9 +209,9 @@ class Network:
         return total
 
 
-def _runs(shape: Sequence[int], kept: Sequence[bool]) -> list[tuple[bool, int]]:
+def _runs(shape: Sequence[int], flags: Sequence[bool]) -> list[tuple[bool, int]]:
     """Return the sizes of axes, neighbours that are both kept or both not as one."""
-    pairs = groupby(zip(kept, shape, strict=True), key=itemgetter(0))
+    pairs = groupby(zip(flags, shape, strict=True), key=itemgetter(0))
     return [(keep, math.prod(size for _, size in run)) for keep, run in pairs]
 
 
@@ -234,24 +234,24 @@ def cliques_of(
     for column, others in enumerate(near):
         others.discard(column)
     cost = [logs[one] + sum(logs[other] for other in near[one]) for one in range(len(sizes))]
-    left, found, cells = list(range(len(sizes))), list[set[int]](), 0.0
-    while left:
-        column = min(left, key=cost.__getitem__)
-        left.remove(column)
+    rest, cliques, cells = list(range(len(sizes))), list[set[int]](), 0.0
+    while rest:
+        column = min(rest, key=cost.__getitem__)
+        rest.remove(column)
         others = near[column]
         clique = others | {column}
-        if not any(clique <= one for one in found):
-            found.append(clique)
+        if not any(clique <= one for one in cliques):
+            cliques.append(clique)
             cells += math.exp(min(cost[column], 700.0))
             if cells > most * (1 + 1e-9):
                 return None
         for other in others:
-            joined = others - near[other]
-            joined.discard(other)
-            near[other] |= joined
+            links = others - near[other]
+            links.discard(other)
+            near[other] |= links
             near[other].discard(column)
-            cost[other] += sum(logs[one] for one in joined) - logs[column]
-    return [tuple(sorted(clique)) for clique in found]
+            cost[other] += sum(logs[one] for one in links) - logs[column]
+    return [tuple(sorted(clique)) for clique in cliques]
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,12 +286,12 @@ class JunctionTree:
         sets = [set(clique) for clique in cliques]
         shared, parents = [-1] * len(sets), [-1] * len(sets)
         order: list[int] = []
-        left = set(range(len(sets)))
-        while left:
-            one = max(left, key=lambda clique: (shared[clique], -clique))
+        rest = set(range(len(sets)))
+        while rest:
+            one = max(rest, key=lambda clique: (shared[clique], -clique))
             order.append(one)
-            left.discard(one)
-            for other in left:
+            rest.discard(one)
+            for other in rest:
                 common = len(sets[one] & sets[other])
                 if common > shared[other]:
                     shared[other], parents[other] = common, one
@@ -303,8 +303,8 @@ class JunctionTree:
 
     def home(self, columns: Iterable[int], *, sizes: Sequence[int]) -> int | None:
         """Return the smallest clique that holds the columns, if one does."""
-        wanted = set(columns)
-        holding = [one for one, clique in enumerate(self.cliques) if wanted <= set(clique)]
+        members = set(columns)
+        holding = [one for one, clique in enumerate(self.cliques) if members <= set(clique)]
         return min(
             holding,
             key=lambda one: math.prod(sizes[column] for column in self.cliques[one]),

@@ -109,22 +109,22 @@ class Candidates:
         total
             The number of records.
         """
-        found: dict[Columns, Floats] = {}
-        wanted = set(self._left)
+        tables: dict[Columns, Floats] = {}
+        rest = set(self._left)
         for first in sorted({columns[0] for columns in self._left if len(columns) == 2}):
             for second, chances in network.pairs_of(first, beliefs):
-                if (first, second) in wanted:
-                    found[first, second] = total * chances
+                if (first, second) in rest:
+                    tables[first, second] = total * chances
         larger = [columns for columns in self._left if len(columns) > 2]
         if larger:
-            drawn = draw_codes(network, beliefs, number=_DRAWN, rng=self._rng)
+            codes = draw_codes(network, beliefs, number=_DRAWN, rng=self._rng)
             for columns in larger:
-                found[columns] = self._counted(drawn, columns) * (total / _DRAWN)
-        return found
+                tables[columns] = self._counted(codes, columns) * (total / _DRAWN)
+        return tables
 
-    def _counted(self, drawn: Sequence[Integers], columns: Columns) -> Floats:
+    def _counted(self, codes: Sequence[Integers], columns: Columns) -> Floats:
         shape = [self._sizes[column] for column in columns]
-        cells = np.ravel_multi_index([drawn[column] for column in columns], shape)
+        cells = np.ravel_multi_index([codes[column] for column in columns], shape)
         counts = np.bincount(cells, minlength=math.prod(shape))
         return counts.reshape(shape).astype(np.float64)
 
@@ -132,18 +132,18 @@ class Candidates:
         most = max(20, _CHECKS // len(self._sizes))
         pairs = [columns for columns in some if len(columns) == 2]
         if len(pairs) > most:
-            picked = self._rng.choice(len(pairs), most, replace=False)
-            kept = {pairs[one] for one in picked.tolist()}
-            some = [columns for columns in some if len(columns) > 2 or columns in kept]
-        found = {}
+            places = self._rng.choice(len(pairs), most, replace=False)
+            sample = {pairs[one] for one in places.tolist()}
+            some = [columns for columns in some if len(columns) > 2 or columns in sample]
+        shares = {}
         for columns in some:
             cliques = cliques_of([*sets, columns], sizes=self._sizes, most=self._most)
             if cliques is None:
                 # What does not fit now will hardly fit when the model has grown.
                 self._left.remove(columns)
             else:
-                found[columns] = self._fullness(cliques)
-        return found
+                shares[columns] = self._fullness(cliques)
+        return shares
 
     def _fullness(self, cliques: Iterable[Columns]) -> float:
         cells = sum(math.prod(self._sizes[c] for c in clique) for clique in cliques)
@@ -153,12 +153,12 @@ class Candidates:
 def small_triples(sizes: Sequence[int], *, most_cells: float) -> list[Columns]:
     """Return the triples of columns with the fewest cells, some thousand over all columns."""
     telling = [column for column, size in enumerate(sizes) if size > 1]
-    found = (
+    triples = (
         (cells, columns)
         for columns in combinations(telling, 3)
         if (cells := math.prod(sizes[column] for column in columns)) <= most_cells
     )
-    return [columns for _, columns in nsmallest(_TRIPLES // len(sizes), found)]
+    return [columns for _, columns in nsmallest(_TRIPLES // len(sizes), triples)]
 
 
 def _parts(columns: int, sets: Iterable[Columns]) -> list[int]:

@@ -62,8 +62,8 @@ def shrink_within(
     rests = counts - means[groups]
     spread = np.bincount(groups, weights=rests**2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        kept = np.where(spread > 0, 1 - (members - 1) * scale**2 / spread, 0.0)
-    shrunk = means[groups] + np.maximum(kept, 0.0)[groups] * rests
+        factors = np.where(spread > 0, 1 - (members - 1) * scale**2 / spread, 0.0)
+    shrunk = means[groups] + np.maximum(factors, 0.0)[groups] * rests
     shares = np.empty(len(counts))
     for codes in np.split(np.argsort(groups, kind="stable"), np.cumsum(members)[:-1]):
         values = shrunk[codes]
@@ -81,20 +81,20 @@ def _monotone(counts: Floats, *, scale: float, otherwise: Floats) -> Floats:
     both = [isotonic_regression(counts, increasing=rises).x for rises in (False, True)]
     misses = [float(((counts - one) ** 2).sum()) for one in both]
     best = int(misses[1] < misses[0])
-    explained = misses[best] <= _EXPLAINED * len(counts) * scale**2
-    return np.asarray(both[best]) if explained else otherwise
+    is_explained = misses[best] <= _EXPLAINED * len(counts) * scale**2
+    return np.asarray(both[best]) if is_explained else otherwise
 
 
 def _merge_neighbours(masses: Floats, kinds: Integers, most: int, least: float) -> Integers:
     target = max(_share_of_a_group(masses, most), least)
     labels = np.empty(len(masses), np.int64)
-    label, held = 0, 0.0
+    label, total = 0, 0.0
     for code, mass in enumerate(masses.tolist()):
         breaks = code > 0 and kinds[code] != kinds[code - 1]
-        if breaks or held >= target or (mass >= target and held >= least / 2):
-            label, held = label + 1, 0.0
+        if breaks or total >= target or (mass >= target and total >= least / 2):
+            label, total = label + 1, 0.0
         labels[code] = label
-        held += mass
+        total += mass
     return _numbered(labels)
 
 
@@ -104,10 +104,10 @@ def _share_of_a_group(masses: Floats, most: int) -> float:
     share = masses.sum() / most
     for _ in range(_ROUNDS):
         more = heaps | (masses >= share)
-        left = most - int(more.sum())
-        if left <= 0 or (more == heaps).all():
+        rest = most - int(more.sum())
+        if rest <= 0 or (more == heaps).all():
             break
-        heaps, share = more, masses[~more].sum() / left
+        heaps, share = more, masses[~more].sum() / rest
     return float(share)
 
 

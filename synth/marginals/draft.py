@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from footing.arrays import Columns, Floats, Integers
 from synth.marginals.belief import Network
 from synth.marginals.model import Measured
-from synth.marginals.spending import Settings
+from synth.marginals.spending import TableSettings
 
 _BOUND = 20.0
 _RIDGE = 1e-5
@@ -31,7 +31,7 @@ class Target(Measured):
 
 
 @dataclass(slots=True)
-class Draft:
+class ModelDraft:
     """Groups, noisy tables and the potentials fitted to them.
 
     Parameters
@@ -103,16 +103,16 @@ class Draft:
         """The logarithms of the factors so far."""
         return [target.potential for target in self.targets]
 
-    def fit(self, settings: Settings, *, steps: int) -> None:
+    def fit(self, settings: TableSettings, *, steps: int) -> None:
         """Fit the potentials to all tables so far."""
-        found = fit_potentials(
+        potentials = fit_potentials(
             self.network(),
             self.targets,
             total=self.total,
             softness=settings.softness,
             steps=steps,
         )
-        together = zip(self.targets, found, strict=True)
+        together = zip(self.targets, potentials, strict=True)
         self.targets = [replace(target, potential=one) for target, one in together]
 
     def measured(self) -> tuple[Measured, ...]:
@@ -143,10 +143,10 @@ def fit_potentials(
 
     shapes = [target.counts.shape for target in targets]
     cuts = np.cumsum([target.counts.size for target in targets])[:-1]
-    wanted = np.concatenate([target.counts.ravel() for target in targets]) / total
+    shares = np.concatenate([target.counts.ravel() for target in targets]) / total
     slack = np.concatenate([np.full(t.counts.size, t.slack * t.scale) for t in targets]) / total
     # The curvature along each potential, about: in its units steps are alike in all directions.
-    curvature = np.sqrt(np.clip(wanted, 0, 1) + slack / softness + _FLAT)
+    curvature = np.sqrt(np.clip(shares, 0, 1) + slack / softness + _FLAT)
 
     def split(flat: Floats) -> list[Floats]:
         parts = np.split(flat, cuts)
@@ -157,14 +157,14 @@ def fit_potentials(
         log_total, beliefs = network.calibrate(split(flat))
         model = np.concatenate([table.ravel() for table in network.marginals(beliefs)])
         sizes = np.sqrt(flat**2 + softness**2)
-        value = log_total - flat @ wanted + slack @ sizes + 0.5 * _RIDGE * (flat @ flat)
-        slope = model - wanted + slack * flat / sizes + _RIDGE * flat
+        value = log_total - flat @ shares + slack @ sizes + 0.5 * _RIDGE * (flat @ flat)
+        slope = model - shares + slack * flat / sizes + _RIDGE * flat
         return float(value), slope / curvature
 
     first = np.concatenate([target.potential.ravel() for target in targets])
     # The tables are small: threads would only wait for each other, at twice the cost and more.
     with _linear_algebra().limit(limits=1, user_api="blas"):
-        found = minimize(
+        optimum = minimize(
             loss,
             np.clip(first, -_BOUND, _BOUND) * curvature,
             jac=True,
@@ -172,7 +172,7 @@ def fit_potentials(
             bounds=list(zip(-_BOUND * curvature, _BOUND * curvature, strict=True)),
             options={"maxiter": steps, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-7},
         )
-    return split(np.asarray(found.x / curvature))
+    return split(np.asarray(optimum.x / curvature))
 
 
 @lru_cache(maxsize=1)

@@ -30,25 +30,25 @@ def draw_codes(
     golden ratio do, over the latest first.
     """
     codes = [np.zeros(number, np.int64) for _ in network.sizes]
-    known: list[int] = []
+    earlier: list[int] = []
     for one in network.tree.order:
         clique = network.tree.cliques[one]
-        given = [column for column in clique if column in known]
-        new = [column for column in clique if column not in known]
+        separator = [column for column in clique if column in earlier]
+        new = [column for column in clique if column not in earlier]
         if not new:
             continue
         rows = np.zeros(number, np.int64)
-        for column in given:
+        for column in separator:
             rows *= network.sizes[column]
             rows += codes[column]
-        axes = [clique.index(column) for column in given + new]
-        high = int(np.prod([network.sizes[column] for column in given]))
-        others = [column for column in reversed(known) if column not in given]
+        axes = [clique.index(column) for column in separator + new]
+        high = int(np.prod([network.sizes[column] for column in separator]))
+        others = [column for column in reversed(earlier) if column not in separator]
         kinds = _kinds(codes, others if is_even else [], network.sizes, most=_WIDE // high)
         cells = _systematic(beliefs[one].transpose(axes).reshape(high, -1), rows, kinds, rng)
         for column in reversed(new):
             cells, codes[column] = np.divmod(cells, network.sizes[column])
-        known += new
+        earlier += new
     return codes
 
 
@@ -78,9 +78,9 @@ def draw_within(
     before = np.concatenate(([0.0], steps))[starts]
     length = np.concatenate((steps[starts[1:] - 1], steps[-1:])) - before
     places = _places(groups, len(members), rng)
-    found = np.searchsorted(steps, before[groups] + places * length[groups], side="right")
+    picks = np.searchsorted(steps, before[groups] + places * length[groups], side="right")
     last = starts + members - 1
-    return np.asarray(order[_stay(found, starts[groups], last[groups], shares[order])])
+    return np.asarray(order[_stay(picks, starts[groups], last[groups], shares[order])])
 
 
 def _systematic(
@@ -93,9 +93,9 @@ def _systematic(
     shares = np.divide(chances, totals, out=np.full(chances.shape, 1 / width), where=totals > 0)
     steps = np.cumsum(shares, axis=1) + np.arange(len(shares))[:, None]
     places = _places(rows, len(shares), rng, kinds=kinds)
-    found = np.searchsorted(steps.ravel(), rows + places, side="right")
+    picks = np.searchsorted(steps.ravel(), rows + places, side="right")
     first = rows * width
-    return np.asarray(_stay(found, first, first + width - 1, shares.ravel()) - first)
+    return np.asarray(_stay(picks, first, first + width - 1, shares.ravel()) - first)
 
 
 def _places(
@@ -128,12 +128,12 @@ def _ranks(keys: NDArray[Any], shuffled: Integers) -> Integers:
     return ranks
 
 
-def _stay(found: Integers, first: Integers, last: Integers, shares: Floats) -> Integers:
+def _stay(picks: Integers, first: Integers, last: Integers, shares: Floats) -> Integers:
     """Put back what rounding carried over the edge of its row or into an empty cell."""
-    found = np.asarray(np.clip(found, first, last), np.int64)
-    wrong = np.flatnonzero(shares[found] <= 0)
+    picks = np.asarray(np.clip(picks, first, last), np.int64)
+    wrong = np.flatnonzero(shares[picks] <= 0)
     for one in wrong.tolist():
         inside = shares[first[one] : last[one] + 1]
         if inside.max() > 0:
-            found[one] = first[one] + int(np.argmax(inside))
-    return found
+            picks[one] = first[one] + int(np.argmax(inside))
+    return picks

@@ -23,14 +23,14 @@ from footing.messages import Argument, Message, Shape, said
 from synth.errors import SynthError
 from synth.marginals.candidates import Candidates, small_triples
 from synth.marginals.coarse import group_codes, onto_simplex, shrink_within
-from synth.marginals.draft import Draft
+from synth.marginals.draft import ModelDraft
 from synth.marginals.measuring import Measurer, Neighbours, NoiseSource, SecureNoise
 from synth.marginals.model import TableModel
-from synth.marginals.spending import LARGER, PrivacyAccountant, Settings
+from synth.marginals.spending import LARGER, PrivacyAccountant, TableSettings
 from synth.schema.public import Published, Rule, coarse_table, patterns_of, workload_weights
 
 _EXACT = 1 - 1e-9
-_WORTH = 0.02  # a share of the budget that is worth another round
+_LEAST_ROUND = 0.02  # a share of the budget that is worth another round
 _LEAST = 8  # how many of the smallest tables cost as much as a usual one
 _Margin = tuple["Floats", float]
 
@@ -47,7 +47,7 @@ def fit_codes(
     label: int | None = None,
     rules: Sequence[Rule] = (),
     published: Sequence[Published] = (),
-    settings: Settings | None = None,
+    settings: TableSettings | None = None,
 ) -> TableModel:
     """Fit a model to confidential records, for a price of rho at most.
 
@@ -95,7 +95,7 @@ def fit_codes(
     >>> bool((drawn[:, 0] == drawn[:, 1]).mean() > 0.98), model.spent <= 0.5
     (True, True)
     """
-    settings, neighbours = settings or Settings(), neighbours or Neighbours()
+    settings, neighbours = settings or TableSettings(), neighbours or Neighbours()
     sizes = _checked_sizes(sizes)
     codes = _checked_codes(codes, sizes)
     is_ordered = [False] * len(sizes) if ordered is None else [bool(one) for one in ordered]
@@ -145,13 +145,13 @@ class _Job:
     rules: tuple[Rule, ...]
     published: tuple[Published, ...]
     rho: float
-    settings: Settings
+    settings: TableSettings
 
-    def start(self) -> Draft:
+    def start(self) -> ModelDraft:
         """Measure margins, form groups, and take in what is published."""
         margins = self._margins()
-        known = self.measurer.public_records()
-        total = _total(margins) if known is None else max(float(known), 1.0)
+        n_records = self.measurer.public_records()
+        total = _total(margins) if n_records is None else max(float(n_records), 1.0)
         groups = self._groups(margins, total)
         shares = [
             shrink_within(counts, group, scale=scale, is_ordered=is_ordered)
@@ -160,7 +160,7 @@ class _Job:
             )
         ]
         masks = [(rule.columns, _allowed(rule, groups)) for rule in self.rules]
-        draft = Draft(total, groups, shares, masks)
+        draft = ModelDraft(total, groups, shares, masks)
         for column, (counts, scale) in enumerate(margins):
             coarse = coarse_table(counts, [groups[column]])
             wide = scale * math.sqrt(len(counts) / len(coarse))
@@ -175,7 +175,7 @@ class _Job:
         return draft
 
     def choose_and_measure(
-        self, draft: Draft, weights: Mapping[Columns, float], *, with_triples: bool
+        self, draft: ModelDraft, weights: Mapping[Columns, float], *, with_triples: bool
     ) -> None:
         """Choose and measure tables, round by round, and fit the model to them.
 
@@ -200,7 +200,7 @@ class _Job:
 
     def _measure_some(
         self,
-        draft: Draft,
+        draft: ModelDraft,
         candidates: Candidates,
         prices: _Prices,
         number: int,
@@ -224,14 +224,14 @@ class _Job:
             slack = self.settings.slack
             draft.add(columns, counts, scale=scale, slack=slack, was_chosen=True)
 
-    def _measure_again(self, draft: Draft, prices: _Prices) -> None:
+    def _measure_again(self, draft: ModelDraft, prices: _Prices) -> None:
         """Spend on the tables of the model what was meant for tables that do not fit in it."""
-        left = _EXACT * self.measurer.left
+        rest = _EXACT * self.measurer.left
         again = [place for place, one in enumerate(draft.targets) if one.was_chosen]
-        if left < _WORTH * self.rho or not again:
+        if rest < _LEAST_ROUND * self.rho or not again:
             return
         parts = np.array([prices.of(draft.targets[place].columns) for place in again])
-        for place, price in zip(again, left * parts / parts.sum(), strict=True):
+        for place, price in zip(again, rest * parts / parts.sum(), strict=True):
             columns = draft.targets[place].columns
             counts, scale = self.measurer.table(columns, rho=float(price))
             draft.combine(place, counts, scale=scale)
@@ -260,24 +260,30 @@ class _Job:
         )
 
     def _margins(self) -> list[_Margin]:
-        known = {one.columns[0]: one for one in self.published if len(one.columns) == 1}
+        public_margins = {
+            one.columns[0]: one for one in self.published if len(one.columns) == 1
+        }
         # A column of one code tells nothing but how many records there are: others do, too.
         plain = [column for column, size in enumerate(self.sizes) if size == 1]
-        asked = [*({*range(len(self.sizes))} - {*known, *plain})] or plain
-        prices = self.settings.margin_prices(self.rho, sizes=[self.sizes[one] for one in asked])
+        columns = [*({*range(len(self.sizes))} - {*public_margins, *plain})] or plain
+        prices = self.settings.margin_prices(
+            self.rho, sizes=[self.sizes[one] for one in columns]
+        )
         if sum(size > 1 for size in self.sizes) < 2:  # there are no tables to pay for
             prices = [price / self.settings.margin_share for price in prices]
-        price = dict(zip(asked, prices, strict=True))
-        found: list[_Margin] = []
+        price = dict(zip(columns, prices, strict=True))
+        margins: list[_Margin] = []
         for column in range(len(self.sizes)):
-            if column in known:
-                found.append((known[column].counts, known[column].deviation))
-            elif column not in asked:
-                found.append((np.zeros(1), 1.0))
+            if column in public_margins:
+                margins.append(
+                    (public_margins[column].counts, public_margins[column].deviation)
+                )
+            elif column not in columns:
+                margins.append((np.zeros(1), 1.0))
             else:
                 counts, scale = self.measurer.margin(column, rho=price[column])
-                found.append((counts.astype(np.float64), scale))
-        return found
+                margins.append((counts.astype(np.float64), scale))
+        return margins
 
     def _groups(self, margins: Sequence[_Margin], total: float) -> list[Integers]:
         price = self.settings.table_price(self.rho, tables=self._tables(total))
@@ -304,7 +310,7 @@ class _Prices:
     """What tables may cost, the more the more cells they have, as far as the budget goes."""
 
     def __init__(
-        self, settings: Settings, rho: float, number: int, sizes: Sequence[int]
+        self, settings: TableSettings, rho: float, number: int, sizes: Sequence[int]
     ) -> None:
         self._settings, self._rho, self._sizes, self.number = settings, rho, sizes, number
         pairs = [a * b for a, b in combinations([size for size in sizes if size > 1], 2)]
@@ -378,8 +384,8 @@ def _checked_codes(codes: AnyIntegers, sizes: Sequence[int]) -> AnyIntegers:
 def _check_shape(
     what: str, columns: Columns, shape: tuple[int, ...], sizes: Sequence[int]
 ) -> None:
-    known = all(0 <= column < len(sizes) for column in columns)
-    if not known or shape != tuple(sizes[column] for column in columns):
+    are_inside = all(0 <= column < len(sizes) for column in columns)
+    if not are_inside or shape != tuple(sizes[column] for column in columns):
         raise SynthError(
             Message(
                 "The {what} on the columns {columns} does not have a cell for each "

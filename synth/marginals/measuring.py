@@ -387,8 +387,8 @@ class SimulatedNoise:
         mechanism
             The noise.
         """
-        drawn = self._rng.normal(0.0, mechanism.scale, counts.shape)
-        return counts + np.rint(drawn).astype(np.int64)
+        noise = self._rng.normal(0.0, mechanism.scale, counts.shape)
+        return counts + np.rint(noise).astype(np.int64)
 
     def choose(self, scores: Floats, mechanism: Exponential) -> int:
         """Return the index of a candidate.

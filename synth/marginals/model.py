@@ -144,9 +144,9 @@ class TableModel(CodeModel):
             )
         shares = dict(enumerate(self.shares))
         for column, flags in (allowed or {}).items():
-            kept = shares[column] * flags
+            weights = shares[column] * flags
             # Whoever asks for a value that noise left without a share gets it.
-            shares[column] = kept if kept.any() else flags.astype(np.float64)
+            shares[column] = weights if weights.any() else flags.astype(np.float64)
         evidence = {
             c: np.bincount(self.groups[c], shares[c]).astype(float) for c in allowed or {}
         }
@@ -220,15 +220,15 @@ class TableModel(CodeModel):
         scaled = (values - mean) / np.ptp(values)
 
         def miss(tilt: float) -> float:
-            grown = chances * np.exp(tilt * scaled)
-            return float(grown @ scaled / grown.sum())
+            weights = chances * np.exp(tilt * scaled)
+            return float(weights @ scaled / weights.sum())
 
         if not miss(-_STEEPEST) < 0 < miss(_STEEPEST):
             return self
-        grown = self.shares[column] * np.exp(brentq(miss, -_STEEPEST, _STEEPEST) * scaled)
-        factors = np.bincount(groups, grown)
+        weights = self.shares[column] * np.exp(brentq(miss, -_STEEPEST, _STEEPEST) * scaled)
+        factors = np.bincount(groups, weights)
         shares, tables = list(self.shares), list(self.tables)
-        shares[column] = grown / factors[groups]
+        shares[column] = weights / factors[groups]
         place = [table.columns for table in tables].index((column,))
         potential = tables[place].potential + np.log(factors)
         tables[place] = replace(tables[place], potential=potential)
@@ -266,10 +266,10 @@ class TableModel(CodeModel):
         }
 
     @classmethod
-    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
+    def _of_parts(cls, content: Mapping[str, Any]) -> Self:
         model = cls(
-            groups=tuple(np.asarray(group, np.int64) for group in found["groups"]),
-            shares=tuple(np.asarray(share, np.float64) for share in found["shares"]),
+            groups=tuple(np.asarray(group, np.int64) for group in content["groups"]),
+            shares=tuple(np.asarray(share, np.float64) for share in content["shares"]),
             tables=tuple(
                 Measured(
                     columns=tuple(int(column) for column in table["columns"]),
@@ -277,19 +277,19 @@ class TableModel(CodeModel):
                     scale=float(table["scale"]),
                     potential=np.asarray(table["potential"], np.float64),
                 )
-                for table in found["tables"]
+                for table in content["tables"]
             ),
             masks=tuple(
                 (tuple(int(c) for c in mask["columns"]), np.asarray(mask["allowed"], float))
-                for mask in found["masks"]
+                for mask in content["masks"]
             ),
-            records=float(found["records"]),
-            spends=tuple(Spend.from_record(spend) for spend in found["spends"]),
-            rho=float(found["rho"]),
-            adjacency=str(found["adjacency"]),
-            rows=int(found["rows"]),
-            unit=str(found["unit"]),
-            noise=str(found["noise"]),
+            records=float(content["records"]),
+            spends=tuple(Spend.from_record(spend) for spend in content["spends"]),
+            rho=float(content["rho"]),
+            adjacency=str(content["adjacency"]),
+            rows=int(content["rows"]),
+            unit=str(content["unit"]),
+            noise=str(content["noise"]),
         )
         return model.checked()
 
@@ -305,8 +305,8 @@ class TableModel(CodeModel):
         )
         parts = [(table.columns, table.potential) for table in self.tables]
         for columns, values in [*parts, *self.masks]:
-            known = all(0 <= column < len(sizes) for column in columns)
-            fits = fits and known and values.shape == tuple(sizes[c] for c in columns)
+            are_inside = all(0 <= column < len(sizes) for column in columns)
+            fits = fits and are_inside and values.shape == tuple(sizes[c] for c in columns)
             fits = fits and bool(np.isfinite(values).all())
         if not fits:
             raise SynthError(Message("The parts of the model do not fit each other."))

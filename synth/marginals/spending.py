@@ -13,11 +13,14 @@ from synth.errors import CertificateError, OverspentError, SynthError
 _EXACT = 1 - 1e-9  # shares of the budget are rounded; what they lose stays unspent
 #: Noise is drawn on multiples of 1/1024 of a record and rounded afterwards.
 GRAIN = 1024
-_BLUR = 2 / GRAIN  # see the proof: as much of the scale hides that the lattice is one
+_LATTICE_DEVIATION = (
+    2 / GRAIN
+)  # see the proof: as much of the scale hides that the lattice is one
 _UP = 1 + 1e-12
 LARGER = 2 / 3
 _LARGE = 16.0  # a rho from which a model grows no more
-_FINE, _PER_CELL = 0.25, 40  # records that a cell of three columns needs, in scales of noise
+_MOST_SQRT_RHO = 0.25  # a square root of rho from which a table has no more cells
+_RECORDS_PER_CELL = 40  # records that a cell of three columns needs, in scales of noise
 _MOST_TIMES = 4.0  # the price of an average table
 _LAWS = {
     "margin": "fine discrete Gaussian",
@@ -32,13 +35,13 @@ _LAWS = {
 
 def gaussian_price(sensitivity: float, scale: float) -> float:
     """Return half of mu² of noise on the lattice: Gaussian privacy, concentrated as well."""
-    width = scale**2 - _BLUR**2
+    width = scale**2 - _LATTICE_DEVIATION**2
     return sensitivity**2 / (2 * width) * _UP if width > 0 else math.inf
 
 
 def gaussian_noise(sensitivity: float, rho: float) -> float:
     """Return the scale of noise on the lattice with a price."""
-    return math.hypot(sensitivity / math.sqrt(2 * rho) * _UP, _BLUR)
+    return math.hypot(sensitivity / math.sqrt(2 * rho) * _UP, _LATTICE_DEVIATION)
 
 
 def range_price(width: float) -> float:
@@ -109,13 +112,13 @@ class Spend:
     ) -> Self:
         """Return what a look through a mechanism costs."""
         if isinstance(mechanism, Exponential):
-            moved = mechanism.sensitivity
-            rho = range_price(2 * moved / mechanism.scale)
+            distance = mechanism.sensitivity
+            rho = range_price(2 * distance / mechanism.scale)
         else:
-            moved = mechanism.sensitivity.l2
-            rho = gaussian_price(moved, mechanism.scale)
+            distance = mechanism.sensitivity.l2
+            rho = gaussian_price(distance, mechanism.scale)
         return cls(
-            what=what, columns=columns, sensitivity=moved, scale=mechanism.scale, rho=rho
+            what=what, columns=columns, sensitivity=distance, scale=mechanism.scale, rho=rho
         )
 
     @classmethod
@@ -372,9 +375,9 @@ class Call:
 
     def record(self) -> dict[str, Any]:
         """Return the call as plain values."""
-        found = asdict(self)
-        found["columns"] = list(self.columns)
-        return {name: value for name, value in found.items() if value or name == "columns"}
+        values = asdict(self)
+        values["columns"] = list(self.columns)
+        return {name: value for name, value in values.items() if value or name == "columns"}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
@@ -398,8 +401,8 @@ class Call:
         >>> Call.from_record(call.record()) == call
         True
         """
-        known = {one.name for one in fields(cls)}
-        if not record.keys() <= known:
+        names = {one.name for one in fields(cls)}
+        if not record.keys() <= names:
             raise CertificateError(Message("A call has an entry that nobody knows."))
         texts = [record["what"], record["law"], *record["columns"]]
         numbers = [
@@ -434,7 +437,7 @@ def _growth(rho: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class TableSettings:
     """How the engine spends its budget and its time. None of it depends on the records.
 
     Parameters
@@ -470,7 +473,7 @@ class Settings:
 
     Examples
     --------
-    >>> Settings(tables=9).how_many(1000.0, columns=4, rho=0.5)
+    >>> TableSettings(tables=9).how_many(1000.0, columns=4, rho=0.5)
     9
     """
 
@@ -517,7 +520,7 @@ class Settings:
 
         Examples
         --------
-        >>> [round(price, 6) for price in Settings().margin_prices(1.0, sizes=[1, 8])]
+        >>> [round(price, 6) for price in TableSettings().margin_prices(1.0, sizes=[1, 8])]
         [0.06, 0.24]
         """
         parts = [size**LARGER for size in sizes]
@@ -538,7 +541,7 @@ class Settings:
 
         Examples
         --------
-        >>> round(Settings().table_price(1.0, tables=7), 6)
+        >>> round(TableSettings().table_price(1.0, tables=7), 6)
         0.09
         """
         part = min(float(size**LARGER), _MOST_TIMES)
@@ -556,7 +559,7 @@ class Settings:
 
         Examples
         --------
-        >>> round(Settings().choice_price(1.0, tables=7), 6)
+        >>> round(TableSettings().choice_price(1.0, tables=7), 6)
         0.01
         """
         return self._round_price(rho, tables) * self.choice_share
@@ -573,11 +576,11 @@ class Settings:
 
         Examples
         --------
-        >>> [Settings().how_large(32_000.0, rho=rho) for rho in (0.04, 1.0, 100.0)]
+        >>> [TableSettings().how_large(32_000.0, rho=rho) for rho in (0.04, 1.0, 100.0)]
         [160000, 400000, 1600000]
         """
-        grown = round(25 * min(records * math.sqrt(rho), 1e6))
-        return self.most_cells or min(max(grown, 60_000), round(400_000 * _growth(rho)))
+        cells = round(25 * min(records * math.sqrt(rho), 1e6))
+        return self.most_cells or min(max(cells, 60_000), round(400_000 * _growth(rho)))
 
     def how_many_groups(self, rho: float) -> int:
         """Return how many groups an ordered column may have.
@@ -589,7 +592,7 @@ class Settings:
 
         Examples
         --------
-        >>> [Settings().how_many_groups(rho) for rho in (0.04, 100.0)]
+        >>> [TableSettings().how_many_groups(rho) for rho in (0.04, 100.0)]
         [16, 32]
         """
         return round(self.max_groups * math.sqrt(_growth(rho)))
@@ -606,10 +609,10 @@ class Settings:
 
         Examples
         --------
-        >>> round(Settings().how_fine(32_000.0, rho=0.04))
+        >>> round(TableSettings().how_fine(32_000.0, rho=0.04))
         160
         """
-        return records * min(math.sqrt(rho), _FINE) / _PER_CELL
+        return records * min(math.sqrt(rho), _MOST_SQRT_RHO) / _RECORDS_PER_CELL
 
     def how_many(self, records: float, *, columns: int, rho: float) -> int:
         """Return how many tables to measure: more, the more records stand out from noise.
@@ -625,7 +628,7 @@ class Settings:
 
         Examples
         --------
-        >>> Settings().how_many(32_000.0, columns=14, rho=0.03)
+        >>> TableSettings().how_many(32_000.0, columns=14, rho=0.03)
         35
         """
         if columns < 2:

@@ -55,7 +55,7 @@ def numbers_of(table: pd.DataFrame, columns: Sequence[str]) -> Floats:
 
 def checked_rows(rows: Sequence[int], n: int) -> list[int]:
     """Return row numbers that exist."""
-    found = [int(row) for row in rows]
-    if any(not 0 <= row < n for row in found):
+    numbers = [int(row) for row in rows]
+    if any(not 0 <= row < n for row in numbers):
         raise SynthError(Message("A row number lies outside 0 to {number}.", number=n - 1))
-    return found
+    return numbers

@@ -144,7 +144,7 @@ def bucketise(
         )
     of = {row: number for number, group in enumerate(groups) for row in group}
     values = table[sensitive].tolist()
-    made = Buckets(
+    buckets = Buckets(
         records=table.drop(columns=[sensitive]).assign(
             bucket=[of[r] for r in range(len(table))]
         ),
@@ -152,16 +152,16 @@ def bucketise(
             tuple(sorted((values[row] for row in group), key=str)) for group in groups
         ),
     )
-    if made.diversity < least:
+    if buckets.diversity < least:
         raise SynthError(
             Message(
                 "A bucket has {diversity} different sensitive values, not {least}.",
-                diversity=made.diversity,
+                diversity=buckets.diversity,
                 least=Argument(least),
             ),
             hint=Message("mix the records otherwise"),
         )
-    return made
+    return buckets
 
 
 def cross_bucket(
@@ -211,13 +211,13 @@ def cross_bucket(
     from risk.anonymity.audit import audit_anonymity
 
     table = opened(frame, [*quasi_identifiers, sensitive])
-    found = audit_anonymity(table, quasi_identifiers=list(quasi_identifiers)).k
+    own_k = audit_anonymity(table, quasi_identifiers=list(quasi_identifiers)).k
     smallest = min((len(group) for group in groups), default=0)
-    if min(found, smallest) < k:
+    if min(own_k, smallest) < k:
         raise SynthError(
             Message(
                 "Classes of {value} and buckets of {smallest} records are not all of {k}.",
-                value=found,
+                value=own_k,
                 smallest=smallest,
                 k=k,
             ),

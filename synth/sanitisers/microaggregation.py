@@ -49,8 +49,8 @@ def aggregate(
         is_numeric = pd.api.types.is_numeric_dtype(table[name])
         values: list[Any] = table[name].tolist()
         for group in groups:
-            held = [values[row] for row in group]
-            stands = np.mean(held) if is_numeric else min(held, key=_frequency(held))
+            cells = [values[row] for row in group]
+            stands = np.mean(cells) if is_numeric else min(cells, key=_frequency(cells))
             for row in group:
                 values[row] = float(stands) if is_numeric else stands
         table[name] = pd.Series(values, dtype=float if is_numeric else object)
@@ -122,29 +122,29 @@ def mdav_groups(values: Floats, *, k: int) -> list[list[int]]:
     _check_k(k, len(points))
     spread = points.std(axis=0)
     points = points / np.where(spread > 0, spread, 1.0)
-    left, groups = np.arange(len(points)), []
+    rest, groups = np.arange(len(points)), []
 
     def take(center: Floats) -> None:
-        nonlocal left
-        nearest = np.argsort(((points[left] - center) ** 2).sum(axis=1), kind="stable")[:k]
-        groups.append([int(row) for row in left[nearest]])
-        left = np.delete(left, nearest)
+        nonlocal rest
+        nearest = np.argsort(((points[rest] - center) ** 2).sum(axis=1), kind="stable")[:k]
+        groups.append([int(row) for row in rest[nearest]])
+        rest = np.delete(rest, nearest)
 
     def farthest(center: Floats) -> Floats:
-        distances = ((points[left] - center) ** 2).sum(axis=1)
+        distances = ((points[rest] - center) ** 2).sum(axis=1)
         # of distances that differ by roundings alone the last is taken
         close = np.flatnonzero(distances >= distances.max() * (1 - 1e-12))
-        far: Floats = points[left[close[-1]]]
+        far: Floats = points[rest[close[-1]]]
         return far
 
-    while len(left) >= 3 * k:
-        first = farthest(points[left].mean(axis=0))
+    while len(rest) >= 3 * k:
+        first = farthest(points[rest].mean(axis=0))
         second = farthest(first)
         take(first)
         take(second)
-    if len(left) >= 2 * k:
-        take(farthest(points[left].mean(axis=0)))
-    groups.append([int(row) for row in left])
+    if len(rest) >= 2 * k:
+        take(farthest(points[rest].mean(axis=0)))
+    groups.append([int(row) for row in rest])
     return groups
 
 
@@ -153,5 +153,5 @@ def _check_k(k: Any, n: int) -> None:
     require_integer(k, "k", error=SynthError, hint=way, minimum=1, maximum=n)
 
 
-def _frequency(held: list[Any]) -> Any:
-    return lambda value: (-held.count(value), str(value))
+def _frequency(values: list[Any]) -> Any:
+    return lambda value: (-values.count(value), str(value))

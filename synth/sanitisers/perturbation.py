@@ -36,14 +36,14 @@ def swap(frame: Any, *, pairs: Mapping[str, Sequence[tuple[int, int]]]) -> pd.Da
     [3, 2, 1]
     """
     table = opened(frame, list(pairs))
-    for name, chosen in pairs.items():
-        rows = checked_rows([row for pair in chosen for row in pair], len(table))
+    for name, row_pairs in pairs.items():
+        rows = checked_rows([row for pair in row_pairs for row in pair], len(table))
         if len(set(rows)) < len(rows):
             raise SynthError(
                 Message("A row of column {name!r} is swapped twice.", name=Name(name))
             )
         order = np.arange(len(table))
-        for one, other in chosen:
+        for one, other in row_pairs:
             order[one], order[other] = other, one
         table[name] = table[name].take(order).to_numpy()
     return table
@@ -142,10 +142,10 @@ def add_noise(
     >>> add_noise({"h": [40, 13]}, noises={"h": [8, -14]}, lower=0)["h"].tolist()
     [48.0, 0.0]
     """
-    given, wanted = dict(noises or {}), dict(scales or {})
-    if (not given and not wanted) or given.keys() & wanted.keys():
+    own_noises, own_scales = dict(noises or {}), dict(scales or {})
+    if (not own_noises and not own_scales) or own_noises.keys() & own_scales.keys():
         raise SynthError(Message("Every column needs either a scale or its noise."))
-    table = opened(frame, [*given, *wanted])
+    table = opened(frame, [*own_noises, *own_scales])
     if not lower <= upper:
         raise SynthError(
             Message(
@@ -155,12 +155,12 @@ def add_noise(
             )
         )
     source = np.random.default_rng(rng)
-    for name, scale in wanted.items():
+    for name, scale in own_scales.items():
         require_number(
             scale, Message("The scale of {name!r}", name=Name(name)), error=SynthError, above=0
         )
-        given[name] = list(source.laplace(0.0, scale, len(table)))
-    for name, noise in given.items():
+        own_noises[name] = list(source.laplace(0.0, scale, len(table)))
+    for name, noise in own_noises.items():
         if len(noise) != len(table):
             raise SynthError(
                 Message(

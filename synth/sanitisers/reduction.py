@@ -39,10 +39,10 @@ def suppress(
 
     table = opened(frame, list(cells))
     for name, rows in cells.items():
-        hidden = set(checked_rows(rows, len(table)))
+        row_set = set(checked_rows(rows, len(table)))
         values = table[name].tolist()
-        kept = [mark if row in hidden else value for row, value in enumerate(values)]
-        table[name] = pd.Series(kept, dtype=object)
+        entries = [mark if row in row_set else value for row, value in enumerate(values)]
+        table[name] = pd.Series(entries, dtype=object)
     return table
 
 
@@ -98,8 +98,8 @@ def sample_rows(
     table = opened(frame)
     require_number(share, "share", error=SynthError, minimum=0, maximum=1)
     source = np.random.default_rng(rng)
-    kept = source.choice(len(table), size=round(share * len(table)), replace=False)
-    return table.iloc[np.sort(kept)].reset_index(drop=True)
+    rows = source.choice(len(table), size=round(share * len(table)), replace=False)
+    return table.iloc[np.sort(rows)].reset_index(drop=True)
 
 
 def sample_columns(frame: Any, *, columns: Sequence[str]) -> pd.DataFrame:

@@ -63,10 +63,10 @@ def estimate_from_two_rounds(first: ArrayLike, second: ArrayLike, *, forced: flo
 
 
 def _bits(values: ArrayLike) -> Integers:
-    found = np.asarray(values)
-    if found.ndim != 1 or not len(found) or not np.isin(found, (0, 1)).all():
+    bits = np.asarray(values)
+    if bits.ndim != 1 or not len(bits) or not np.isin(bits, (0, 1)).all():
         raise SynthError(Message("Answers must be 0 or 1, one per person, at least one."))
-    return found.astype(np.int64)
+    return bits.astype(np.int64)
 
 
 def _check_forced(forced: float) -> None:

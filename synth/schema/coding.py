@@ -122,24 +122,24 @@ def readable(name: str) -> Iterator[None]:
 
 
 def _encoded(values: pd.Series, column: Column) -> NDArray[np.int32]:
-    places, found = distinct_values(values, column.name)
+    places, distinct = distinct_values(values, column.name)
     if isinstance(column, Category):
-        codes = _codes_of_categories(found, column)
+        codes = _codes_of_categories(distinct, column)
     elif isinstance(column, Numeric):
-        codes = _codes_of_numbers(found, column)
+        codes = _codes_of_numbers(distinct, column)
     else:
         raise SynthError(
             Message("Column {column!r} is of an unknown kind.", column=Name(column.name))
         )
     null = [
         column.domain_size + place
-        for place, written in enumerate(column.missing.values())
-        if written is None
+        for place, mark in enumerate(column.missing.values())
+        if mark is None
     ]
     codes = np.append(codes, null[0] if null else _OUTSIDE)  # found last, by place -1
-    used = np.zeros(len(codes), bool)  # a type may know values that no record has
-    used[places] = True
-    if (used & (codes == _STRANGE)).any():
+    is_present = np.zeros(len(codes), bool)  # a type may know values that no record has
+    is_present[places] = True
+    if (is_present & (codes == _STRANGE)).any():
         raise DomainError(
             Message(
                 "Column {column!r}: values that are no {what}.",
@@ -147,8 +147,8 @@ def _encoded(values: pd.Series, column: Column) -> NDArray[np.int32]:
                 what=_WHAT[column.kind],
             )
         )
-    if (used & (codes == _OUTSIDE)).any():
-        only_null = not (used & (codes == _OUTSIDE))[:-1].any()
+    if (is_present & (codes == _OUTSIDE)).any():
+        only_null = not (is_present & (codes == _OUTSIDE))[:-1].any()
         problem = (
             Message("null, and no kind of missing is null.")
             if only_null
@@ -163,7 +163,7 @@ def _encoded(values: pd.Series, column: Column) -> NDArray[np.int32]:
 def draw_numbers(codes: AnyIntegers, column: Numeric, *, rng: np.random.Generator) -> Integers:
     """Return a number of the grid for each code; those of missing codes mean nothing."""
     grid = column.grid
-    return grid.draw(np.minimum(codes, grid.size - 1), rng=rng, law=column.law)
+    return grid.draw(np.minimum(codes, grid.size - 1), rng=rng, distribution=column.law)
 
 
 def decode_column(
@@ -173,51 +173,51 @@ def decode_column(
     import pyarrow as pa
 
     if isinstance(column, Category):
-        written = [*column.known, *column.missing.values()]
+        all_values = [*column.known, *column.missing.values()]
         return pa.DictionaryArray.from_arrays(
-            pa.array(codes, pa.int32()), _plain_array(written)
+            pa.array(codes, pa.int32()), _plain_array(all_values)
         ).dictionary_decode()
     if not isinstance(column, Numeric) or numbers is None:
         raise SynthError(Message("Column {column!r} needs numbers.", column=Name(column.name)))
     kind = codes - column.domain_size  # from 0 on: missing
-    coded = list(column.missing.values())
-    if any(isinstance(one, str) for one in coded) or (
-        isinstance(column, Date) and any(one is not None for one in coded)
+    marks = list(column.missing.values())
+    if any(isinstance(one, str) for one in marks) or (
+        isinstance(column, Date) and any(one is not None for one in marks)
     ):
-        return _as_text(numbers, kind, coded, column)
+        return _as_text(numbers, kind, marks, column)
     values: NDArray[Any] = numbers / column.factor if column.factor > 1 else numbers.copy()
     if column.kind == "real":
         values = values.astype(np.float64)
-    for place, one in enumerate(coded):
+    for place, one in enumerate(marks):
         if one is not None:
             values[kind == place] = one
-    nulls = np.isin(kind, [place for place, one in enumerate(coded) if one is None])
+    nulls = np.isin(kind, [place for place, one in enumerate(marks) if one is None])
     if isinstance(column, Date):
         return pa.array(values.astype(np.int32), pa.int32(), mask=nulls).cast(pa.date32())
     return pa.array(values, mask=nulls)
 
 
 def _as_text(
-    numbers: Integers, kind: AnyIntegers, coded: Sequence[Plain], column: Numeric
+    numbers: Integers, kind: AnyIntegers, marks: Sequence[Plain], column: Numeric
 ) -> Any:
     """Write numbers as text, where a kind of missing is text."""
     import pyarrow as pa
 
     unlike, places = np.unique(numbers, return_inverse=True)
-    written: list[str | None] = [column.shown(int(number)) for number in unlike]
-    written += [None if one is None else str(one) for one in coded]
-    found = np.where(kind >= 0, len(unlike) + kind, places)
-    return pa.array(written, pa.string()).take(pa.array(found))
+    texts: list[str | None] = [column.shown(int(number)) for number in unlike]
+    texts += [None if one is None else str(one) for one in marks]
+    indices = np.where(kind >= 0, len(unlike) + kind, places)
+    return pa.array(texts, pa.string()).take(pa.array(indices))
 
 
-def _plain_array(written: Sequence[Plain]) -> Any:
+def _plain_array(values: Sequence[Plain]) -> Any:
     """Return declared values as Arrow has them: of one type, or as text."""
     import pyarrow as pa
 
-    kinds = {type(value) for value in written if value is not None}
+    kinds = {type(value) for value in values if value is not None}
     if len(kinds) > 1:
-        return pa.array([None if value is None else str(value) for value in written])
-    return pa.array(list(written))
+        return pa.array([None if value is None else str(value) for value in values])
+    return pa.array(list(values))
 
 
 def distinct_values(values: pd.Series, name: str) -> tuple[NDArray[np.intp], Any]:
@@ -230,37 +230,37 @@ def distinct_values(values: pd.Series, name: str) -> tuple[NDArray[np.intp], Any
     import pandas as pd
 
     places: Any
-    found: Any
+    distinct: Any
     with readable(name):
         if isinstance(values.dtype, pd.CategoricalDtype):
-            places, found = values.cat.codes, values.cat.categories
+            places, distinct = values.cat.codes, values.cat.categories
         else:
-            places, found = pd.factorize(values, use_na_sentinel=True)
+            places, distinct = pd.factorize(values, use_na_sentinel=True)
         if values.dtype == object and pd.api.types.infer_dtype(values) not in _ALIKE:
             return _apart(values)
-        places, found = np.array(places, np.intp), _as_numpy(found)
-    if found.dtype.kind == "f":
-        is_null = np.append(np.isnan(found), True)  # the last for place -1
+        places, distinct = np.array(places, np.intp), _as_numpy(distinct)
+    if distinct.dtype.kind == "f":
+        is_null = np.append(np.isnan(distinct), True)  # the last for place -1
         places[is_null[places]] = -1
-    return places, found
+    return places, distinct
 
 
-def _as_numpy(found: Any) -> NDArray[Any]:
+def _as_numpy(values: Any) -> NDArray[Any]:
     """Return values of any type of pandas or Arrow as NumPy numbers or objects.
 
     Moments and durations become objects: NumPy makes whole numbers of their nanoseconds.
     """
     import pandas as pd
 
-    kind = found.dtype
+    kind = values.dtype
     if isinstance(kind, np.dtype):
-        return np.asarray(pd.Index(found), object if kind.kind in "mM" else None)
+        return np.asarray(pd.Index(values), object if kind.kind in "mM" else None)
     if pd.api.types.is_integer_dtype(kind):
         is_unsigned = pd.api.types.is_unsigned_integer_dtype(kind)
-        return np.asarray(found.to_numpy(np.uint64 if is_unsigned else np.int64))
+        return np.asarray(values.to_numpy(np.uint64 if is_unsigned else np.int64))
     if pd.api.types.is_float_dtype(kind):
-        return np.asarray(found.to_numpy(np.float64, na_value=np.nan))
-    return np.asarray(found, object)
+        return np.asarray(values.to_numpy(np.float64, na_value=np.nan))
+    return np.asarray(values, object)
 
 
 def _apart(values: pd.Series) -> tuple[NDArray[np.intp], NDArray[np.object_]]:
@@ -280,42 +280,42 @@ def _apart(values: pd.Series) -> tuple[NDArray[np.intp], NDArray[np.object_]]:
     return np.asarray(places, np.intp), objects[first]
 
 
-def _codes_of_categories(found: Any, column: Category) -> Integers:
+def _codes_of_categories(distinct: Any, column: Category) -> Integers:
     """Return codes that follow from what a value says, not from the type of its column.
 
     A text stands for a declared number that it writes. A number does not stand for a text, as
     ``01`` and ``1`` are one number: where texts of digits are declared, numbers are refused.
     """
-    written = [*column.known, *column.missing.values()]
-    known: dict[tuple[str, object], int] = {
-        key_of(value): place for place, value in enumerate(written) if value is not None
+    values = [*column.known, *column.missing.values()]
+    places: dict[tuple[str, object], int] = {
+        key_of(value): place for place, value in enumerate(values) if value is not None
     }
-    texts = [str(value) for kind, value in known if kind == "text"]
+    texts = [str(value) for kind, value in places if kind == "text"]
     # One truth value among numbers may turn all into one kind or the other.
     other_kinds = {"truth": "number", "number": "truth"}
-    refused = {"unknown", *(other_kinds[kind] for kind, _ in known if kind in other_kinds)}
+    refused = {"unknown", *(other_kinds[kind] for kind, _ in places if kind in other_kinds)}
     if any(_NUMBER.fullmatch(text.strip()) for text in texts):
         refused.add("number")
     for truth in (True, False):
-        if ("truth", truth) in known:
+        if ("truth", truth) in places:
             for text in (str(truth), str(truth).lower()):
-                known.setdefault(("text", text), known["truth", truth])
+                places.setdefault(("text", text), places["truth", truth])
         elif {str(truth), str(truth).lower()} & {*texts}:
             refused.add("truth")
-    default = _OUTSIDE if column.other is None else known[key_of(column.other)]
-    codes = np.empty(len(found), np.int64)
-    for place, value in enumerate(_python(found)):
+    default = _OUTSIDE if column.other is None else places[key_of(column.other)]
+    codes = np.empty(len(distinct), np.int64)
+    for place, value in enumerate(_python(distinct)):
         key = key_of(value)
-        code = known.get(key)
+        code = places.get(key)
         if code is None and key[0] == "text":
-            code = known.get(("number", _exact(key)))
+            code = places.get(("number", _exact(key)))
         unknown = _STRANGE if key[0] in refused else default
         codes[place] = unknown if code is None else code
     return codes
 
 
-def _codes_of_numbers(found: Any, column: Numeric) -> Integers:
-    numbers, codes = _numbers_of(found, column)
+def _codes_of_numbers(distinct: Any, column: Numeric) -> Integers:
+    numbers, codes = _numbers_of(distinct, column)
     grid, (low, high) = column.grid, column.bounds
     is_value = codes == 0
     if column.outside == "clip":
@@ -323,15 +323,15 @@ def _codes_of_numbers(found: Any, column: Numeric) -> Integers:
     inside = is_value & (numbers >= low) & (numbers <= high)
     codes[is_value & ~inside] = _OUTSIDE
     codes[inside] = grid.cell_of(numbers[inside])
-    coded = codes <= _MISSING
-    codes[coded] = grid.size + (_MISSING - codes[coded])
+    is_missing = codes <= _MISSING
+    codes[is_missing] = grid.size + (_MISSING - codes[is_missing])
     return codes
 
 
 def grid_numbers(values: pd.Series, column: Numeric) -> Integers:
     """Return the numbers of the grid of all values that are not missing, bounds or none."""
-    places, found = distinct_values(values, column.name)
-    numbers, codes = _numbers_of(found, column)
+    places, distinct = distinct_values(values, column.name)
+    numbers, codes = _numbers_of(distinct, column)
     if ((codes < 0) & (codes > _MISSING)).any():
         raise DomainError(
             Message("Column {column!r}: values that are no numbers.", column=Name(column.name))
@@ -340,14 +340,14 @@ def grid_numbers(values: pd.Series, column: Numeric) -> Integers:
     return np.asarray(numbers[places][codes[places] == 0])
 
 
-def _numbers_of(found: Any, column: Numeric) -> tuple[Integers, Integers]:
+def _numbers_of(distinct: Any, column: Numeric) -> tuple[Integers, Integers]:
     """Return numbers on the grid, and for each 0 or a mark of why it is none."""
-    array = np.asarray(found)
+    array = np.asarray(distinct)
     if isinstance(column, Date):
-        return _days(found, column)
+        return _days(distinct, column)
     if array.dtype.kind in "iuf":
         return _plain_numbers(array, column)
-    return _each_number(_python(found), column)
+    return _each_number(_python(distinct), column)
 
 
 # Marks of a draft of codes: 0 for a value, this and below for the kinds of missing.
@@ -372,23 +372,23 @@ def _plain_numbers(array: NDArray[Any], column: Numeric) -> tuple[Integers, Inte
             is_near = np.abs(np.abs(scaled - np.trunc(scaled)) - 0.5) < 1e-6
             for place in np.flatnonzero(is_near | (np.abs(scaled) > _CERTAIN)).tolist():
                 numbers[place] = _on_grid(Decimal(repr(exact[place].item())), column)
-    for place, written in enumerate(column.missing.values()):
-        if isinstance(written, int) and not isinstance(written, bool):
-            codes[array == written] = _MISSING - place
+    for place, mark in enumerate(column.missing.values()):
+        if isinstance(mark, int) and not isinstance(mark, bool):
+            codes[array == mark] = _MISSING - place
     return numbers, codes
 
 
 def _each_number(values: list[Any], column: Numeric) -> tuple[Integers, Integers]:
     numbers, codes = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
-    coded = _missing_keys(column)
+    by_key = _missing_keys(column)
     for place, value in enumerate(values):
         key = key_of(value)
-        if key in coded:
-            codes[place] = coded[key]
+        if key in by_key:
+            codes[place] = by_key[key]
             continue
         exact = _exact(key)
-        if ("number", exact) in coded:  # a text, -8.0 for -8
-            codes[place] = coded["number", exact]
+        if ("number", exact) in by_key:  # a text, -8.0 for -8
+            codes[place] = by_key["number", exact]
             continue
         if exact is None:
             codes[place] = _OUTSIDE if key[0] == "text" else _STRANGE
@@ -405,13 +405,13 @@ def _on_grid(exact: Decimal, column: Numeric) -> int:
 
 
 def _missing_keys(column: Column) -> dict[tuple[str, object], int]:
-    coded = {
-        key_of(written): _MISSING - place
-        for place, written in enumerate(column.missing.values())
-        if written is not None
+    by_key = {
+        key_of(mark): _MISSING - place
+        for place, mark in enumerate(column.missing.values())
+        if mark is not None
     }
     # A file of text holds -8 as text.
-    return {("text", str(value)): mark for (_, value), mark in coded.items()} | coded
+    return {("text", str(value)): code for (_, value), code in by_key.items()} | by_key
 
 
 def _exact(key: tuple[str, object]) -> Decimal | None:
@@ -426,13 +426,13 @@ def _exact(key: tuple[str, object]) -> Decimal | None:
     return None
 
 
-def _days(found: Any, column: Date) -> tuple[Integers, Integers]:
-    numbers, codes = np.zeros(len(found), np.int64), np.zeros(len(found), np.int64)
-    coded = _missing_keys(column)
-    for place, value in enumerate(_python(found)):
+def _days(distinct: Any, column: Date) -> tuple[Integers, Integers]:
+    numbers, codes = np.zeros(len(distinct), np.int64), np.zeros(len(distinct), np.int64)
+    by_key = _missing_keys(column)
+    for place, value in enumerate(_python(distinct)):
         key = key_of(value)
-        if key in coded:
-            codes[place] = coded[key]
+        if key in by_key:
+            codes[place] = by_key[key]
             continue
         try:
             if isinstance(value, dt.datetime):
@@ -446,19 +446,19 @@ def _days(found: Any, column: Date) -> tuple[Integers, Integers]:
     return numbers, codes
 
 
-def _python(found: Any) -> list[Any]:
-    return list(found.tolist()) if hasattr(found, "tolist") else list(found)
+def _python(values: Any) -> list[Any]:
+    return list(values.tolist()) if hasattr(values, "tolist") else list(values)
 
 
-def check_names(found: list[Any], schema: Schema) -> None:
+def check_names(names: list[Any], schema: Schema) -> None:
     """Refuse columns that are not declared, and declared ones that are not there."""
-    if len(set(map(str, found))) < len(found):
+    if len(set(map(str, names))) < len(names):
         raise DomainError(Message("Two columns of the records have the same name."))
-    known = {*schema.names, *schema.ignored}
+    schema_names = {*schema.names, *schema.ignored}
     if schema.unit.identifier is not None:
-        known.add(schema.unit.identifier)
-    absent = [name for name in schema.names if name not in found]
-    extra = [str(name) for name in found if name not in known]
+        schema_names.add(schema.unit.identifier)
+    absent = [name for name in schema.names if name not in names]
+    extra = [str(name) for name in names if name not in schema_names]
     if absent or extra:
         parts = (
             [Message("not in the records: {absent}", absent=Argument(absent))] if absent else []

@@ -76,7 +76,7 @@ class Column:
     @property
     def has_null(self) -> bool:
         """Whether a kind of missing is written as null."""
-        return any(written is None for written in self.missing.values())
+        return any(mark is None for mark in self.missing.values())
 
     def labels(self) -> list[str]:
         """Return a name for each code.
@@ -129,9 +129,9 @@ class Category(Column):
         if not _is_list(self.values) or not self.values:
             raise SchemaError(Message("values is a list of at least one value."))
         object.__setattr__(self, "values", tuple(self.values))
-        known = _unlike([*self.values, *self.missing.values()])
+        keys = _unlike([*self.values, *self.missing.values()])
         _check_whole(self.values)
-        if {("text", str(value)) for kind, value in known if kind != "text"} & {*known}:
+        if {("text", str(value)) for kind, value in keys if kind != "text"} & {*keys}:
             raise SchemaError(
                 Message(
                     "A value, or a code for missing, is declared as a number and as its text; "
@@ -145,7 +145,7 @@ class Category(Column):
                 hint=Message("declare null as a kind of missing: {'unknown': None}"),
             )
         if self.other is not None and (
-            not _is_plain(self.other) or key_of(self.other) not in known[: len(self.values)]
+            not _is_plain(self.other) or key_of(self.other) not in keys[: len(self.values)]
         ):
             raise SchemaError(
                 Message("other is not one of the declared values."),
@@ -221,15 +221,15 @@ class Numeric(Column):
 
     def __post_init__(self) -> None:
         Column.__post_init__(self)
-        for name, known in (
+        for name, choices in (
             ("spacing", ("even", "log")),
             ("law", LAWS),
             ("outside", ("refuse", "clip")),
         ):
-            if getattr(self, name) not in known:
+            if getattr(self, name) not in choices:
                 raise SchemaError(
                     Message(
-                        "{name} is one of {names}.", name=Name(name), names=Name.each(known)
+                        "{name} is one of {names}.", name=Name(name), names=Name.each(choices)
                     )
                 )
         if self.bins is not None and not (_is_whole(self.bins) and self.bins > 0):
@@ -251,8 +251,8 @@ class Numeric(Column):
             raise SchemaError(Message("An edge or a point lies out of bounds."))
         within = [
             kind
-            for kind, written in self.missing.items()
-            if written is not None and self._may_be(written, low, high)
+            for kind, value in self.missing.items()
+            if value is not None and self._may_be(value, low, high)
         ]
         if within:
             raise SchemaError(
@@ -265,9 +265,9 @@ class Numeric(Column):
             )
         self.grid  # noqa: B018 (cut now, so that errors come now)
 
-    def _may_be(self, written: Plain, low: int, high: int) -> bool:
+    def _may_be(self, mark: Plain, low: int, high: int) -> bool:
         try:
-            return low <= self.number(written) <= high
+            return low <= self.number(mark) <= high
         except SchemaError:
             return False
 
@@ -549,8 +549,7 @@ def _unlike(values: Iterable[Plain]) -> list[tuple[str, object]]:
 
 def _check_missing(missing: object) -> None:
     if not isinstance(missing, dict) or not all(
-        isinstance(kind, str) and kind and _is_plain(written)
-        for kind, written in missing.items()
+        isinstance(kind, str) and kind and _is_plain(mark) for kind, mark in missing.items()
     ):
         raise SchemaError(
             Message("missing says how each kind is written, as text, a whole number or null."),

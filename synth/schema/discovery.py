@@ -165,9 +165,11 @@ def find_bins(
     """
     search, calls = _Search(neighbours, noise), list[Call]()
     for column in wide_columns(schema):
-        found, paid = search.bins(records[column.name], column, rho=rho / len(schema.columns))
-        schema = schema.with_column(found)
-        calls += paid
+        new_column, more = search.bins(
+            records[column.name], column, rho=rho / len(schema.columns)
+        )
+        schema = schema.with_column(new_column)
+        calls += more
     return schema, calls
 
 
@@ -191,8 +193,10 @@ class _Search:
         """Find the values of a column of categories."""
         neighbours = self.neighbours
         most, reach = neighbours.rows, neighbours.reach
-        moved = Sensitivity(l1=reach, adjacency=neighbours.adjacency, unit=neighbours.unit)
-        how = Geometric.calibrated(moved, epsilon=range_of(rho) / 2)
+        sensitivity = Sensitivity(
+            l1=reach, adjacency=neighbours.adjacency, unit=neighbours.unit
+        )
+        how = Geometric.calibrated(sensitivity, epsilon=range_of(rho) / 2)
         threshold = most + how.scale * math.log(most / delta) * (1 + 1e-9)
         call = Call(
             what="categories",
@@ -205,22 +209,22 @@ class _Search:
             threshold=threshold,
             keys=most,
         )
-        coded = {key_of(written) for written in column.missing.values()}
-        counted = {
+        coded = {key_of(mark) for mark in column.missing.values()}
+        counts = {
             key: count
             for key, count in _counted(values, column.name).items()
             if key not in coded and key[0] != "null"
         }
-        keys = sorted(counted, key=lambda key: (key[0], str(key[1])))
-        noisy = self.noise.add(np.array([counted[key] for key in keys], np.int64), how)  # type: ignore[arg-type]
-        kept: list[Any] = [
+        keys = sorted(counts, key=lambda key: (key[0], str(key[1])))
+        noisy = self.noise.add(np.array([counts[key] for key in keys], np.int64), how)  # type: ignore[arg-type]
+        categories: list[Any] = [
             key[1] for key, count in zip(keys, noisy, strict=True) if count >= threshold
         ]
         other = "other" if column.other is None else column.other
-        if key_of(other) not in {key_of(value) for value in kept}:
-            kept.append(other)
-        found = replace(column, values=tuple(kept), other=other, declared_by=_FOUND)
-        return found, call
+        if key_of(other) not in {key_of(value) for value in categories}:
+            categories.append(other)
+        new_column = replace(column, values=tuple(categories), other=other, declared_by=_FOUND)
+        return new_column, call
 
     def bounds(self, values: pd.Series, column: Numeric, *, rho: float) -> tuple[Numeric, Call]:
         """Find the bounds of a column of numbers."""
@@ -232,8 +236,8 @@ class _Search:
         counts: Integers = np.bincount(cells, minlength=len(starts) - 1).astype(np.int64)
         noisy = self.noise.add(counts, how)
         threshold = how.scale * math.sqrt(2 * math.log(len(counts) / _CHANCE))
-        kept = np.flatnonzero(noisy > threshold)
-        if not kept.size:
+        full_cells = np.flatnonzero(noisy > threshold)
+        if not full_cells.size:
             raise SynthError(
                 Message(
                     "No bounds of column {column!r} stand out from the noise.",
@@ -241,7 +245,9 @@ class _Search:
                 ),
                 hint=Message("declare them, or give discovery a larger share of the budget"),
             )
-        low, high = (column.shown(n) for n in (starts[kept[0]], starts[kept[-1] + 1] - 1))
+        low, high = (
+            column.shown(n) for n in (starts[full_cells[0]], starts[full_cells[-1] + 1] - 1)
+        )
         ends: dict[str, Any] = {"low": low, "high": high}
         if not isinstance(column, Date):
             kind = int if column.kind == "whole" else float
@@ -274,7 +280,7 @@ class _Search:
         low, high = bounds
         numbers = np.clip(numbers, low, high)
         starts = np.arange(low // 10**digits, high // 10**digits + 1) * 10**digits
-        found, least = dict[int, float](), 0.0
+        by_start, least = dict[int, float](), 0.0
         for width in (10**place for place in range(digits, -1, -1)):
             if not starts.size:
                 break
@@ -282,11 +288,11 @@ class _Search:
             least = least or max(_STANDS_OUT * how.scale, float(noisy.sum()) / _MOST_SPLIT)
             is_many = noisy > least
             few = np.ones(len(starts), bool) if width == 1 else ~is_many
-            found |= dict(zip(starts[few].tolist(), noisy[few].tolist(), strict=True))
+            by_start |= dict(zip(starts[few].tolist(), noisy[few].tolist(), strict=True))
             many = starts[is_many]
             starts = (many[:, None] + width // 10 * np.arange(10)).ravel()
             starts = starts[(starts <= high) & (starts + width // 10 > low)]
-        return found, many.tolist()
+        return by_start, many.tolist()
 
 
 def is_unpaid(column: Column, paid: Sequence[str]) -> bool:
@@ -323,21 +329,21 @@ def stood_in(records: pd.DataFrame, schema: Schema) -> tuple[pd.DataFrame, Schem
             grid_numbers(records[column.name], column)
             whole = next(one for one in range(99) if one not in column.missing.values())
             value: Any = "1970-01-01" if isinstance(column, Date) else whole
-            known: Column = replace(column, low=value, high=value, edges=(), points=())
+            stand_in: Column = replace(column, low=value, high=value, edges=(), points=())
         else:
             _counted(records[column.name], column.name)
             value = "any"
-            known = replace(column, values=(value,), other=value)  # type: ignore[call-arg]
+            stand_in = replace(column, values=(value,), other=value)  # type: ignore[call-arg]
         records = records.assign(**{column.name: value})
-        schema = schema.with_column(known)
+        schema = schema.with_column(stand_in)
     names = {column.name for column in unknown}
-    kept = tuple(rule for rule in schema.rules if not names & {*rule.columns})
-    return records, replace(schema, rules=kept)
+    rules = tuple(rule for rule in schema.rules if not names & {*rule.columns})
+    return records, replace(schema, rules=rules)
 
 
 def _counted(values: pd.Series, name: str) -> dict[tuple[str, object], int]:
     """Count the records of each value, alike values of different types together."""
-    found: dict[tuple[str, object], int] = {}
+    by_value: dict[tuple[str, object], int] = {}
     places, unlike = distinct_values(values, name)
     counts = np.bincount(places[places >= 0], minlength=len(unlike)).tolist()
     for value, count in zip(unlike, counts, strict=True):
@@ -360,8 +366,8 @@ def _counted(values: pd.Series, name: str) -> dict[tuple[str, object], int]:
                     "declare it as Real; numbers of 16 digits or more are given as texts"
                 ),
             )
-        found[key] = found.get(key, 0) + int(count)
-    return found
+        by_value[key] = by_value.get(key, 0) + int(count)
+    return by_value
 
 
 def _round_numbers(column: Numeric) -> list[int]:

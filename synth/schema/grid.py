@@ -73,16 +73,16 @@ class Grid:
             starts |= {point, point + 1}
         if bins is not None:
             starts |= set(_bin_starts(low, high, bins, spacing))
-        kept = tuple(sorted(start for start in starts if low <= start <= high))
-        if len(kept) > MOST:
+        inside = tuple(sorted(start for start in starts if low <= start <= high))
+        if len(inside) > MOST:
             raise SchemaError(
                 Message(
                     "A column has {most} cells at most, not {number}.",
                     most=MOST,
-                    number=len(kept),
+                    number=len(inside),
                 )
             )
-        return cls(kept, high)
+        return cls(inside, high)
 
     @property
     def size(self) -> int:
@@ -106,7 +106,7 @@ class Grid:
         return (np.searchsorted(starts, numbers, side="right") - 1).astype(np.int32)
 
     def draw(
-        self, cells: AnyIntegers, *, rng: np.random.Generator, law: str = "uniform"
+        self, cells: AnyIntegers, *, rng: np.random.Generator, distribution: str = "uniform"
     ) -> Integers:
         """Return a number of each cell.
 
@@ -116,14 +116,14 @@ class Grid:
             The cells.
         rng
             Randomness.
-        law
+        distribution
             ``"uniform"``, ``"middle"`` or ``"lowest"``.
         """
         low = np.asarray(self.starts, np.int64)[cells]
         high = np.asarray([end for _, end in self.cells()], np.int64)[cells]
-        if law == "uniform":
+        if distribution == "uniform":
             return np.asarray(rng.integers(low, high, endpoint=True), np.int64)
-        return np.asarray(low + (high - low) // 2 if law == "middle" else low)
+        return np.asarray(low + (high - low) // 2 if distribution == "middle" else low)
 
 
 def _bin_starts(low: int, high: int, bins: int, spacing: str) -> list[int]:

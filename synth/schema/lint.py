@@ -8,7 +8,7 @@ from typing import Any
 from footing.messages import Argument, Message
 from synth.errors import SchemaError
 from synth.marginals.measuring import Neighbours
-from synth.marginals.spending import Budget, Settings
+from synth.marginals.spending import Budget, TableSettings
 from synth.schema.columns import Category, Column, Numeric
 from synth.schema.discovery import Discovery
 from synth.schema.rules.constraints import constraints_of, identities_of
@@ -77,17 +77,17 @@ def lint(
         for name in derived
     ]
     columns = [one for one in schema.columns if one.name not in derived]
-    found = [finding for one in columns for finding in _of_column(one, len(schema.columns))]
-    found += free
+    findings = [finding for one in columns for finding in _of_column(one, len(schema.columns))]
+    findings += free
     if records is not None and budget is not None and not schema.is_declared:
         text = Message("what noise does is told when all domains are declared")
-        found.append(_finding("note", "tables", text))
+        findings.append(_finding("note", "tables", text))
     elif records is not None and budget is not None:
-        found += _of_noise(schema, columns, records, budget)
+        findings += _of_noise(schema, columns, records, budget)
     if schema.unit.name == "record":
         text = Message("the unit is a record: whoever has several is protected less")
-        found.append(_finding("note", "unit", text))
-    return [*found, *_of_rules(schema), *_of_names(schema, names)]
+        findings.append(_finding("note", "unit", text))
+    return [*findings, *_of_rules(schema), *_of_names(schema, names)]
 
 
 def _finding(level: str, place: str, text: str) -> Finding:
@@ -98,7 +98,7 @@ def _of_noise(
     schema: Schema, columns: Sequence[Column], records: int, budget: Budget
 ) -> Iterator[Finding]:
     """Say what noise alone does to columns, before anything smooths it."""
-    number, spending, unit = len(columns), Settings(), schema.unit
+    number, spending, unit = len(columns), TableSettings(), schema.unit
     wide = {one.name for one in columns if isinstance(one, Numeric) and one.is_uncut}
     share = Discovery().bins_share / len(schema.columns)
     rho = budget.concentrated() * (1 - share * len(wide))
@@ -202,12 +202,12 @@ def _of_rules(schema: Schema) -> Iterator[Finding]:
     if not schema.is_declared:
         return
     try:
-        kept = constraints_of(schema.cut_at_rules())
+        constraints = constraints_of(schema.cut_at_rules())
     except SchemaError as error:
         yield _finding("error", "rules", error.problem)
         return
     text = Message("records that break this rule are drawn again; the model does not know it")
-    for one in kept:
+    for one in constraints:
         if one.how == "redrawing":
             yield _finding("note", one.rule.name, text)
 
@@ -216,10 +216,10 @@ def _of_names(schema: Schema, names: Iterable[str] | None) -> Iterator[Finding]:
     if names is None:
         return
     present: list[Any] = list(names)
-    needed = [*schema.names, *filter(None, [schema.unit.identifier])]
+    schema_names = [*schema.names, *filter(None, [schema.unit.identifier])]
     for name in present:
-        if name not in {*needed, *schema.ignored}:
+        if name not in {*schema_names, *schema.ignored}:
             yield _finding("error", str(name), Message("in the records, and not in the schema"))
-    for name in needed:
+    for name in schema_names:
         if name not in present:
             yield _finding("error", name, Message("in the schema, and not in the records"))

@@ -42,24 +42,24 @@ def read_dictionary(path: Path, *, declared_by: str = "") -> Schema:
     if content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<":
         return _schema(told_by_xml(content, path.name), by)
     try:
-        found = json.loads(content)
+        dictionary = json.loads(content)
     except (ValueError, RecursionError):
         raise SchemaError(
             Message("{path!r} cannot be read as JSON or XML.", path=Name(path.name))
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(dictionary, dict):
         raise SchemaError(
             Message("{path!r} is no description of columns.", path=Name(path.name))
         )
-    return schema_from(found, declared_by=by)
+    return schema_from(dictionary, declared_by=by)
 
 
-def schema_from(found: Mapping[str, Any], *, declared_by: str = "") -> Schema:
+def schema_from(description: Mapping[str, Any], *, declared_by: str = "") -> Schema:
     """Return the schema that another tool's description says.
 
     Parameters
     ----------
-    found
+    description
         The parsed JSON: ``categories`` and ``integer_bounds``; the dictionary of NIST's data
         excerpts; CSVW metadata; or SDV metadata, which declare types only.
     declared_by
@@ -81,30 +81,38 @@ def schema_from(found: Mapping[str, Any], *, declared_by: str = "") -> Schema:
     ['sex']
     """
     try:
-        return _schema(_told(found), declared_by)
+        return _schema(_told(description), declared_by)
     except (TypeError, KeyError, AttributeError, ValueError, OverflowError) as error:
         if isinstance(error, SchemaError):
             raise
         raise SchemaError(Message("The description does not hold together.")) from None
 
 
-def _told(found: Mapping[str, Any]) -> Iterator[Told]:
-    if "integer_bounds" in found or "categories" in found:
-        for name, codes in found.get("categories", {}).items():
+def _told(description: Mapping[str, Any]) -> Iterator[Told]:
+    if "integer_bounds" in description or "categories" in description:
+        for name, codes in description.get("categories", {}).items():
             yield Told(name, codes=codes)
-        for name, (low, high) in found.get("integer_bounds", {}).items():
+        for name, (low, high) in description.get("integer_bounds", {}).items():
             yield Told(name, "int", low=low, high=high)
-    elif "http://www.w3.org/ns/csvw" in str(found.get("@context", "")):
-        columns = _the_table(found.get("tables", [found]))["tableSchema"]["columns"]
+    elif "http://www.w3.org/ns/csvw" in str(description.get("@context", "")):
+        columns = _the_table(description.get("tables", [description]))["tableSchema"]["columns"]
         yield from (_csvw(one) for one in columns if not one.get("virtual"))
-    elif "columns" in found or "tables" in found:
-        table = _the_table(list(found["tables"].values())) if "tables" in found else found
+    elif "columns" in description or "tables" in description:
+        table = (
+            _the_table(list(description["tables"].values()))
+            if "tables" in description
+            else description
+        )
         for name, one in table["columns"].items():
             words = {"numerical": one.get("computer_representation", "number")}
             if one["sdtype"] != "id":
                 yield Told(name, words.get(one["sdtype"], one["sdtype"]))
-    elif all("values" in one or {*one} & {"min", "description"} for one in _nist_of(found)):
-        yield from (_nist(name, one) for name, one in found.get("schema", found).items())
+    elif all(
+        "values" in one or {*one} & {"min", "description"} for one in _nist_of(description)
+    ):
+        yield from (
+            _nist(name, one) for name, one in description.get("schema", description).items()
+        )
     else:
         raise SchemaError(
             Message("The description is of no tool that is known."),
@@ -112,9 +120,9 @@ def _told(found: Mapping[str, Any]) -> Iterator[Told]:
         )
 
 
-def _schema(told: Iterator[Told], by: str) -> Schema:
+def _schema(entries: Iterator[Told], by: str) -> Schema:
     columns = []
-    for one in told:
+    for one in entries:
         try:
             columns.append(_column(one, by))
         except (ValueError, OverflowError) as error:
@@ -133,18 +141,20 @@ def _schema(told: Iterator[Told], by: str) -> Schema:
     return Schema(columns=tuple(columns))
 
 
-def _column(told: Told, by: str) -> Column:
-    said = (kind for kind, form in _KINDS.items() if re.search(form, told.kind, re.IGNORECASE))
-    kind, low, high = next(said, "category"), told.low, told.high
-    written = {key: _numbers([one])[0] for key, one in told.missing.items()}
-    common: dict[str, Any] = {"name": told.name, "missing": written, "declared_by": by}
+def _column(entry: Told, by: str) -> Column:
+    kinds = (
+        kind for kind, form in _KINDS.items() if re.search(form, entry.kind, re.IGNORECASE)
+    )
+    kind, low, high = next(kinds, "category"), entry.low, entry.high
+    marks = {key: _numbers([one])[0] for key, one in entry.missing.items()}
+    common: dict[str, Any] = {"name": entry.name, "missing": marks, "declared_by": by}
     if kind in ("category", "boolean"):
-        values = (False, True) if kind == "boolean" else _numbers(told.codes)
+        values = (False, True) if kind == "boolean" else _numbers(entry.codes)
         return Category(values=values or None, **common)
     if kind == "date":
         return Date(low=low, high=high, **common)
     number: Any = float if kind == "real" else int
-    shared = sorted(map(number, told.codes))
+    shared = sorted(map(number, entry.codes))
     ends = [None if end is None else number(end) for end in (low, high)]
     if None not in ends and shared:
         ends = [min(ends[0], *shared), max(ends[1], *shared)]
@@ -152,7 +162,7 @@ def _column(told: Told, by: str) -> Column:
     if kind == "whole":
         return Whole(**common)
     digits = max(len(str(end).partition(".")[2].rstrip("0")) for end in ends)
-    return Real(decimals=digits if told.decimals is None else told.decimals, **common)
+    return Real(decimals=digits if entry.decimals is None else entry.decimals, **common)
 
 
 def _numbers(codes: Sequence[Any]) -> tuple[Any, ...]:
@@ -161,17 +171,17 @@ def _numbers(codes: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(map(int, codes)) if is_whole else tuple(codes)
 
 
-def _nist_of(found: Mapping[str, Any]) -> list[Any]:
-    return list(found.get("schema", found).values()) or [{}]
+def _nist_of(entry: Mapping[str, Any]) -> list[Any]:
+    return list(entry.get("schema", entry).values()) or [{}]
 
 
-def _nist(name: str, found: Mapping[str, Any]) -> Told:
-    null = found.get("null_value", "N")
-    codes = [*found.get("values", ())]
-    has_null = null in codes or found.get("has_null")
-    values = found["values"] if isinstance(found.get("values"), dict) else found
+def _nist(name: str, entry: Mapping[str, Any]) -> Told:
+    null = entry.get("null_value", "N")
+    codes = [*entry.get("values", ())]
+    has_null = null in codes or entry.get("has_null")
+    values = entry["values"] if isinstance(entry.get("values"), dict) else entry
     low, high = values.get("min"), values.get("max")
-    is_real = float in (type(low), type(high)) or str(found.get("dtype")).startswith("float")
+    is_real = float in (type(low), type(high)) or str(entry.get("dtype")).startswith("float")
     kind = "" if low is None else "number" if is_real else "int"
     codes = [code for code in codes if code not in ("min", "max", null)]
     return Told(name, kind, codes, {"not applicable": null} if has_null else {}, low, high, 1)
@@ -185,20 +195,20 @@ def _the_table(tables: Sequence[Any]) -> Any:
     return tables[0]
 
 
-def _csvw(found: Mapping[str, Any]) -> Told:
-    title: Any = found.get("titles") or found.get("name", "")
+def _csvw(entry: Mapping[str, Any]) -> Told:
+    title: Any = entry.get("titles") or entry.get("name", "")
     while title and not isinstance(title, str):  # one of several, one of several languages
         title = next(iter(title.values() if isinstance(title, dict) else title))
-    kind = found.get("datatype", "string")
+    kind = entry.get("datatype", "string")
     kind = {"base": kind} if isinstance(kind, str) else kind
     base, form = kind.get("base", "string"), _CODES.fullmatch(str(kind.get("format", "")))
-    listed = found.get("qb:codeList", {}).get("skos:memberList", ())
-    codes = [one["skos:notation"] for one in listed]
+    members = entry.get("qb:codeList", {}).get("skos:memberList", ())
+    codes = [one["skos:notation"] for one in members]
     if form and base == "string":
         codes = form[1].split("|")
-    nulls = found.get("null", "")
+    nulls = entry.get("null", "")
     nulls = [nulls] if isinstance(nulls, str) else nulls
-    missing = {} if found.get("required") or not nulls else {"null": None}
+    missing = {} if entry.get("required") or not nulls else {"null": None}
     missing |= {one: one for one in nulls if one}
     low, high = (kind.get(f"{end}imum", kind.get(f"{end}Inclusive")) for end in ("min", "max"))
     return Told(title, base, codes, missing, low, high)

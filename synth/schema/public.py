@@ -93,9 +93,9 @@ def patterns_of(column: int, *, size: int, rules: Sequence[Rule]) -> Integers:
 def coarse_table(table: Floats, groups: Sequence[Integers]) -> Floats:
     """Sum a table over the groups of each axis."""
     for axis, group in enumerate(groups):
-        moved = np.moveaxis(table, axis, 0)
-        summed = np.zeros((int(group.max()) + 1, *moved.shape[1:]))
-        np.add.at(summed, group, moved)
+        front = np.moveaxis(table, axis, 0)
+        summed = np.zeros((int(group.max()) + 1, *front.shape[1:]))
+        np.add.at(summed, group, front)
         table = np.moveaxis(summed, 0, axis)
     return table
 
@@ -108,15 +108,15 @@ def workload_weights(
         pairs = combinations(range(columns), 2)
         return {pair: 2.0 if label in pair else 1.0 for pair in pairs}
     weights: dict[Columns, float] = {}
-    for given, weight in workload.items():
-        one = tuple(sorted(set(given)))
+    for names, weight in workload.items():
+        one = tuple(sorted(set(names)))
         if len(one) < 2 or not 0 <= one[0] <= one[-1] < columns or not 0 < weight < 1e6:
             raise SynthError(
                 Message(
                     "A table of the workload has 2 or more of the columns 0 to {columns} and a "
                     "positive weight, not {value} with {weight:g}.",
                     columns=columns - 1,
-                    value=Argument(given),
+                    value=Argument(names),
                     weight=weight,
                 ),
             )

@@ -112,8 +112,8 @@ class Schema:
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
         object.__setattr__(self, "ignored", tuple(self.ignored))
-        given: tuple[EditRule | str, ...] = tuple(self.rules)
-        rules = (one if isinstance(one, EditRule) else EditRule(text=one) for one in given)
+        all_rules: tuple[EditRule | str, ...] = tuple(self.rules)
+        rules = (one if isinstance(one, EditRule) else EditRule(text=one) for one in all_rules)
         object.__setattr__(self, "rules", tuple(rules))
         self._check_names()
         for rule in self.rules:
@@ -330,12 +330,12 @@ class Schema:
           columns[0].kind: one of category, whole, real, date
         """
         try:
-            found = json.loads(text, object_pairs_hook=_no_twins, parse_constant=_no_constant)
+            content = json.loads(text, object_pairs_hook=_no_twins, parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:
             if isinstance(error, SchemaError):
                 raise
             raise SchemaError(Message("The schema is not JSON.")) from None
-        return _read(found)
+        return _read(content)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Schema:
@@ -365,12 +365,12 @@ class Schema:
 
     def _record(self) -> dict[str, Any]:
         columns = [{"kind": one.kind, **_plain(one)} for one in self.columns]
-        found = {"format": _FORMAT, "version": 1, **_plain(self)}
-        found["columns"] = columns
+        record = {"format": _FORMAT, "version": 1, **_plain(self)}
+        record["columns"] = columns
         for name in ("unit", "rules"):
             value = getattr(self, name)
-            found[name] = _plain(value) if name == "unit" else [_plain(rule) for rule in value]
-        return found
+            record[name] = _plain(value) if name == "unit" else [_plain(rule) for rule in value]
+        return record
 
 
 def _cut(column: Numeric, cuts: set[int]) -> Numeric:
@@ -384,36 +384,36 @@ def _cut(column: Numeric, cuts: set[int]) -> Numeric:
 
 def with_starts(column: Numeric, starts: Iterable[int]) -> Numeric:
     """Return a column whose cells begin at these numbers of the grid."""
-    shown = (column.shown(start) for start in starts)
-    edges: Iterable[float | str] = shown
+    bounds = (column.shown(start) for start in starts)
+    edges: Iterable[float | str] = bounds
     if isinstance(column, (Whole, Real)):
-        edges = map(int if isinstance(column, Whole) else float, shown)
+        edges = map(int if isinstance(column, Whole) else float, bounds)
     return replace(column, bins=None, edges=tuple(edges))
 
 
 def _plain(thing: Any) -> dict[str, Any]:
     """Return the fields of a declaration that say something, as JSON knows them."""
-    found = {}
+    entries = {}
     for one in fields(thing):
         value = getattr(thing, one.name)
         default = one.default_factory() if one.default_factory is not MISSING else one.default
         if value != default or type(value) is not type(default):
-            found[one.name] = list(value) if isinstance(value, tuple) else value
-    return found
+            entries[one.name] = list(value) if isinstance(value, tuple) else value
+    return entries
 
 
-def _read(found: Any) -> Schema:
+def _read(content: Any) -> Schema:
     problems: list[str] = []
-    if not isinstance(found, dict) or found.get("format") != _FORMAT:
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise SchemaError(
             Message(
                 'The text is not a schema: "format" is not "{format}".', format=Name(_FORMAT)
             ),
             hint=Message("other tools' schemas: ckm synth schema, or synth.schema_from"),
         )
-    if found.get("version", 1) != 1:
+    if content.get("version", 1) != 1:
         raise SchemaError(Message("The schema is of a newer version."))
-    rest = {name: value for name, value in found.items() if name not in ("format", "version")}
+    rest = {name: value for name, value in content.items() if name not in ("format", "version")}
     for name, least in (("columns", 1), ("rules", 0), ("ignored", 0)):
         if not isinstance(rest.get(name, [] if least == 0 else None), list):
             problems.append(Message("{name}: a list", name=Name(name)))
@@ -449,15 +449,15 @@ def _part(place: str, record: Any, kind: type[Any] | None, problems: list[str]) 
         if kind is None:
             problems.append(f"{place}.kind: one of {', '.join(_KINDS)}")
             return None
-    known = {one.name: one for one in fields(kind)}
-    problems.extend(f"{place}.{name}: no such entry" for name in record.keys() - known)
-    needed = [
+    fields_by_name = {one.name: one for one in fields(kind)}
+    problems.extend(f"{place}.{name}: no such entry" for name in record.keys() - fields_by_name)
+    mandatory = [
         name
-        for name, one in known.items()
+        for name, one in fields_by_name.items()
         if one.default is MISSING and one.default_factory is MISSING
     ]
-    problems.extend(f"{place}.{name}: missing" for name in needed if name not in record)
-    if record.keys() - known or not {*needed} <= {*record}:
+    problems.extend(f"{place}.{name}: missing" for name in mandatory if name not in record)
+    if record.keys() - fields_by_name or not {*mandatory} <= {*record}:
         return None
     try:
         return kind(**record)
@@ -476,10 +476,10 @@ def _refuse(problems: list[str]) -> None:
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         raise SchemaError(Message("An object of the schema names an entry twice."))
-    return found
+    return entries
 
 
 def _no_constant(name: str) -> float:

@@ -63,28 +63,28 @@ def within_bound(
     order = np.lexsort((rng.random(len(units)), units))
     first = np.cumsum(sizes) - sizes
     ranks = np.arange(len(units)) - first[units[order]]
-    kept = np.sort(order[ranks < unit.most_records])
-    return records.iloc[kept].reset_index(drop=True)
+    rows = np.sort(order[ranks < unit.most_records])
+    return records.iloc[rows].reset_index(drop=True)
 
 
 def _units(values: pd.Series, name: str) -> NDArray[np.intp]:
     """Return a number for each unit; a whole number and its text are one unit."""
     import pandas as pd
 
-    places, found = pd.factorize(values)
-    kind = getattr(found, "categories", found).dtype
+    places, distinct = pd.factorize(values)
+    kind = getattr(distinct, "categories", distinct).dtype
     if pd.api.types.is_integer_dtype(kind) or isinstance(kind, pd.StringDtype):
         return np.asarray(places, np.intp)
     objects, is_null = values.to_numpy(object), values.isna().to_numpy()
-    written = [None if null else _text(one) for one, null in zip(objects, is_null, strict=True)]
-    if any(one is None for one, null in zip(written, is_null, strict=True) if not null):
+    texts = [None if null else _text(one) for one, null in zip(objects, is_null, strict=True)]
+    if any(one is None for one, null in zip(texts, is_null, strict=True) if not null):
         raise UnitError(
             Message(
                 "The identifier {name!r} is neither text nor whole numbers.", name=Name(name)
             ),
             hint=Message("give it as text, or as int64: floats merge units from 16 digits on"),
         )
-    units, _ = pd.factorize(np.array(written, object))
+    units, _ = pd.factorize(np.array(texts, object))
     return np.asarray(units, np.intp)
 
 

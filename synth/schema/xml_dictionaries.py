@@ -62,7 +62,7 @@ def _parsed(content: bytes, name: str) -> "Element":
         )
 
     parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = lambda tag, given: builder.start(_local(tag), given)
+    parser.StartElementHandler = lambda tag, attributes: builder.start(_local(tag), attributes)
     parser.EndElementHandler = lambda tag: builder.end(_local(tag))
     parser.CharacterDataHandler = builder.data
     try:
@@ -118,33 +118,37 @@ def _sdmx(root: "Element") -> Iterator[Told]:
         raise SchemaError(
             Message("The file has {number} data structures, not one.", number=len(structures))
         )
-    known = {(one.tag, one.get("id")): one for one in root.iter() if one.get("id")}
+    elements = {(one.tag, one.get("id")): one for one in root.iter() if one.get("id")}
     for one in structures[0].iter():
         if one.tag not in _COMPONENTS:
             continue
         concept = _referred(one.find("ConceptIdentity"))
-        used = one.find("LocalRepresentation")
-        if used is None and ("Concept", concept) in known:
-            used = known["Concept", concept].find("CoreRepresentation")
-        listed = None if used is None else used.find("Enumeration")
+        representation = one.find("LocalRepresentation")
+        if representation is None and ("Concept", concept) in elements:
+            representation = elements["Concept", concept].find("CoreRepresentation")
+        enumeration = None if representation is None else representation.find("Enumeration")
         shape = _attributes(
-            None if used is None or listed is not None else used.find("TextFormat")
+            None
+            if representation is None or enumeration is not None
+            else representation.find("TextFormat")
         )
-        named = known.get(("Codelist", _referred(listed)))
-        codes = [] if named is None else [code.get("id") for code in named.iterfind("Code")]
+        code_list = elements.get(("Codelist", _referred(enumeration)))
+        codes = (
+            [] if code_list is None else [code.get("id") for code in code_list.iterfind("Code")]
+        )
         ends = shape.get("minValue"), shape.get("maxValue")
         decimals = int(shape["decimals"]) if "decimals" in shape else None
         name, kind = one.get("id") or concept or "", shape.get("textType", "")
         yield Told(name, kind, codes, {}, *ends, decimals)
 
 
-def _referred(found: "Element | None") -> str | None:
+def _referred(element: "Element | None") -> str | None:
     """Return the id that a reference names, as an element of SDMX 2.1 or as a URN."""
-    if found is None:
+    if element is None:
         return None
-    for one in found.iter("Ref"):
+    for one in element.iter("Ref"):
         return one.get("id")
     urn = re.search(
-        r"[=.:]([\w@$-]+)(?:\([^)]*\)(?:\.([\w@$-]+))?)?$", (found.text or "").strip()
+        r"[=.:]([\w@$-]+)(?:\([^)]*\)(?:\.([\w@$-]+))?)?$", (element.text or "").strip()
     )
     return None if urn is None else urn[2] or urn[1]

@@ -9,12 +9,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from footing.arrays import Codes, Flags
-from footing.messages import Message, Name, said
+from footing.messages import Message, Name, joined, said
 from tables import lookalikes
 from tables.cells.hierarchy import CodeTree
 from tables.errors import DataError, RequestError
 from tables.filtering.values import text_of, texts_of
 from tables.request import Request
+
+#: What categories of a column should be.
+_DECLARED = Message("declared")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -124,16 +127,18 @@ def encode(values: pa.ChunkedArray, column: str) -> tuple[list[str], Codes]:
     codes = place[codes]
     texts = texts_of(array.dictionary, column)
     labels = [texts[category] for category in order]
-    used = np.zeros(len(labels), bool)
-    used[codes[codes >= 0]] = True
-    if used.all():
+    is_present = np.zeros(len(labels), bool)
+    is_present[codes[codes >= 0]] = True
+    if is_present.all():
         return labels, codes
-    renumber = np.append(np.cumsum(used) - 1, -1).astype(np.int32)
-    return [label for label, keep in zip(labels, used, strict=True) if keep], renumber[codes]
+    renumber = np.append(np.cumsum(is_present) - 1, -1).astype(np.int32)
+    return [label for label, keep in zip(labels, is_present, strict=True) if keep], renumber[
+        codes
+    ]
 
 
 def _match(
-    labels: list[str], declared: Sequence[str], dimension: str, *, what: str = "declared"
+    labels: list[str], declared: Sequence[str], dimension: str, *, what: str = _DECLARED
 ) -> Codes:
     """Find each label among the declared categories; the extra last entry serves missing."""
     places = {label: place for place, label in enumerate(declared)}
@@ -143,8 +148,8 @@ def _match(
                 "The declared categories of {dimension!r} repeat.", dimension=Name(dimension)
             )
         )
-    found = np.array([places.get(label, -1) for label in labels] + [-1], np.int32)
-    strangers = [label for label, place in zip(labels, found[:-1], strict=True) if place < 0]
+    codes = np.array([places.get(label, -1) for label in labels] + [-1], np.int32)
+    strangers = [label for label, place in zip(labels, codes[:-1], strict=True) if place < 0]
     if strangers:
         several = len(strangers) > 1
         unknown = (
@@ -159,9 +164,9 @@ def _match(
                 what=said(what),
             ),
             hint=Message("add what is missing, or filter its records out with where"),
-            inside="; ".join([_first(strangers), *_written_otherwise(strangers, declared)]),
+            inside=joined("; ", [_first(strangers), *_written_otherwise(strangers, declared)]),
         )
-    return found
+    return codes
 
 
 def _written_otherwise(strangers: Sequence[str], declared: Sequence[str]) -> list[str]:
@@ -235,16 +240,16 @@ def _axis(
 ) -> Axis:
     """Add the total to the levels of an axis."""
     total = Level(ranks=np.zeros(1, np.int32), up=None, is_shown=np.ones(1, bool))
-    found = np.full(len(labels[0]), not is_declared)
+    is_category = np.full(len(labels[0]), not is_declared)
     for texts in labels:
-        found |= texts == request.missing_label
-    found[0] = False  # the total
+        is_category |= texts == request.missing_label
+    is_category[0] = False  # the total
     return Axis(
         columns=columns,
         labels=labels,
         levels=(*levels, total),
         is_declared=is_declared,
-        is_found=found,
+        is_found=is_category,
     )
 
 
@@ -257,49 +262,55 @@ def _path_axis(
 ) -> tuple[Axis, Codes]:
     """Nested columns: a category is a path of codes, read from broad to fine."""
     labels, codes = [list(c[0]) for c in coded], [c[1] for c in coded]
-    wanted: Codes | None = None
+    declared_paths: Codes | None = None
     if declared is not None:
         texts = [
             tuple(text_of(part) for part in _as_path(p, columns, dimension)) for p in declared
         ]
         for depth in range(len(columns)):
-            merged = list(dict.fromkeys(path[depth] for path in texts))
-            codes[depth] = _match(labels[depth], merged, columns[depth])[codes[depth]]
-            labels[depth] = merged
-        places = [{text: place for place, text in enumerate(known)} for known in labels]
-        wanted = np.array([[p[t] for p, t in zip(places, path, strict=True)] for path in texts])
+            categories = list(dict.fromkeys(path[depth] for path in texts))
+            codes[depth] = _match(labels[depth], categories, columns[depth])[codes[depth]]
+            labels[depth] = categories
+        places = [{text: place for place, text in enumerate(own)} for own in labels]
+        declared_paths = np.array(
+            [[p[t] for p, t in zip(places, path, strict=True)] for path in texts]
+        )
     for depth, column in enumerate(columns):
         _refuse_reserved(labels[depth], request, column)
         labels[depth], codes[depth] = _with_missing(labels[depth], codes[depth], request)
     cells = np.stack(codes, axis=1) if codes[0].size else np.zeros((0, len(columns)), np.int32)
-    found, leaf = _unique_rows(cells)
-    if wanted is not None:
-        leaves, place = _unique_rows(np.concatenate([wanted, found]))
-        known = np.zeros(len(leaves), bool)
-        known[place[: len(wanted)]] = True
+    rows, leaf = _unique_rows(cells)
+    if declared_paths is not None:
+        leaves, place = _unique_rows(np.concatenate([declared_paths, rows]))
+        is_listed = np.zeros(len(leaves), bool)
+        is_listed[place[: len(declared_paths)]] = True
         missing = np.array(
             [len(k) - 1 if k[-1:] == [request.missing_label] else -1 for k in labels]
         )
         with_missing = (leaves == missing).any(axis=1)
-        strangers = leaves[~known & ~with_missing]
+        strangers = leaves[~is_listed & ~with_missing]
         if len(strangers):
             paths = [
                 " / ".join(texts[rank] for texts, rank in zip(labels, path, strict=True))
                 for path in strangers
             ]
-            unknown = "paths of {} that are not" if len(paths) > 1 else "path of {} that is not"
+            unknown = (
+                Message("paths of {dimension!r} that are not", dimension=Name(dimension))
+                if len(paths) > 1
+                else Message("path of {dimension!r} that is not", dimension=Name(dimension))
+            )
             raise DataError(
                 Message(
                     "The data hold {number} {names} declared.",
                     number=len(paths),
-                    names=said(unknown.format(repr(dimension))),
+                    names=unknown,
                 ),
                 hint=Message("add what is missing, or filter its records out with where"),
                 inside=_first(paths),
             )
-        leaf = place[len(wanted) :][leaf]
+        leaf = place[len(declared_paths) :][leaf]
     else:
-        leaves = found
+        leaves = rows
     return _nest(request, columns, labels, leaves, declared is not None), leaf
 
 
@@ -346,13 +357,13 @@ def _nest(
         ups.append(place)
         nodes.append(prefixes)
     ups.append(np.zeros(len(nodes[-1]), np.int32))
-    padded = [np.zeros((1, depth), np.int64)]
-    padded += [np.pad(n + 1, ((0, 0), (0, depth - n.shape[1]))) for n in reversed(nodes)]
-    stacked = np.concatenate(padded)
-    order = np.lexsort(stacked.T[::-1])
+    blocks = [np.zeros((1, depth), np.int64)]
+    blocks += [np.pad(n + 1, ((0, 0), (0, depth - n.shape[1]))) for n in reversed(nodes)]
+    paths = np.concatenate(blocks)
+    order = np.lexsort(paths.T[::-1])
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order))
-    starts = np.cumsum([0] + [len(p) for p in padded])
+    starts = np.cumsum([0] + [len(p) for p in blocks])
     levels = [
         Level(
             ranks=rank[starts[depth - height] : starts[depth - height + 1]],
@@ -361,10 +372,10 @@ def _nest(
         )
         for height in range(depth)
     ]
-    ordered = stacked[order]
+    ordered = paths[order]
     texts = tuple(
-        np.array([request.total_label, *known], object)[ordered[:, place]]
-        for place, known in enumerate(labels)
+        np.array([request.total_label, *categories], object)[ordered[:, place]]
+        for place, categories in enumerate(labels)
     )
     return _axis(request, columns, texts, levels, is_declared)
 
@@ -407,6 +418,6 @@ def _tree_axis(
         )
         current = upper
     total = tree.root if tree.root is not None else request.total_label
-    shown = [total, *names] + [request.missing_label] * (len(leaf_labels) > len(leaf_names))
-    shown_labels = (np.array(shown, object),)
+    captions = [total, *names] + [request.missing_label] * (len(leaf_labels) > len(leaf_names))
+    shown_labels = (np.array(captions, object),)
     return _axis(request, (dimension,), shown_labels, levels, is_declared=True), codes

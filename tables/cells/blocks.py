@@ -116,7 +116,7 @@ def roll_up(
 
 def lay_out(
     axes: tuple[Axis, ...],
-    shown: Iterable[Block],
+    blocks: Iterable[Block],
     level_sets: Sequence[tuple[int, ...]],
     *,
     key_range: int,
@@ -125,23 +125,23 @@ def lay_out(
     columns: list[list[Any]] = []
     sketches: list[Sketch] = []
     amounts: list[tuple[Amounts, ...]] = []
-    for block in shown:
+    for block in blocks:
         columns.append([*block.codes, block.count, block.key, *block.weight])
         sketches += [] if block.sketch is None else [block.sketch]
         amounts.append(block.amounts)
         del block  # its columns go one by one: all together fill the memory
-    joined, size = [], len(axes)
+    arrays, size = [], len(axes)
     for place in range(len(columns[0])):
         kind = np.int32 if place < size else None
-        joined.append(np.concatenate([column[place] for column in columns], dtype=kind))
+        arrays.append(np.concatenate([column[place] for column in columns], dtype=kind))
         for column in columns:
             column[place] = None
-    limbs = joined[size + 2 :]
+    limbs = arrays[size + 2 :]
     return Cells(
         axes=axes,
-        ranks=tuple(joined[:size]),
-        count=joined[size],
-        cell_key=joined[size + 1],
+        ranks=tuple(arrays[:size]),
+        count=arrays[size],
+        cell_key=arrays[size + 1],
         key_range=key_range,
         weight=from_limbs(limbs[:3]) if limbs else None,
         weighted_count=limbs[3] if limbs else None,
@@ -173,18 +173,18 @@ def group(
         total = len(occupied)
     first = np.full(total, -1, np.int64)
     first[place[::-1]] = np.arange(len(place))[::-1]
-    kept = np.flatnonzero(first >= 0)
-    first = first[kept]
+    places = np.flatnonzero(first >= 0)
+    first = first[places]
     codes = tuple(code[first] for code in cells.codes)
     if is_distinct:
         return cells.take(first)
     return Block(
         codes,
-        sum_at(place, cells.count, total)[kept],
-        sum_keys(place, cells.key, total, key_range)[kept],
-        tuple(sum_at(place, limb, total)[kept] for limb in cells.weight),
+        sum_at(place, cells.count, total)[places],
+        sum_keys(place, cells.key, total, key_range)[places],
+        tuple(sum_at(place, limb, total)[places] for limb in cells.weight),
         None if cells.sketch is None else cells.sketch.merge(place),
-        tuple(a.merge(place, kept, total, key_range=key_range) for a in cells.amounts),
+        tuple(a.merge(place, places, total, key_range=key_range) for a in cells.amounts),
     )
 
 

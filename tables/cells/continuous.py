@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from footing.messages import Argument, Message, joined, said
+from footing.messages import Argument, Message
 from tables.errors import DataError
 from tables.filtering.filters import quote
 
@@ -112,30 +112,29 @@ def require_discrete(
     DataError
         With the number of values and how many records they have.
     """
-    problems, has_bands = [], []
+    errors, has_bands = [], []
     for column in dict.fromkeys(c for r in requests for c in _open_columns(r)):
         mark = ("values", column)
         if mark not in source.sound:
             source.sound[mark] = _value_figures(source, column, counts)
-        found: ValueFigures | None = source.sound[mark]
-        if found is not None and _is_forbidden(source, column, found):
-            problems.append(_refusal(source, column, found))
+            figures: ValueFigures | None = source.sound[mark]
+            if figures is not None and _is_forbidden(source, column, figures):
+                refusal = _refusal(source, column, figures)
+                errors.append(DataError(refusal, at=("dimensions", column)))
             has_bands.append(_has_width(source, column))
     hint = _WIDER if all(has_bands) else _HINT
-    if len(problems) > 1:
-        lines = joined("\n  - ", problems)
-        raise DataError(
-            Message("{number} problems:\n  - {lines}", number=len(problems), lines=said(lines)),
-            hint=hint,
-        )
-    if problems:
-        raise DataError(problems[0], hint=hint)
+    if len(errors) > 1:
+        heading = Message("{number} problems:", number=len(errors))
+        raise DataError.of_several(heading, errors, hint=hint)
+    for error in errors:
+        error.add_hint(hint=hint)
+        raise error
 
 
 def forbidden_figures(source: Source, column: str) -> ValueFigures | None:
     """Return the figures of a column that the rule forbids as a dimension; None of others."""
-    found = _value_figures(source, column, None)
-    return found if found is not None and _is_forbidden(source, column, found) else None
+    figures = _value_figures(source, column, None)
+    return figures if figures is not None and _is_forbidden(source, column, figures) else None
 
 
 def records_by_value(rows: pa.Table, column: str, number: str) -> Integers:
@@ -145,8 +144,8 @@ def records_by_value(rows: pa.Table, column: str, number: str) -> Integers:
         values = values.cast(values.type.value_type)
     table = pa.table({"value": values, "n": rows[number]})
     table = table.group_by("value").aggregate([("n", "sum")])
-    found = table.filter(table["value"].is_valid())["n_sum"]
-    return np.asarray(found.to_numpy()).astype(np.int64)
+    records = table.filter(table["value"].is_valid())["n_sum"]
+    return np.asarray(records.to_numpy()).astype(np.int64)
 
 
 def _open_columns(request: Request) -> Iterator[str]:
@@ -158,10 +157,10 @@ def _open_columns(request: Request) -> Iterator[str]:
             yield from (c for c in request.columns_of(dimension) if c not in request.discrete)
 
 
-def _is_forbidden(source: Source, column: str, found: ValueFigures) -> bool:
-    if not found.forbids(is_ordered=True):
+def _is_forbidden(source: Source, column: str, figures: ValueFigures) -> bool:
+    if not figures.forbids(is_ordered=True):
         return False
-    return found.forbids(is_ordered=False) or _is_ordered(source, column)
+    return figures.forbids(is_ordered=False) or _is_ordered(source, column)
 
 
 def _is_ordered(source: Source, column: str) -> bool:
@@ -194,9 +193,9 @@ def _value_figures(source: Source, column: str, counts: Counts | None) -> ValueF
     low, high, _ = source.spans.get(column, (None, None, False))
     if low is not None and high is not None and high - low < MOST_VALUES:
         return None
-    known = None if counts is None else counts(column)
-    if known is not None:
-        return ValueFigures.of(known)
+    records = None if counts is None else counts(column)
+    if records is not None:
+        return ValueFigures.of(records)
     number = "count(*)" if source.cells is None else f"sum({quote(source.cells.count)})::BIGINT"
     name = quote(column)
     rows = source.fetch(
@@ -207,14 +206,14 @@ def _value_figures(source: Source, column: str, counts: Counts | None) -> ValueF
     return ValueFigures.of(by_records[:, 0], by_records[:, 1])
 
 
-def _refusal(source: Source, column: str, found: ValueFigures) -> str:
+def _refusal(source: Source, column: str, value_figures: ValueFigures) -> str:
     figures = Message(
         "it has {values:,} values; one record alone has {alone:.0f} %, and the "
         "median number of records of a value is {median:g}. A table by it would "
         "publish what single records hold.",
-        values=found.values,
-        alone=100 * found.alone,
-        median=found.median,
+        values=value_figures.values,
+        alone=100 * value_figures.alone,
+        median=value_figures.median,
     )
     if _has_width(source, column):
         return Message(

@@ -110,11 +110,11 @@ def cube(
     started = time.perf_counter()
     scans = _scans(requests)
     for done, batch in enumerate(scans):
-        plan = _Plan(source, keys, batch, sketch=sketch)
-        begun = time.perf_counter()
+        plan = _ScanPlan(source, keys, batch, sketch=sketch)
+        start = time.perf_counter()
         report_progress = None if progress is None else _part_of(progress, done, len(scans))
         answer = source.arrow(plan.sql, plan.parameters, progress=report_progress)
-        scan_s += time.perf_counter() - begun
+        scan_s += time.perf_counter() - start
         require_discrete(source, batch, partial(plan.counts, answer))
         finest = [plan.finest(request, answer) for request in batch]
         del answer  # as large as the cells: make room before rolling up
@@ -169,9 +169,9 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
     [{'sex': 'F', 'count': 2, 'cell_key': 0}, {'sex': 'M', 'count': 1, 'cell_key': 2}]
     """
     require_fit(requests, source)
-    filtered = [r.where.columns for r in requests if isinstance(r.where, Filter)]
+    filter_columns = [r.where.columns for r in requests if isinstance(r.where, Filter)]
     columns = dict.fromkeys(
-        c for names in [*(r.columns for r in requests), *filtered] for c in names
+        c for names in [*(r.columns for r in requests), *filter_columns] for c in names
     )
     request = Request(
         dimensions=list(columns),
@@ -184,11 +184,11 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
             Message("Sums of cells are not weighted."), hint=Message("leave the weight out")
         )
     require_records(source, keys, [request])
-    plan = _Plan(source, keys, [request])
+    plan = _ScanPlan(source, keys, [request])
     answer = source.arrow(plan.sql, plan.parameters)
     require_discrete(source, requests, partial(plan.counts, answer))
-    found = plan.named(request, answer)
-    if len(dict(found)) < len(found):
+    pairs = plan.named(request, answer)
+    if len(dict(pairs)) < len(pairs):
         raise RequestError(
             Message(
                 "A dimension is called like a column that stands beside the cells: count, "
@@ -196,7 +196,7 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
             ),
             hint=Message("rename it in the data"),
         )
-    table = pa.table(dict(found)).sort_by([(column, "ascending") for column in columns])
+    table = pa.table(dict(pairs)).sort_by([(column, "ascending") for column in columns])
     version = VERSION_METADATA if isinstance(keys, HashedKeys) else {}
     return table.replace_schema_metadata({"key_range": str(plan.key_range), **version})
 
@@ -213,7 +213,7 @@ def all_cells(
     """
     require_records(source, keys, [request], tolerate_missing_keys=True)
     require_discrete(source, [request])
-    plan = _Plan(source, keys, [request])
+    plan = _ScanPlan(source, keys, [request])
     parameters |= plan.parameters
     return plan.rolled_up(request), plan.key_range
 
@@ -247,7 +247,7 @@ def _require_texts_as_written(source: Source, requests: Sequence[Request]) -> No
         for column, text in request.where.texts if isinstance(request.where, Filter) else ():
             if source.columns[column] == "VARCHAR":
                 texts.setdefault(column, set()).add(text)
-    mark = ("texts", frozenset((column, *sorted(wanted)) for column, wanted in texts.items()))
+    mark = ("texts", frozenset((column, *sorted(words)) for column, words in texts.items()))
     if not texts or mark in source.sound or not source.packs:  # Spark reads nothing for it
         return
     source.sound[mark] = True
@@ -258,32 +258,32 @@ def _require_texts_as_written(source: Source, requests: Sequence[Request]) -> No
 def _categories_of(source: Source, columns: Sequence[str]) -> dict[str, set[str]]:
     """Return the texts of some columns in one scan; of those alone that have not very many."""
     names = {column: f"c{place}" for place, column in enumerate(columns)}
-    listed = ", ".join(f"{quote(column)} AS {alias}" for column, alias in names.items())
+    select_list = ", ".join(f"{quote(column)} AS {alias}" for column, alias in names.items())
     sets = ", ".join(f"({alias})" for alias in names.values())
     rows = source.fetch(
         f"SELECT grouping({', '.join(names.values())}), {', '.join(names.values())} FROM "
-        f"(SELECT {listed} FROM {source.relation}) GROUP BY GROUPING SETS ({sets}) "
+        f"(SELECT {select_list} FROM {source.relation}) GROUP BY GROUPING SETS ({sets}) "
         f"LIMIT {_MOST_LOOKED_AT + 1}"
     )
     if len(rows) > _MOST_LOOKED_AT:
         if len(columns) == 1:
             return {}
         parts = [_categories_of(source, [column]) for column in columns]
-        return {column: found for part in parts for column, found in part.items()}
-    found: dict[str, set[str]] = {column: set() for column in columns}
+        return {column: categories for part in parts for column, categories in part.items()}
+    categories: dict[str, set[str]] = {column: set() for column in columns}
     all_but = {(1 << len(columns)) - 1 - (1 << place): place for place in range(len(columns))}
     for bits, *values in rows:
         place = len(columns) - 1 - all_but[bits]
         if values[place] is not None:
-            found[columns[place]].add(values[place])
-    return found
+            categories[columns[place]].add(values[place])
+    return categories
 
 
-def _require_as_written(column: str, wanted: set[str], categories: set[str]) -> None:
+def _require_as_written(column: str, texts: set[str], categories: set[str]) -> None:
     alike: dict[str, list[str]] = {}
     for category in categories:
         alike.setdefault(lookalikes.appearance(category), []).append(category)
-    for text in sorted(wanted):
+    for text in sorted(texts):
         others = sorted({*alike.get(lookalikes.appearance(text), ())} - {text})
         if not others:
             continue
@@ -312,7 +312,7 @@ def finest_cells(
     keys: RecordKeys,
     request: Request,
     *,
-    known: Mapping[str, pa.Table],
+    extra_values: Mapping[str, pa.Table],
     beside: pa.Table | None = None,
 ) -> tuple[tuple[Axis, ...], Block, int]:
     """Find the finest cells of a request, with axes that also hold known values.
@@ -321,7 +321,7 @@ def finest_cells(
     ----------
     source, keys, request
         As for `cube`.
-    known
+    extra_values
         Dimension → values of its columns that its axis holds besides those of the records.
     beside
         One column: only records with one of its values are looked at.
@@ -331,9 +331,9 @@ def finest_cells(
     tuple
         The axes, the cells and the range of their keys.
     """
-    plan = _Plan(source, keys, [request], within=beside)
+    plan = _ScanPlan(source, keys, [request], within=beside)
     answer = source.arrow(plan.sql, plan.parameters, beside=beside)
-    return *plan.finest(request, answer, known), plan.key_range
+    return *plan.finest(request, answer, extra_values), plan.key_range
 
 
 def record_groups(
@@ -374,19 +374,19 @@ def record_groups(
     }
     filters = list(dict.fromkeys(r.where for r in requests if isinstance(r.where, Filter)))
     flags = {condition: f"f{i}" for i, condition in enumerate(filters)}
-    listed = [f"{quote(column)} AS {alias}" for column, alias in columns.items()]
-    listed += [
+    select_list = [f"{quote(column)} AS {alias}" for column, alias in columns.items()]
+    select_list += [
         f"coalesce({condition.sql(source.types, parameters)}, false) AS {flag}"
         for condition, flag in flags.items()
     ]
     rows = source.arrow(
-        f"SELECT DISTINCT {', '.join(listed) or '1 AS one'} FROM {source.relation} "
+        f"SELECT DISTINCT {', '.join(select_list) or '1 AS one'} FROM {source.relation} "
         f"LIMIT {most + 1}",
         parameters,
     )
     if rows.num_rows > most:
         return None
-    found = []
+    groups = []
     for request in requests:
         is_in = np.ones(rows.num_rows, bool)
         if isinstance(request.where, Filter):
@@ -397,21 +397,21 @@ def record_groups(
             full = np.full(len(is_in), -1, np.int32)
             full[is_in] = axis.levels[0].ranks[codes]
             ranks.append(full)
-        found.append((is_in, tuple(ranks)))
-    return found
+        groups.append((is_in, tuple(ranks)))
+    return groups
 
 
 def _scans(requests: Sequence[Request]) -> list[list[Request]]:
     """Split requests so that no statement groups by more columns than DuckDB can tell apart."""
     scans: list[list[Request]] = []
-    grouped: set[object] = set()
+    columns: set[object] = set()
     for request in requests:
         mine = {*request.columns, request.where} - {None}
-        if not scans or len(grouped | mine) > _MAX_GROUPED:
+        if not scans or len(columns | mine) > _MAX_GROUPED:
             scans.append([])
-            grouped = set()
+            columns = set()
         scans[-1].append(request)
-        grouped |= mine
+        columns |= mine
     return scans
 
 
@@ -421,7 +421,7 @@ def _part_of(
     return lambda share: report_progress((done + share) / total)
 
 
-class _Plan:
+class _ScanPlan:
     """One statement that serves all requests.
 
     Requests over the same columns, or over columns of another request with the same filter,
@@ -457,7 +457,7 @@ class _Plan:
         self._flags = {} if shared else {f: f"f{i}" for i, f in enumerate(filters)}
         self._sets = self._grouping_sets(requests)
 
-        given = source.cells
+        cells = source.cells
         inner = [
             f"{key_sql} AS k",
             *(f"{quote(column)} AS {alias}" for column, alias in self._column_alias.items()),
@@ -466,21 +466,21 @@ class _Plan:
                 for weight, alias in self._weight_alias.items()
             ),
             *(sql for variable in self._variables.values() for sql in variable.columns()),
-            *([] if given is None else given.numbers_sql(source, self._weight_alias)),
+            *([] if cells is None else cells.numbers_sql(source, self._weight_alias)),
             *(f"coalesce({conditions[f]}, false) AS {flag}" for f, flag in self._flags.items()),
         ]
         where = "" if everything else f"WHERE {' OR '.join(conditions.values())}"
         outer = [*self._column_alias.values(), *self._flags.values()]
         whole = len(self._sets) == 1
-        packed, values = pack(source, self._column_alias) if whole else ("", {})
-        grouped = ["p"] * bool(packed) + [name for name in outer if name not in values]
+        packing, values = pack(source, self._column_alias) if whole else ("", {})
+        group_columns = ["p"] * bool(packing) + [name for name in outer if name not in values]
         selected = [
-            *(f"{packed} AS p" if name == "p" else name for name in grouped),
-            "count(*) AS n" if given is None else "sum(n0)::BIGINT AS n",
+            *(f"{packing} AS p" if name == "p" else name for name in group_columns),
+            "count(*) AS n" if cells is None else "sum(n0)::BIGINT AS n",
             f"{modulo_sql('coalesce(sum(k), 0)', self.key_range)} AS key",
             *(
                 f"sum({alias}) AS {alias}, count(*) FILTER ({alias} > 0) AS {alias}_n"
-                if given is None
+                if cells is None
                 else f"sum({alias}) AS {alias}, sum({alias}_n)::BIGINT AS {alias}_n"
                 for alias in self._weight_alias.values()
             ),
@@ -501,24 +501,29 @@ class _Plan:
             selected += aggregates
         if len(self._sets) > 1:
             selected.append(f"grouping({', '.join(outer)}) AS g")
-            listed = ", ".join(f"({', '.join(sorted(s))})" for s in self._sets)
-            group = f"GROUP BY GROUPING SETS ({listed})"
+            sets_sql = ", ".join(f"({', '.join(sorted(s))})" for s in self._sets)
+            group = f"GROUP BY GROUPING SETS ({sets_sql})"
         else:
-            group = f"GROUP BY {', '.join(grouped)}" if grouped else ""
+            group = f"GROUP BY {', '.join(group_columns)}" if group_columns else ""
         if frozenset() in self._sets:  # the grand total has a row even when nobody is there
             group += " HAVING count(*) > 0"
         self._outer = outer
         self.sql = f"SELECT {', '.join(selected)} FROM ({records}) {group}"
-        if packed:
-            read = ", ".join(f"{value} AS {alias}" for alias, value in values.items())
-            self.sql = f"SELECT {read}, * EXCLUDE (p) FROM ({self.sql})"
+        if packing:
+            select_list = ", ".join(f"{value} AS {alias}" for alias, value in values.items())
+            self.sql = f"SELECT {select_list}, * EXCLUDE (p) FROM ({self.sql})"
 
     def finest(
-        self, request: Request, answer: pa.Table, known: Mapping[str, pa.Table] | None = None
+        self,
+        request: Request,
+        answer: pa.Table,
+        extra_values: Mapping[str, pa.Table] | None = None,
     ) -> tuple[tuple[Axis, ...], Block]:
         """Return the axes of a request and its finest cells."""
         rows = self._rows(request, answer)
-        pairs = axes_of(self._source, request, rows, self._column_alias, known=known)
+        pairs = axes_of(
+            self._source, request, rows, self._column_alias, extra_values=extra_values
+        )
         weight: tuple[Integers, ...] = ()
         if request.weight is not None:
             alias = self._weight_alias[request.weight]
@@ -542,10 +547,10 @@ class _Plan:
         sets = []
         for levels in request.level_sets([depth + 1 for depth in depths]):
             steps = zip(request.dimensions, depths, levels, strict=True)
-            shown = [c for d, n, level in steps for c in request.columns_of(d)[: n - level]]
-            sets.append(f"({', '.join(self._column_alias[c] for c in shown)})")
+            columns = [c for d, n, level in steps for c in request.columns_of(d)[: n - level]]
+            sets.append(f"({', '.join(self._column_alias[c] for c in columns)})")
         names = list(self._column_alias.values())
-        selected = [
+        select_list = [
             *names,
             "sum(n)::BIGINT AS n",
             f"{modulo_sql('coalesce(sum(key), 0)', self.key_range)} AS key",
@@ -556,7 +561,7 @@ class _Plan:
             f"grouping({', '.join(names)}) AS g",
         ]
         return (
-            f"SELECT {', '.join(selected)} FROM ({self.sql}) "
+            f"SELECT {', '.join(select_list)} FROM ({self.sql}) "
             f"GROUP BY GROUPING SETS ({', '.join(sets)}) HAVING sum(n) > 0"
         )
 
@@ -571,9 +576,9 @@ class _Plan:
                 (f"{request.weight}_n", rows[f"{alias}_n"]),
             ]
         for amounts in self._amounts(request, rows):
-            name, found = amounts.variable, amounts.magnitudes(self.key_range)
-            columns += [(name, found.raw_total), (f"{name}_n", found.contributors)]
-            columns += [(f"{name}_{n}", top) for n, top in enumerate(found.top.T, start=1)]
+            name, magnitudes = amounts.variable, amounts.magnitudes(self.key_range)
+            columns += [(name, magnitudes.raw_total), (f"{name}_n", magnitudes.contributors)]
+            columns += [(f"{name}_{n}", top) for n, top in enumerate(magnitudes.top.T, start=1)]
         return columns
 
     def counts(self, answer: pa.Table, column: str) -> Integers | None:
@@ -581,15 +586,15 @@ class _Plan:
         alias = self._column_alias.get(column)
         if alias is None or not self._has_all:
             return None
-        chosen = min((s for s in self._sets if alias in s), key=len)
-        return records_by_value(self._of_set(answer, chosen), alias, "n")
+        grouping = min((s for s in self._sets if alias in s), key=len)
+        return records_by_value(self._of_set(answer, grouping), alias, "n")
 
-    def _of_set(self, answer: pa.Table, chosen: frozenset[str]) -> pa.Table:
+    def _of_set(self, answer: pa.Table, grouping: frozenset[str]) -> pa.Table:
         """Return the rows of the answer that are grouped by some columns."""
         if len(self._sets) == 1:
             return answer
         # grouping() sets a bit, first column highest, where a column is summed over.
-        bits = sum(1 << i for i, c in enumerate(reversed(self._outer)) if c not in chosen)
+        bits = sum(1 << i for i, c in enumerate(reversed(self._outer)) if c not in grouping)
         return answer.filter(pc.equal(answer["g"], bits))
 
     def _rows(self, request: Request, answer: pa.Table) -> pa.Table:
@@ -614,45 +619,45 @@ class _Plan:
     def _sketch(self, request: Request, rows: pa.Table) -> Sketch:
         """Return the sketches of the answer's rows, with the smallest keys of small ones."""
         sketch = read_sketch(rows, self._width)
-        wanted = np.flatnonzero(sketch.is_small)
-        if not len(wanted):
+        places = np.flatnonzero(sketch.is_small)
+        if not len(places):
             return sketch
-        chosen = self._chosen(request)
-        aliases = {c: a for c, a in self._column_alias.items() if a in chosen}
-        columns = {alias: rows[alias].take(pa.array(wanted)) for alias in aliases.values()}
+        grouping = self._chosen(request)
+        aliases = {c: a for c, a in self._column_alias.items() if a in grouping}
+        columns = {alias: rows[alias].take(pa.array(places)) for alias in aliases.values()}
         parameters, where = dict(self._key_parameters), ""
         if isinstance(request.where, Filter):
             where = f"WHERE {request.where.sql(self._source.types, parameters)}"
         inner = [f"{self._key_sql} AS k"]
         inner += [f"{quote(column)} AS {alias}" for column, alias in aliases.items()]
         same = [f"r.{a} IS NOT DISTINCT FROM b.{a}" for a in aliases.values()] or ["true"]
-        found = self._source.arrow(
+        members = self._source.arrow(
             f"SELECT row, unnest(keys) AS key FROM (SELECT b.row, min(k::UBIGINT, "
             f"{self._width + 1}) AS keys FROM (SELECT {', '.join(inner)} FROM "
             f"{self._source.relation} {where}) r JOIN {self._source.beside} b "
             f"ON {' AND '.join(same)} GROUP BY b.row)",
             parameters,
-            beside=pa.table({"row": pa.array(wanted), **columns}),
+            beside=pa.table({"row": pa.array(places), **columns}),
         )
-        return sketch.with_members(found["row"].to_numpy(), found["key"].to_numpy())
+        return sketch.with_members(members["row"].to_numpy(), members["key"].to_numpy())
 
     def _chosen(self, request: Request) -> frozenset[str]:
         """Return the grouping set from which the request's cells are rolled up."""
-        wanted = self._wanted(request)
-        fitting = (s for s in self._sets if wanted <= s)
+        aliases = self._wanted(request)
+        fitting = (s for s in self._sets if aliases <= s)
         return min(fitting, key=lambda s: (len(s), sorted(s)))
 
     def _wanted(self, request: Request) -> frozenset[str]:
-        wanted = {self._column_alias[c] for c in request.columns}
+        aliases = {self._column_alias[c] for c in request.columns}
         if isinstance(request.where, Filter) and request.where in self._flags:
-            wanted.add(self._flags[request.where])
-        return frozenset(wanted)
+            aliases.add(self._flags[request.where])
+        return frozenset(aliases)
 
     def _grouping_sets(self, requests: Sequence[Request]) -> list[frozenset[str]]:
-        wanted = {self._wanted(request) for request in requests}
+        sets = {self._wanted(request) for request in requests}
         flags = set(self._flags.values())
-        kept = (s for s in wanted if not any(s < t and s & flags == t & flags for t in wanted))
-        return sorted(kept, key=sorted)
+        maximal = (s for s in sets if not any(s < t and s & flags == t & flags for t in sets))
+        return sorted(maximal, key=sorted)
 
 
 def _variables(
@@ -662,12 +667,12 @@ def _variables(
     top: dict[tuple[str, str | None], int] = {}
     for request in requests:
         for column in request.sums:
-            known = top.get((column, request.weight), 0)
-            top[column, request.weight] = max(known, request.top)
+            before = top.get((column, request.weight), 0)
+            top[column, request.weight] = max(before, request.top)
     kind = Variable if source.cells is None else GivenVariable
     return {
-        (column, weight): kind(source, column, weight=weight, place=place, top=wanted)
-        for place, ((column, weight), wanted) in enumerate(top.items())
+        (column, weight): kind(source, column, weight=weight, place=place, top=number)
+        for place, ((column, weight), number) in enumerate(top.items())
     }
 
 
@@ -677,26 +682,26 @@ def axes_of(
     rows: pa.Table,
     columns: Mapping[str, str],
     *,
-    known: Mapping[str, pa.Table] | None = None,
+    extra_values: Mapping[str, pa.Table] | None = None,
 ) -> list[tuple[Axis, Codes]]:
     """Build the axes of a request, and code the rows' values on the finest level of each.
 
     An axis also holds the values that are `known` of its dimension's columns.
     """
-    found = []
+    pairs = []
     for dimension in request.dimensions:
-        more = (known or {}).get(dimension)
+        more = (extra_values or {}).get(dimension)
         values = {}
         for column in request.columns_of(dimension):
-            listed = rows[columns[column]]
+            array = rows[columns[column]]
             if more is not None:
-                listed = pa.chunked_array([*listed.chunks, *more[column].chunks], listed.type)
-            values[column] = _in_order(listed, source.orders.get(column))
+                array = pa.chunked_array([*array.chunks, *more[column].chunks], array.type)
+            values[column] = _in_order(array, source.orders.get(column))
         axis, codes = build_axis(request, dimension, values)
         warn_of_look_alikes(source, request.columns_of(dimension), axis)
         warn_of_nesting(source, axis, missing_label=request.missing_label)
-        found.append((axis, codes[: rows.num_rows]))
-    return found
+        pairs.append((axis, codes[: rows.num_rows]))
+    return pairs
 
 
 def warn_of_look_alikes(source: Source, columns: Sequence[str], axis: Axis) -> None:
@@ -710,8 +715,8 @@ def warn_of_look_alikes(source: Source, columns: Sequence[str], axis: Axis) -> N
             source.sound[mark] = True
             pairs = [(one, other) for one, *others in groups for other in others]
             first = [lookalikes.code_points(*pair) for pair in pairs[:_MOST_SHOWN]]
-            shown = "; ".join(first) + ("; …" if len(pairs) > _MOST_SHOWN else "")
-            counted = (
+            examples = "; ".join(first) + ("; …" if len(pairs) > _MOST_SHOWN else "")
+            words = (
                 Message("1 category looks")
                 if len(pairs) == 1
                 else Message("{number} categories look", number=len(pairs))
@@ -720,9 +725,9 @@ def warn_of_look_alikes(source: Source, columns: Sequence[str], axis: Axis) -> N
                 "In column {column!r}, {counted} like another, written otherwise: they are "
                 "counted apart.",
                 column=Name(column),
-                counted=counted,
+                counted=words,
             )
-            warnings.warn(DataWarning(text, inside=shown), stacklevel=2)
+            warnings.warn(DataWarning(text, inside=examples), stacklevel=2)
 
 
 def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArray:
@@ -743,8 +748,8 @@ def _cells(axes: tuple[Axis, ...], finest: Block, request: Request, key_range: i
     """Roll the finest cells up to all wanted levels and lay them out as one list."""
     level_sets = request.level_sets([len(axis.levels) for axis in axes])
     blocks = roll_up(axes, finest, level_sets, key_range)
-    shown = (shown_cells(axes, levels, blocks.pop(levels)) for levels in level_sets)
-    return lay_out(axes, shown, level_sets, key_range=key_range)
+    parts = (shown_cells(axes, levels, blocks.pop(levels)) for levels in level_sets)
+    return lay_out(axes, parts, level_sets, key_range=key_range)
 
 
 def _require_weights(source: Source, weight: str) -> None:
@@ -768,7 +773,9 @@ def _require_weights(source: Source, weight: str) -> None:
         raise DataError(
             Message("{what} in {weight!r}.", what=what, weight=Name(weight)),
             hint=Message("repair them, or filter the records out beforehand"),
-            inside=f"{missing or bad:,} of {total:,} records",
+            inside=Message(
+                "{number:,} of {total:,} records", number=missing or bad, total=total
+            ),
         )
     if largest * total >= LARGEST_SUM:
         raise DataError(

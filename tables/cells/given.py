@@ -126,8 +126,8 @@ class GivenCells:
 
     def problems(self, request: Request, source: Source) -> Iterator[tuple[str, str]]:
         """Tell what a request wants that the cells have not, as (problem, hint) pairs."""
-        filtered = request.where.columns if isinstance(request.where, Filter) else ()
-        for column in dict.fromkeys((*request.columns, *filtered)):
+        filter_columns = request.where.columns if isinstance(request.where, Filter) else ()
+        for column in dict.fromkeys((*request.columns, *filter_columns)):
             if column in source.columns and column not in self.dimensions:
                 hint = Message("add it to the columns of cells, if it tells cells apart")
                 yield (
@@ -192,21 +192,21 @@ class GivenCells:
             codes = {self._total(column)}
             if column in self.trees:
                 codes |= {code for code in self.trees[column].children if code is not None}
-            listed = ", ".join(sql_text(code) for code in sorted(codes))
-            parts.append(f"coalesce({quote(column)}::VARCHAR IN ({listed}), false)")
+            codes_sql = ", ".join(sql_text(code) for code in sorted(codes))
+            parts.append(f"coalesce({quote(column)}::VARCHAR IN ({codes_sql}), false)")
         return f"({' OR '.join(parts) or 'false'})"
 
     def _require_rows(self, source: Source, part: Part) -> None:
         """Refuse rows that no table of cells has, and cells that are there twice."""
-        asked = self._wrong_part(source, *part) if part else self._wrong_counts(source)
-        filters = ", ".join(f"count(*) FILTER ({sql})" for sql in asked)
+        tests = self._wrong_part(source, *part) if part else self._wrong_counts(source)
+        filters = ", ".join(f"count(*) FILTER ({sql})" for sql in tests)
         rows = source.fetch(f"SELECT count(*), {filters} FROM {source.records}")
         total, *numbers = rows[0]
         if not total:
             raise DataError(
                 Message("The table of cells {label!r} has no row.", label=Name(source.label))
             )
-        for number, problem in zip(numbers, asked.values(), strict=True):
+        for number, problem in zip(numbers, tests.values(), strict=True):
             if number:
                 raise DataError(
                     Message(
@@ -215,11 +215,13 @@ class GivenCells:
                         problem=said(problem),
                     ),
                     hint=Message("repair them, or have the table made again"),
-                    inside=f"{number:,} of {total:,} rows",
+                    inside=Message("{number:,} of {total:,} rows", number=number, total=total),
                 )
-        listed = ", ".join(map(quote, self.dimensions))
-        grouped = f"SELECT 1 FROM {source.records} GROUP BY {listed} HAVING count(*) > 1"
-        if part is None and source.fetch(f"SELECT count(*) FROM ({grouped})")[0][0]:
+        columns_sql = ", ".join(map(quote, self.dimensions))
+        groups_sql = (
+            f"SELECT 1 FROM {source.records} GROUP BY {columns_sql} HAVING count(*) > 1"
+        )
+        if part is None and source.fetch(f"SELECT count(*) FROM ({groups_sql})")[0][0]:
             raise DataError(
                 Message(
                     "In the table of cells {label!r}, some cells are there more than once.",
@@ -232,14 +234,14 @@ class GivenCells:
         """Return SQL that finds what is wrong with counts and keys → what that is."""
         count = f"{source.number_sql(self.count)}::DOUBLE"
         bad = f"{count} < 0 OR {count} <> trunc({count}) OR {count} > {_LARGEST}"
-        asked: dict[str, str] = {
+        tests: dict[str, str] = {
             f"{count} IS NULL": Message("have no {count!r}", count=Name(self.count)),
             bad: Message(
                 "have a {count!r} that is no whole number of 0 or more", count=Name(self.count)
             ),
         }
         if self.cell_key is None:
-            return asked
+            return tests
         for problem, hint in self.keys.problems(source):
             raise RequestError(problem, hint=hint)
         key, name = source.number_sql(self.cell_key), self.cell_key
@@ -256,7 +258,7 @@ class GivenCells:
                 "have no records and a {name!r}", name=Name(name)
             ),
         }
-        return asked | more
+        return tests | more
 
     def _wrong_part(self, source: Source, kind: str, column: str) -> dict[str, str]:
         """Return SQL that finds what is wrong with a weight or a variable → what that is."""
@@ -265,7 +267,7 @@ class GivenCells:
         wrong += (
             f" OR {number} > {source.number_sql(self.count)} OR ({number} = 0 AND {value} <> 0)"
         )
-        asked: dict[str, str] = {
+        tests: dict[str, str] = {
             wrong: Message(
                 "have a '{column}_n' that is no number of records of theirs",
                 column=Name(column),
@@ -282,26 +284,26 @@ class GivenCells:
             unlike += [f"({number} <= {n} AND {total} < {value} - {near})"]
             unlike += [f"{a} < {b}" for a, b in pairwise(top)]
             wrong = f"NOT {self._is_margin()} AND ({' OR '.join(unlike)})"
-            asked[wrong] = Message(
+            tests[wrong] = Message(
                 "have largest contributions to {column!r} that are not those of a sum",
                 column=Name(column),
             )
-        return asked
+        return tests
 
     def _require_margins(
         self, source: Source, part: Part, tabulate: Callable[..., list[Cells]]
     ) -> None:
         """Compare margins with what their cells add up to."""
-        asked = {self.count: f"{source.number_sql(self.count)}::BIGINT"}
+        expressions = {self.count: f"{source.number_sql(self.count)}::BIGINT"}
         if part is not None:
             number = f"{part[1]}_n"
-            asked = {
+            expressions = {
                 part[1]: f"{source.number_sql(part[1])}::DOUBLE",
                 number: f"{source.number_sql(number)}::BIGINT",
             }
         elif self.cell_key is not None:
-            asked[self.cell_key] = f"{self.keys.sql(source, {})}::UBIGINT"
-        columns = [f"{sql} AS m{place}" for place, sql in enumerate(asked.values())]
+            expressions[self.cell_key] = f"{self.keys.sql(source, {})}::UBIGINT"
+        columns = [f"{sql} AS m{place}" for place, sql in enumerate(expressions.values())]
         rows = source.arrow(
             f"SELECT {', '.join([*map(quote, self.dimensions), *columns])} "
             f"FROM {source.records} WHERE {self._is_margin()}"
@@ -310,18 +312,20 @@ class GivenCells:
             return
         texts = [self._texts(rows[column], column) for column in self.dimensions]
         pairs = zip(texts, self.dimensions, strict=True)
-        is_total = np.stack([found == self._total(column) for found, column in pairs], axis=1)
+        is_total = np.stack([values == self._total(column) for values, column in pairs], axis=1)
         (cells,) = tabulate(source, self.keys, [self._margins(is_total, part)])
         on = [f"d{place}" for place in range(len(texts))]
         ranks = zip(cells.axes, cells.ranks, strict=True)
         labels = (axis.labels[0][rank] for axis, rank in ranks)
-        added = pa.table(dict(zip(on, labels, strict=True)) | _sums(cells, part))
-        numbers = {name: rows[name] for name in (f"m{place}" for place in range(len(asked)))}
-        given = pa.table(
+        sums = pa.table(dict(zip(on, labels, strict=True)) | _sums(cells, part))
+        numbers = {
+            name: rows[name] for name in (f"m{place}" for place in range(len(expressions)))
+        }
+        margins = pa.table(
             {**dict(zip(on, texts, strict=True)), **numbers, "at": np.arange(len(rows))}
         )
-        both = given.join(added, on)
-        for place, name in enumerate(asked):
+        both = margins.join(sums, on)
+        for place, name in enumerate(expressions):
             is_off = _differ(both[f"m{place}"], both[f"s{place}"])
             if is_off.any():
                 over = is_total[both["at"].to_numpy()[is_off]].any(axis=0)
@@ -353,8 +357,8 @@ class GivenCells:
         is_same = f"2 * c.n = t.n AND (2 * c.k - t.k) % {key_range} = 0"
         for column in self.dimensions:
             parts = f"SELECT {numbers}, count(*) OVER () AS size FROM {source.relation}"
-            found = f"({parts} GROUP BY {quote(column)}) c, {whole}"
-            sql = f"SELECT count(*) FROM {found} WHERE c.size > 2 AND {is_same}"
+            relation = f"({parts} GROUP BY {quote(column)}) c, {whole}"
+            sql = f"SELECT count(*) FROM {relation} WHERE c.size > 2 AND {is_same}"
             if source.fetch(sql)[0][0]:
                 text = Message(
                     "A category of {column!r} is all others together: is it a total? Totals "
@@ -391,16 +395,16 @@ def _sums(cells: Cells, part: Part) -> dict[str, Any]:
     sums: list[Any] = [cells.count, cells.cell_key]
     if part is not None:
         sums = [cells.weight, cells.weighted_count]
-    for found in (cells.magnitudes or {}).values():
-        sums = [found.raw_total, found.contributors]
+    for magnitudes in (cells.magnitudes or {}).values():
+        sums = [magnitudes.raw_total, magnitudes.contributors]
     return {f"s{place}": each for place, each in enumerate(sums)}
 
 
-def _differ(given: pa.ChunkedArray, added: pa.ChunkedArray) -> Flags:
+def _differ(reference: pa.ChunkedArray, added: pa.ChunkedArray) -> Flags:
     """Tell which numbers that were given are not those added up."""
     added = pc.fill_null(added, 0)
-    if pa.types.is_floating(given.type):
-        numbers = given.to_numpy()
+    if pa.types.is_floating(reference.type):
+        numbers = reference.to_numpy()
         near = np.isclose(numbers, added.to_numpy(), rtol=_NEAR, atol=_NEAR)
         return np.asarray(~near & ~np.isnan(numbers))
-    return np.asarray(pc.not_equal(given, added).fill_null(False))  # noqa: FBT003
+    return np.asarray(pc.not_equal(reference, added).fill_null(False))  # noqa: FBT003

@@ -47,13 +47,13 @@ class CodeTree:
             raise RequestError(Message("A code tree needs at least one code."))
         strangers = {p for p in parents.values() if p is not None and p not in parents}
         if strangers:
-            shown = ", ".join(repr(s) for s in sorted(strangers)[:5])
+            examples = ", ".join(repr(s) for s in sorted(strangers)[:5])
             is_blank = any(parent.strip() in parents for parent in strangers)
             raise RequestError(
                 Message(
                     "In the code tree, {number} parents are not codes: {words}.",
                     number=len(strangers),
-                    words=said(shown),
+                    words=said(examples),
                 ),
                 hint=Message(
                     "blanks are part of codes: write a parent as the line of its code has it"
@@ -61,11 +61,11 @@ class CodeTree:
                 if is_blank
                 else Message("give every parent a line of its own"),
             )
-        seen: set[str] = set()
+        acyclic: set[str] = set()
         for code in parents:
             path: set[str] = set()
             node: str | None = code
-            while node is not None and node not in seen:
+            while node is not None and node not in acyclic:
                 if node in path:
                     raise RequestError(
                         Message(
@@ -74,7 +74,7 @@ class CodeTree:
                     )
                 path.add(node)
                 node = parents[node]
-            seen |= path
+            acyclic |= path
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> CodeTree:
@@ -173,8 +173,8 @@ class CodeTree:
     @property
     def root(self) -> str | None:
         """The single top code, when it has children: it stands for the total."""
-        tops = self.children.get(None, [])
-        return tops[0] if len(tops) == 1 and tops[0] in self.children else None
+        top_codes = self.children.get(None, [])
+        return top_codes[0] if len(top_codes) == 1 and top_codes[0] in self.children else None
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -190,12 +190,12 @@ class CodeTree:
         children = self.children
         start = self.root
         stack = [(code, 1) for code in reversed(children[start])]
-        found = []
+        steps = []
         while stack:
             code, depth = stack.pop()
-            found.append((code, depth))
+            steps.append((code, depth))
             stack += [(child, depth + 1) for child in reversed(children.get(code, []))]
-        return found
+        return steps
 
     def __hash__(self) -> int:
         return hash(tuple(self.parents.items()))

@@ -51,11 +51,11 @@ def values_at(
         where = f"WHERE {request.where.sql(source.types, parameters)}"
     names = {name: f"d{place}" for place, name in enumerate(request.columns)}
     inner = [f"{quote(name)} AS {alias}" for name, alias in names.items()]
-    listed = ", ".join([*names.values(), "v"])
+    columns_sql = ", ".join([*names.values(), "v"])
     rows = source.arrow(
-        f"SELECT {listed}, count(*) AS n FROM (SELECT "
+        f"SELECT {columns_sql}, count(*) AS n FROM (SELECT "
         f"{', '.join([*inner, f'{number_sql(source, column)} AS v'])} FROM {source.relation} "
-        f"{where}) GROUP BY {listed}",
+        f"{where}) GROUP BY {columns_sql}",
         parameters,
     )
     values, counts = rows["v"].to_numpy(), rows["n"].to_numpy().astype(np.int64)
@@ -72,9 +72,9 @@ def values_at(
         )
     pairs = axes_of(source, request, rows, names)
     sizes = [axis.size for axis, _ in pairs]
-    wanted = _places(cells.ranks, sizes, len(cells))
+    targets = _places(cells.ranks, sizes, len(cells))
     inside = np.clip(ranks, 1, cells.count[:, np.newaxis])
-    found = np.zeros(ranks.shape)
+    amounts = np.zeros(ranks.shape)
     for levels in cells.level_sets:
         raised = [
             axis.levels[level].ranks[axis.raised(codes, 0, level)]
@@ -84,11 +84,11 @@ def values_at(
         by_cell = np.argsort(place, kind="stable")
         here, order = place[by_cell], ascending[by_cell]
         below = np.append(0, np.cumsum(counts[order]))
-        first = np.searchsorted(here, wanted)
-        cell = np.flatnonzero(np.append(here, -1)[first] == wanted)
+        first = np.searchsorted(here, targets)
+        cell = np.flatnonzero(np.append(here, -1)[first] == targets)
         at = np.searchsorted(below[1:], below[first[cell], np.newaxis] + inside[cell])
-        found[cell] = values[order[at]]
-    return found
+        amounts[cell] = values[order[at]]
+    return amounts
 
 
 def _places(ranks: Sequence[Codes], sizes: Sequence[int], length: int) -> Integers:

@@ -31,11 +31,11 @@ def pack(source: Source, aliases: Mapping[str, str]) -> tuple[str, dict[str, str
         or not all(file.endswith(".parquet") for file in source.files)
     ):
         return "", {}
-    found = {c: a for c, a in aliases.items() if source.columns[c] in _WHOLE}
-    if len(found) > 1:
-        _look_up_spans(source, [c for c in found if c not in source.spans])
+    whole_columns = {c: a for c, a in aliases.items() if source.columns[c] in _WHOLE}
+    if len(whole_columns) > 1:
+        _look_up_spans(source, [c for c in whole_columns if c not in source.spans])
     parts, values, stride = [], {}, 1
-    for column, alias in found.items() if len(found) > 1 else ():
+    for column, alias in whole_columns.items() if len(whole_columns) > 1 else ():
         low, high, has_missing = source.spans[column]
         size = 0 if low is None or high is None else high - low + 1
         if not size or stride * (size + has_missing) >= _MOST:
@@ -56,7 +56,9 @@ def _look_up_spans(source: Source, columns: list[str]) -> None:
     """Keep the least and the largest value of columns, and whether some have none."""
     if not columns:
         return
-    asked = ", ".join(f"min({c}), max({c}), count(*) > count({c})" for c in map(quote, columns))
-    row = source.fetch(f"SELECT {asked} FROM {source.relation}")[0]
+    select_list = ", ".join(
+        f"min({c}), max({c}), count(*) > count({c})" for c in map(quote, columns)
+    )
+    row = source.fetch(f"SELECT {select_list} FROM {source.relation}")[0]
     for place, column in enumerate(columns):
         source.spans[column] = row[3 * place : 3 * place + 3]

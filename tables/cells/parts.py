@@ -58,12 +58,12 @@ def cube_parts(
     if not request.dimensions:
         raise RequestError(Message("A table without dimensions has no parts."))
     require_records(source, keys, [request], tolerate_missing_keys=tolerate_missing_keys)
-    known = {d: _distinct(source, request, d) for d in request.dimensions}
+    values = {d: _distinct(source, request, d) for d in request.dimensions}
     of_all = {
-        d: records_by_value(rows, d, "") for d, rows in known.items() if d in rows.column_names
+        d: records_by_value(rows, d, "") for d, rows in values.items() if d in rows.column_names
     }
     require_discrete(source, [request], of_all.get if request.where is None else None)
-    coded = [_axis(source, request, d, known[d]) for d in request.dimensions]
+    coded = [_axis(source, request, d, values[d]) for d in request.dimensions]
     axes = [axis for axis, _ in coded]
     if lists_empty is None:
         lists_empty = all(axis.is_declared for axis in axes)
@@ -72,23 +72,23 @@ def cube_parts(
     over = [levels for levels in level_sets if levels[0] == top]
     within = [levels for levels in level_sets if levels[0] < top]
     column = request.columns_of(first)[0]
-    sizes = _sizes(axes, coded[0][1], known[first], len(level_sets), lists_empty=lists_empty)
+    sizes = _sizes(axes, coded[0][1], values[first], len(level_sets), lists_empty=lists_empty)
     batches = list(_batches(axes[0], sizes, most=most))
     above = axes[0].raised(coded[0][1], 0, top - 1)
     if over:
         rest = replace(request, dimensions=request.dimensions[1:], margins="none")
-        found, finest, key_range = finest_cells(source, keys, rest, known=known)
-        whole = (_restricted(axes[0], np.zeros(0, np.int64), shows_total=True), *found)
+        other_axes, finest, key_range = finest_cells(source, keys, rest, extra_values=values)
+        whole = (_restricted(axes[0], np.zeros(0, np.int64), shows_total=True), *other_axes)
         finest = replace(finest, codes=(np.zeros(len(finest.count), np.int32), *finest.codes))
-        start = (top, *(0 for _ in found))
+        start = (top, *(0 for _ in other_axes))
         yield 1 / (len(batches) + 1), _cells(whole, finest, over, key_range, start=start)
     finest_only = replace(request, margins="none")
     for done, batch in enumerate(batches, start=2):
-        rows = known[first].filter(pa.array(np.isin(above, batch)))
-        found, finest, key_range = finest_cells(
-            source, keys, finest_only, known=known, beside=rows.select([column])
+        rows = values[first].filter(pa.array(np.isin(above, batch)))
+        other_axes, finest, key_range = finest_cells(
+            source, keys, finest_only, extra_values=values, beside=rows.select([column])
         )
-        part = (_restricted(found[0], batch), *found[1:])
+        part = (_restricted(other_axes[0], batch), *other_axes[1:])
         yield done / (len(batches) + 1), _cells(part, finest, within, key_range)
 
 
@@ -101,8 +101,8 @@ def _cells(
     start: tuple[int, ...] | None = None,
 ) -> Cells:
     blocks = roll_up(axes, finest, level_sets, key_range, start=start)
-    shown = (shown_cells(axes, levels, blocks.pop(levels)) for levels in level_sets)
-    return lay_out(axes, shown, level_sets, key_range=key_range)
+    parts = (shown_cells(axes, levels, blocks.pop(levels)) for levels in level_sets)
+    return lay_out(axes, parts, level_sets, key_range=key_range)
 
 
 def _distinct(source: Source, request: Request, dimension: str) -> pa.Table:
@@ -111,25 +111,25 @@ def _distinct(source: Source, request: Request, dimension: str) -> pa.Table:
     where = ""
     if isinstance(request.where, Filter):
         where = f"WHERE {request.where.sql(source.types, parameters)}"
-    listed = ", ".join(map(quote, request.columns_of(dimension)))
+    columns_sql = ", ".join(map(quote, request.columns_of(dimension)))
     records = source.new_name("n")
-    found = source.arrow(
-        f"SELECT {listed}, count(*) AS {records} FROM {source.relation} {where} "
-        f"GROUP BY {listed}",
+    table = source.arrow(
+        f"SELECT {columns_sql}, count(*) AS {records} FROM {source.relation} {where} "
+        f"GROUP BY {columns_sql}",
         parameters,
     )
-    return found.rename_columns([*found.column_names[:-1], ""])
+    return table.rename_columns([*table.column_names[:-1], ""])
 
 
 def _axis(
-    source: Source, request: Request, dimension: str, known: pa.Table
+    source: Source, request: Request, dimension: str, values: pa.Table
 ) -> tuple[Axis, Codes]:
     alone = replace(request, dimensions=[dimension], margins="none")
-    return axes_of(source, alone, known, {c: c for c in request.columns_of(dimension)})[0]
+    return axes_of(source, alone, values, {c: c for c in request.columns_of(dimension)})[0]
 
 
 def _sizes(
-    axes: Sequence[Axis], codes: Codes, known: pa.Table, level_sets: int, *, lists_empty: bool
+    axes: Sequence[Axis], codes: Codes, values: pa.Table, level_sets: int, *, lists_empty: bool
 ) -> Integers:
     """Bound the cells of each broadest category of the first axis."""
     broad = len(axes[0].levels) - 2
@@ -139,19 +139,19 @@ def _sizes(
     sizes: Integers = np.asarray(inside, np.int64) * beside
     if lists_empty:
         return sizes
-    records = np.bincount(axes[0].raised(codes, 0, broad), known[""].to_numpy(), size)
+    records = np.bincount(axes[0].raised(codes, 0, broad), values[""].to_numpy(), size)
     return np.minimum(sizes, records.astype(np.int64) * level_sets)
 
 
 def _batches(axis: Axis, sizes: Integers, *, most: int) -> Iterator[Integers]:
     """Group broadest categories, in the order of their ranks."""
     order = np.argsort(axis.levels[-2].ranks, kind="stable")
-    start, held = 0, 0
+    start, total = 0, 0
     for place, size in enumerate(sizes[order].tolist()):
-        if place > start and held + size > most:
+        if place > start and total + size > most:
             yield order[start:place]
-            start, held = place, 0
-        held += size
+            start, total = place, 0
+        total += size
     if len(order):
         yield order[start:]
 

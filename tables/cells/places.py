@@ -20,10 +20,10 @@ _SEED = 20_270_301
 
 def level_of(axis: Axis) -> Integers:
     """Give the level that publishes each category of an axis, by rank; 0 is the finest."""
-    found = np.zeros(axis.size, np.int64)
+    levels = np.zeros(axis.size, np.int64)
     for place, level in enumerate(axis.levels):
-        found[level.ranks[level.is_shown]] = place
-    return found
+        levels[level.ranks[level.is_shown]] = place
+    return levels
 
 
 def tree_of(axis: Axis) -> Integers:
@@ -66,10 +66,10 @@ class CellPlaces:
 
     def nearest(self, axis: int) -> Integers:
         """Return for every cell the next one around it along an axis, or -1."""
-        found = np.full(len(self._place), -1)
+        neighbours = np.full(len(self._place), -1)
         for cells, around in self.around(axis):
-            found[cells] = np.where(found[cells] < 0, around, found[cells])
-        return found
+            neighbours[cells] = np.where(neighbours[cells] < 0, around, neighbours[cells])
+        return neighbours
 
     def _find(self, cells: Integers, axis: int, ranks: Integers) -> Integers:
         """Return the cells like these but for the rank on one axis, or -1."""
@@ -92,8 +92,8 @@ def _strides(sizes: Sequence[int]) -> Words:
 @cache
 def factors_of(columns: int) -> Words:
     """Return odd factors that number rows modulo 2**64, however many the combinations."""
-    drawn = np.random.default_rng(_SEED).integers(2**63, size=columns, dtype=np.uint64)
-    return drawn * np.uint64(2) + np.uint64(1)
+    words = np.random.default_rng(_SEED).integers(2**63, size=columns, dtype=np.uint64)
+    return words * np.uint64(2) + np.uint64(1)
 
 
 def numbered(columns: Columns, factors: Words) -> Words:

@@ -79,10 +79,10 @@ class Sketch:
         place = np.full(len(self), -1, np.int64)
         place[cells] = np.arange(len(cells))
         mine = place[self.member_cell]
-        taken = replace(
+        part = replace(
             self, partitions=self.partitions[cells], power_sums=self.power_sums[cells]
         )
-        return taken.with_members(mine[mine >= 0], self.member_key[mine >= 0])
+        return part.with_members(mine[mine >= 0], self.member_key[mine >= 0])
 
     def merge(self, place: Integers) -> Sketch:
         """Merge cells of the same place; the answer is in the order of places."""
@@ -95,8 +95,8 @@ class Sketch:
         power_sums = np.add.reduceat(self.power_sums[order], starts) % PRIME
         cell = np.searchsorted(ordered[starts], place[self.member_cell])
         is_small = (partitions == 0).any(axis=1)[cell]
-        merged = replace(self, partitions=partitions, power_sums=power_sums)
-        return merged.with_members(cell[is_small], self.member_key[is_small])
+        result = replace(self, partitions=partitions, power_sums=power_sums)
+        return result.with_members(cell[is_small], self.member_key[is_small])
 
     def with_members(self, cell: Integers, key: Words) -> Sketch:
         """Return the same sketches with the smallest of these members."""
@@ -107,11 +107,11 @@ class Sketch:
 def join_sketches(parts: Sequence[Sketch]) -> Sketch:
     """Put lists of sketches one after the other."""
     starts = np.cumsum([0] + [len(part) for part in parts])
-    shifted = [p.member_cell + start for p, start in zip(parts, starts, strict=False)]
+    member_cells = [p.member_cell + start for p, start in zip(parts, starts, strict=False)]
     return Sketch(
         partitions=np.concatenate([part.partitions for part in parts]),
         power_sums=np.concatenate([part.power_sums for part in parts]),
-        member_cell=np.concatenate(shifted),
+        member_cell=np.concatenate(member_cells),
         member_key=np.concatenate([part.member_key for part in parts]),
     )
 
@@ -181,5 +181,5 @@ def smallest_members(cell: Integers, key: Words, width: int) -> tuple[Integers, 
     cell, key = cell[order], key[order]
     is_first = np.diff(cell, prepend=-1) != 0
     start = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
-    kept = np.arange(len(cell)) - start <= width
-    return cell[kept], key[kept]
+    mask = np.arange(len(cell)) - start <= width
+    return cell[mask], key[mask]

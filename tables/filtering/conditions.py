@@ -120,17 +120,17 @@ def conditions_of(
     categories. ``not`` is moved to the comparisons, as de Morgan has it; there it lets
     through what neither holds nor is unknown.
     """
-    judged: dict[Node, tuple[_Among, _Among]] = {}  # as it stands, and negated
+    verdicts: dict[Node, tuple[_Among, _Among]] = {}  # as it stands, and negated
     comparisons = list(dict.fromkeys(comparisons_in(where.tree)))
     for place in dict.fromkeys(places[node.column] for node in comparisons):
         there = [node for node in comparisons if places[node.column] == place]
         for some in (there[at : at + _MAX_JUDGED] for at in range(0, len(there), _MAX_JUDGED)):
             parameters: dict[str, object] = {}
             expressions = [Filter(node).sql(types, parameters) for node in some]
-            found = judge(place, expressions, parameters)
-            for node, (holds, unknown) in zip(some, found, strict=True):
+            answers = judge(place, expressions, parameters)
+            for node, (holds, unknown) in zip(some, answers, strict=True):
                 negated = _Among.of(place, ~holds & ~unknown)
-                judged[node] = _Among.of(place, holds), negated
+                verdicts[node] = _Among.of(place, holds), negated
 
     def code(node: Node, *, is_negated: bool) -> _Tree:
         match node:
@@ -139,7 +139,7 @@ def conditions_of(
                 return _joined(_FLIPPED[word] if is_negated else word, coded)
             case Not(part=part):
                 return code(part, is_negated=not is_negated)
-        return judged[node][is_negated]
+        return verdicts[node][is_negated]
 
     tree = code(where.tree, is_negated=False)
     parts = tree.parts if isinstance(tree, _Join) and tree.word == "and" else (tree,)
@@ -148,14 +148,14 @@ def conditions_of(
 
 def members(dimension: str, axis: Axis, ranks: Iterable[int]) -> Condition | None:
     """Return the condition that records lie in one of some categories of an axis."""
-    wanted = np.zeros(axis.size, bool)
-    wanted[list(ranks)] = True
-    inside = wanted[axis.levels[-1].ranks]
+    mask = np.zeros(axis.size, bool)
+    mask[list(ranks)] = True
+    inside = mask[axis.levels[-1].ranks]
     if inside.any():
         return None
     for level in reversed(axis.levels[:-1]):
         up = np.zeros(level.size, np.int32) if level.up is None else level.up
-        inside = inside[up] | wanted[level.ranks]
+        inside = inside[up] | mask[level.ranks]
     if inside.all():
         return None
     return Condition(_Among.of((dimension, 0), inside))
@@ -171,14 +171,14 @@ def _joined(word: str, parts: Iterable[_Tree]) -> _Tree:
             if isinstance(one, _Join):
                 others[one] = None
                 continue
-            known = sets.get(one.place)
-            if known is not None:
-                both = (known.inside, one.inside)
+            other = sets.get(one.place)
+            if other is not None:
+                both = (other.inside, one.inside)
                 inside = both[0] & both[1] if word == "and" else both[0] | both[1]
                 one = _Among.of(one.place, inside)  # noqa: PLW2901
             sets[one.place] = one
-    joined = (*sets.values(), *others)
-    return joined[0] if len(joined) == 1 else _Join(word, joined)
+    branches = (*sets.values(), *others)
+    return branches[0] if len(branches) == 1 else _Join(word, branches)
 
 
 def _leaves(tree: _Tree) -> Iterator[_Among]:
@@ -197,9 +197,9 @@ def _nbytes(tree: _Tree) -> int:
 
 def _holds(tree: _Tree, codes: Callable[[str, int], Codes]) -> Flags:
     if isinstance(tree, _Join):
-        found = [_holds(part, codes) for part in tree.parts]
+        flags = [_holds(part, codes) for part in tree.parts]
         join: Any = np.logical_and if tree.word == "and" else np.logical_or
-        return np.asarray(join.reduce(found))
+        return np.asarray(join.reduce(flags))
     return tree.inside[codes(tree.dimension, tree.level)]
 
 

@@ -139,12 +139,12 @@ class Filter:
     @property
     def texts(self) -> frozenset[tuple[str, str]]:
         """The texts that the filter compares columns with for equality, with the column."""
-        found = set()
+        pairs = set()
         for node in comparisons_in(self.tree):
             if isinstance(node, Within) or getattr(node, "operator", "") in {"=", "<>"}:
                 values = _literals(node)
-                found |= {(node.column, value) for value in values if isinstance(value, str)}
-        return frozenset(found)
+                pairs |= {(node.column, value) for value in values if isinstance(value, str)}
+        return frozenset(pairs)
 
     @property
     def comparisons(self) -> int:
@@ -195,8 +195,8 @@ class Filter:
         >>> parse_filter("age >= 'x'").errors({"age": "BIGINT"})[0].facts
         {'column': 'age', 'kind': 'integer', 'given': 'text'}
         """
-        found = (_error(node, types, refusals or {}) for node in comparisons_in(self.tree))
-        return [error for error in found if error is not None]
+        candidates = (_error(node, types, refusals or {}) for node in comparisons_in(self.tree))
+        return [error for error in candidates if error is not None]
 
     def sql(self, types: Mapping[str, str], parameters: dict[str, object]) -> str:
         """Return the condition in SQL; its values go into `parameters`, never into the text.
@@ -390,8 +390,8 @@ class _Parser:
         return self.tokens[self.at] if self.at < len(self.tokens) else ("", "", len(self.text))
 
     def _take(self, kind: str, text: str) -> bool:
-        found, token, _ = self._peek()
-        is_here = found == kind and token.lower() == text
+        next_kind, token, _ = self._peek()
+        is_here = next_kind == kind and token.lower() == text
         self.at += is_here
         return is_here
 
@@ -475,12 +475,12 @@ def _error(
         facts = {"column": node.column, "kind": kind}
         return FilterError(refusal.problem, hint=refusal.hint, reason="type", **facts)
     for value in _literals(node):
-        given = _literal_kind(value)
+        value_kind = _literal_kind(value)
         problem = Message(
             "The filter compares {column!r}, {kind_words}, with a {value}.",
             column=Name(node.column),
             kind_words=_KIND_WORDS[kind],
-            value=said(given),
+            value=said(value_kind),
         )
         hint = _TYPE_HINTS.get(kind, Message("write a number without quotes"))
         try:
@@ -489,7 +489,7 @@ def _error(
         except TablesError as error:  # texts that are to be numbers, and are none
             problem, hint = error.problem, error.hint or hint
         return FilterError(
-            problem, hint=hint, reason="type", column=node.column, kind=kind, given=given
+            problem, hint=hint, reason="type", column=node.column, kind=kind, given=value_kind
         )
     return None
 
@@ -503,16 +503,16 @@ def _literal_kind(value: Literal) -> str:
 def _sql(node: Node, types: Mapping[str, str], parameters: dict[str, object]) -> str:
     match node:
         case Join(word=word, parts=parts):
-            joined = f" {word.upper()} ".join(_sql(p, types, parameters) for p in parts)
-            return f"({joined})"
+            condition = f" {word.upper()} ".join(_sql(p, types, parameters) for p in parts)
+            return f"({condition})"
         case Not(part=part):
             return f"(NOT {_sql(part, types, parameters)})"
         case Missing(column=column, negated=negated):
             return f"({quote(column)} IS {'NOT ' if negated else ''}NULL)"
         case Within(column=column, values=values, negated=negated):
             own = _comparand(node, types[column])
-            found = [own.bounds(value) for value in values]
-            exact = dict.fromkeys(b.low for b in found if b is not None and b.is_exact)
+            bounds = [own.bounds(value) for value in values]
+            exact = dict.fromkeys(b.low for b in bounds if b is not None and b.is_exact)
             if not exact:
                 return f"({own.sql} {'=' if negated else '<>'} {own.sql})"
             places = [_bind(low, own.sql_type, parameters) for low in exact]
@@ -548,16 +548,16 @@ def _comparand(node: Comparison, sql_type: str) -> _Comparand:
 
 def _compared(own: _Comparand, node: Compare, parameters: dict[str, object]) -> str:
     """Compare with a value of the column's type: the literal, or the one next to it."""
-    found, operator = own.bounds(node.value), node.operator
-    if found is None:
+    bounds, operator = own.bounds(node.value), node.operator
+    if bounds is None:
         raise FilterError(
             Message(
                 "The filter does not fit the type of {column!r}.", column=Name(node.column)
             ),
             reason="type",
         )
-    near = found.low if operator[0] == "<" else found.high
-    if found.is_exact:
+    near = bounds.low if operator[0] == "<" else bounds.high
+    if bounds.is_exact:
         return f"{operator} {_bind(near, own.sql_type, parameters)}"
     if operator in {"=", "<>"} or near is None:  # all of them, or none, but the missing
         return f"{'=' if operator == '<>' else '<>'} {own.sql}"

@@ -54,7 +54,7 @@ _HUGE = 400  # a number of more digits is beyond every type
 _DATED = re.compile(r"(?!0000)\d{4}-\d\d-\d\d(?: |$)")
 _CLOCK = re.compile(r"([01]\d|2[0-3]):")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,39}")
-_FINE = re.compile(r"[.,]\d{6}(\d+)")
+_SUB_MICROSECONDS = re.compile(r"[.,]\d{6}(\d+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +147,9 @@ class FileType(str):
 
     def __new__(cls, sql_type: str, texts: Texts) -> Self:
         """Make a text that equals the type's name."""
-        made = super().__new__(cls, sql_type)
-        made.texts = texts
-        return made
+        text = super().__new__(cls, sql_type)
+        text.texts = texts
+        return text
 
 
 def kind_of(sql_type: str) -> str:
@@ -235,8 +235,8 @@ def _moment(text: str) -> str:
     head, dot, tail = text.partition(".")
     fraction = tail.rstrip("Z")
     zone = tail[len(fraction) :]
-    kept = fraction.rstrip("0")
-    return f"{head}{dot}{kept}{zone}" if kept else head + zone
+    digits = fraction.rstrip("0")
+    return f"{head}{dot}{digits}{zone}" if digits else head + zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,7 +404,7 @@ def _shifted(units: int, decimals: int) -> str:
 
 def _beyond(text: str) -> Fraction:
     """Return what the digits behind a microsecond say, in nanoseconds."""
-    fine = _FINE.search(text)
+    fine = _SUB_MICROSECONDS.search(text)
     return Fraction(int(fine[1]) * 1000, 10 ** len(fine[1])) if fine else Fraction(0)
 
 

@@ -102,12 +102,12 @@ class Magnitudes:
     def take(self, places: Integers) -> Magnitudes:
         """Return the amounts of some cells, in this order."""
         lists = {each.name: getattr(self, each.name) for each in fields(self)}
-        kept: dict[str, Any] = {
+        parts: dict[str, Any] = {
             name: values[places]
             for name, values in lists.items()
             if isinstance(values, np.ndarray) and len(values) == len(self)
         }
-        return replace(self, **kept)
+        return replace(self, **parts)
 
     def __repr__(self) -> str:
         return f"Magnitudes({self.variable!r}, {self.top.shape[1]} largest)"
@@ -132,9 +132,9 @@ class ExactSum:
         """Return the sums of some cells, in this order."""
         return replace(self, limbs=tuple(limb[places] for limb in self.limbs))
 
-    def merge(self, place: Integers, kept: Integers, total: int) -> ExactSum:
+    def merge(self, place: Integers, places: Integers, total: int) -> ExactSum:
         """Sum over cells of the same place, see `Amounts.merge`."""
-        limbs = tuple(sum_at(place, limb, total)[kept] for limb in self.limbs)
+        limbs = tuple(sum_at(place, limb, total)[places] for limb in self.limbs)
         return replace(self, limbs=limbs)
 
     def floats(self) -> Floats:
@@ -243,14 +243,16 @@ class Amounts:
             squares=self.squares and self.squares.take(places),
         )
 
-    def merge(self, place: Integers, kept: Integers, total: int, *, key_range: int) -> Amounts:
+    def merge(
+        self, place: Integers, places: Integers, total: int, *, key_range: int
+    ) -> Amounts:
         """Merge cells of the same place.
 
         Parameters
         ----------
         place
             The place of every cell.
-        kept
+        places
             The places that are wanted.
         total
             The number of places.
@@ -266,19 +268,19 @@ class Amounts:
             np.maximum.at(largest, place, self.largest)
         return replace(
             self,
-            raw=self.raw.merge(place, kept, total),
-            weighted=self.weighted and self.weighted.merge(place, kept, total),
-            contributors=sum_at(place, self.contributors, total)[kept],
-            records=sum_at(place, self.records, total)[kept],
-            weights=self.weights and self.weights.merge(place, kept, total),
-            weight=self.weight and self.weight.merge(place, kept, total),
-            key=sum_keys(place, self.key, total, key_range)[kept],
-            largest=None if largest is None else largest[kept],
-            low=low[kept],
-            high=high[kept],
-            top=merge_top(place, self.top, total)[kept],
-            first=merge_top(place, self.first, total)[kept],
-            squares=self.squares and self.squares.merge(place, kept, total),
+            raw=self.raw.merge(place, places, total),
+            weighted=self.weighted and self.weighted.merge(place, places, total),
+            contributors=sum_at(place, self.contributors, total)[places],
+            records=sum_at(place, self.records, total)[places],
+            weights=self.weights and self.weights.merge(place, places, total),
+            weight=self.weight and self.weight.merge(place, places, total),
+            key=sum_keys(place, self.key, total, key_range)[places],
+            largest=None if largest is None else largest[places],
+            low=low[places],
+            high=high[places],
+            top=merge_top(place, self.top, total)[places],
+            first=merge_top(place, self.first, total)[places],
+            squares=self.squares and self.squares.merge(place, places, total),
         )
 
     def magnitudes(self, key_range: int) -> Magnitudes:
@@ -311,8 +313,8 @@ class Amounts:
         if self.squares is None:
             return np.full(len(self.contributors), np.inf)
         scale = 10.0 ** abs(2 * self.square_decimals)
-        found = self.squares.floats()
-        return found / scale if self.square_decimals >= 0 else found * scale
+        sums = self.squares.floats()
+        return sums / scale if self.square_decimals >= 0 else sums * scale
 
 
 def _floats(sums: ExactSum | None, counts: Integers) -> Floats:
@@ -323,10 +325,10 @@ def _floats(sums: ExactSum | None, counts: Integers) -> Floats:
 def merge_top(place: Integers, top: Integers, total: int) -> Integers:
     """Merge the largest contributions of cells of the same place."""
     width = top.shape[1]
-    merged = np.zeros((total, width), np.int64)
+    largest = np.zeros((total, width), np.int64)
     last = int(top.max(initial=0))
     if not last:
-        return merged
+        return largest
     # One integer that sorts by place, then from the largest rank down: sorting is all it takes.
     bits = last.bit_length()
     ordered = ((place[:, np.newaxis] << bits) | (last - top))[top > 0]
@@ -334,27 +336,27 @@ def merge_top(place: Integers, top: Integers, total: int) -> Integers:
     at = ordered >> bits
     starts = np.flatnonzero(np.diff(at, prepend=-1))
     turn = np.arange(len(at)) - np.repeat(starts, np.diff(starts, append=len(at)))
-    kept = turn < width
-    merged[at[kept], turn[kept]] = last - (ordered[kept] & ((1 << bits) - 1))
-    return merged
+    is_top = turn < width
+    largest[at[is_top], turn[is_top]] = last - (ordered[is_top] & ((1 << bits) - 1))
+    return largest
 
 
 def join_amounts(
-    shown: Sequence[tuple[Amounts, ...]], key_range: int
+    blocks: Sequence[tuple[Amounts, ...]], key_range: int
 ) -> dict[str, Magnitudes] | None:
     """Put the amounts of several blocks one after the other, variable by variable."""
-    if not shown or not shown[0]:
+    if not blocks or not blocks[0]:
         return None
-    joined = {}
-    for parts in zip(*shown, strict=True):
-        found = [part.magnitudes(key_range) for part in parts]
+    by_variable = {}
+    for parts in zip(*blocks, strict=True):
+        magnitudes = [part.magnitudes(key_range) for part in parts]
         columns = {
-            field.name: np.concatenate([getattr(part, field.name) for part in found])
+            field.name: np.concatenate([getattr(part, field.name) for part in magnitudes])
             for field in fields(Magnitudes)
             if field.name not in {"variable", "key_range", "variation"}
         }
         variable, variation = parts[0].variable, parts[0].variation
-        joined[variable] = Magnitudes(
+        by_variable[variable] = Magnitudes(
             variable=variable, key_range=key_range, variation=variation, **columns
         )
-    return joined
+    return by_variable

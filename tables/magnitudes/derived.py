@@ -18,9 +18,9 @@ def asked_column(variable: str) -> str:
     return Message("{variable} (asked)", variable=Name(variable))
 
 
-def asked_columns(source: Source, variable: str, asked: str) -> dict[str, str]:
+def asked_columns(source: Source, variable: str, column: str) -> dict[str, str]:
     """Return what records of those contribute who asked, by the name of the column."""
-    own, flag = source.number_sql(variable), quote(asked)
+    own, flag = source.number_sql(variable), quote(column)
     is_asked = f"coalesce({flag}::INTEGER, 0) <> 0"
     sql = f"CASE WHEN {is_asked} THEN {own} WHEN {own} IS NOT NULL THEN 0 END"
     return {asked_column(variable): sql}
@@ -50,7 +50,7 @@ def given_columns(
 
     A contributor of 0 is none: where all of them are among the largest, those are counted.
     """
-    found = {
+    columns = {
         f"{variable}_{rank}": source.number_sql(name)
         for rank, name in enumerate(largest, start=1)
     }
@@ -62,8 +62,8 @@ def given_columns(
         if largest:
             few = f"WHEN {number} <= {len(largest)} THEN least({number}, {some})"
             number = f"CASE {few} ELSE {number} END"
-        found[f"{variable}_n"] = number
+        columns[f"{variable}_n"] = number
     if asked is not None:
         name, value = asked_column(variable), f"coalesce({source.number_sql(asked)}, 0)"
-        found |= {name: value, f"{name}_n": f"({value} <> 0)::BIGINT", f"{name}_1": value}
-    return found
+        columns |= {name: value, f"{name}_n": f"({value} <> 0)::BIGINT", f"{name}_1": value}
+    return columns

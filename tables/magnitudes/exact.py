@@ -109,16 +109,16 @@ def require_addable(source: Source, columns: Sequence[str], *, weight: str | Non
     _look_through(source, [*columns, *([] if weight is None else [weight])])
     heavy = 0.0 if weight is None else source.spreads[weight].total
     for column in columns:
-        found = source.spreads[column]
-        if not found.is_finite:
+        spread = source.spreads[column]
+        if not spread.is_finite:
             raise DataError(
                 Message("Some values of {column!r} are infinite.", column=Name(column)),
                 hint=Message("repair them, or filter the records out beforehand"),
             )
-        if max(found.total, heavy, found.largest * heavy) > LARGEST_SUM:
+        if max(spread.total, heavy, spread.largest * heavy) > LARGEST_SUM:
             weighted = (
                 Message()
-                if found.total > LARGEST_SUM
+                if spread.total > LARGEST_SUM
                 else Message(", weighted by {weight!r},", weight=Name(weight))
             )
             raise DataError(
@@ -130,7 +130,7 @@ def require_addable(source: Source, columns: Sequence[str], *, weight: str | Non
                 ),
                 hint=Message("give them in a larger unit, such as thousands"),
             )
-        if found.decimals is None and 0 < found.largest < LEAST:
+        if spread.decimals is None and 0 < spread.largest < LEAST:
             warn_of_zeros(Message("values"), column)
 
 
@@ -176,9 +176,9 @@ def joint_moments(
     )
     there = " AND ".join(f"{name} IS NOT NULL" for name in names)
     pairs = [(a, b) for place, a in enumerate(names) for b in names[place:]]
-    asked = [*(f"avg({name})" for name in names), *(f"avg({a} * {b})" for a, b in pairs)]
+    select_list = [*(f"avg({name})" for name in names), *(f"avg({a} * {b})" for a, b in pairs)]
     (row,) = source.fetch(
-        f"SELECT {', '.join(asked)} FROM (SELECT {values} FROM {source.relation} "
+        f"SELECT {', '.join(select_list)} FROM (SELECT {values} FROM {source.relation} "
         f"WHERE {condition}) WHERE {there}",
         parameters,
     )
@@ -210,14 +210,14 @@ def _look_through(source: Source, columns: Sequence[str]) -> None:
     if not new:
         return
     inner = [f"{number_sql(source, c)} AS x{i}" for i, c in enumerate(new)]
-    asked = [sql for place in range(len(new)) for sql in _spread_sql(f"x{place}")]
+    spreads = [sql for place in range(len(new)) for sql in _spread_sql(f"x{place}")]
     (row,) = source.fetch(
-        f"SELECT {', '.join(asked)} FROM (SELECT {', '.join(inner)} FROM {source.relation})"
+        f"SELECT {', '.join(spreads)} FROM (SELECT {', '.join(inner)} FROM {source.relation})"
     )
-    width = len(asked) // len(new)
+    width = len(spreads) // len(new)
     for place, column in enumerate(new):
-        found = row[width * place : width * (place + 1)]
-        complete, finite, largest, total, number, added, squares, *fine = found
+        figures = row[width * place : width * (place + 1)]
+        complete, finite, largest, total, number, added, squares, *fine = figures
         decimals = [d for d, holds in zip(_FINENESS, fine, strict=True) if holds]
         source.spreads[column] = Spread(
             largest=largest,

@@ -71,8 +71,8 @@ def limbs_of(sums: pa.ChunkedArray) -> tuple[Integers, ...]:
 def from_limbs(limbs: Sequence[Integers]) -> Floats:
     """Join the integers of summed weights and scale them back; equal sums give equal floats."""
     low, middle, high = _carried(limbs)
-    joined = high.astype(float) * 2.0**64 + (middle.astype(float) * 2.0**32 + low.astype(float))
-    return np.asarray(joined / 10.0**WEIGHT_DECIMALS)
+    total = high.astype(float) * 2.0**64 + (middle.astype(float) * 2.0**32 + low.astype(float))
+    return np.asarray(total / 10.0**WEIGHT_DECIMALS)
 
 
 def exact_floats(limbs: Sequence[Integers], *, decimals: int) -> Floats:

@@ -74,28 +74,28 @@ class Variable:
     def aggregates(self, key_range: int) -> list[str]:
         """Return SQL of what is known of a group of records, of key ``k``."""
         value, contributes = self._alias, f"FILTER ({self._alias} <> 0)"
-        asked = {name: exact.sum(contributes) for name, exact in self._sums.items()}
-        asked |= self._asked(key_range)
-        return [f"{sql} AS {value}_{name}" for name, sql in asked.items()]
+        expressions = {name: exact.sum(contributes) for name, exact in self._sums.items()}
+        expressions |= self._asked(key_range)
+        return [f"{sql} AS {value}_{name}" for name, sql in expressions.items()]
 
     def _asked(self, key_range: int) -> dict[str, str]:
-        value, contributes, asked = self._alias, f"FILTER ({self._alias} <> 0)", {}
+        value, contributes, expressions = self._alias, f"FILTER ({self._alias} <> 0)", {}
         if self._heaviness is not None:
             heavy = value_sql(self._factor, self._heaviness)
-            asked["heavy"] = heavy.sum(f"FILTER ({value} IS NOT NULL)")
-            asked["largest"] = f"coalesce(max(abs({value} * {self._factor})), 0)"
-        asked["n"] = f"count(*) {contributes}"
-        asked["key"] = modulo_sql(f"coalesce(sum(k) {contributes}, 0)", key_range)
-        asked["low"], asked["high"] = f"min({value})", f"max({value})"
-        asked["squares"] = square_sql(value, self._spread).sum(contributes)
+            expressions["heavy"] = heavy.sum(f"FILTER ({value} IS NOT NULL)")
+            expressions["largest"] = f"coalesce(max(abs({value} * {self._factor})), 0)"
+        expressions["n"] = f"count(*) {contributes}"
+        expressions["key"] = modulo_sql(f"coalesce(sum(k) {contributes}, 0)", key_range)
+        expressions["low"], expressions["high"] = f"min({value})", f"max({value})"
+        expressions["squares"] = square_sql(value, self._spread).sum(contributes)
         if not self._spread.is_complete:
-            asked["here"] = f"count({value})"
+            expressions["here"] = f"count({value})"
         if self.top:
-            asked["top"] = f"max({self._order_sql()}, {self.top})"
+            expressions["top"] = f"max({self._order_sql()}, {self.top})"
             size = value if self._heaviness is None else f"{value} * {self._factor}"
-            held = f"{{'size': abs({size}), 'k': k}}"
-            asked["first"] = f"max(CASE WHEN {value} <> 0 THEN {held} END, {_FIRST})"
-        return asked
+            holder = f"{{'size': abs({size}), 'k': k}}"
+            expressions["first"] = f"max(CASE WHEN {value} <> 0 THEN {holder} END, {_FIRST})"
+        return expressions
 
     def is_missing_in(self, rows: pa.Table) -> bool:
         """Whether some records of the answer's rows have no value."""
@@ -169,9 +169,9 @@ class Variable:
         if f"{self._alias}_first" not in rows.column_names:
             none = Holders(sizes=np.zeros(1), keys=np.zeros(1, np.uint64))
             return np.zeros((rows.num_rows, 0), np.int64), none
-        lengths, held = self._read_lists(rows, "first")
-        sizes = pc.struct_field(held, "size").to_numpy()
-        keys = pc.struct_field(held, "k").cast(pa.uint64()).to_numpy()
+        lengths, structs = self._read_lists(rows, "first")
+        sizes = pc.struct_field(structs, "size").to_numpy()
+        keys = pc.struct_field(structs, "k").cast(pa.uint64()).to_numpy()
         order = np.lexsort((keys, sizes))
         ranks = np.empty(len(order), np.int64)
         ranks[order] = np.arange(1, len(order) + 1)

@@ -103,8 +103,8 @@ def prepare(
         membership = {POPULATIONS: _membership(source, populations, parameters)}
         requests = {**requests, POPULATIONS: Request(dimensions=[POPULATIONS])}
     for place, (name, request) in enumerate(requests.items()):
-        given = (membership[name], parameters) if name in membership else None
-        axes[name], coding = _code(source, name, request, given)
+        expression = (membership[name], parameters) if name in membership else None
+        axes[name], coding = _code(source, name, request, expression)
         source.keep(f"{name_of_table}_a{place}", coding)
     _count(
         source,
@@ -134,8 +134,8 @@ def _counted(populations: Sequence[Filter]) -> list[Request]:
 
 def _require_free_names(requests: Mapping[str, Request]) -> None:
     """Refuse columns that would be taken for those of a coding."""
-    named = [column for request in requests.values() for column in request.columns]
-    reserved = [c for c in named if c.lower().startswith((LEVEL, POPULATIONS))]
+    columns = [column for request in requests.values() for column in request.columns]
+    reserved = [c for c in columns if c.lower().startswith((LEVEL, POPULATIONS))]
     if reserved:
         raise RequestError(
             Message(
@@ -150,31 +150,31 @@ def _membership(
     source: Source, populations: Sequence[Filter], parameters: dict[str, object]
 ) -> str:
     """Return the SQL of a text that tells which populations a record is in."""
-    held = [p.sql(source.types, parameters) for p in populations]
-    return f"concat({', '.join(f'CASE WHEN {sql} THEN 1 ELSE 0 END' for sql in held)})"
+    conditions = [p.sql(source.types, parameters) for p in populations]
+    return f"concat({', '.join(f'CASE WHEN {sql} THEN 1 ELSE 0 END' for sql in conditions)})"
 
 
 def _code(
     source: Source,
     name: str,
     request: Request,
-    given: tuple[str, Mapping[str, object]] | None = None,
+    expression: tuple[str, Mapping[str, object]] | None = None,
 ) -> tuple[Axis, pa.Table]:
     """Return the axis of a dimension, and its values with their category at every level.
 
     A dimension that is no column is given by an SQL expression and the values in it.
     """
-    listed, parameters = ", ".join(quote(column) for column in request.columns), None
-    if given is not None:
-        listed, parameters = f"{given[0]} AS {quote(name)}", given[1]
+    columns_sql, parameters = ", ".join(quote(column) for column in request.columns), None
+    if expression is not None:
+        columns_sql, parameters = f"{expression[0]} AS {quote(name)}", expression[1]
     number = source.new_name("n")
     rows = source.arrow(
-        f"SELECT {listed}, count(*) AS {number} FROM {source.relation} GROUP BY ALL "
+        f"SELECT {columns_sql}, count(*) AS {number} FROM {source.relation} GROUP BY ALL "
         f"LIMIT {_MAX_CATEGORIES + 1}",
         parameters,
     )
     is_whole = rows.num_rows <= _MAX_CATEGORIES
-    if given is None:
+    if expression is None:
         require_discrete(
             source, [request], lambda c: records_by_value(rows, c, number) if is_whole else None
         )
@@ -234,20 +234,22 @@ def _count(
             for place, (step, level) in enumerate(zip(steps, axis.levels[:-1], strict=True))
         ]
     # Data columns may have any name: whatever stands beside one is named with its table.
-    kept = ["g.n", "g.k", *(["g.w", "g.m"] if weight is not None else [])]
-    kept += _sketch_kept(sketch)
+    numbers_sql = ["g.n", "g.k", *(["g.w", "g.m"] if weight is not None else [])]
+    numbers_sql += _sketch_kept(sketch)
     by = [f"a{place}_leaf" for place in range(len(axes))]
     carried = ["r.k", *(["r.w"] if weight is not None else [])]
     records = f"SELECT {', '.join(inner)} FROM {source.relation}"
-    coded = f"SELECT {', '.join([*leaves, *carried])} FROM ({records}) AS r {' '.join(joins)}"
+    codes_sql = (
+        f"SELECT {', '.join([*leaves, *carried])} FROM ({records}) AS r {' '.join(joins)}"
+    )
     if sketch:
         keyed, sums = sketch_columns(sketch, keys.resolve(source))
-        coded = f"SELECT *, {', '.join(keyed)} FROM ({coded})"
+        codes_sql = f"SELECT *, {', '.join(keyed)} FROM ({codes_sql})"
         summed += [*sums, f"min(x, {sketch + 1}) AS members"]
-    grouped = f"SELECT {', '.join([*by, *summed])} FROM ({coded}) GROUP BY {', '.join(by)}"
+    groups = f"SELECT {', '.join([*by, *summed])} FROM ({codes_sql}) GROUP BY {', '.join(by)}"
     source.create(
         table,
-        f"SELECT {', '.join([*levels, *kept])} FROM ({grouped}) AS g {' '.join(above)} "
+        f"SELECT {', '.join([*levels, *numbers_sql])} FROM ({groups}) AS g {' '.join(above)} "
         f"ORDER BY g.{by[0]}",
         parameters,
     )

@@ -59,8 +59,8 @@ class PreparedCells:
         arrays: list[NDArray[Any]] = [*block.codes, block.count, block.key, *block.weight]
         if block.sketch is not None:
             arrays += block.sketch.arrays
-        found = sum(array.nbytes + _ARRAY_BYTES for array in arrays)
-        return _OBJECT_BYTES + found + sum(condition.nbytes for condition in self.where)
+        array_bytes = sum(array.nbytes + _ARRAY_BYTES for array in arrays)
+        return _OBJECT_BYTES + array_bytes + sum(condition.nbytes for condition in self.where)
 
     def covers(self, levels: Mapping[str, int], where: frozenset[Condition]) -> bool:
         """Whether other cells can be rolled up from these.
@@ -148,8 +148,8 @@ class Prepared:
         """
         if where is None:
             return frozenset()
-        parsed = parse_filter(where) if isinstance(where, str) else where
-        if parsed.comparisons > _MAX_COMPARISONS:  # each looks at every category
+        tree = parse_filter(where) if isinstance(where, str) else where
+        if tree.comparisons > _MAX_COMPARISONS:  # each looks at every category
             raise FilterError(
                 Message(
                     "A filter has at most {max_comparisons} comparisons.",
@@ -159,11 +159,11 @@ class Prepared:
                 reason="comparisons",
                 limit=_MAX_COMPARISONS,
             )
-        for error in parsed.errors(self._types):
+        for error in tree.errors(self._types):
             raise error
-        for error in filter_errors(parsed, self._source.derived, self._source.derived_labels):
+        for error in filter_errors(tree, self._source.derived, self._source.derived_labels):
             raise error
-        return conditions_of(parsed, self._places, self._types, self._judge)
+        return conditions_of(tree, self._places, self._types, self._judge)
 
     def members(self, dimension: str, ranks: Iterable[int]) -> Condition | None:
         """Return the condition that records lie in some categories; None for no condition.
@@ -207,7 +207,7 @@ class Prepared:
         columns = [f"{self._aliases[name]}_{levels[name]}" for name in names]
         filters = [condition.sql(self._column) for condition in sorted(where, key=repr)]
         weights = ["sum(w) AS w, sum(m)::BIGINT AS m"] if self.is_weighted else []
-        selected = [
+        select_list = [
             *columns,
             "sum(n)::BIGINT AS n",
             f"{modulo_sql('coalesce(sum(k), 0)', self.key_range)} AS k",
@@ -215,7 +215,7 @@ class Prepared:
             *(merged_columns(self._width) if self._width else []),
         ]
         records = self._table + (f" WHERE {' AND '.join(filters)}" if filters else "")
-        sql = f"SELECT {', '.join(selected)} FROM {records}"
+        sql = f"SELECT {', '.join(select_list)} FROM {records}"
         sql += f" GROUP BY {', '.join(columns)}" if columns else " HAVING count(*) > 0"
         limits: dict[str, Any] = {"timeout_s": timeout_s, "deadline": deadline}
         answer = self._source.aside(sql, **limits)
@@ -247,15 +247,15 @@ class Prepared:
         block = cells.block
         extra = where - cells.where
         if extra:
-            kept = np.ones(len(cells), bool)
+            mask = np.ones(len(cells), bool)
             for condition in extra:
-                kept &= condition.holds(
+                mask &= condition.holds(
                     lambda name, level: self.axes[name].raised(
                         codes[name], cells.levels[name], level
                     )
                 )
-            codes = {name: code[kept] for name, code in codes.items()}
-            block = block.take(np.flatnonzero(kept))
+            codes = {name: code[mask] for name, code in codes.items()}
+            block = block.take(np.flatnonzero(mask))
         names = sorted(levels)
         raised = tuple(
             self.axes[name].raised(codes[name], cells.levels[name], levels[name])
@@ -270,7 +270,7 @@ class Prepared:
 
     def cells(
         self,
-        found: PreparedCells,
+        cells: PreparedCells,
         dimensions: Sequence[str],
         *,
         level_sets: Sequence[tuple[int, ...]],
@@ -279,7 +279,7 @@ class Prepared:
 
         Parameters
         ----------
-        found
+        cells
             Cells over exactly these dimensions, as fine as any level wanted.
         dimensions
             In the order of the table.
@@ -287,21 +287,21 @@ class Prepared:
             The combinations of levels that the table shows. A category of several levels is
             shown at the finest of them.
         """
-        axes, blocks = self._rolled(found, dimensions, level_sets)
+        axes, blocks = self._rolled(cells, dimensions, level_sets)
         used = [sorted(set(column)) for column in zip(*level_sets, strict=True)]
         finest = [_finest(axis, levels) for axis, levels in zip(axes, used, strict=True)]
-        shown = []
+        parts = []
         for levels in level_sets:
             block = shown_cells(axes, levels, blocks[levels], is_whole=True)
             is_here = np.ones(len(block.count), bool)
             for level, ranks, code in zip(levels, finest, block.codes, strict=True):
                 is_here &= ranks[code] == level
-            shown.append(block if is_here.all() else block.take(np.flatnonzero(is_here)))
-        return lay_out(axes, shown, level_sets, key_range=self.key_range)
+            parts.append(block if is_here.all() else block.take(np.flatnonzero(is_here)))
+        return lay_out(axes, parts, level_sets, key_range=self.key_range)
 
     def cells_by_level(
         self,
-        found: PreparedCells,
+        cells: PreparedCells,
         dimensions: Sequence[str],
         *,
         level_sets: Sequence[tuple[int, ...]],
@@ -313,11 +313,11 @@ class Prepared:
         found, dimensions, level_sets
             As for `cells`.
         """
-        axes, blocks = self._rolled(found, dimensions, level_sets)
+        axes, blocks = self._rolled(cells, dimensions, level_sets)
         answer = {}
         for levels in level_sets:
-            shown = shown_cells(axes, levels, blocks[levels], is_whole=True)
-            answer[levels] = lay_out(axes, [shown], [levels], key_range=self.key_range)
+            block = shown_cells(axes, levels, blocks[levels], is_whole=True)
+            answer[levels] = lay_out(axes, [block], [levels], key_range=self.key_range)
         return answer
 
     def _sketch(
@@ -336,26 +336,26 @@ class Prepared:
             {"row": small, **{c: answer[c].take(pa.array(small)) for c in columns}}
         )
         same = [f"r.{column} = b.{column}" for column in columns]
-        found = self._source.aside(
+        members = self._source.aside(
             "SELECT b.row, unnest(r.keys) AS key FROM (SELECT *, CASE WHEN n = 1 THEN [x0] "
             f"ELSE members END AS keys FROM {records}) AS r "
             f"JOIN {self._source.beside} AS b ON {' AND '.join(same) or 'true'}",
             beside=beside,
             **limits,
         )
-        return sketch.with_members(found["row"].to_numpy(), found["key"].to_numpy())
+        return sketch.with_members(members["row"].to_numpy(), members["key"].to_numpy())
 
     def _rolled(
         self,
-        found: PreparedCells,
+        cells: PreparedCells,
         dimensions: Sequence[str],
         level_sets: Sequence[tuple[int, ...]],
     ) -> tuple[tuple[Axis, ...], dict[tuple[int, ...], Block]]:
         order = [sorted(dimensions).index(name) for name in dimensions]
         axes = tuple(self.axes[name] for name in dimensions)
-        codes = tuple(found.block.codes[place] for place in order)
-        start = tuple(found.levels[name] for name in dimensions)
-        block = replace(found.block, codes=codes)
+        codes = tuple(cells.block.codes[place] for place in order)
+        start = tuple(cells.levels[name] for name in dimensions)
+        block = replace(cells.block, codes=codes)
         return axes, roll_up(axes, block, level_sets, self.key_range, start=start)
 
     def __repr__(self) -> str:
@@ -370,14 +370,14 @@ class Prepared:
         """Tell for which categories of a place each expression holds, or is unknown."""
         dimension, level = at
         coding = f"{self._table}_{self._aliases[dimension]}"
-        listed = ", ".join(f"{sql} AS holds{n}" for n, sql in enumerate(expressions))
-        found = self._source.aside(
-            f"SELECT DISTINCT {quote(f'{LEVEL}{level}')} AS place, {listed} FROM {coding}",
+        select_list = ", ".join(f"{sql} AS holds{n}" for n, sql in enumerate(expressions))
+        answer = self._source.aside(
+            f"SELECT DISTINCT {quote(f'{LEVEL}{level}')} AS place, {select_list} FROM {coding}",
             parameters,
         )
-        places = found["place"].to_numpy()
+        places = answer["place"].to_numpy()
         masks = np.zeros((len(expressions), 2, self.axes[dimension].levels[level].size), bool)
-        for mask, holds in zip(masks, found.columns[1:], strict=True):
+        for mask, holds in zip(masks, answer.columns[1:], strict=True):
             mask[0, places[holds.fill_null(False).to_numpy()]] = True  # noqa: FBT003
             mask[1, places[holds.is_null().to_numpy()]] = True
         return [(holds, unknown) for holds, unknown in masks]
@@ -401,11 +401,11 @@ def _coarsest(
 ) -> dict[str, tuple[str, int]]:
     """Find for each data column the dimension and level of fewest categories that tells it."""
     places: dict[str, tuple[str, int]] = {}
-    for name, listed in columns.items():
-        for depth, column in enumerate(listed):
-            level = len(listed) - 1 - depth
+    for name, path in columns.items():
+        for depth, column in enumerate(path):
+            level = len(path) - 1 - depth
             size = axes[name].levels[level].size
-            known = places.get(column)
-            if known is None or size < axes[known[0]].levels[known[1]].size:
+            best = places.get(column)
+            if best is None or size < axes[best[0]].levels[best[1]].size:
                 places[column] = (name, level)
     return places

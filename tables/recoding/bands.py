@@ -151,10 +151,10 @@ def _label(low: Bound | None, high: Bound | None, *, is_whole: bool, decimals: i
     return first if last == low else f"{first}{dash}{written(last, decimals)}"
 
 
-def named_bands(given: Mapping[str, object], what: str) -> tuple[Band, ...]:
+def named_bands(mapping: Mapping[str, object], what: str) -> tuple[Band, ...]:
     """Read bands with labels of their own: label → start and end."""
     bands: list[Band] = []
-    for label, ends in given.items():
+    for label, ends in mapping.items():
         if not isinstance(ends, Mapping) or not ends or set(ends) - {"start", "end"}:
             raise RequestError(
                 Message(
@@ -206,12 +206,7 @@ def bands_sql(bands: Sequence[Band], operand: str, sql_type: str, outside: str) 
             below = _below(operand, band.upper, sql_type)
             parts.append(f"WHEN {below} THEN {text_sql(band.label)}")
     last = bands[-1]
-    parts.append(
-        Message(
-            "ELSE {text_sql}",
-            text_sql=said(text_sql(last.label) if last.upper is None else outside),
-        )
-    )
+    parts.append(f"ELSE {text_sql(last.label) if last.upper is None else outside}")
     return f"CASE {' '.join(parts)} END"
 
 
@@ -233,10 +228,10 @@ def literal_of(bound: Bound) -> int | Decimal | str:
 
 
 def _below(operand: str, bound: Bound, sql_type: str) -> str:
-    found = bounds_of(literal_of(bound), sql_type)
-    if found is None or found.low is None:  # less than all values of the type
+    bounds = bounds_of(literal_of(bound), sql_type)
+    if bounds is None or bounds.low is None:  # less than all values of the type
         return "false"
-    return f"{operand} {'<' if found.is_exact else '<='} {value_sql(found.low, sql_type)}"
+    return f"{operand} {'<' if bounds.is_exact else '<='} {value_sql(bounds.low, sql_type)}"
 
 
 def period_sql(period: Period, operand: str, outside: str) -> str:
@@ -244,15 +239,15 @@ def period_sql(period: Period, operand: str, outside: str) -> str:
     date = f"CAST({operand} AS DATE)"
     text = f"CAST({date} AS VARCHAR)"
     first, last = (value_sql(day, "DATE") for day in ("0001-01-01", "9999-12-31"))
-    named = f"left({text}, {4 if period != 'month' else 7})"
+    label_sql = f"left({text}, {4 if period != 'month' else 7})"
     if period == "quarter":
         month = f"right(left({text}, 7), 2)"
         quarters = zip(("04", "07", "10"), ("1", "2", "3"), strict=True)
         cases = " ".join(f"WHEN {month} < '{end}' THEN '-Q{n}'" for end, n in quarters)
-        named = f"{named} || CASE {cases} ELSE '-Q4' END"
+        label_sql = f"{label_sql} || CASE {cases} ELSE '-Q4' END"
     return (
         f"CASE WHEN {operand} IS NULL THEN NULL "
-        f"WHEN {date} >= {first} AND {date} <= {last} THEN {named} "
+        f"WHEN {date} >= {first} AND {date} <= {last} THEN {label_sql} "
         f"ELSE {outside} END"
     )
 

@@ -111,10 +111,10 @@ def read_recode(path: str | os.PathLike[str], *, of: str, name: str) -> dict[str
     return recode
 
 
-def as_codes(given: Mapping[Any, object], what: str) -> dict[str, str]:
+def as_codes(codes: Mapping[Any, object], what: str) -> dict[str, str]:
     """Return a recode as texts: code, as tables print it, → category."""
     recode: dict[str, str] = {}
-    for code, label in given.items():
+    for code, label in codes.items():
         if not isinstance(label, str):
             raise RequestError(
                 Message("{what} must give texts in quotes.", what=said(what)),

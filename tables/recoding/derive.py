@@ -83,8 +83,8 @@ def _require_names(source: Source, variable: DerivedVariable, *, later: set[str]
             ),
             hint=Message("give it a name of its own"),
         )
-    if (told := source.problem_of(variable.of)) is not None:
-        problem, hint = told
+    if (pair := source.problem_of(variable.of)) is not None:
+        problem, hint = pair
         if variable.of in later:
             hint = Message(
                 "put {of!r} before {variable!r}",
@@ -232,9 +232,9 @@ def _recoded(source: Source, variable: DerivedVariable) -> str:
     rest = text if variable.keep else rest
     codes = source.enumerated(tuple(variable.codes)) if prints_itself else None
     if codes is not None:
-        listed = ", ".join(map(text_sql, variable.codes.values()))
-        found = f"list_extract([{listed}], enum_code(TRY_CAST({text} AS {codes})) + 1)"
-        return f"CASE WHEN {operand} IS NULL THEN NULL ELSE coalesce({found}, {rest}) END"
+        labels_sql = ", ".join(map(text_sql, variable.codes.values()))
+        label_sql = f"list_extract([{labels_sql}], enum_code(TRY_CAST({text} AS {codes})) + 1)"
+        return f"CASE WHEN {operand} IS NULL THEN NULL ELSE coalesce({label_sql}, {rest}) END"
     parts = [f"WHEN {operand} IS NULL THEN NULL"]
     by_label: dict[str, list[str]] = {}
     for code, label in variable.codes.items():
@@ -243,9 +243,9 @@ def _recoded(source: Source, variable: DerivedVariable) -> str:
             by_label.setdefault(label, []).append(exact)
     for label, values in by_label.items():
         # DuckDB would make a join of a list; Spark, which has no numbers of texts, does not.
-        held = " OR ".join(f"{operand} = {value}" for value in values)
-        held = f"{operand} IN ({', '.join(values)})" if prints_itself else held
-        parts.append(f"WHEN {held} THEN {text_sql(label)}")
+        test = " OR ".join(f"{operand} = {value}" for value in values)
+        test = f"{operand} IN ({', '.join(values)})" if prints_itself else test
+        parts.append(f"WHEN {test} THEN {text_sql(label)}")
     return f"CASE {' '.join([*parts, f'ELSE {rest}'])} END"
 
 
@@ -264,8 +264,8 @@ def _exact(code: str, kind: str, sql_type: str) -> str | None:
         if code not in {"true", "false"}:
             return None
         literal = code == "true"
-    found = bounds_of(literal, sql_type)
-    return value_sql(found.low, sql_type) if found is not None and found.is_exact else None
+    bounds = bounds_of(literal, sql_type)
+    return value_sql(bounds.low, sql_type) if bounds is not None and bounds.is_exact else None
 
 
 def root_of(source: Source, column: str) -> str:
@@ -335,29 +335,30 @@ def filter_errors(
             continue
         values = node.values if isinstance(node, Within) else ()
         values = (node.value,) if isinstance(node, Compare) else values
-        known = labels.get(name, ())
+        categories = labels.get(name, ())
         for value in values:
-            if known and value not in known:
-                listed = ", ".join(map(repr, known[:_LISTED]))
-                more = ", …" if len(known) > _LISTED else ""
+            if categories and value not in categories:
+                words = ", ".join(map(repr, categories[:_LISTED]))
+                more = ", …" if len(categories) > _LISTED else ""
                 yield FilterError(
                     Message(
                         "The derived variable {name!r} has no category {value!r}; it has "
                         "{listed}{more}.",
                         name=Name(name),
                         value=Argument(value),
-                        listed=said(listed),
+                        listed=said(words),
                         more=said(more),
                     ),
-                    hint=_as_signs(str(value), known) or unknown_name("", value, known)[1],
+                    hint=_as_signs(str(value), categories)
+                    or unknown_name("", value, categories)[1],
                     reason="category",
                     column=name,
                 )
 
 
-def _as_signs(value: str, known: Sequence[str]) -> str | None:
+def _as_signs(value: str, labels: Sequence[str]) -> str | None:
     """Return a hint where a category differs by a dash or blanks alone."""
-    plain = {_plain(label): label for label in known}
+    plain = {_plain(label): label for label in labels}
     return (
         Message("did you mean {plain!r}?", plain=Name(plain[_plain(value)]))
         if _plain(value) in plain
@@ -381,8 +382,10 @@ def require_derived(source: Source, requests: Sequence[Request]) -> None:
     if not source.derived:
         return
     for request in requests:
-        filtered = request.where.columns if isinstance(request.where, Filter) else frozenset()
-        for name in _with_bases(source, filtered):
+        filter_columns = (
+            request.where.columns if isinstance(request.where, Filter) else frozenset()
+        )
+        for name in _with_bases(source, filter_columns):
             _require_covered(source, name, None)
         where = request.where if isinstance(request.where, Filter) else None
         for name in _with_bases(source, request.columns):
@@ -394,13 +397,13 @@ def require_derived(source: Source, requests: Sequence[Request]) -> None:
 
 def _with_bases(source: Source, columns: Sequence[str] | frozenset[str]) -> list[str]:
     """Return the derived variables among columns, and those that they are made of."""
-    found: dict[str, None] = {}
+    bases: dict[str, None] = {}
     for column in columns:
         name = column
         while name in source.derived:
-            found[name] = None
+            bases[name] = None
             name = source.derived[name].of
-    return list(found)
+    return list(bases)
 
 
 def _require_covered(source: Source, name: str, where: Filter | None) -> None:
@@ -440,7 +443,7 @@ def _require_inside(
                 'open = "both" opens them at their ends, other = "…" makes a category of '
                 "these values, where leaves their records out"
             ),
-            inside=f"{rows[0][0]:,} records",
+            inside=Message("{number:,} records", number=rows[0][0]),
         )
 
 
@@ -460,11 +463,11 @@ def _require_codes(
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     texts = texts_of(values, variable.of)
-    wanted = rows["w"].to_pylist()
+    flags = rows["w"].to_pylist()
     if not variable.keep and variable.other is None:
         strangers = sum(
             is_in and text not in variable.codes
-            for text, is_in in zip(texts, wanted, strict=True)
+            for text, is_in in zip(texts, flags, strict=True)
         )
         if strangers:
             what = Message("codes that") if strangers > 1 else Message("code that")
@@ -485,7 +488,7 @@ def _require_codes(
     is_empty = not texts and not source.has_rows(source.relation)
     if absent and variable.absent != "allow" and not is_empty:
         what = Message("codes that") if len(absent) > 1 else Message("code that")
-        listed = ", ".join(map(repr, absent[:_SHOWN])) + ", …" * (len(absent) > _SHOWN)
+        examples = ", ".join(map(repr, absent[:_SHOWN])) + ", …" * (len(absent) > _SHOWN)
         raise DataError(
             Message(
                 "The recode of {variable!r} names {number} {what} no record has in {of!r}.",
@@ -497,7 +500,7 @@ def _require_codes(
             hint=Message(
                 'look at their spelling; absent = "allow" where it is a whole classification'
             ),
-            inside=listed,
+            inside=examples,
         )
 
 

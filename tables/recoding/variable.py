@@ -172,10 +172,10 @@ class DerivedVariable:
         if self.is_period:
             return ()
         if self.is_banded:
-            known = [b.label for b in self.bands_of(is_whole=is_whole, extremes=extremes)]
+            labels = [b.label for b in self.bands_of(is_whole=is_whole, extremes=extremes)]
         else:
-            known = list(self.codes.values())
-        return tuple(dict.fromkeys([*known, *([self.other] if self.other else [])]))
+            labels = list(self.codes.values())
+        return tuple(dict.fromkeys([*labels, *([self.other] if self.other else [])]))
 
     def _require_texts(self) -> None:
         for key in ("name", "of"):
@@ -191,27 +191,27 @@ class DerivedVariable:
                 ),
                 hint=Message("give it a new name"),
             )
-        for key, known in (("open", get_args(Open)), ("absent", get_args(Absent))):
-            if getattr(self, key) not in {None, *known}:
-                listed = ", ".join(map(repr, known))
+        for key, words in (("open", get_args(Open)), ("absent", get_args(Absent))):
+            if getattr(self, key) not in {None, *words}:
+                choices = ", ".join(map(repr, words))
                 raise RequestError(
                     Message(
                         "{key} of {name!r} is one of {listed}.",
                         key=Name(key),
                         name=Name(self.name),
-                        listed=said(listed),
+                        listed=said(choices),
                     )
                 )
 
     def _require_one_way(self) -> None:
         ways = ("bands", "width", "recode")
-        used = [way for way in ways if getattr(self, way) is not None]
-        if len(used) != 1:
+        names = [way for way in ways if getattr(self, way) is not None]
+        if len(names) != 1:
             raise RequestError(
                 Message(
                     "The derived variable {name!r} needs one of bands, width and recode{value}",
                     name=Name(self.name),
-                    value=said(f", not {' and '.join(used)}." if used else "."),
+                    value=said(f", not {' and '.join(names)}." if names else "."),
                 ),
                 hint=Message("bands = [0, 15, 65], width = 5, or recode = { … }"),
             )
@@ -220,7 +220,7 @@ class DerivedVariable:
             "width": ("keep", "absent"),
             "recode": ("start", "end", "open"),
         }
-        self._require_none(of_others[used[0]], used[0])
+        self._require_none(of_others[names[0]], names[0])
 
     def _require_none(self, keys: Sequence[str], beside: str) -> None:
         wrong = [
@@ -359,12 +359,12 @@ class DerivedVariable:
             )
 
     def _require_labels(self) -> None:
-        given: list[object] = [
+        labels: list[object] = [
             *self.codes.values(),
             *([] if self.other is None else [self.other]),
         ]
-        given += list(self.bands) if isinstance(self.bands, Mapping) else []
-        for label in given:
+        labels += list(self.bands) if isinstance(self.bands, Mapping) else []
+        for label in labels:
             if not isinstance(label, str) or not label.strip() or not label.isprintable():
                 raise RequestError(
                     Message(
@@ -401,11 +401,11 @@ class DerivedVariable:
 
 def words_of(variable: DerivedVariable) -> str:
     """Say in one line how a variable is made, and where other values and codes go."""
-    made, elsewhere = _made(variable), _elsewhere(variable)
+    recipe, elsewhere = _made(variable), _elsewhere(variable)
     return Message(
         "{variable}: {made}; {elsewhere}; missing stays missing",
         variable=Name(variable.name),
-        made=said(made),
+        made=said(recipe),
         elsewhere=said(elsewhere),
     )
 
@@ -457,11 +457,11 @@ def _elsewhere(variable: DerivedVariable) -> str:
     above = _beyond("end", variable, is_endless=is_stepped and variable.end is None)
     if not below and not above:
         return Message("bands reach as far as the values")
-    told = [
+    phrases = [
         Message("values below {below}", below=said(below)) if below else Message(),
         Message("values above {above}", above=said(above)) if above else Message(),
     ]
-    return joined(", ", filter(None, told))
+    return joined(", ", filter(None, phrases))
 
 
 def _beyond(end: str, variable: DerivedVariable, *, is_endless: bool) -> str:
@@ -471,16 +471,16 @@ def _beyond(end: str, variable: DerivedVariable, *, is_endless: bool) -> str:
     return Message("have a band") if variable.opens in {end, "both"} else Message("are refused")
 
 
-def as_variables(given: object) -> tuple[DerivedVariable, ...]:
+def as_variables(variables: object) -> tuple[DerivedVariable, ...]:
     """Return derived variables from these, from mappings of their settings, or by name."""
-    if isinstance(given, Mapping):
-        given = [_named(name, settings) for name, settings in given.items()]
-    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+    if isinstance(variables, Mapping):
+        variables = [_named(name, settings) for name, settings in variables.items()]
+    if isinstance(variables, (str, bytes)) or not isinstance(variables, Sequence):
         raise RequestError(
             Message("variables is a list of derived variables, or their settings by name."),
             hint=Message('variables = {"age5": {"of": "age", "width": 5}}'),
         )
-    return tuple(_as_variable(one) for one in given)
+    return tuple(_as_variable(one) for one in variables)
 
 
 def _named(name: object, settings: object) -> object:
@@ -493,19 +493,19 @@ def _named(name: object, settings: object) -> object:
     )
 
 
-def _as_variable(given: object) -> DerivedVariable:
-    if isinstance(given, DerivedVariable):
-        return given
-    known = [field.name for field in fields(DerivedVariable)]
-    if not isinstance(given, Mapping) or not {"name", "of"} <= set(given):
+def _as_variable(value: object) -> DerivedVariable:
+    if isinstance(value, DerivedVariable):
+        return value
+    keys = [field.name for field in fields(DerivedVariable)]
+    if not isinstance(value, Mapping) or not {"name", "of"} <= set(value):
         raise RequestError(
             Message("A derived variable has a name, and of: the column that it is made of."),
             hint=Message('{"name": "age5", "of": "age", "width": 5}'),
         )
-    unknown = [key for key in given if key not in known]
+    unknown = [key for key in value if key not in keys]
     if unknown:
         raise RequestError(
             Message("A derived variable has no setting {names!r}.", names=Argument(unknown[0])),
-            hint=Message("known are {names}", names=Name.each(known)),
+            hint=Message("known are {names}", names=Name.each(keys)),
         )
-    return DerivedVariable(**given)
+    return DerivedVariable(**value)

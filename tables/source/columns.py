@@ -111,8 +111,8 @@ def _extension_of(field: pa.Field) -> tuple[str, str]:
     """Return the name and the settings of an extension type, whether Arrow knows it or not."""
     kind, metadata = field.type, field.metadata or {}
     if not isinstance(kind, pa.BaseExtensionType):
-        found = (metadata.get(_EXTENSION, b""), metadata.get(_SETTINGS, b""))
-        return found[0].decode(), found[1].decode(errors="replace")
+        pair = (metadata.get(_EXTENSION, b""), metadata.get(_SETTINGS, b""))
+        return pair[0].decode(), pair[1].decode(errors="replace")
     is_period = kind.extension_name == "pandas.period"
     return kind.extension_name, kind.__arrow_ext_serialize__().decode() if is_period else ""
 
@@ -129,9 +129,9 @@ def _reading_of_extension(
         return Reading(sql=f"CAST({{0}} AS {extension})", kind=extension)
     if extension == "arrow.bool8":
         return Reading(sql="({0} <> 0)", spark="({0} <> 0)", kind="BOOLEAN")
-    if extension == "pandas.period" and (found := period_sql(settings)) is not None:
+    if extension == "pandas.period" and (period := period_sql(settings)) is not None:
         words = f"periods ({json.loads(settings)['freq']})"
-        return Reading(sql=found[0], spark=found[1], kind="VARCHAR", words=words)
+        return Reading(sql=period[0], spark=period[1], kind="VARCHAR", words=words)
     is_told = extension == "arrow.uuid" or any(is_kind(storage) for is_kind in _AS_MEANT)
     if is_told and extension != "pandas.interval":
         return Reading()

@@ -233,8 +233,8 @@ def _postgresql_columns(source: Source, *, schema: pa.Schema) -> str:
     changes = []
     for field in schema:
         name, kind = quote(field.name), getattr(field.type, "type_name", "")
-        told = (field.metadata or {}).get(b"POSTGRESQL:type")
-        if told == b"money":
+        type_name = (field.metadata or {}).get(b"POSTGRESQL:type")
+        if type_name == b"money":
             raise SourceError(
                 Message(
                     "Column {field!r} is of the type money, whose unit is not told.",
@@ -242,7 +242,7 @@ def _postgresql_columns(source: Source, *, schema: pa.Schema) -> str:
                 ),
                 hint=Message("cast it to numeric in a query"),
             )
-        if told == b"bpchar":  # a text that blanks fill up
+        if type_name == b"bpchar":  # a text that blanks fill up
             changes.append(f"rtrim({name}, ' ') AS {name}")
         if kind == "numeric":
             number = f"CASE WHEN lower({name}) <> 'nan' THEN {name} END"

@@ -140,9 +140,9 @@ class CsvColumns(TextColumns):
             declared = self.options.types.get(name)
             if declared is not None and not answer.held:
                 self._refuse(ask, name, declared)
-            held = [test for test in answer.held if test != "NUMBER"]
-            if held and (declared or not answer.is_empty):
-                self._kinds[name] = held[0]
+            kinds = [test for test in answer.held if test != "NUMBER"]
+            if kinds and (declared or not answer.is_empty):
+                self._kinds[name] = kinds[0]
 
     def _guesses(self, name: str) -> tuple[str, ...]:
         declared = self.options.types.get(name)
@@ -152,8 +152,8 @@ class CsvColumns(TextColumns):
 
     def _first_misfit(self, ask: Ask, name: str, word: str) -> tuple[str, str, int] | None:  # noqa: ARG002
         test = csv_text.test_of(word, decimal=self.options.decimal)
-        found = csv_text.find_text(self._layouts, name, test)
-        return None if found is None else (found[2], Path(found[0]).name, found[1])
+        misfit = csv_text.find_text(self._layouts, name, test)
+        return None if misfit is None else (misfit[2], Path(misfit[0]).name, misfit[1])
 
     def _problem(self, text: str) -> SourceError | None:
         """Return what is wrong with the files, where DuckDB's text tells."""

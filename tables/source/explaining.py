@@ -65,9 +65,9 @@ def explained(
             raise
         is_unfit = isinstance(error, duckdb.ConversionException)
         name = far_column() if is_unfit and far_column is not None else None
-        told = _explain(error, label) if name is None else _explain_far(name)
+        explanation = _explain(error, label) if name is None else _explain_far(name)
         error.args = ()  # the chain of exceptions must not carry the text either
-        raise told from None
+        raise explanation from None
 
 
 def _explain_far(name: str) -> SourceError:

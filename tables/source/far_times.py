@@ -30,10 +30,10 @@ def refusal_of_far(name: str) -> Refusal:
     return refusal_of(name, FAR)
 
 
-def far_columns(opened: pq.ParquetFile) -> set[str]:
+def far_columns(parquet: pq.ParquetFile) -> set[str]:
     """Return the columns of a Parquet file that hold such points, by its statistics."""
-    metadata = opened.metadata
-    kinds = {field.name: _timestamp(field.type) for field in opened.schema_arrow}
+    metadata = parquet.metadata
+    kinds = {field.name: _timestamp(field.type) for field in parquet.schema_arrow}
     units = {name: kind.unit for name, kind in kinds.items() if kind is not None}
     if not units or not metadata.num_row_groups:
         return set()
@@ -57,8 +57,8 @@ def is_far(column: pa.ChunkedArray) -> bool:
     values = column
     if pa.types.is_dictionary(column.type):
         values = pa.chunked_array([chunk.dictionary for chunk in column.chunks], kind)
-    found = pc.min_max(values.cast(pa.int64()))
-    extremes = (found["min"].as_py(), found["max"].as_py())
+    ends = pc.min_max(values.cast(pa.int64()))
+    extremes = (ends["min"].as_py(), ends["max"].as_py())
     return _is_far(None if extremes[0] is None else extremes, kind.unit)
 
 

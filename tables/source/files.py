@@ -25,13 +25,13 @@ def find_files(paths: Sequence[str]) -> tuple[str, ...]:
     """Return the files that paths, folders and globs name; none of them empty."""
     files = []
     for path in paths:
-        found = list_files(path)
-        if not found:
+        matches = list_files(path)
+        if not matches:
             hint = Message("look at the path's spelling")
             raise SourceError(
                 Message("No file matches {masked!r}.", masked=Name(masked(path))), hint=hint
             )
-        files += found
+        files += matches
     for file in files:
         if Path(file).stat().st_size == 0:
             raise SourceError(
@@ -153,27 +153,27 @@ def attach(
         " UNION ALL SELECT schema_name, view_name, true FROM duckdb_views()"
         " WHERE database_name = 'ckm_file' AND NOT internal ORDER BY ALL"
     ).fetchall()
-    shown = {
+    tables = {
         name if schema == "main" else f"{schema}.{name}": (schema, name, is_view)
         for schema, name, is_view in rows
     }
-    if table is None and len(shown) == 1:
-        (table,) = shown
+    if table is None and len(tables) == 1:
+        (table,) = tables
     if table is None:
         raise SourceError(
             Message(
                 "The DuckDB file {path!r} has {number} tables; name one.",
                 path=Name(Path(file).name),
-                number=len(shown),
+                number=len(tables),
             ),
-            hint=Message("table = one of {words!r}", words=Name.each(list(shown)[:12])),
+            hint=Message("table = one of {words!r}", words=Name.each(list(tables)[:12])),
         )
-    known = {f"{schema}.{name}": (schema, name, is_view) for schema, name, is_view in rows}
-    known |= shown
-    if table not in known:
-        problem, hint = unknown_name("Table", table, shown)
+    relations = {f"{schema}.{name}": (schema, name, is_view) for schema, name, is_view in rows}
+    relations |= tables
+    if table not in relations:
+        problem, hint = unknown_name("Table", table, tables)
         raise SourceError(problem, hint=hint)
-    schema, name, is_view = known[table]
+    schema, name, is_view = relations[table]
     records = f"ckm_file.{quote(schema)}.{quote(name)}"
     if is_view:
         connection.execute(f"CREATE TABLE ckm_evaluated AS SELECT * FROM {records}")
@@ -188,8 +188,8 @@ def attach(
 
 def free_name(stem: str, names: Iterable[str]) -> str:
     """Return a name that no column has."""
-    taken = {name.lower() for name in names}
-    while stem in taken:
+    lower_names = {name.lower() for name in names}
+    while stem in lower_names:
         stem += "_"
     return stem
 

@@ -58,25 +58,25 @@ class Frame:
 def as_arrow(data: object) -> Frame:
     """Turn records in memory into Arrow; columns that cannot be read are left out."""
     is_pandas = hasattr(data, "iloc") and hasattr(data, "columns")
-    changed = _ChangedColumns({}, {})
+    changes = _ChangedColumns({}, {})
     if is_pandas:
         names, columns = _from_pandas(data)
         table = pa.table(columns, names=names) if names else pa.table({})
     else:
-        data, changed = _for_arrow(data)
-        found = _from_stream(data)
-        if found is None:
+        data, changes = _for_arrow(data)
+        frame = _from_stream(data)
+        if frame is None:
             raise SourceError(
                 Message("Records cannot be read from {name!r}.", name=Shape(type(data))),
                 hint=Message(
                     "give a path, a list of paths, or a pandas, polars or Arrow table"
                 ),
             )
-        table = found.cast(changed.marked(found.schema)) if changed.types else found
-    require_names([*table.column_names, *changed.refusals])
-    refusals = colliding_names(table.column_names) | changed.refusals
-    kept: dict[str, pa.ChunkedArray] = {}
-    made: list[str] = []
+        table = frame.cast(changes.marked(frame.schema)) if changes.types else frame
+    require_names([*table.column_names, *changes.refusals])
+    refusals = colliding_names(table.column_names) | changes.refusals
+    arrays: dict[str, pa.ChunkedArray] = {}
+    expressions: list[str] = []
     orders: dict[str, pa.Array] = {}
     for field, column in zip(table.schema, table.columns, strict=True):
         name = field.name
@@ -86,24 +86,24 @@ def as_arrow(data: object) -> Frame:
         if reading.refusal is not None:
             refusals[name] = reading.refusal
             continue
-        held = _held(column)
-        if not _is_known_to_duckdb(held.type):
+        array = _held(column)
+        if not _is_known_to_duckdb(array.type):
             refusals[name] = refusal_of(name, str(_value_type(field.type)))
             continue
-        if is_far(held):
+        if is_far(array):
             refusals[name] = refusal_of_far(name)
             continue
-        kept[name] = held
-        made.append(f"{reading.sql.format(quote(name))} AS {quote(name)}")
+        arrays[name] = array
+        expressions.append(f"{reading.sql.format(quote(name))} AS {quote(name)}")
         # The order of pandas categories is always meant; elsewhere it may be that of the rows.
-        is_coded = pa.types.is_dictionary(held.type) and held.num_chunks
-        if is_coded and (held.type.ordered or is_pandas):
-            orders[name] = held.unify_dictionaries().chunk(0).dictionary
-    if not kept:
+        is_coded = pa.types.is_dictionary(array.type) and array.num_chunks
+        if is_coded and (array.type.ordered or is_pandas):
+            orders[name] = array.unify_dictionaries().chunk(0).dictionary
+    if not arrays:
         refusal = next(iter(refusals.values()))
         raise SourceError(refusal.problem, hint=refusal.hint)
-    sql = ", ".join(made)
-    return Frame(table=pa.table(kept), sql=sql, refusals=refusals, orders=orders)
+    sql = ", ".join(expressions)
+    return Frame(table=pa.table(arrays), sql=sql, refusals=refusals, orders=orders)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +198,13 @@ def require_names(names: Sequence[str]) -> None:
 
 def arrow_batches(file: str) -> pa.RecordBatchReader:
     """Read the batches of an Arrow file (Feather) or of a stored stream of Arrow."""
-    mapped = pa.memory_map(file)
-    if mapped.read(8) != ARROW_FILE:
-        mapped.seek(0)
-        return pa.ipc.open_stream(mapped)
-    opened = pa.ipc.open_file(mapped)
-    batches = (opened.get_batch(place) for place in range(opened.num_record_batches))
-    return pa.RecordBatchReader.from_batches(opened.schema, batches)
+    memory = pa.memory_map(file)
+    if memory.read(8) != ARROW_FILE:
+        memory.seek(0)
+        return pa.ipc.open_stream(memory)
+    reader = pa.ipc.open_file(memory)
+    batches = (reader.get_batch(place) for place in range(reader.num_record_batches))
+    return pa.RecordBatchReader.from_batches(reader.schema, batches)
 
 
 def as_reader(
@@ -214,13 +214,13 @@ def as_reader(
     if hasattr(data, "sink_ipc"):  # a LazyFrame of polars
         kinds = data.collect_schema().items()
         orders = {n: pa.array(k.categories) for n, k in kinds if type(k).__name__ == "Enum"}
-        data, changed = _for_arrow(data)
+        data, changes = _for_arrow(data)
         data.sink_ipc(folder / "frame.arrow")
         reader = arrow_batches(str(folder / "frame.arrow"))
-        schema = changed.marked(reader.schema)
+        schema = changes.marked(reader.schema)
         batches = (pa.record_batch(batch.columns, schema=schema) for batch in reader)
         marked = pa.RecordBatchReader.from_batches(schema, batches)
-        return marked, orders, changed.refusals
+        return marked, orders, changes.refusals
     if hasattr(data, "scanner"):  # a Dataset of PyArrow
         return data.scanner().to_reader(), {}, {}
     return None
@@ -287,11 +287,11 @@ def _from_stream(data: object) -> pa.Table | None:
 def _from_pandas(frame: Any) -> tuple[list[str], list[Any]]:
     """Return the names and columns of a data frame; values of mixed types become texts."""
     index = frame.index
-    named = [str(name) for name in index.names if name is not None]
-    if type(index).__name__ != "RangeIndex" or index.start or index.step != 1 or named:
+    index_names = [str(name) for name in index.names if name is not None]
+    if type(index).__name__ != "RangeIndex" or index.start or index.step != 1 or index_names:
         what = (
-            Message("is called {named!r}", named=Name.each(named))
-            if named
+            Message("is called {named!r}", named=Name.each(index_names))
+            if index_names
             else Message("has labels of its own")
         )
         raise SourceError(

@@ -74,14 +74,16 @@ def warn_of_missing(missing: Mapping[str, MissingCodes], label: str) -> None:
     """Warn of columns of which codes were read as missing values, and how many."""
     if not missing:
         return
-    shown = ", ".join(f"{name!r} ({codes})" for name, codes in list(missing.items())[:_SHOWN])
+    examples = ", ".join(
+        f"{name!r} ({codes})" for name, codes in list(missing.items())[:_SHOWN]
+    )
     rest = len(missing) - _SHOWN
     more = Message(" and {rest} more columns", rest=rest) if rest > 0 else Message()
     warnings.warn(
         message=Message(
             "{label!r} declares codes as missing, and they are read so: {words}{more}.",
             label=Name(label),
-            words=said(shown),
+            words=said(examples),
             more=more,
         ),
         category=DataWarning,
@@ -107,11 +109,11 @@ def labels_mark(
     """
     names = {*columns}
     codes = {
-        name: {"ranges": known.ranges, "names": dict(known.names)}
-        for name, known in missing.items()
+        name: {"ranges": missing_codes.ranges, "names": dict(missing_codes.names)}
+        for name, missing_codes in missing.items()
         if name in names
     }
-    own = {name: dict(said) for name, said in labels.items() if name in names}
+    own = {name: dict(texts) for name, texts in labels.items() if name in names}
     if not own and not codes:
         return {}
     return {LABELS_KEY: json.dumps({"labels": own, "missing": codes}, ensure_ascii=True)}
@@ -134,18 +136,18 @@ def marked_labels(
     missing: dict[str, MissingCodes] = {}
     for text in texts:
         try:
-            told = json.loads(text)
+            content = json.loads(text)
             own = {
-                str(name): {str(code): str(label) for code, label in said.items()}
-                for name, said in told["labels"].items()
+                str(name): {str(code): str(label) for code, label in entry.items()}
+                for name, entry in content["labels"].items()
                 if name in names
             }
             codes = {
                 str(name): MissingCodes(
-                    tuple((str(low), str(high)) for low, high in said["ranges"]),
-                    {str(code): str(label) for code, label in said["names"].items()},
+                    tuple((str(low), str(high)) for low, high in entry["ranges"]),
+                    {str(code): str(label) for code, label in entry["names"].items()},
                 )
-                for name, said in told["missing"].items()
+                for name, entry in content["missing"].items()
                 if name in names
             }
         except (ValueError, KeyError, TypeError, AttributeError):  # of another program

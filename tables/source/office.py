@@ -181,15 +181,15 @@ def convert(
     refusals: dict[str, Refusal] = {}
     copies, drafts = [], []
     for number, file in enumerate(files):
-        opened = _open(file, kind, table, options)
-        require_names([*opened.facts, *opened.refusals])
-        refusals = opened.refusals | refusals
+        office_file = _open(file, kind, table, options)
+        require_names([*office_file.facts, *office_file.refusals])
+        refusals = office_file.refusals | refusals
         draft = folder / f"office-{number}.arrow"
-        _write_draft(opened.batches, draft)
-        for name, seen in opened.facts.items():
-            facts[name] = facts[name].merge(seen) if name in facts else seen
-        add_labels(labels, opened.labels)
-        add_missing(missing, opened.missing())
+        _write_draft(office_file.batches, draft)
+        for name, column_facts in office_file.facts.items():
+            facts[name] = facts[name].merge(column_facts) if name in facts else column_facts
+        add_labels(labels, office_file.labels)
+        add_missing(missing, office_file.missing())
         path = Path(file).absolute()
         copies.append(folder / "office" / path.relative_to(path.anchor))
         drafts.append(draft)
@@ -253,15 +253,15 @@ def _as_texts(
     labels: Mapping[str, Mapping[Any, str]], facts: Mapping[str, ColumnFacts]
 ) -> dict[str, dict[str, str]]:
     """Return labels by categories as tables print them."""
-    found = {}
+    texts = {}
     for name, codes in labels.items():
         is_whole = facts[name].is_whole
-        found[name] = {
+        texts[name] = {
             str(int(code)) if isinstance(code, float) and is_whole else str(code): text
             for code, text in codes.items()
             if isinstance(code, str) or not is_whole or code.is_integer()
         }
-    return {name: said for name, said in found.items() if said}
+    return {name: mapping for name, mapping in texts.items() if mapping}
 
 
 def office_format(file: str, start: bytes) -> str | None:

@@ -108,29 +108,29 @@ class ParquetFiles:
 
     def records_sql(self, file_column: str | None) -> str:
         """Return the statement of all records, with a column of their files' paths."""
-        listed = ["*"]
+        columns_sql = ["*"]
         if not self.is_plain:
-            listed = [self._column_sql(name) for name in self.types]
-            listed += [] if file_column is None else [quote(file_column)]
+            columns_sql = [self._column_sql(name) for name in self.types]
+            columns_sql += [] if file_column is None else [quote(file_column)]
         # Not a union of statements: its records would come in no order of their own, and the
         # keys of records are put beside them by their place.
         option = "false" if len(self.groups) == 1 else "true"
-        named = "" if file_column is None else f", filename={sql_text(file_column)}"
+        name_option = "" if file_column is None else f", filename={sql_text(file_column)}"
         files = tuple(file for group in self.groups for file in group.files)
         return (
-            f"SELECT {', '.join(listed)} FROM read_parquet({file_list(files)}, "
-            f"hive_partitioning=false, union_by_name={option}{named})"
+            f"SELECT {', '.join(columns_sql)} FROM read_parquet({file_list(files)}, "
+            f"hive_partitioning=false, union_by_name={option}{name_option})"
         )
 
     def _column_sql(self, name: str) -> str:
-        found = [group.columns[name] for group in self.groups]
-        column = next((c for c in found if c.reading is not ALL_MISSING), found[0])
+        columns = [group.columns[name] for group in self.groups]
+        column = next((c for c in columns if c.reading is not ALL_MISSING), columns[0])
         if column.reading is ALL_MISSING:
             return f"CAST(NULL AS {self.types[name]}) AS {quote(name)}"
-        read = column.reading.sql.format(quote(column.duckdb_name))
+        value = column.reading.sql.format(quote(column.duckdb_name))
         if len(self.groups) > 1:
-            read = f"CAST({read} AS {self.types[name]})"
-        return f"{read} AS {quote(name)}"
+            value = f"CAST({value} AS {self.types[name]})"
+        return f"{value} AS {quote(name)}"
 
 
 def find_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) -> ParquetFiles:
@@ -196,13 +196,13 @@ def _arrow_schema(file: str, far: set[str]) -> pa.Schema | None:
     Columns that hold points in time too far away are added to a set.
     """
     try:
-        with pq.ParquetFile(file) as opened:
-            schema = opened.schema_arrow.remove_metadata()
-            far |= far_columns(opened)
-            told = (opened.metadata.metadata or {}).get(b"ARROW:schema")
-        if told is None:
+        with pq.ParquetFile(file) as parquet:
+            schema = parquet.schema_arrow.remove_metadata()
+            far |= far_columns(parquet)
+            schema_text = (parquet.metadata.metadata or {}).get(b"ARROW:schema")
+        if schema_text is None:
             return schema
-        original = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(told)))
+        original = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema_text)))
     except (pa.ArrowException, OSError, ValueError):  # DuckDB tells what is wrong, if it is
         return None
     is_same = original.names == schema.names
@@ -230,13 +230,13 @@ def _group(
     is_told = schema is not None and len(schema) == len(rows)
     columns = []
     for place, (name, kind, *_) in enumerate(rows):
-        told = schema.field(place) if schema is not None and is_told else None
-        reading = Reading() if told is None else reading_of(told)
+        field = schema.field(place) if schema is not None and is_told else None
+        reading = Reading() if field is None else reading_of(field)
         if reading.is_plain:
             reading = _reading_of_type(kind)
         columns.append(
             FoundColumn(
-                name=name if told is None else told.name,
+                name=name if field is None else field.name,
                 duckdb_name=name,
                 duckdb_type=kind,
                 reading=reading,
@@ -291,17 +291,17 @@ def _name(group: FileGroup) -> str:
 
 def _type_of(name: str, groups: tuple[FileGroup, ...]) -> str | Refusal:
     """Return the type in which all files' values of a column are read, or why there is none."""
-    found = [group.columns[name] for group in groups]
-    refused = next((c.reading.refusal for c in found if c.reading.refusal), None)
+    columns = [group.columns[name] for group in groups]
+    refused = next((c.reading.refusal for c in columns if c.reading.refusal), None)
     if refused is not None:
         return refused
-    types = [column.reading.kind or column.duckdb_type for column in found]
-    readings = {c.reading.sql: c for c in found if c.reading is not ALL_MISSING}
+    types = [column.reading.kind or column.duckdb_type for column in columns]
+    readings = {c.reading.sql: c for c in columns if c.reading is not ALL_MISSING}
     common = common_type(types) if len(readings) < 2 else None
     if common is not None:
         return "VARCHAR" if common == NOTHING else common
-    start, place = _differing(found, types)
-    one, other = found[start].reading.words, found[place].reading.words
+    start, place = _differing(columns, types)
+    one, other = columns[start].reading.words, columns[place].reading.words
     return Refusal(
         problem=Message(
             "Column {name!r} must have one type in all files; it is {one} in {groups}, "
@@ -316,12 +316,12 @@ def _type_of(name: str, groups: tuple[FileGroup, ...]) -> str | Refusal:
     )
 
 
-def _differing(found: list[FoundColumn], types: list[str]) -> tuple[int, int]:
+def _differing(columns: list[FoundColumn], types: list[str]) -> tuple[int, int]:
     """Return the places of the first two files whose types are not one."""
-    for place, column in enumerate(found):
+    for place, column in enumerate(columns):
         for start in range(place):
-            is_same = found[start].reading.sql == column.reading.sql
-            is_missing = ALL_MISSING in (found[start].reading, column.reading)
+            is_same = columns[start].reading.sql == column.reading.sql
+            is_missing = ALL_MISSING in (columns[start].reading, column.reading)
             if not (is_same or is_missing) or common_type([types[start], types[place]]) is None:
                 return start, place
-    return 0, len(found) - 1
+    return 0, len(columns) - 1

@@ -89,8 +89,8 @@ def _moment(sql: _DuckDB | _Spark, seconds: str, unit: str) -> str:
     parts.append(_padded(sql, f"{clock} {sql.over} 60 % 60", 2))
     if unit == "s":
         parts.append(_padded(sql, f"{clock} % 60", 2))
-    joined = " || ':' || ".join(parts)
-    return f"({sql.date(_floor(sql, seconds, 86_400))} || ' ' || {joined})"
+    time_of_day = " || ':' || ".join(parts)
+    return f"({sql.date(_floor(sql, seconds, 86_400))} || ' ' || {time_of_day})"
 
 
 def _rest(number: str, by: int) -> str:
@@ -108,5 +108,5 @@ def _padded(sql: _DuckDB | _Spark, number: str, digits: int) -> str:
 
 def _year(sql: _DuckDB | _Spark, year: str) -> str:
     plain = f"CAST({year} AS {sql.text})"
-    padded = f"LPAD({plain}, 4, '0')"
-    return f"(CASE WHEN {year} BETWEEN 0 AND 9999 THEN {padded} ELSE {plain} END)"
+    digits = f"LPAD({plain}, 4, '0')"
+    return f"(CASE WHEN {year} BETWEEN 0 AND 9999 THEN {digits} ELSE {plain} END)"

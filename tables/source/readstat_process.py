@@ -74,9 +74,9 @@ class _Slice(io.RawIOBase):
         while size > 0:
             in_header = self._at < self._header
             place = self._at if in_header else self._start + self._at - self._header
-            wanted = min(size, self._header - self._at) if in_header else size
+            length = min(size, self._header - self._at) if in_header else size
             self._file.seek(place)
-            data = self._file.read(wanted)
+            data = self._file.read(length)
             if not data:
                 break
             parts.append(data)
@@ -124,21 +124,21 @@ class _SpssRecords:
 
     def parts(self, rows: int) -> Iterator[io.BytesIO]:
         """Give so many records at once, as files that are not compressed."""
-        size, left = self._words * _WORD, self._total
+        size, remainder = self._words * _WORD, self._total
         plain = bytearray()
         for words in self._plain():
             plain += words
-            while len(plain) >= rows * size and left:
-                count = rows if left < 0 else min(rows, left)
+            while len(plain) >= rows * size and remainder:
+                count = rows if remainder < 0 else min(rows, remainder)
                 yield self._as_file(plain[: count * size], count)
                 del plain[: count * size]
-                left -= count if left > 0 else 0
-            if not left:
+                remainder -= count if remainder > 0 else 0
+            if not remainder:
                 break
         count, rest = divmod(len(plain), size)
-        if left >= 0:
-            count, rest = min(count, left), 0
-        if rest or count < left:
+        if remainder >= 0:
+            count, rest = min(count, remainder), 0
+        if rest or count < remainder:
             raise DamagedError
         yield self._as_file(plain[: count * size], count)
 
@@ -174,13 +174,13 @@ class _SpssRecords:
             if at > len(data) and data.count(_CODE_WORD, places[-1], places[-1] + _WORD):
                 raise DamagedError
             data += bytes(max(at - len(data), 0))
-            taken = np.frombuffer(data[:at], np.uint8).reshape(-1, _WORD)
+            block = np.frombuffer(data[:at], np.uint8).reshape(-1, _WORD)
             rows = np.array(places) // _WORD
-            codes = taken[rows]
+            codes = block[rows]
             is_word = codes == _CODE_WORD
             words = words_of[codes]
             sources = rows[:, None] + np.cumsum(is_word, axis=1)
-            words[is_word] = taken.view(np.uint64).ravel()[sources[is_word]]
+            words[is_word] = block.view(np.uint64).ravel()[sources[is_word]]
             ends = np.flatnonzero(codes == _CODE_END)
             end = int(ends[0]) if ends.size else codes.size
             yield words.ravel()[:end][codes.ravel()[:end] != 0].tobytes()
@@ -255,12 +255,12 @@ class Reading:
         )
         self.tags: dict[str, set[str]] = {}
         self._is_raw = False
-        _, said = self._part(self.file, 0, 1)
-        if (said.file_encoding or "").upper() in {"UTF-8", "UTF8"} or self._is_new_stata():
+        _, header = self._part(self.file, 0, 1)
+        if (header.file_encoding or "").upper() in {"UTF-8", "UTF8"} or self._is_new_stata():
             self._is_raw = True
             self._read = partial(self._read, encoding=_BYTES)
-            _, said = self._part(self.file, 0, 1)
-        self.said = said
+            _, header = self._part(self.file, 0, 1)
+        self.said = header
 
     def _is_new_stata(self) -> bool:
         with open(self.file, "rb") as file:  # noqa: PTH123
@@ -281,13 +281,13 @@ class Reading:
 
     def metadata(self) -> dict[str, Any]:
         """Return what the file says of its columns."""
-        said = self.said
+        header = self.said
         labels = {
             self.text(name): [
                 [self.text(code) if isinstance(code, str) else code, self.text(label)]
                 for code, label in codes.items()
             ]
-            for name, codes in said.variable_value_labels.items()
+            for name, codes in header.variable_value_labels.items()
         }
         ranges = {
             self.text(name): [
@@ -295,31 +295,31 @@ class Reading:
                     self.text(end) if isinstance(end, str) else end
                     for end in (one["lo"], one["hi"])
                 ]
-                for one in found
+                for one in limits
             ]
-            for name, found in said.missing_ranges.items()
+            for name, limits in header.missing_ranges.items()
         }
-        names = [self.text(name) for name in said.column_names]
+        names = [self.text(name) for name in header.column_names]
         return {
             "names": names,
-            "types": [said.readstat_variable_types[name] for name in said.column_names],
-            "formats": [said.original_variable_types[name] for name in said.column_names],
+            "types": [header.readstat_variable_types[name] for name in header.column_names],
+            "formats": [header.original_variable_types[name] for name in header.column_names],
             "labels": labels,
             "ranges": ranges,
         }
 
     def batches(self, schema: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
         """Give the records."""
-        for values, said in self._parts(rows):
+        for values, header in self._parts(rows):
             columns = []
-            for field, own in zip(schema, said.column_names, strict=True):
-                given = values.pop(own)  # lists are large: they go one by one
-                if tags := said.missing_user_values.get(own):
+            for field, own in zip(schema, header.column_names, strict=True):
+                cells = values.pop(own)  # lists are large: they go one by one
+                if tags := header.missing_user_values.get(own):
                     self.tags.setdefault(field.name, set()).update(tags)
-                    given = [None if isinstance(value, str) else value for value in given]
+                    cells = [None if isinstance(value, str) else value for value in cells]
                 elif field.type == pa.string() and self._is_raw:
-                    given = [value and self.text(value) for value in given]
-                columns.append(pa.array(given, field.type))
+                    cells = [value and self.text(value) for value in cells]
+                columns.append(pa.array(cells, field.type))
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _parts(self, rows: int) -> Iterator[Part]:
@@ -331,35 +331,35 @@ class Reading:
             return
         offset, count = 0, rows
         while count == rows:
-            values, said = self._part(self.file, offset, rows)
+            values, header = self._part(self.file, offset, rows)
             count = len(next(iter(values.values())))
-            yield values, said
+            yield values, header
             offset += count
 
     def _slices(self, rows: int) -> Iterator[Part]:
         """Read rows of a transport file: it has no way to them but by reading all before."""
         with open(self.file, "rb") as file:  # noqa: PTH123
-            found = _OBSERVATIONS.search(file.read(_SEARCHED))
+            match = _OBSERVATIONS.search(file.read(_SEARCHED))
             size = file.seek(0, io.SEEK_END)
         width = sum(self.said.variable_storage_width.values())
-        if found is None or size % _CARD or not width:
+        if match is None or size % _CARD or not width:
             raise DamagedError
-        header = found.start() + _CARD
+        header = match.start() + _CARD
         step = rows * width
         for start in range(header, max(size, header + 1), step):
             stop = min(start + step, size)
             with _Slice(self.file, header=header, start=start, stop=stop) as part:
-                values, said = self._part(part, 0, 0)
+                values, metadata = self._part(part, 0, 0)
             if stop < size:  # rows of blanks at the end are taken for the end of the file
                 for column in values.values():
                     column.extend([None] * (rows - len(column)))
-            yield values, said
+            yield values, metadata
 
 
 def _has_no_variables(file: str) -> bool:
     """Tell whether the header of a file of SPSS counts none."""
-    with open(file, "rb") as opened:  # noqa: PTH123
-        start = opened.read(72)
+    with open(file, "rb") as stream:  # noqa: PTH123
+        start = stream.read(72)
     return start.startswith(b"$FL") and start[68:] == bytes(4)
 
 

@@ -212,8 +212,8 @@ class Source:
 
         Texts of CSV, and codes that files of other programs have labels for.
         """
-        told = labels_mark(self.labels, self.missing_codes, self.columns)
-        return mark_of(self._csv, self.columns) | told
+        label_mark = labels_mark(self.labels, self.missing_codes, self.columns)
+        return mark_of(self._csv, self.columns) | label_mark
 
     def add_columns(self, columns: Mapping[str, str]) -> None:
         """Give the records further columns, by the SQL that makes them."""
@@ -267,8 +267,8 @@ class Source:
     @property
     def derived_labels(self) -> dict[str, tuple[str, ...]]:
         """All categories that derived variables can hold, where the data do not tell them."""
-        named = (name for name in self.derived if name in self.orders)
-        return {name: tuple(self.orders[name].to_pylist()) for name in named}
+        names = (name for name in self.derived if name in self.orders)
+        return {name: tuple(self.orders[name].to_pylist()) for name in names}
 
     def enumerated(self, texts: Sequence[str]) -> str | None:
         """Return the SQL type that numbers some texts; None where there is none."""
@@ -289,9 +289,9 @@ class Source:
 
     def take_labels(self, files: Sequence[str]) -> None:
         """Take what files say, as copies do, of the codes of their columns."""
-        listed = ", ".join(sql_text(literal_path(file)) for file in files)
+        files_sql = ", ".join(sql_text(literal_path(file)) for file in files)
         texts = self.fetch(
-            f"SELECT DISTINCT decode(value) AS text FROM parquet_kv_metadata([{listed}]) "
+            f"SELECT DISTINCT decode(value) AS text FROM parquet_kv_metadata([{files_sql}]) "
             f"WHERE decode(key) = {sql_text(LABELS_KEY)} ORDER BY text"
         )
         labels, self.missing_codes = marked_labels((text for (text,) in texts), self.columns)
@@ -322,7 +322,7 @@ class Source:
     def require(self, name: str) -> str:
         """Return the column's SQL type, or raise with the names that exist."""
         if (problem := self.problem_of(name)) is not None:
-            raise RequestError(problem[0], hint=problem[1])
+            raise RequestError(problem[0], hint=problem[1], at=("column", name))
         return self.columns[name]
 
     def require_some(self) -> None:
@@ -577,8 +577,8 @@ class Source:
         """Stream the answer of a query into a Parquet file, with texts of its metadata."""
         # A temporary file of DuckDB's own is for all to read, and stays after a kill.
         options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
-        if told := {**(metadata or {}), **self.mark}:
-            texts = ", ".join(f"{quote(k)}: {sql_text(v)}" for k, v in told.items())
+        if marks := {**(metadata or {}), **self.mark}:
+            texts = ", ".join(f"{quote(k)}: {sql_text(v)}" for k, v in marks.items())
             options += f", KV_METADATA {{{texts}}}"
         # Parquet has no integers of 128 bits: DuckDB would write the nearest double.
         rows = self.fetch(f"DESCRIBE {sql}", parameters)
@@ -634,13 +634,13 @@ class Source:
 
         worker = threading.Thread(target=settle, daemon=True)
         worker.start()
-        seen = 0.0
+        share = 0.0
         try:
             while worker.is_alive():
                 worker.join(_TICK_S)
                 if progress and worker.is_alive():
-                    seen = max(seen, self._share())
-                    progress(seen)
+                    share = max(share, self._share())
+                    progress(share)
         except BaseException:
             self._interrupt()
             worker.join()
@@ -659,7 +659,7 @@ class Source:
     ) -> _T:
         """Work, and refuse files that changed since words of theirs were computed."""
         with self._lock, explained(self.label, far_column=self._far_column):
-            found = self._wait(work, progress).result()
+            answer = self._wait(work, progress).result()
             if self._hashes and self._stamp != _stamp(self.files):
                 raise SourceError(
                     Message(
@@ -668,7 +668,7 @@ class Source:
                     ),
                     hint=Message("open it again: its record keys are those of what it was"),
                 )
-            return found
+            return answer
 
     def _far_column(self) -> str | None:
         """Find a column of points in time too far away, which only a look at them can tell."""
@@ -699,16 +699,16 @@ class Source:
         return _CLEAN
 
 
-def _as_column(named: tuple[str, str]) -> str:
+def _as_column(pair: tuple[str, str]) -> str:
     """Return SQL of a column, from its name and what makes it."""
-    name, sql = named
+    name, sql = pair
     return f"{sql} AS {quote(name)}"
 
 
 def _stamp(files: Sequence[str]) -> object:
     """Return what changes when files are written."""
-    found = [os.stat(file) for file in files]  # noqa: PTH116
-    return [(at.st_ino, at.st_size, at.st_mtime_ns) for at in found]
+    stats = [os.stat(file) for file in files]  # noqa: PTH116
+    return [(at.st_ino, at.st_size, at.st_mtime_ns) for at in stats]
 
 
 def open_source(
@@ -767,15 +767,15 @@ def open_source(
             "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws"
         )
         raise SourceError(Message("The address must not hold a password."), hint=hint)
-    with contextlib.ExitStack() as opened:
+    with contextlib.ExitStack() as stack:
         spill = SpillFolder()
-        opened.callback(spill.remove)
+        stack.callback(spill.remove)
         connection = _connect(memory_limit, threads, spill)
-        opened.callback(connection.close)
+        stack.callback(connection.close)
         label = None
         if is_elsewhere(data):
             copy = LocalCopy(str(data), table=table, query=query)
-            opened.callback(lambda kept: kept.remove(), copy)
+            stack.callback(lambda one: one.remove(), copy)
             data, table, query, label = copy.path, None, None, copy.label
         if query is not None:
             raise SourceError(
@@ -791,7 +791,7 @@ def open_source(
         source.label = label or source.label
         if memory_limit is not None:
             source.is_prepared = True
-        source._sweep = weakref.finalize(source, opened.pop_all().close)  # noqa: SLF001
+        source._sweep = weakref.finalize(source, stack.pop_all().close)  # noqa: SLF001
     return source
 
 
@@ -831,9 +831,9 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
             if column not in source.columns:
                 problem, hint = missing_column(name, column, source.columns)
                 raise RequestError(problem, hint=hint)
-        listed = ", ".join(quote(column) for column in columns)
+        columns_sql = ", ".join(quote(column) for column in columns)
         source.fetch("SET preserve_insertion_order=true")
-        rows = source.fetch(f"SELECT {listed} FROM {source.relation}")
+        rows = source.fetch(f"SELECT {columns_sql} FROM {source.relation}")
         is_text = all(map(source.is_text_of_csv, columns))
     lines = [row for row in rows if not (is_text and _is_blank(row))]
     if any(value is None for row in lines for value in row):
@@ -866,9 +866,9 @@ def _is_blank(row: Sequence[object]) -> bool:
 
 def _paths(data: object) -> list[str]:
     """Return the paths that data are given by; none for data in memory."""
-    given = data if isinstance(data, (list, tuple)) else [data]
-    paths = [os.fspath(path) for path in given if isinstance(path, (str, os.PathLike))]
-    return paths if len(paths) == len(given) else []
+    values = data if isinstance(data, (list, tuple)) else [data]
+    paths = [os.fspath(path) for path in values if isinstance(path, (str, os.PathLike))]
+    return paths if len(paths) == len(values) else []
 
 
 def _connect(
@@ -927,22 +927,22 @@ def _open_files(
     parquet: ParquetFiles | None = None
     refusals: dict[str, Refusal] = {}
     with explained(label):
-        read = files
+        readable = files
         if kinds == {"arrow"}:
-            read = tuple(_as_parquet(file, folder, label) for file in files)
+            readable = tuple(_as_parquet(file, folder, label) for file in files)
         elif is_office:
             copies = convert(files, min(kinds), folder, table=table, options=options)
-            read, refusals = copies.files, copies.refusals
-        read = tuple(as_readable(file, folder) for file in read)
+            readable, refusals = copies.files, copies.refusals
+        readable = tuple(as_readable(file, folder) for file in readable)
         if kinds == {"csv"}:
             csv = CsvColumns(
-                connection, files, readable=read, options=options, has_paths=bool(keys)
+                connection, files, readable=readable, options=options, has_paths=bool(keys)
             )
             view = _view_sql(csv.sql, csv.names, keys, csv.file_column)
         else:
             if not is_office:
                 options.require_csv(label)
-            parquet = find_columns(connection, read)
+            parquet = find_columns(connection, readable)
             file_column = free_name("ckm_file", parquet.names) if keys else None
             refusals |= parquet.refusals
             names = [*parquet.names, *(name for name in refusals if name not in parquet.names)]
@@ -951,8 +951,8 @@ def _open_files(
     if parquet is not None:
         source = Source(connection, files=files, label=label, refusals=refusals)
         source.parquet = parquet
-        source.paths = dict(zip(read, files, strict=True))
-        _note_marks(source, read, copies, options if kinds == {"parquet"} else None)
+        source.paths = dict(zip(readable, files, strict=True))
+        _note_marks(source, readable, copies, options if kinds == {"parquet"} else None)
     else:
         source = Source(connection, files=files, label=label, csv=csv, view=view, keys=keys)
     source.is_prepared = csv is not None  # counting its records would take a scan

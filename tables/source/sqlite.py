@@ -48,9 +48,9 @@ def path_of(address: str, folder: Path | None = None) -> Path:
     """
     slashes, rest = re.fullmatch(r"sqlite://(/*)(.*)", address, re.DOTALL).groups()  # type: ignore[union-attr]
     near, root = (folder or Path()) / rest, Path("/") / rest
-    known = [root] if len(slashes) > 1 else [near, root] if slashes else [near]
-    known += [Path(urllib.parse.unquote(str(path))) for path in known]
-    return next((path for path in known if path.exists()), known[0])
+    candidates = [root] if len(slashes) > 1 else [near, root] if slashes else [near]
+    candidates += [Path(urllib.parse.unquote(str(path))) for path in candidates]
+    return next((path for path in candidates if path.exists()), candidates[0])
 
 
 def copy_records(path: Path, statement: str, raw: Path) -> list[tuple[str, str]]:
@@ -195,10 +195,10 @@ def _moment_of(declared: str) -> str | None:
 
 def _decimals(declared: str) -> list[str]:
     """Return the types of an exact decimal: as declared, and as wide as can be."""
-    said = re.search(r"^(?:DEC|NUM)[A-Z]*\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", declared)
-    if said is None:
+    match = re.search(r"^(?:DEC|NUM)[A-Z]*\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", declared)
+    if match is None:
         return []
-    digits, scale = int(said[1]), int(said[2] or 0)
+    digits, scale = int(match[1]), int(match[2] or 0)
     if not scale <= digits <= _MAX_DIGITS or not digits:
         return []
     return [f"DECIMAL({digits},{scale})", f"DECIMAL({_MAX_DIGITS},{scale})"]

@@ -96,13 +96,13 @@ class _Reading:
             stream = pa.ipc.open_stream(self._process.stdout)
         except (pa.ArrowException, OSError):
             raise self._problem() from None
-        said = json.loads(stream.schema.metadata[SAID])
-        self._said_labels = said["labels"]
+        metadata = json.loads(stream.schema.metadata[SAID])
+        self._said_labels = metadata["labels"]
         for name, declared, form in zip(
-            said["names"], said["types"], said["formats"], strict=True
+            metadata["names"], metadata["types"], metadata["formats"], strict=True
         ):
             kind = _kind(self.kind, declared, form or "")
-            self._variables.append(_Variable(name, kind, said["ranges"].get(name, ())))
+            self._variables.append(_Variable(name, kind, metadata["ranges"].get(name, ())))
         facts = {
             v.name: ColumnFacts("text" if v.kind in _PERIODS else v.kind)
             for v in self._variables
@@ -163,8 +163,8 @@ class _Reading:
                 except (pa.ArrowException, OSError):
                     raise self._problem() from None
                 columns = {
-                    variable.name: self._column(variable, given, facts[variable.name])
-                    for variable, given in zip(self._variables, batch.columns, strict=True)
+                    variable.name: self._column(variable, values, facts[variable.name])
+                    for variable, values in zip(self._variables, batch.columns, strict=True)
                 }
                 yield pa.RecordBatch.from_pydict(columns)
             outcome = self._outcome()
@@ -174,12 +174,12 @@ class _Reading:
         finally:
             self.stop()
 
-    def _column(self, variable: _Variable, given: pa.Array, facts: ColumnFacts) -> pa.Array:
+    def _column(self, variable: _Variable, values: pa.Array, facts: ColumnFacts) -> pa.Array:
         """Return the values of a column; a code that is declared as missing is missing."""
         if variable.kind == "text":
             missing = pa.array({"", *(low.rstrip() for low, _ in variable.ranges)})
-            return pc.if_else(pc.is_in(given, value_set=missing), None, given)
-        numbers = np.array(given.to_numpy(zero_copy_only=False))
+            return pc.if_else(pc.is_in(values, value_set=missing), None, values)
+        numbers = np.array(values.to_numpy(zero_copy_only=False))
         for low, high in variable.ranges:
             numbers[(numbers >= low) & (numbers <= high)] = np.nan
         if variable.kind in _PERIODS:
@@ -222,7 +222,7 @@ class _Reading:
 
     def _labels(self) -> dict[str, dict[Any, str]]:
         """Return what the file calls the codes of its columns, but for missing ones."""
-        found: dict[str, dict[Any, str]] = {}
+        labels: dict[str, dict[Any, str]] = {}
         for variable in self._variables:
             if variable.kind not in {"text", "number", "single"}:
                 continue
@@ -233,20 +233,20 @@ class _Reading:
                 value = code.rstrip() if isinstance(code, str) else float(code)
                 ends = [[e.rstrip() if is_text else e for e in one] for one in variable.ranges]
                 if value != "" and not any(low <= value <= high for low, high in ends):
-                    found.setdefault(variable.name, {})[value] = label.strip()
-        return found
+                    labels.setdefault(variable.name, {})[value] = label.strip()
+        return labels
 
     def _missing(self) -> dict[str, MissingCodes]:
         """Return the codes of columns that stand for missing values, with their names."""
-        found = {}
+        codes = {}
         for variable in self._variables:
             tags = [f".{tag}" for tag in self._tags.get(variable.name, ())]
             ranges = [(_code(low), _code(high)) for low, high in variable.ranges]
             ranges += [(tag, tag) for tag in tags]
             if ranges:
                 names = self._names(variable, tags)
-                found[variable.name] = MissingCodes(tuple(ranges), names)
-        return found
+                codes[variable.name] = MissingCodes(tuple(ranges), names)
+        return codes
 
     def _names(self, variable: _Variable, tags: Sequence[str]) -> dict[str, str]:
         """Return what the file calls the missing codes of a column."""
@@ -274,16 +274,16 @@ def _kind(file: str, declared: str, form: str) -> str:
         return "text"
     name = form.rstrip("0123456789.")
     if file == "sav":
-        found = _SPSS.get(name.upper())
+        family = _SPSS.get(name.upper())
     elif file == "dta":
         if _CLOCK.fullmatch(form):
             return "time"
         stem = re.match(r"%-?(t[cCdwmqhy]|d)", form)
-        found = _STATA.get(stem[1]) if stem else None
+        family = _STATA.get(stem[1]) if stem else None
     else:
         kinds = (kind for kind in _SAS if re.fullmatch(_SAS[kind], name.upper()))
-        found = next(kinds, None)
-    return found or ("single" if declared == "float" else "number")
+        family = next(kinds, None)
+    return family or ("single" if declared == "float" else "number")
 
 
 def _periods(numbers: NDArray[np.float64], kind: str) -> pa.Array:

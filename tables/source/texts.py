@@ -197,17 +197,19 @@ class TextColumns:
         """Return what all records let through, or the first so many."""
         relation = self.relation
         if most:
-            listed = "*" if len(guesses) == len(self.names) else ", ".join(map(quote, guesses))
-            relation = f"(SELECT {listed} FROM {relation} LIMIT {most})"
-        wanted = {name: tests for name, tests in guesses.items() if tests}
-        rows = self._tested(ask, relation, wanted) if wanted else []
+            columns_sql = (
+                "*" if len(guesses) == len(self.names) else ", ".join(map(quote, guesses))
+            )
+            relation = f"(SELECT {columns_sql} FROM {relation} LIMIT {most})"
+        open_tests = {name: tests for name, tests in guesses.items() if tests}
+        rows = self._tested(ask, relation, open_tests) if open_tests else []
         answers = dict.fromkeys(guesses, _Answer())
         for (name, tests), (records, values, longest, *holds) in zip(
-            wanted.items(), rows, strict=True
+            open_tests.items(), rows, strict=True
         ):
-            held = tuple(test for test, is_held in zip(tests, holds, strict=True) if is_held)
-            answers[name] = _Answer(records=records, is_empty=values == 0, held=held)
-            if "NUMBER" in tests and "NUMBER" not in held:
+            passes = tuple(test for test, is_held in zip(tests, holds, strict=True) if is_held)
+            answers[name] = _Answer(records=records, is_empty=values == 0, held=passes)
+            if "NUMBER" in tests and "NUMBER" not in passes:
                 self._lengths[name] = None
             elif "NUMBER" in tests and (not most or records < most):
                 self._lengths[name] = longest
@@ -229,28 +231,30 @@ class TextColumns:
             )
             return [list(itertools.islice(answers, len(part))) for part in parts]
         tests = tuple(dict.fromkeys(itertools.chain(*guesses.values())))
-        listed = ", ".join(map(quote, guesses))
+        columns_sql = ", ".join(map(quote, guesses))
         single = (
-            f"SELECT unnest([{listed}]) AS t, unnest(range({len(guesses)})) AS i "
+            f"SELECT unnest([{columns_sql}]) AS t, unnest(range({len(guesses)})) AS i "
             f"FROM {relation}"
         )
-        asked = ", ".join(["i", "count(*)", *self._test_sql("t", tests)])
-        rows = {row[0]: row[1:] for row in ask(f"SELECT {asked} FROM ({single}) GROUP BY i")}
+        select_list = ", ".join(["i", "count(*)", *self._test_sql("t", tests)])
+        rows = {
+            row[0]: row[1:] for row in ask(f"SELECT {select_list} FROM ({single}) GROUP BY i")
+        }
         empty = (0, 0, 0, *[True] * len(tests))
-        found: list[Sequence[Any]] = []
+        lines: list[Sequence[Any]] = []
         for place, own in enumerate(guesses.values()):
             row = rows.get(place, empty)
             holds = dict(zip(tests, row[3:], strict=True))
-            found.append([*row[:3], *(holds[test] for test in own)])
-        return found
+            lines.append([*row[:3], *(holds[test] for test in own)])
+        return lines
 
     def _test_sql(self, column: str, guesses: Iterable[str]) -> list[str]:
         """Return SQL of the number of texts, the longest, and whether all are of each type."""
         number = NumberReading("DOUBLE", decimal=self.options.decimal, is_lenient=True)
-        written = f"TRY_CAST({column} AS DATE)::VARCHAR = {column}"
+        round_trip = f"TRY_CAST({column} AS DATE)::VARCHAR = {column}"
         tests = {
             "NUMBER": f"({number.sql(column)}) IS NOT NULL",
-            "DATE": f"(strlen({column}) = 10 AND {written}) IS TRUE",  # years of four digits
+            "DATE": f"(strlen({column}) = 10 AND {round_trip}) IS TRUE",  # years of four digits
         }
         own = [
             tests.get(guess, f"(TRY_CAST({column} AS {guess})::VARCHAR = {column}) IS TRUE")
@@ -338,8 +342,8 @@ def mark_of(columns: TextColumns | None, kinds: Mapping[str, str]) -> dict[str, 
     if columns is None:
         return {}
     names = [name for name in columns.names if name in kinds]
-    told = {"columns": names, "decimal": columns.options.decimal}
-    return {_MARK: json.dumps(told)}
+    settings = {"columns": names, "decimal": columns.options.decimal}
+    return {_MARK: json.dumps(settings)}
 
 
 def marked_columns(
@@ -363,9 +367,9 @@ def marked_columns(
     if not rows:
         return None
     try:
-        told = json.loads(rows[0][0])
-        options = ReadOptions(decimal=told["decimal"], is_lenient=is_lenient)
-        own = {n: k for n, k in kinds.items() if n in told["columns"] and k in _KEPT}
+        settings = json.loads(rows[0][0])
+        options = ReadOptions(decimal=settings["decimal"], is_lenient=is_lenient)
+        own = {n: k for n, k in kinds.items() if n in settings["columns"] and k in _KEPT}
     except (ValueError, KeyError, TypeError):  # of another program
         return None
     typed = {name: kind for name, kind in own.items() if kind != "VARCHAR"}

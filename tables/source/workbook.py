@@ -148,13 +148,13 @@ class _Workbook:
                 ),
             )
         elif errors:
-            shown = ", ".join(sorted(errors))
+            examples = ", ".join(sorted(errors))
             self._refusals[column] = Refusal(
                 problem=Message(
                     "Column {column!r} of {name!r} holds cells with errors: {words}.",
                     column=Name(column),
                     name=Name(name),
-                    words=said(shown),
+                    words=said(examples),
                 ),
                 hint=Message("mend their formulas, or empty the cells"),
             )
@@ -197,7 +197,7 @@ class _Workbook:
                 )
             )
         if len(filled) > 1:
-            shown = ", ".join(map(repr, list(filled)[:_SHOWN]))
+            sheets = ", ".join(map(repr, list(filled)[:_SHOWN]))
             raise SourceError(
                 Message(
                     "The workbook {name!r} has {number} sheets that are not empty; name one.",
@@ -206,7 +206,7 @@ class _Workbook:
                 ),
                 hint=Message(
                     "table = one of {words}{value}",
-                    words=said(shown),
+                    words=said(sheets),
                     value=Message(", …") if len(filled) > _SHOWN else Message(),
                 ),
             )
@@ -221,7 +221,7 @@ class _Workbook:
             return True
 
         texts: dict[Any, Any] = {
-            p: "string" for p, said in enumerate(header) if said.strip() in self._texts
+            p: "string" for p, text in enumerate(header) if text.strip() in self._texts
         }
         mixed: dict[int, str] = {}
         while True:
@@ -235,8 +235,8 @@ class _Workbook:
                     use_columns=note,
                 ), mixed
             except Exception as error:
-                told = _MIXED.search(str(error))
-                if told is None or told[2] not in places:
+                match = _MIXED.search(str(error))
+                if match is None or match[2] not in places:
                     raise
                 if len(mixed) >= _MOST_MIXED:
                     error.args = ()
@@ -250,8 +250,8 @@ class _Workbook:
                         hint=Message("give each column cells of one kind, or remove columns"),
                     ) from None
                 error.args = ()
-                kinds = {_KINDS.get(kind.strip(), "others") for kind in told[1].split(",")}
-                place = places[told[2]]
+                kinds = {_KINDS.get(kind.strip(), "others") for kind in match[1].split(",")}
+                place = places[match[2]]
                 if kinds == {"numbers"}:
                     texts[place] = "float"
                 elif kinds == {"dates"}:
@@ -373,9 +373,11 @@ class _Workbook:
             and len(columns[n])
             and (pc.max(pc.abs(columns[n])).as_py() or 0) >= _EXCEL_DIGITS
         ]
-        shown = _listed(map(repr, long))
+        examples = _listed(map(repr, long))
         more = (
-            Message(" Of whole numbers it keeps 15 digits: look at {words}.", words=said(shown))
+            Message(
+                " Of whole numbers it keeps 15 digits: look at {words}.", words=said(examples)
+            )
             if long
             else Message()
         )
@@ -444,14 +446,14 @@ def _sheet_part(file: str, sheet: str) -> str | None:
         book = archive.read("xl/workbook.xml").decode()
         links = archive.read("xl/_rels/workbook.xml.rels").decode()
         for one in re.findall(r"<(?:\w+:)?sheet\b([^>]*)>", book):
-            said = dict(re.findall(r'([\w:]+)="([^"]*)"', one))
-            if html.unescape(said.get("name", "")) != sheet:
+            attributes = dict(re.findall(r'([\w:]+)="([^"]*)"', one))
+            if html.unescape(attributes.get("name", "")) != sheet:
                 continue
-            wanted = next((v for k, v in said.items() if k.endswith(":id")), None)
+            sheet_id = next((v for k, v in attributes.items() if k.endswith(":id")), None)
             for link in re.findall(r"<Relationship\b([^>]*)>", links):
-                told = dict(re.findall(r'(\w+)="([^"]*)"', link))
-                if told.get("Id") == wanted:
-                    target = told.get("Target", "")
+                fields = dict(re.findall(r'(\w+)="([^"]*)"', link))
+                if fields.get("Id") == sheet_id:
+                    target = fields.get("Target", "")
                     return target[1:] if target.startswith("/") else f"xl/{target}"
     return None
 

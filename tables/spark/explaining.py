@@ -19,8 +19,8 @@ def explain(error: BaseException, label: str) -> BaseException:
     ):
         return error
     text = str(error)
-    if (found := _of_places(text, label)) is not None:
-        return found
+    if (explanation := _of_places(text, label)) is not None:
+        return explanation
     if "OutOfMemory" in text or "maxResultSize" in text:
         return SourceError(
             Message("The work does not fit into Spark's memory."),

@@ -174,19 +174,19 @@ def _sum(node: Any, columns: Mapping[str, str]) -> exp.Expr:
         node.set("this", exp.cast(node.this, "DECIMAL(38, 0)", dialect="spark"))
         return node  # type: ignore[no-any-return]
     defined.set("this", parsed(bits))
-    found = []
+    terms = []
     for place in range(0, 64, _LIMB):
         part = f"SHIFTRIGHTUNSIGNED({defined.alias}, {place}) & {2**_LIMB - 1}"
         if isinstance(node.parent, exp.Filter):  # `_filter` drops what is said here
             condition = node.parent.expression.this.sql("spark")
             part = f"IF({condition}, {part}, NULL)"
-        found.append(f"CAST(SUM({part}) AS DECIMAL(38, 0)) * {2**place}")
-    return parsed(f"({' + '.join(found)})")
+        terms.append(f"CAST(SUM({part}) AS DECIMAL(38, 0)) * {2**place}")
+    return parsed(f"({' + '.join(terms)})")
 
 
 def _filter(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
-    changed: exp.Expr = node.this if isinstance(node.this, exp.Paren) else node
-    return changed
+    condition: exp.Expr = node.this if isinstance(node.this, exp.Paren) else node
+    return condition
 
 
 def _is_long(node: Any) -> bool:
@@ -199,8 +199,8 @@ def _is_long(node: Any) -> bool:
 def _bits_of(key: exp.Expr, columns: Mapping[str, str]) -> str | None:
     """Write a key as the signed 64-bit integer of its bits; None where it is none."""
     if not isinstance(key, exp.Column) or not key.this.quoted:
-        found: str | None = key.meta.get("bits")
-        return found
+        bits: str | None = key.meta.get("bits")
+        return bits
     kind = columns[key.name]
     if kind == "UBIGINT":
         return _signed(key.sql("spark"))
@@ -258,15 +258,15 @@ def _grouping(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
 
 
 def _call(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
-    given = [part.sql("spark") for part in node.expressions]
+    arguments = [part.sql("spark") for part in node.expressions]
     match node.name.lower():
         case "isfinite":
-            x = given[0]
+            x = arguments[0]
             return parsed(f"(NOT ISNAN({x}) AND ABS({x}) < CAST('Infinity' AS DOUBLE))")
         case "strlen":
-            return parsed(f"OCTET_LENGTH({given[0]})")
+            return parsed(f"OCTET_LENGTH({arguments[0]})")
         case "ckm_aes":
-            return parsed(f"HEX(AES_ENCRYPT({given[0]}, {given[1]}, 'ECB', 'PKCS'))")
+            return parsed(f"HEX(AES_ENCRYPT({arguments[0]}, {arguments[1]}, 'ECB', 'PKCS'))")
     return node  # type: ignore[no-any-return]
 
 

@@ -132,8 +132,8 @@ class SparkSource(Source):
         A table `beside` the records has the SQL name of that property meanwhile.
         """
 
-        def receive(rows: DataFrame, wanted: pa.Schema) -> pa.Table:
-            return as_wanted(rows.toArrow(), wanted)
+        def receive(rows: DataFrame, schema: pa.Schema) -> pa.Table:
+            return as_wanted(rows.toArrow(), schema)
 
         return self._received(sql, parameters or {}, receive, beside=beside, progress=progress)
 
@@ -167,23 +167,23 @@ class SparkSource(Source):
         """
         shape = ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns.items())
 
-        def receive(rows: DataFrame, wanted: pa.Schema) -> int:
+        def receive(rows: DataFrame, schema: pa.Schema) -> int:
             def changed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 for batch in batches:
-                    rows_of_it = as_wanted(pa.Table.from_batches([batch]), wanted)
+                    rows_of_it = as_wanted(pa.Table.from_batches([batch]), schema)
                     yield from change(rows_of_it).to_batches()
 
-            made = rows.mapInArrow(changed, shape)
+            output = rows.mapInArrow(changed, shape)
             if place is None:
-                return made.count()
-            sorted_rows = made.sortWithinPartitions(*map(_quoted, order))
+                return output.count()
+            sorted_rows = output.sortWithinPartitions(*map(_quoted, order))
             sorted_rows.write.option("compression", "zstd").parquet(_far(place))
-            written = self._session.read.parquet(_far(place))
-            if len({run for url in written.inputFiles() for run in _WRITER.findall(url)}) > 1:
+            files = self._session.read.parquet(_far(place))
+            if len({run for url in files.inputFiles() for run in _WRITER.findall(url)}) > 1:
                 raise SourceError(
                     Message("Two runs wrote this table at the same time: remove it.")
                 )
-            return written.count()
+            return files.count()
 
         return self._received(sql, parameters, receive, progress=progress)
 
@@ -196,7 +196,7 @@ class SparkSource(Source):
         """Tell whether there is a row: by their count, as a limit is none of what is known."""
         return bool(self.fetch(f"SELECT count(*) AS n FROM {rows}", parameters)[0][0])
 
-    def aside(self, *_given: Any, **_options: Any) -> NoReturn:
+    def aside(self, *_arguments: Any, **_options: Any) -> NoReturn:
         """Refuse: there is no answer on the fly."""
         _refuse(Message("Spark answers no requests on the fly."))
 
@@ -223,17 +223,17 @@ class SparkSource(Source):
     def enumerated(self, texts: Sequence[str]) -> None:
         """Return None: Spark has no such types."""
 
-    def new_name(self, *_given: Any, **_options: Any) -> NoReturn:
+    def new_name(self, *_arguments: Any, **_options: Any) -> NoReturn:
         """Refuse, as `keep` and `create`: there are no prepared records."""
         _refuse(Message("Spark keeps no records ready for requests."))
 
     keep = create = new_name
 
-    def batches(self, *_given: Any, **_options: Any) -> NoReturn:
+    def batches(self, *_arguments: Any, **_options: Any) -> NoReturn:
         """Refuse: records stay where they are."""
         _refuse(Message("Records are not fetched from Spark."))
 
-    def copy(self, *_given: Any, **_options: Any) -> NoReturn:
+    def copy(self, *_arguments: Any, **_options: Any) -> NoReturn:
         """Refuse: records stay where they are."""
         _refuse(Message("Records are not copied by Spark."))
 
@@ -261,17 +261,17 @@ class SparkSource(Source):
                 for group in parquet.groups
             ]
         refusals = dict(described.refusals)
-        read: list[tuple[tuple[str, ...], dict[str, _SparkColumn]]] = [
+        readings: list[tuple[tuple[str, ...], dict[str, _SparkColumn]]] = [
             (files, {}) for files, _ in groups
         ]
         for name, kind in described.columns.items():
-            found = [_spark_column(name, kind, columns[name]) for _, columns in groups]
-            if any(column is None for column in found):
+            spark_columns = [_spark_column(name, kind, columns[name]) for _, columns in groups]
+            if any(column is None for column in spark_columns):
                 refusals[name] = _refusal(name, kind)
                 continue
-            for (_, columns), column in zip(read, found, strict=True):
+            for (_, columns), column in zip(readings, spark_columns, strict=True):
                 columns[name] = column  # type: ignore[assignment]
-        return refusals, read
+        return refusals, readings
 
     def _name_records(self) -> None:
         """Name the records in the session, after a check that Spark reads the same ones."""
@@ -283,16 +283,16 @@ class SparkSource(Source):
                     "Spark reads names of folders with encoded letters beyond ASCII otherwise."
                 )
             )
-        read = {os.path.realpath(_local_path(url)) for url in urls}
-        if not self._place and read != {os.path.realpath(file) for file in self.files}:
+        paths = {os.path.realpath(_local_path(url)) for url in urls}
+        if not self._place and paths != {os.path.realpath(file) for file in self.files}:
             raise SourceError(
                 Message("Spark does not read every file of {label!r}.", label=Name(self.label)),
                 hint=Message(
                     "it skips names that begin with _ or a full stop: rename these files"
                 ),
             )
-        selected = [rows.selectExpr(*expressions) for rows, expressions in parts]
-        records = functools.reduce(lambda one, other: one.union(other), selected)
+        frames = [rows.selectExpr(*expressions) for rows, expressions in parts]
+        records = functools.reduce(lambda one, other: one.union(other), frames)
         records.createOrReplaceTempView(self._relation)
 
     def _read(
@@ -309,31 +309,31 @@ class SparkSource(Source):
             reader = reader.option("basePath", self._root)
         places = [self._place] if self._place else map(_hadoop_path, files)
         rows = reader.parquet(*places)
-        kept = [
+        expressions = [
             f"{kept_as(column.sql, self.columns[name])} AS {_quoted(name)}"
             for name, column in columns.items()
         ]
-        return rows, kept
+        return rows, expressions
 
     def far_files(self, place: str | None = None) -> dict[str, FileState]:
         """Return the files of the records on a store, or of all folders below a place."""
         from pyspark.errors import AnalysisException
 
-        wanted = place or self._place
-        if wanted is None:
+        root = place or self._place
+        if root is None:
             return {}
         reader = self._session.read.format("binaryFile")
         reader = reader.option("recursiveFileLookup", place is not None)
 
         def listed() -> dict[str, FileState]:
             try:
-                found = reader.load(_far(wanted)).select(*_STATE).toArrow()
+                listing = reader.load(_far(root)).select(*_STATE).toArrow()
             except AnalysisException as error:
                 if place is None or "PATH_NOT_FOUND" not in str(error):
                     raise
                 return {}
-            etags = self._etags(_far(wanted))
-            rows = zip(*(column.to_pylist() for column in found.columns), strict=True)
+            etags = self._etags(_far(root))
+            rows = zip(*(column.to_pylist() for column in listing.columns), strict=True)
             return {
                 path: (size, moment.isoformat(), etags.get(path, ""))
                 for path, size, moment in sorted(rows)
@@ -347,7 +347,7 @@ class SparkSource(Source):
             return {}
         from py4j.java_gateway import is_instance_of
 
-        found, context = dict[str, str](), cast("Any", self._context)
+        etags, context = dict[str, str](), cast("Any", self._context)
         path = context._jvm.org.apache.hadoop.fs.Path(place)  # noqa: SLF001
         store = path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
         for top in store.globStatus(path) or ():
@@ -356,13 +356,13 @@ class SparkSource(Source):
                 file = files.next()
                 if not is_instance_of(context._gateway, file, _TELLS_ETAGS):  # noqa: SLF001
                     return {}
-                found[file.getPath().toString()] = file.getEtag() or ""
-        return found
+                etags[file.getPath().toString()] = file.getEtag() or ""
+        return etags
 
     def _received(
         self,
         sql: str,
-        given: Mapping[str, object],
+        parameters: Mapping[str, object],
         receive: Callable[[DataFrame, pa.Schema], _T],
         *,
         beside: pa.Table | None = None,
@@ -372,11 +372,13 @@ class SparkSource(Source):
         from tables.spark.sql import spark_sql
 
         nothing = None if beside is None else beside.slice(0, 0)
-        wanted = self._described.arrow(
-            f"SELECT * FROM ({sql}) LIMIT 0", given, beside=nothing
+        schema = self._described.arrow(
+            f"SELECT * FROM ({sql}) LIMIT 0", parameters, beside=nothing
         ).schema
-        text = spark_sql(sql, given, columns=self.columns)
-        secrets = {name: [value] for name, value in given.items() if isinstance(value, bytes)}
+        text = spark_sql(sql, parameters, columns=self.columns)
+        secrets = {
+            name: [value] for name, value in parameters.items() if isinstance(value, bytes)
+        }
         views = {SECRETS: pa.Table.from_pydict(secrets)} if secrets else {}
         if beside is not None:
             views[self.beside] = as_spark(beside)
@@ -384,7 +386,7 @@ class SparkSource(Source):
         def work() -> _T:
             for name, table in views.items():
                 self._session.createDataFrame(table).createOrReplaceTempView(name)
-            return receive(self._session.sql(text), wanted)
+            return receive(self._session.sql(text), schema)
 
         with self._lock:
             try:
@@ -428,8 +430,8 @@ class SparkSource(Source):
         jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
         stages = [tracker.getStageInfo(s) for job in jobs if job for s in job.stageIds]
         total = sum(stage.numTasks for stage in stages if stage)
-        done = sum(stage.numCompletedTasks for stage in stages if stage)
-        return done / total if total else 0.0
+        n_done = sum(stage.numCompletedTasks for stage in stages if stage)
+        return n_done / total if total else 0.0
 
 
 def open_spark(path: object, *, master: str = LOCAL) -> SparkSource:
@@ -454,21 +456,21 @@ def _open_far(path: str, place: str, session: SparkSession) -> SparkSource:
             reader = session.read if root is None else session.read.option("basePath", root)
             records = reader.parquet(place)
             columns = records.limit(0).toArrow()
-            told = _footer_texts(records, session)
+            footer = _footer_texts(records, session)
     except Exception as error:  # noqa: BLE001  (explained)
         problem = explain(error, masked(path))
     if problem is not None:  # no chain: Spark's texts quote records
         raise problem
-    refusals = _unseen(columns.column_names, told)
-    kept = columns.drop_columns(list(refusals))
-    if not kept.column_names:
+    refusals = _unseen(columns.column_names, footer)
+    frame = columns.drop_columns(list(refusals))
+    if not frame.column_names:
         first = next(iter(refusals.values()))
         raise SourceError(first.problem, hint=first.hint)
-    described = open_source(kept, threads=1)
+    described = open_source(frame, threads=1)
     described.label = masked(path)
     described.refusals.update(refusals)
-    texts = [told[LABELS_KEY]] if LABELS_KEY in told else []
-    labels, described.missing_codes = marked_labels(texts, kept.column_names)
+    texts = [footer[LABELS_KEY]] if LABELS_KEY in footer else []
+    labels, described.missing_codes = marked_labels(texts, frame.column_names)
     described.labels.update(labels)
     warn_of_missing(described.missing_codes, described.label)
     return SparkSource(described, session=session, place=place, root=root)
@@ -486,29 +488,29 @@ def _footer_texts(records: DataFrame, session: SparkSession) -> dict[str, str]:
     return dict(footer.getFileMetaData().getKeyValueMetaData())
 
 
-def _unseen(names: Sequence[str], told: Mapping[str, str]) -> dict[str, Refusal]:
+def _unseen(names: Sequence[str], footer: Mapping[str, str]) -> dict[str, Refusal]:
     """Return the columns whose values Spark takes for others, by what Arrow noted of them.
 
     A period of pandas is a whole number there, and a duration one of an unknown unit.
     """
-    if _ARROW_SCHEMA not in told:
+    if _ARROW_SCHEMA not in footer:
         return {}
     try:
-        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(told[_ARROW_SCHEMA])))
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(footer[_ARROW_SCHEMA])))
     except (pa.ArrowException, ValueError, OSError):  # of another program
         return {}
-    found = {}
+    refusals = {}
     for field in schema:
         reading = reading_of(field)
         if field.name in names and reading.refusal is not None:
-            found[field.name] = reading.refusal
+            refusals[field.name] = reading.refusal
         elif field.name in names and not (reading.is_plain or reading is ALL_MISSING):
             words = (
                 said(reading.words)
                 if reading.words
                 else Message("values of the type {type}", type=Name(str(field.type)))
             )
-            found[field.name] = Refusal(
+            refusals[field.name] = Refusal(
                 problem=Message(
                     "Column {field!r} holds {words}, which Spark does not read on a store.",
                     field=Name(field.name),
@@ -516,7 +518,7 @@ def _unseen(names: Sequence[str], told: Mapping[str, str]) -> dict[str, Refusal]
                 ),
                 hint=Message("write them as text, or copy the files to this machine"),
             )
-    return found
+    return refusals
 
 
 def _existing(place: str, session: SparkSession) -> tuple[str, str | None]:
@@ -614,21 +616,21 @@ class _SparkColumn:
     sql: str
 
 
-def _spark_column(name: str, kind: str, found: FoundColumn | None) -> _SparkColumn | None:
+def _spark_column(name: str, kind: str, column: FoundColumn | None) -> _SparkColumn | None:
     """Return how Spark reads a column as one of DuckDB's types; None if it does not."""
-    wanted = read_as(kind)
-    if wanted is None:
+    target = read_as(kind)
+    if target is None:
         return None
-    if found is None:
-        return _SparkColumn(read_as=wanted, sql=_quoted(name))
-    if found.reading.kind == NOTHING:
-        return _SparkColumn(read_as=None, sql=f"CAST(NULL AS {wanted})")
-    own = "string" if found.duckdb_type == "JSON" else read_as(found.duckdb_type)
+    if column is None:
+        return _SparkColumn(read_as=target, sql=_quoted(name))
+    if column.reading.kind == NOTHING:
+        return _SparkColumn(read_as=None, sql=f"CAST(NULL AS {target})")
+    own = "string" if column.duckdb_type == "JSON" else read_as(column.duckdb_type)
     if own is None:
         return None
-    sql = found.reading.spark.format(_quoted(name))
-    result = found.reading.kind or found.duckdb_type
-    return _SparkColumn(read_as=own, sql=sql if result == kind else f"CAST({sql} AS {wanted})")
+    sql = column.reading.spark.format(_quoted(name))
+    result = column.reading.kind or column.duckdb_type
+    return _SparkColumn(read_as=own, sql=sql if result == kind else f"CAST({sql} AS {target})")
 
 
 def _refusal(name: str, kind: str) -> Refusal:

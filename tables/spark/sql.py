@@ -43,9 +43,9 @@ def spark_sql(sql: str, parameters: Mapping[str, object], *, columns: Mapping[st
             place.replace(value)
         for node in reversed(list(tree.walk(bfs=False))):  # the parts before the whole
             if (rule := RULES.get(type(node).__name__)) is not None:
-                changed = rule(node, columns)
-                if changed is not node:
-                    node.replace(changed)
+                replacement = rule(node, columns)
+                if replacement is not node:
+                    node.replace(replacement)
         return str(tree.sql("spark", unsupported_level=sqlglot.ErrorLevel.RAISE))
     except (SqlglotError, RecursionError):
         raise unknown() from None
@@ -114,8 +114,8 @@ def _literal(value: object, column: str) -> exp.Expr:
     if isinstance(value, float):
         sign = "-" if value < 0 else ""
         digits = "Infinity" if math.isinf(value) else repr(abs(value))
-        written = f"CAST('{sign}{digits}' AS DOUBLE)"
-        return parsed(f"CAST({written} AS FLOAT)" if column == "FLOAT" else written)
+        number = f"CAST('{sign}{digits}' AS DOUBLE)"
+        return parsed(f"CAST({number} AS FLOAT)" if column == "FLOAT" else number)
     if isinstance(value, int):
         return parsed(_whole(value))
     if not isinstance(value, str):

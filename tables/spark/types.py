@@ -33,26 +33,26 @@ def kept_as(column: str, duckdb_type: str) -> str:
     return f"VALIDATE_UTF8({column})" if duckdb_type == "VARCHAR" else column
 
 
-def as_wanted(answer: pa.Table, wanted: pa.Schema) -> pa.Table:
+def as_wanted(answer: pa.Table, schema: pa.Schema) -> pa.Table:
     """Give the columns of Spark's answer the names and types that DuckDB gives them."""
-    columns = [_column(c, f.type) for c, f in zip(answer.columns, wanted, strict=True)]
-    return pa.table(columns, schema=wanted)
+    columns = [_column(c, f.type) for c, f in zip(answer.columns, schema, strict=True)]
+    return pa.table(columns, schema=schema)
 
 
-def _column(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+def _column(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Give a column its type; integers in decimals and of 64 bits are read as their bits."""
     have = column.type
-    if have == wanted:
+    if have == kind:
         return column
-    if pa.types.is_uint64(wanted) and pa.types.is_int64(have):
-        return pa.chunked_array([chunk.view(wanted) for chunk in column.chunks], wanted)
+    if pa.types.is_uint64(kind) and pa.types.is_int64(have):
+        return pa.chunked_array([chunk.view(kind) for chunk in column.chunks], kind)
     if not (pa.types.is_decimal128(have) and have.scale == 0):
-        return column.cast(wanted)
-    if pa.types.is_decimal128(wanted):  # a whole multiple of its last decimal
-        return pa.chunked_array([chunk.view(wanted) for chunk in column.chunks], wanted)
-    if pa.types.is_uint64(wanted):
-        return pa.chunked_array([_low_bits(chunk) for chunk in column.chunks], wanted)
-    return column.cast(wanted)
+        return column.cast(kind)
+    if pa.types.is_decimal128(kind):  # a whole multiple of its last decimal
+        return pa.chunked_array([chunk.view(kind) for chunk in column.chunks], kind)
+    if pa.types.is_uint64(kind):
+        return pa.chunked_array([_low_bits(chunk) for chunk in column.chunks], kind)
+    return column.cast(kind)
 
 
 def _low_bits(decimals: pa.Array) -> pa.Array:

@@ -81,9 +81,9 @@ def read_homes(
 
 
 def _require_complete(source: Source, plan: SwapPlan) -> None:
-    needed = [plan.household, *plan.geography, *plan.risk_values]
-    missing = ", ".join(f"bool_or({quote(name)} IS NULL)" for name in needed)
-    total, *found = source.fetch(f"SELECT count(*), {missing} FROM {source.relation}")[0]
+    names = [plan.household, *plan.geography, *plan.risk_values]
+    missing = ", ".join(f"bool_or({quote(name)} IS NULL)" for name in names)
+    total, *flags = source.fetch(f"SELECT count(*), {missing} FROM {source.relation}")[0]
     if not total:
         raise DataError(Message("The source has no record to swap."))
     for name in plan.risk_values:
@@ -93,7 +93,7 @@ def _require_complete(source: Source, plan: SwapPlan) -> None:
             raise DataError(
                 Message("Some risks {name!r} are negative or not finite.", name=Name(name))
             )
-    lacking = [repr(name) for name, is_missing in zip(needed, found, strict=True) if is_missing]
+    lacking = [repr(name) for name, is_missing in zip(names, flags, strict=True) if is_missing]
     if lacking:
         raise DataError(
             Message("Some records have no {lacking}.", lacking=Name.each(lacking)),
@@ -103,16 +103,16 @@ def _require_complete(source: Source, plan: SwapPlan) -> None:
 
 def _areas_sql(source: Source, plan: SwapPlan) -> str:
     """Give areas numbers; all levels above tell an area apart too."""
-    named = [quote(column) for column in plan.geography]
-    path = ", ".join(named)
-    listed = ", ".join(f"{column} AS g{place}" for place, column in enumerate(named))
+    columns = [quote(column) for column in plan.geography]
+    path = ", ".join(columns)
+    names = ", ".join(f"{column} AS g{place}" for place, column in enumerate(columns))
     ranks = ", ".join(
         f"dense_rank() OVER (ORDER BY {_numbered('g', place + 1)}) AS l{place}"
-        for place in range(len(named))
+        for place in range(len(columns))
     )
     return (
-        f"SELECT row_number() OVER (ORDER BY {_numbered('g', len(named))}) - 1 AS area, *,"
-        f" {ranks} FROM (SELECT DISTINCT {listed} FROM (SELECT {path} FROM {source.relation}))"
+        f"SELECT row_number() OVER (ORDER BY {_numbered('g', len(columns))}) - 1 AS area, *,"
+        f" {ranks} FROM (SELECT DISTINCT {names} FROM (SELECT {path} FROM {source.relation}))"
     )
 
 
@@ -125,8 +125,8 @@ def _homes_sql(source: Source, plan: SwapPlan, *, areas: str, draw: str) -> str:
         for place in range(levels)
     )
     if plan.risk_values:
-        given = (plan.risk_values * levels)[:levels]
-        of_member = (f"{source.number_sql(name, of='r')}::DOUBLE" for name in given)
+        names = (plan.risk_values * levels)[:levels]
+        of_member = (f"{source.number_sql(name, of='r')}::DOUBLE" for name in names)
         rare = [f"CASE WHEN {x} > 0 THEN 1 / {x} ELSE 1e300 END" for x in of_member]
         counts = ", ".join(f"{sql} AS c{place}" for place, sql in enumerate(rare))
     carried = "".join(f", r.{quote(c)} AS x{n}" for n, c in enumerate(plan.carry_along))
@@ -149,7 +149,7 @@ def _homes_sql(source: Source, plan: SwapPlan, *, areas: str, draw: str) -> str:
     rarest = ", ".join(f"min(c{place}) AS c{place}" for place in range(levels))
     lists = "".join(f", list_sort(list(m{place})) AS m{place}" for place in alike)
     ranks = "".join(f", dense_rank() OVER (ORDER BY m{place}) AS p{place}" for place in alike)
-    kept = "".join(f", c{place}" for place in range(levels))
+    columns_sql = "".join(f", c{place}" for place in range(levels))
     return f"""
         WITH drawn AS (
             SELECT {household} AS home, {draw} AS draw FROM {source.relation}
@@ -163,7 +163,7 @@ def _homes_sql(source: Source, plan: SwapPlan, *, areas: str, draw: str) -> str:
             FROM members GROUP BY home
         )
         SELECT row_number() OVER (ORDER BY draw, home) - 1 AS number, home, draw, area,
-            is_split, size{kept}{ranks}{out_along}
+            is_split, size{columns_sql}{ranks}{out_along}
         FROM grouped JOIN drawn USING (home)"""
 
 
@@ -173,9 +173,9 @@ def _homes(source: Source, plan: SwapPlan, *, homes: str, paths: Integers) -> Ho
     columns += [f"p{place}" if p else "0" for place, p in enumerate(plan.similar)]
     kinds = ["DOUBLE" if plan.risk_values and c[0] == "c" else "BIGINT" for c in columns]
     pairs = enumerate(zip(columns, kinds, strict=True))
-    listed = ", ".join(f"{column}::{kind} AS x{n}" for n, (column, kind) in pairs)
-    found = source.arrow(f"SELECT draw, {listed} FROM {homes} ORDER BY number")
-    draw, *numbers = (column.to_numpy() for column in found.columns)
+    select_list = ", ".join(f"{column}::{kind} AS x{n}" for n, (column, kind) in pairs)
+    answer = source.arrow(f"SELECT draw, {select_list} FROM {homes} ORDER BY number")
+    draw, *numbers = (column.to_numpy() for column in answer.columns)
     return Homes(
         draw=draw,
         area=numbers[0],

@@ -65,11 +65,11 @@ def _called(pairing: _Pairing, homes: Homes) -> Integers:
     wait = pairing.waits(2 * homes.paths.shape[1]) * homes.rarest[-1]
     order = np.lexsort((wait, homes.area))
     order = order[is_left[order]]
-    moved = np.bincount(homes.area[~is_left], minlength=n_areas)
+    n_moves = np.bincount(homes.area[~is_left], minlength=n_areas)
     size = np.bincount(homes.area, minlength=n_areas)
     area = homes.area[order]
     starts = np.searchsorted(area, np.arange(n_areas))
-    turn = moved[area] + np.arange(len(order)) - starts[area]
+    turn = n_moves[area] + np.arange(len(order)) - starts[area]
     return order[np.argsort((turn + 0.5) / size[area], kind="stable")]
 
 
@@ -161,7 +161,7 @@ class _Donors:
     def best_for(self, home: int) -> int:
         """Return the best open household of the same group in another area, or -1."""
         heap = self._heaps[self._group[home]]
-        own, aside, found = self._area[home], None, -1
+        own, aside, best = self._area[home], None, -1
         while heap:
             _, place, end = heap[0]
             donor = self._homes[place]
@@ -170,11 +170,11 @@ class _Donors:
             elif self._area[donor] == own:
                 aside = heapq.heappop(heap)
             else:
-                found = donor
+                best = donor
                 break
         if aside is not None:
             heapq.heappush(heap, aside)
-        return found
+        return best
 
     def _advance(self, heap: list[tuple[int, int, int]], place: int, end: int) -> None:
         while place < end and self._partner[self._homes[place]] >= 0:
@@ -187,15 +187,15 @@ class _Donors:
 
 def _group(columns: Iterable[Integers]) -> Integers:
     """Give each combination of some columns a number."""
-    found: Integers | None = None
+    numbers: Integers | None = None
     for column in columns:
         part = np.unique(column, return_inverse=True)[1]
-        if found is None:
-            found = part
+        if numbers is None:
+            numbers = part
         else:
-            joint = found * (int(part.max()) + 1) + part
-            found = np.unique(joint, return_inverse=True)[1]
-    return np.asarray(found, np.int64)
+            joint = numbers * (int(part.max()) + 1) + part
+            numbers = np.unique(joint, return_inverse=True)[1]
+    return np.asarray(numbers, np.int64)
 
 
 def _mix(bits: Words) -> Words:

@@ -71,10 +71,10 @@ class SwapPlan:
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns that are read, each once."""
-        named = [self.household, *self.geography, *self.risk]
-        named += [*self.carry_along, *self.risk_values]
-        named += [column for profile in self.similar for column in profile]
-        return tuple(dict.fromkeys(named))
+        names = [self.household, *self.geography, *self.risk]
+        names += [*self.carry_along, *self.risk_values]
+        names += [column for profile in self.similar for column in profile]
+        return tuple(dict.fromkeys(names))
 
     @property
     def limit(self) -> float:
@@ -85,9 +85,11 @@ class SwapPlan:
 
     def require_fit(self, source: Source) -> None:
         """Raise unless the source has all columns, of types that can be used."""
-        told = [problem for name in self.columns if (problem := source.problem_of(name))]
-        if told:
-            raise RequestError(joined("\n", [text for text, _ in told]), hint=told[0][1])
+        problems = [problem for name in self.columns if (problem := source.problem_of(name))]
+        if problems:
+            raise RequestError(
+                joined("\n", [text for text, _ in problems]), hint=problems[0][1]
+            )
         if source.kinds[self.household] not in {"integer", "text"}:
             raise RequestError(
                 Message(
@@ -110,11 +112,11 @@ class SwapPlan:
     def _wrong_columns(self) -> list[str]:
         problems: list[str] = [
             Message("{what} must name at least one column", what=said(what))
-            for what, given in (
+            for what, columns in (
                 ("geography", self.geography),
                 ("risk", self.risk or self.risk_values),
             )
-            if not given
+            if not columns
         ]
         if not self.similar:
             problems.append(
@@ -179,27 +181,27 @@ def draw_secret(seed: int | None, secret: Secret | None) -> Secret:
     return Secret(hashlib.sha256(f"ckm record swapping v1|{seed}".encode()).digest())
 
 
-def read_columns(given: object, *, name: str) -> tuple[str, ...]:
+def read_columns(value: object, *, name: str) -> tuple[str, ...]:
     """Read a list of columns; a text alone is one that was meant as a list."""
-    if not isinstance(given, list | tuple) or not all(
-        isinstance(column, str) for column in given
+    if not isinstance(value, list | tuple) or not all(
+        isinstance(column, str) for column in value
     ):
         raise RequestError(
             Message(
                 "{name} must be a list of columns, not {type_name}.",
                 name=Name(name),
-                type_name=Shape(type(given)),
+                type_name=Shape(type(value)),
             ),
             hint=Message('as in geography=["region", "town"], similar=[["type"], []]'),
         )
-    return tuple(given)
+    return tuple(value)
 
 
-def read_profiles(given: object) -> tuple[tuple[str, ...], ...]:
+def read_profiles(value: object) -> tuple[tuple[str, ...], ...]:
     """Read a list of lists of columns."""
-    if not isinstance(given, list | tuple):
-        read_columns(given, name="similar")
+    if not isinstance(value, list | tuple):
+        read_columns(value, name="similar")
         return ()
     return tuple(
-        read_columns(profile, name=Message("a profile of similar")) for profile in given
+        read_columns(profile, name=Message("a profile of similar")) for profile in value
     )

@@ -202,14 +202,14 @@ def _swapped_sql(source: Source, plan: SwapPlan, *, areas: str, homes: str, move
         f"CASE WHEN n.home IS NULL THEN r.{column} ELSE n.g{place} END AS {column}"
         for place, column in enumerate(columns)
     )
-    given = ", ".join(f"a.g{place}" for place in range(len(columns)))
+    columns_sql = ", ".join(f"a.g{place}" for place in range(len(columns)))
     carried = [quote(column) for column in plan.carry_along]
     for place, column in enumerate(carried):
         new += f", CASE WHEN n.home IS NULL THEN r.{column} ELSE n.x{place} END AS {column}"
-    given += "".join(f", p.x{place}" for place in range(len(carried)))
+    columns_sql += "".join(f", p.x{place}" for place in range(len(carried)))
     return f"""
         SELECT r.* REPLACE ({new}) FROM {source.records} r LEFT JOIN (
-            SELECT h.home, {given} FROM {moves} m
+            SELECT h.home, {columns_sql} FROM {moves} m
             JOIN {homes} h ON h.number = m.number JOIN {areas} a ON a.area = m.area
             JOIN {homes} p ON p.number = m.partner
         ) n ON n.home = r.{quote(plan.household)}"""
@@ -336,8 +336,8 @@ def make_report(homes: Homes, matches: Matches, plan: SwapPlan) -> SwapReport:
     n_levels = len(plan.geography)
     is_moved = matches.partner >= 0
     there = np.where(is_moved, homes.area[matches.partner], homes.area)
-    changed = homes.paths[there] != homes.paths[homes.area]
-    reached = np.where(is_moved, changed.argmax(axis=1), n_levels)
+    differs = homes.paths[there] != homes.paths[homes.area]
+    level = np.where(is_moved, differs.argmax(axis=1), n_levels)
     is_risky = (homes.rarest < plan.limit).T
     need = np.where(is_risky.any(axis=1), is_risky.argmax(axis=1), n_levels)
 
@@ -345,15 +345,15 @@ def make_report(homes: Homes, matches: Matches, plan: SwapPlan) -> SwapReport:
         return tuple(np.bincount(which, minlength=n_levels + 1)[:n_levels].tolist())
 
     n_profiles = len(plan.similar) + plan.any_size
-    used = np.bincount(matches.profile[is_moved], minlength=n_profiles)
+    counts = np.bincount(matches.profile[is_moved], minlength=n_profiles)
     return SwapReport(
         geography=plan.geography,
         needed=by_level(need),
-        moved_as_needed=by_level(need[reached <= need]),
-        moved_less_far=by_level(need[(reached > need) & is_moved]),
+        moved_as_needed=by_level(need[level <= need]),
+        moved_less_far=by_level(need[(level > need) & is_moved]),
         not_moved=by_level(need[~is_moved]),
-        distance=by_level(reached),
-        by_profile=tuple(used.tolist()),
+        distance=by_level(level),
+        by_profile=tuple(counts.tolist()),
         households=len(homes),
         records=int(homes.size.sum()),
         moved_households=int(is_moved.sum()),

@@ -31,7 +31,7 @@ from dp import (
     true_positive_bound,
 )
 from dp.accounting.subsampled import subsampled_gaussian_loss
-from dp.budget.entries import ARITHMETIC, Settings, amount, exact
+from dp.budget.entries import ARITHMETIC, BudgetSettings, amount, exact
 from tests.strategies import examples
 from tests.unit.dp.support import exact_delta
 
@@ -247,5 +247,5 @@ def test_a_ledger_never_holds_more_than_its_budget(tmp_path_factory, costs):
 @given(st.text(max_size=20), st.floats(1e-6, 1e6))
 def test_settings_round_trip(words, epsilon):
     about = "".join(sign for sign in words if sign.isprintable()).strip()
-    made = Settings.of(epsilon=epsilon, adjacency=ADD, about=about)
-    assert Settings.from_text(made.text) == made
+    made = BudgetSettings.of(epsilon=epsilon, adjacency=ADD, about=about)
+    assert BudgetSettings.from_text(made.text) == made

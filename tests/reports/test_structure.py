@@ -207,7 +207,7 @@ def test_a_bar_is_as_long_as_its_share_on_an_axis_that_holds_the_largest(languag
     words = Words(language, gettext.NullTranslations())
     bars = Bars(id="a", title="t", description="d", across="share", upwards="count")
     lines = [("1–4", most, "a"), ("5–9", most / 2, "b"), ("10 or more", 0.0, "c")]
-    svg = lines_of_shares(words, bars, lines, written=words.numbers.percent)
+    svg = lines_of_shares(words, bars, lines, write=words.numbers.percent)
     root = parser.fragment_fromstring(svg)
     drawn = [float(r.get("width")) for r in root.iter("rect") if r.get("class") == "drawn"]
     at = [

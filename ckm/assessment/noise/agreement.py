@@ -115,15 +115,15 @@ def share_p_value(cells: ObservedCells, design: Design) -> float | None:
     is_possible = (column >= 0) & (column < width)
     if not is_possible.all():
         return 0.0
-    seen = np.bincount(rows * width + column, minlength=n_rows * width).reshape(n_rows, width)
-    totals = seen.sum(axis=1, keepdims=True)
+    counts = np.bincount(rows * width + column, minlength=n_rows * width).reshape(n_rows, width)
+    totals = counts.sum(axis=1, keepdims=True)
     p = design.probabilities
-    if (seen[p == 0] > 0).any():
+    if (counts[p == 0] > 0).any():
         return 0.0
     shapes = np.where(totals[:, 0] > 0, (p > 0).sum(axis=1) - 1, 0)
-    some = seen > 0
-    terms = np.zeros(seen.shape)
-    terms[some] = seen[some] * np.log(seen[some] / (totals * p)[some])
+    some = counts > 0
+    terms = np.zeros(counts.shape)
+    terms[some] = counts[some] * np.log(counts[some] / (totals * p)[some])
     statistics = terms.sum(axis=1)
     free = np.flatnonzero(shapes)
     if not len(free):
@@ -151,14 +151,19 @@ def share_fit(cells: ObservedCells, design: Design) -> dict[str, float]:
     if ((column < 0) | (column >= n_columns)).any():
         return {}
     for row in np.unique(rows).tolist():
-        seen = np.bincount(column[rows == row], minlength=n_columns)
-        expected = design.probabilities[row] * seen.sum()
+        counts = np.bincount(column[rows == row], minlength=n_columns)
+        expected = design.probabilities[row] * counts.sum()
         ends = _class_ends(expected)
         if len(ends) > 1:
             starts = [0, *ends[:-1]]
-            drawn = np.add.reduceat(seen, starts).astype(float)
-            wanted = np.add.reduceat(expected, starts)
-            tests.append((float(((drawn - wanted) ** 2 / wanted).sum()), len(ends) - 1))
+            class_counts = np.add.reduceat(counts, starts).astype(float)
+            expectations = np.add.reduceat(expected, starts)
+            tests.append(
+                (
+                    float(((class_counts - expectations) ** 2 / expectations).sum()),
+                    len(ends) - 1,
+                )
+            )
     if not tests:
         return {}
     statistic, degrees = (sum(column) for column in zip(*tests, strict=True))
@@ -173,12 +178,12 @@ def share_fit(cells: ObservedCells, design: Design) -> dict[str, float]:
 
 def _class_ends(expected: NDArray[np.float64]) -> list[int]:
     """Cut values into classes of enough expected cells; the last takes the rest."""
-    ends, held = [], 0.0
+    ends, total = [], 0.0
     for place, number in enumerate(expected.tolist(), start=1):
-        held += number
-        if held >= _EXPECTED:
+        total += number
+        if total >= _EXPECTED:
             ends.append(place)
-            held = 0.0
+            total = 0.0
     return [*ends[:-1], len(expected)] if ends else []
 
 

@@ -84,10 +84,10 @@ class Design(Band):
         4
         """
         n_rows = len(self.mean)
-        seen: set[int] = set()
+        values: set[int] = set()
         # A turn of the last rows beyond the table itself, as far as noise reaches down.
         for count in range(1, n_rows + self.cycle - self.lowest):
             row = int(self.rows(np.array([count]))[0])
             reached = np.flatnonzero(self.probabilities[row])
-            seen.update((count + self.lowest + reached).tolist())
-        return min(value for value in seen if value > 0) - 1
+            values.update((count + self.lowest + reached).tolist())
+        return min(value for value in values if value > 0) - 1

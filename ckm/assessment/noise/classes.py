@@ -35,13 +35,13 @@ def noise_classes(cells: ObservedCells, design: Design) -> tuple[NoiseClassFact,
     """
     rows = design.rows(cells.count)
     classes = [(count, count) for count in range(1, _SINGLE + 1)]
-    found = []
+    facts = []
     for low, high in [*classes, *_LARGER]:
         inside = cells.count >= low
         if high is not None:
             inside &= cells.count <= high
-        found.append(_one_class(low, high, rows[inside], cells.noise[inside], design))
-    return tuple(found)
+        facts.append(_one_class(low, high, rows[inside], cells.noise[inside], design))
+    return tuple(facts)
 
 
 def _one_class(
@@ -52,8 +52,8 @@ def _one_class(
     if not n:  # the design of a class without cells is known where its rows agree
         last = max(low, len(design.mean)) + design.cycle if high is None else high + 1
         served = np.unique(design.rows(np.arange(low, last)))
-        laws = design.probabilities[served]
-        if (laws == laws[0]).all():
+        distributions = design.probabilities[served]
+        if (distributions == distributions[0]).all():
             weights[served] = 1.0
     if not weights.any():
         return NoiseClassFact(low=low, high=high, cells=0, **dict.fromkeys(_FIGURES))
@@ -91,11 +91,11 @@ def noise_shares(cells: ObservedCells, design: Design) -> tuple[NoiseShareFact, 
     weights = np.bincount(design.rows(cells.count), minlength=len(design.mean))
     designed = weights @ design.probabilities / n
     values, times = np.unique(cells.noise, return_counts=True)
-    drawn = dict(zip(values.tolist(), (times / n).tolist(), strict=True))
+    shares = dict(zip(values.tolist(), (times / n).tolist(), strict=True))
     by_design = dict(zip(design.noise.tolist(), designed.tolist(), strict=True))
     return tuple(
-        NoiseShareFact(noise=v, designed=by_design.get(v, 0.0), drawn=drawn.get(v, 0.0))
-        for v in sorted({*drawn, *(v for v, p in by_design.items() if p)})
+        NoiseShareFact(noise=v, designed=by_design.get(v, 0.0), drawn=shares.get(v, 0.0))
+        for v in sorted({*shares, *(v for v, p in by_design.items() if p)})
     )
 
 
@@ -105,14 +105,14 @@ def noise_sizes(cells: ObservedCells) -> tuple[SizeFact, ...]:
     A quantile is the deviation of a cell: the least that such a share does not exceed.
     """
     off = np.abs(cells.noise)
-    found = []
+    facts = []
     for low, high in zip(_SIZES, [*(n - 1 for n in _SIZES[1:]), None], strict=True):
         inside = (cells.count >= low) & (True if high is None else cells.count <= high)
         if not inside.any():
             continue
         half, most = _quantiles(off[inside])
         half_share, most_share = _quantiles(off[inside] / cells.count[inside])
-        found.append(
+        facts.append(
             SizeFact(
                 low=low,
                 high=high,
@@ -123,10 +123,12 @@ def noise_sizes(cells: ObservedCells) -> tuple[SizeFact, ...]:
                 most_share=most_share,
             )
         )
-    return tuple(found)
+    return tuple(facts)
 
 
 def _quantiles(off: NDArray[Any]) -> list[float]:
     levels = (_HALF, _MOST)
-    found: list[float] = np.quantile(off, levels, method="inverted_cdf").astype(float).tolist()
-    return found
+    quantiles: list[float] = (
+        np.quantile(off, levels, method="inverted_cdf").astype(float).tolist()
+    )
+    return quantiles

@@ -45,9 +45,11 @@ def figures(
     """
     from ckm.release.figures import figures as run
 
-    found = run(folder, table, **options)
+    figures_table = run(folder, table, **options)
     if output is None:
-        click.echo(found.to_pandas().to_csv(index=False, float_format="%.10g"), nl=False)
+        click.echo(
+            figures_table.to_pandas().to_csv(index=False, float_format="%.10g"), nl=False
+        )
         return
-    found.write(output, overwrite=force)
+    figures_table.write(output, overwrite=force)
     terminal.step("figures written", output.name)

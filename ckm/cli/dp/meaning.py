@@ -99,8 +99,8 @@ def meaning_page(
     from reports.facts.meaning import MeaningFacts
 
     pure, adjacency = replace(guarantee, delta=0.0), str(guarantee.adjacency)
-    found = meaning(guarantee, priors=priors)
-    said = explained(found, adjacency=adjacency, unit=unit, language=language)
+    statement = meaning(guarantee, priors=priors)
+    lines = explained(statement, adjacency=adjacency, unit=unit, language=language)
 
     def several(epsilons: Sequence[float], priors: Sequence[float]) -> tuple[EpsilonFact, ...]:
         return tuple(_fact(replace(pure, epsilon=epsilon), priors) for epsilon in epsilons)
@@ -110,10 +110,10 @@ def meaning_page(
         delta=guarantee.delta,
         adjacency=adjacency,
         unit=unit,
-        sentences=tuple(line.removeprefix("- ") for line in said),
+        sentences=tuple(line.removeprefix("- ") for line in lines),
         asked=_fact(guarantee, priors),
         curve=_fact(guarantee, _GRID),
-        others=several(sorted({*TABLE_EPSILONS, found.epsilon} - {0.0}), priors[:1]),
+        others=several(sorted({*TABLE_EPSILONS, statement.epsilon} - {0.0}), priors[:1]),
         ranges=several(_RANGES, _GRID),
         table=several(TABLE_EPSILONS, TABLE_PRIORS),
     )
@@ -126,12 +126,12 @@ def _fact(guarantee: Guarantee, priors: Sequence[float]) -> EpsilonFact:
     from reports.facts.meaning import EpsilonFact
 
     epsilon, adjacency = guarantee.epsilon, guarantee.adjacency
-    found, error = meaning(guarantee, priors=priors), None
-    if found.membership and epsilon:
+    statement, error = meaning(guarantee, priors=priors), None
+    if statement.membership and epsilon:
         error = Geometric.calibrated(count(adjacency), epsilon=epsilon).accuracy(0.95)
     return EpsilonFact(
         epsilon=epsilon,
-        member=found.membership.beliefs if found.membership else (),
-        value=found.value.beliefs,
+        member=statement.membership.beliefs if statement.membership else (),
+        value=statement.value.beliefs,
         error=error,
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.terminal.click_group import options
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -210,7 +211,9 @@ def asked_spec(file: Path | None, options: Mapping[str, Any]) -> NoiseSpec:
     if limits or "objective" in fields:
         fields["limits"] = _limits(limits)
     if "max_noise" not in fields or not {"variance", "limits"} & fields.keys():
-        raise click.UsageError("Give SPEC.toml, --preset, or --max-noise and --variance.")
+        raise click.UsageError(
+            Message("Give SPEC.toml, --preset, or --max-noise and --variance.")
+        )
     return NoiseSpec(**fields)
 
 
@@ -228,12 +231,14 @@ def _limits(given: Mapping[str, Any]) -> Limits:
 def not_both(options: Mapping[str, Any]) -> None:
     """Refuse options beside a file."""
     if options:
-        raise click.UsageError(f"Give a file or {named(options)}, not both.")
+        raise click.UsageError(
+            Message("Give a file or {options}, not both.", options=flags(options))
+        )
 
 
-def named(options: Iterable[str]) -> str:
-    """Name options as they are typed."""
-    return ", ".join(map(_flag, options))
+def flags(options: Iterable[str]) -> list[Name]:
+    """Return options as they are typed."""
+    return Name.each(map(_flag, options))
 
 
 def as_fields(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.output import read_json
 from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from ckm.cli.terminal.console import Terminal
     from synth import Schema
-    from synth.evaluation import Evaluation, Plan
+    from synth.evaluation import Evaluation, EvaluationPlan
 
 _GROUPS = (
     "tables", "columns", "detection", "learning", "membership", "nearness", "inference",
@@ -107,7 +108,7 @@ def compare(
     """
     named = {path.stem: path for path in synthetic}
     if len(named) < len(synthetic):
-        raise click.UsageError("Two sets of synthetic records have the same name.")
+        raise click.UsageError(Message("Two sets of synthetic records have the same name."))
     _run(terminal, train, named, asked)
 
 
@@ -160,17 +161,21 @@ def _run(
         return
     text = _WRITERS[output.suffix.lower()](found, asked["title"], asked["lang"] or "en")
     write_whole(output, text, is_private=True)
-    terminal.step("evaluation written", "it follows from confidential records: keep it inside")
+    terminal.step(
+        "evaluation written", Message("it follows from confidential records: keep it inside")
+    )
     click.echo(str(output))
 
 
-def _plan(asked: dict[str, Any]) -> Plan:
-    from synth.evaluation import Plan
+def _plan(asked: dict[str, Any]) -> EvaluationPlan:
+    from synth.evaluation import EvaluationPlan
 
     if asked["sensitive"] and not asked["keys"]:
-        raise click.UsageError("--sensitive needs at least one --key.")
+        raise click.UsageError(Message("--sensitive needs at least one --key."))
     names = ("classes", "numbers", "keys", "sensitive", "learner", "seed")
-    return Plan(groups=asked["groups"] or _GROUPS, **{name: asked[name] for name in names})
+    return EvaluationPlan(
+        groups=asked["groups"] or _GROUPS, **{name: asked[name] for name in names}
+    )
 
 
 def _without(dropped: set[str], frame: pd.DataFrame) -> pd.DataFrame:
@@ -183,7 +188,9 @@ def _declared(schema: Path | None) -> Any:
     if schema is None:
         return {}
     if (found := read_json(schema, "schema")) is None:
-        raise EvaluationError(f"The schema {schema.name!r} is not JSON.")
+        raise EvaluationError(
+            Message("The schema {schema!r} is not JSON.", schema=Name(schema.name))
+        )
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ckm.cli.terminal.click_sentences import note_of
 from ckm.cli.terminal.console import Terminal
 
 _KEPT = "\b\n"  # what begins a paragraph that keeps its lines
@@ -42,8 +43,8 @@ def short_help(command: click.Command, limit: int) -> str:
     if not terminal or terminal.language == "en":
         return ""
     _, first = next(paragraphs(command.help or ""))
-    said = click.Command(None, help=terminal.say(first))
-    return said.get_short_help_str(limit)
+    translation = click.Command(None, help=terminal.say(first))
+    return translation.get_short_help_str(limit)
 
 
 class _Formatter(click.HelpFormatter):
@@ -61,17 +62,19 @@ class _Formatter(click.HelpFormatter):
         super().write_heading(self._say(heading) + "\N{NO-BREAK SPACE}")
 
     def write_text(self, text: str) -> None:
-        said = [kept + self._say(one) for kept, one in paragraphs(text)]
-        super().write_text("\n\n".join(said))
+        lines = [indent + self._say(one) for indent, one in paragraphs(text)]
+        super().write_text("\n\n".join(lines))
 
     def write_dl(self, rows: Iterable[tuple[str, str]], *args: Any, **kwargs: Any) -> None:
-        said = [(self._named(name), self._told(text)) for name, text in rows]
-        super().write_dl(said, *args, **kwargs)
+        pairs = [(self._named(name), self._told(text)) for name, text in rows]
+        super().write_dl(pairs, *args, **kwargs)
 
     def _named(self, text: str) -> str:
         return _METAVAR.sub(lambda name: self._say(name[0]), text)
 
     def _told(self, text: str) -> str:
         text, bracket, extra = text.partition(_EXTRA)
-        extras = "; ".join(map(self._say, extra.removesuffix("]").split("; ")))
+        extras = "; ".join(
+            self._say(note_of(one)) for one in extra.removesuffix("]").split("; ")
+        )
         return self._say(text) + (f"{bracket}{extras}]" if bracket else "")

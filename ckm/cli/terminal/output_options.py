@@ -43,15 +43,15 @@ def output_options(
         """Look at the output before anything is computed."""
 
         @wraps(verb)
-        def checked(*args: Any, output: Path | None, force: bool, **given: Any) -> Any:
+        def checked(*args: Any, output: Path | None, force: bool, **options: Any) -> Any:
             check_output(
                 output,
                 force=force,
-                lang=given["lang"] if has_lang else None,
+                lang=options["lang"] if has_lang else None,
                 endings=endings,
-                inputs=tuple(given[name] for name in inputs),
+                inputs=tuple(options[name] for name in inputs),
             )
-            return verb(*args, output=output, **given)
+            return verb(*args, output=output, **options)
 
         return options(
             click.option("-o", "--output", type=PATH, help=text, **settings),

@@ -9,7 +9,7 @@ from pydantic import Field
 from ckm.config.job.limits import LimitsSection, as_limits
 from ckm.config.reading import Reading
 from ckm.config.section import FilePath, Items, ReadAs, Section, Some, optional
-from footing.messages import Message
+from footing.messages import Message, Name
 from ptable import NoiseSpec, PTableError
 from ptable.design.presets import spelled_out
 
@@ -67,25 +67,25 @@ def noise_spec(section: PTableSection, reading: Reading) -> NoiseSpec | None:
     try:
         given = spelled_out(section.given)
     except PTableError as error:
-        reading.add_error("[ptable]", error)
+        reading.add_error(("ptable",), error)
         return None
     needs = ("max_noise",) if section.limits is not None else ("max_noise", "variance")
     missing = [name for name in needs if name not in given]
     if missing:
-        hint = "give max_noise and variance, a preset, or the path of a p-table"
+        hint = Message("give max_noise and variance, a preset, or the path of a p-table")
         text = (
-            "max_noise and variance are missing."
+            Message("max_noise and variance are missing.")
             if missing[1:]
-            else f"{missing[0]} is missing."
+            else Message("{key} is missing.", key=Name(missing[0]))
         )
-        reading.add("[ptable]", text, hint)
+        reading.add(("ptable",), text, hint)
         return None
     try:
         if section.limits is not None:
             given["limits"] = as_limits(section.limits, partial(_prior_of_tables, reading))
         return NoiseSpec(**given)
     except PTableError as error:
-        reading.add_error("[ptable]", error)
+        reading.add_error(("ptable",), error)
         return None
 
 
@@ -99,23 +99,32 @@ def _prior_of_tables(reading: Reading) -> Any:
 
 
 def _noise(section: PTableSection, reading: Reading) -> NoiseSpec | Path:
-    where = "[ptable]"
+    where = ("ptable",)
     for name in ("step", "anchors"):
         if getattr(section, name) is not None:
-            text = f"{name} is for magnitudes, and a job publishes counts."
-            reading.add(where, text, f"remove {name}")
+            text = Message(
+                "{name} is for magnitudes, and a job publishes counts.", name=Name(name)
+            )
+            reading.add(where, text, Message("remove {name}", name=Name(name)), key=name)
     if section.path is None and section.limits is not None:
-        text = "A table by limits is chosen once and kept: a release never solves one."
-        name = reading.path.name
-        hint = f'ckm ptable build {name} -o pt.parquet, and path = "pt.parquet" in [ptable]'
-        reading.add("[ptable.limits]", text, hint, at=("ptable", "limits"))
+        hint = Message(
+            'ckm ptable build {name} -o pt.parquet, and path = "pt.parquet" in [ptable]',
+            name=Name(reading.path.name),
+        )
+        text = Message("A table by limits is chosen once and kept: a release never solves one.")
+        reading.add(("ptable", "limits"), text, hint)
         return Path()
     if section.path is None:
         # With a problem noted the job is never used; any path will do.
         return noise_spec(section, reading) or Path()
     if section.given and section.limits is None:
-        hint = "a p-table file has its own specification: keep one of the two"
-        reading.add(where, f"has both path and {', '.join(section.given)}.", hint)
+        hint = Message("a p-table file has its own specification: keep one of the two")
+        reading.add(
+            where,
+            Message("has both path and {keys}.", keys=Name.each(section.given)),
+            hint,
+            key="path",
+        )
     reading.require_file(where, "path", section.path)
     return section.path
 

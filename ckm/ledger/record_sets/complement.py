@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ckm.errors import InternalError
 from footing.arrays import Flags, Integers, Words
+from footing.messages import Message
 from tables import Axis, Cells
 from tables.cells.places import CellPlaces, Columns, factors_of, numbered, tree_of
 from tables.cells.sketch import PRIME, Sketch
@@ -34,24 +35,26 @@ class NestedDifferences:
     def __len__(self) -> int:
         return len(self.whole)
 
-    def __getitem__(self, wanted: NDArray[np.generic]) -> NestedDifferences:
+    def __getitem__(self, places: NDArray[np.generic]) -> NestedDifferences:
         return NestedDifferences(
-            whole=self.whole[wanted], part=self.part[wanted], axis=self.axis[wanted]
+            whole=self.whole[places], part=self.part[places], axis=self.axis[places]
         )
 
 
 def nested_differences(cells: Cells, is_shown: Flags) -> NestedDifferences:
     """Find every cell of a table and every published cell around it along one dimension."""
     none = np.zeros(0, np.int64)
-    found: list[tuple[Integers, Integers, Integers]] = [(none, none, none)]
-    shown = np.flatnonzero(is_shown)
-    columns = [ranks[shown].astype(np.int64) for ranks in cells.ranks]
+    triples: list[tuple[Integers, Integers, Integers]] = [(none, none, none)]
+    positions = np.flatnonzero(is_shown)
+    columns = [ranks[positions].astype(np.int64) for ranks in cells.ranks]
     places = CellPlaces([tree_of(axis) for axis in cells.axes], columns)
     for number in range(len(cells.axes)):
         for part, whole in places.around(number):
             pair = np.flatnonzero(whole >= 0)
-            found.append((shown[whole[pair]], shown[part[pair]], np.full(len(pair), number)))
-    whole, part, axes = (np.concatenate(parts) for parts in zip(*found, strict=True))
+            triples.append(
+                (positions[whole[pair]], positions[part[pair]], np.full(len(pair), number))
+            )
+    whole, part, axes = (np.concatenate(parts) for parts in zip(*triples, strict=True))
     return NestedDifferences(whole=whole, part=part, axis=axes)
 
 
@@ -119,7 +122,7 @@ class _Nest:
 def sketch_of(cells: Cells) -> Sketch:
     """Return the sketches of cells that must have them."""
     if cells.sketch is None:
-        raise InternalError("The cells of a ledger's entry have no sketches.")
+        raise InternalError(Message("The cells of a ledger's entry have no sketches."))
     return cells.sketch
 
 
@@ -130,13 +133,13 @@ def _grouped(rows: Integers) -> Iterator[tuple[Integers, Integers]]:
         yield row, np.flatnonzero(place.ravel() == number)
 
 
-def _matches(wanted: Columns, given: Columns) -> tuple[Integers, Integers]:
+def _matches(own: Columns, others: Columns) -> tuple[Integers, Integers]:
     """Return all places of rows in `wanted` with an equal row in `given`, and of that row."""
-    factors = factors_of(len(wanted))
-    sought, known = numbered(wanted, factors), numbered(given, factors)
-    order = np.argsort(known)
-    low = np.searchsorted(known[order], sought, "left")
-    size = np.searchsorted(known[order], sought, "right") - low
+    factors = factors_of(len(own))
+    sought, words = numbered(own, factors), numbered(others, factors)
+    order = np.argsort(words)
+    low = np.searchsorted(words[order], sought, "left")
+    size = np.searchsorted(words[order], sought, "right") - low
     first = np.repeat(np.arange(len(sought)), size)
     within = np.arange(len(first)) - np.repeat(np.cumsum(size) - size, size)
     return first, order[low[first] + within]

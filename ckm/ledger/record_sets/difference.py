@@ -22,15 +22,15 @@ def differ_by_at_most(threshold: int, first: Integers, second: Integers) -> Flag
     Baker and Graves-Morris (1996), Padé Approximants, 2nd edition, section 1.4.
     """
     series = _series(threshold, (first - second) % PRIME)
-    found = np.zeros(len(first), bool)
+    flags = np.zeros(len(first), bool)
     for below in range(threshold + 1):
         above = threshold - below
         square = [
             [above + 1 + row - column for column in range(below + 1)]
             for row in range(below + 1)
         ]
-        found |= _determinant(series, square) == 0
-    return found
+        flags |= _determinant(series, square) == 0
+    return flags
 
 
 def _series(threshold: int, power_sums: Integers) -> list[Integers]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ckm.ledger.definition import Definition
+from ckm.ledger.protection import CellProtection
 from ckm.ledger.record_sets.complement import (
     NestedDifferences,
     complement_members,
@@ -21,7 +22,7 @@ from tables import Cells
 from tables.cells.sketch import smallest_members
 
 # What digests are for; partitions have their own numbers.
-_IDENTITY, _MEMBER = 15, 14
+_IDENTITY, _MEMBER, _LABEL = 15, 14, 13
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -45,6 +46,10 @@ class Entry:
     cell, axis, whole
         What every set is: a cell of the table; or, where `axis` is not -1, what is left of
         the cell `whole`, which differs on that axis, without this cell.
+    labels
+        For every set the keyed digest of what is published of it; None for noise.
+    is_compared
+        Whether sets that differ from these by few records are found later.
     """
 
     definition: Definition
@@ -56,6 +61,8 @@ class Entry:
     cell: Integers
     axis: Integers
     whole: Integers
+    labels: Words | None = None
+    is_compared: bool = True
 
     def __len__(self) -> int:
         return len(self.identity)
@@ -118,22 +125,54 @@ class Entry:
             whole=np.concatenate([none, pairs.whole])[first],
         )
 
-    def record(self, is_new: Flags) -> Record:
+    def protected_by(self, protection: CellProtection) -> Entry:
+        """Return the entry of the same cells by another method than noise.
+
+        Parameters
+        ----------
+        protection
+            What stands for each cell.
+
+        Examples
+        --------
+        >>> entry.protected_by(protection)  # doctest: +SKIP
+        Entry('t')
+        """
+        is_cell = self.axis < 0
+        whole, part = np.where(is_cell, self.cell, self.whole), np.where(is_cell, -1, self.cell)
+        words = self.seal.folded([self.identity, *protection.words(whole, part)])
+        return replace(
+            self,
+            definition=self.definition.protected_by(protection),
+            labels=self.seal.digests(words, _LABEL),
+            is_compared=protection.is_compared,
+        )
+
+    def record(self, is_new: Flags, *, has_others: bool = False) -> Record:
         """Return what the ledger keeps of this table.
 
         Parameters
         ----------
         is_new
             Which of the sets its history does not have.
+        has_others
+            Keep the digests of all others even where no set is new: in a history with several
+            methods they tell by which a set was published.
 
         Examples
         --------
         >>> entry.record(np.ones(len(entry), bool))  # doctest: +SKIP
         Record(…)
         """
+        is_new = is_new & self.is_compared
         new = np.flatnonzero(is_new)
+        labels = None
+        if self.labels is not None:
+            labels = np.concatenate([self.labels[is_new], self.labels[~is_new]])
         if not len(new):
-            return Record.bare(self.definition)
+            has_others |= labels is not None
+            others = self.identity if has_others else None
+            return Record.bare(self.definition, others=others, labels=labels)
         owners, words, purposes = self._words(new)
         order = np.argsort(owners, kind="stable")  # two runs in order: quick
         return Record(
@@ -144,6 +183,7 @@ class Entry:
             words=self.seal.digests(words[order], purposes[order]),
             sizes=np.bincount(owners, minlength=len(new)).astype(np.uint8),
             **names_of(self.cells, self.cell[new], self.axis[new], self.whole[new]),
+            labels=np.zeros(0, np.uint64) if labels is None else labels,
         )
 
     def _words(self, sets: Integers) -> tuple[Integers, Words, Integers]:
@@ -167,13 +207,15 @@ class Entry:
         place = np.full(len(self.cells), -1, np.int64)
         place[self.cell[sets[is_cell]]] = np.flatnonzero(is_cell)
         owner = place[sketch.member_cell]
-        left = np.flatnonzero(~is_cell)
+        places = np.flatnonzero(~is_cell)
         pairs = NestedDifferences(
-            whole=self.whole[sets[left]], part=self.cell[sets[left]], axis=self.axis[sets[left]]
+            whole=self.whole[sets[places]],
+            part=self.cell[sets[places]],
+            axis=self.axis[sets[places]],
         )
         pair, key = complement_members(self.cells, pairs)
         return smallest_members(
-            np.concatenate([owner[owner >= 0], left[pair]]),
+            np.concatenate([owner[owner >= 0], places[pair]]),
             np.concatenate([sketch.member_key[owner >= 0], key]),
             sketch.width,
         )

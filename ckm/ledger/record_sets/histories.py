@@ -10,12 +10,14 @@ from ckm.ledger.definition import Definition
 from ckm.ledger.errors import LedgerError
 from ckm.ledger.record_sets.entry import Entry
 from ckm.ledger.record_sets.index import Index, Pair, Pending
+from ckm.ledger.second_method import LabelledRun, LabelledSets, SecondMethod, differ
 from ckm.ledger.storage.record import CellName, Record, ThinPair
 from ckm.ledger.storage.seal import Seal
 from ckm.ledger.storage.settings import Head, read_head, write_head
 from ckm.ledger.storage.store import Database, Row
 from ckm.ledger.storage.writer import Submission
-from footing.arrays import Flags
+from footing.arrays import Flags, Words
+from footing.messages import Message, joined
 
 Source = tuple[Index, Pending | None]
 
@@ -40,6 +42,8 @@ class Histories:
         self._seal = seal
         self.width = width
         self._indexes: dict[str, Index] = {}
+        self._labelled: dict[str, LabelledSets] = {}
+        self._in_two_ways: dict[str, tuple[tuple[LabelledRun, ...], int, Words]] = {}
         self.head = Head()  # where the ledger ends, as far as was looked
         self._opened: OrderedDict[int, Record] = OrderedDict()
         self._sets = 0
@@ -48,6 +52,11 @@ class Histories:
     def sets(self) -> int:
         """How many sets of records are in memory."""
         return sum(len(index) for index in list(self._indexes.values()))
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether a table is there that another method than noise protected."""
+        return any(list(self._labelled.values()))
 
     def refresh(self) -> bool:
         """Take in what was recorded since the last look, by whomever; tell if there was any."""
@@ -67,6 +76,8 @@ class Histories:
     def take(self, row: Row, record: Record) -> None:
         """Take a record in that is safely written."""
         self.index(row.history).add(record, number=row.number)
+        if len(record.labels):
+            self._labelled_sets(row.history).add(*record.sets, number=row.number)
         self._keep(row.number, record)
         self.head = Head(row.number, row.link)
 
@@ -96,21 +107,33 @@ class Histories:
                 wrong.append(_missing(head.number + 1, row.number - 1))
             is_sealed = self._seal.open(row.sealed, beside=row.beside) is not None
             if not is_sealed:
-                wrong.append(f"entry {row.number} was altered")
+                wrong.append(Message("entry {number} was altered", number=row.number))
             elif row.number == head.number + 1 and self._chained(row, head).link != row.link:
-                wrong.append(f"entry {row.number} does not follow on the one before it")
+                wrong.append(
+                    Message(
+                        "entry {number} does not follow on the one before it", number=row.number
+                    )
+                )
             head = Head(row.number, row.link)
             is_known = is_known or head == known
         if head.number < last.number:
             wrong.append(_missing(head.number + 1, last.number))
         elif head.number == last.number and head.link != last.link:
-            wrong.append(f"entry {head.number} is not the last one that was written")
+            wrong.append(
+                Message(
+                    "entry {number} is not the last one that was written", number=head.number
+                )
+            )
         if not is_known and known is not None:
-            wrong.append(f"entry {known.number} is not the one whose head was noted")
+            wrong.append(
+                Message(
+                    "entry {number} is not the one whose head was noted", number=known.number
+                )
+            )
         if wrong:
             raise LedgerError(
-                f"The ledger is not whole: {'; '.join(wrong)}.",
-                hint="restore the ledger from a copy, and find out who can write it",
+                Message("The ledger is not whole: {wrong}.", wrong=joined("; ", wrong)),
+                hint=Message("restore the ledger from a copy, and find out who can write it"),
             )
         return head
 
@@ -125,8 +148,8 @@ class Histories:
         except LedgerError as error:
             return error
         return LedgerError(
-            "The ledger was put back to an earlier state while it was in use.",
-            hint="restore the ledger from its latest copy",
+            Message("The ledger was put back to an earlier state while it was in use."),
+            hint=Message("restore the ledger from its latest copy"),
         )
 
     def index(self, history: str) -> Index:
@@ -138,7 +161,11 @@ class Histories:
 
         Sets that were recorded since the last look count as new, which does no harm.
         """
-        return entry.record(~self.index(history).knows(entry.identity))
+        is_new = ~self.index(history).knows(entry.identity)
+        return entry.record(is_new, has_others=bool(self._labelled_sets(history)))
+
+    def _labelled_sets(self, history: str) -> LabelledSets:
+        return self._labelled.setdefault(history, LabelledSets())
 
     def record(self, number: int) -> Record:
         """Return a record."""
@@ -148,7 +175,9 @@ class Histories:
                 record = self._unseal(row)
                 self._keep(number, record)
         if record is None:
-            raise LedgerError("An entry of the ledger is gone.", hint="restore the ledger")
+            raise LedgerError(
+                Message("An entry of the ledger is gone."), hint=Message("restore the ledger")
+            )
         return record
 
     def compare(
@@ -168,7 +197,7 @@ class Histories:
         ]
         for place, record in enumerate(records):
             is_known = _known(record, mine)
-            if is_known.all() and self._is_among(record.definition, (accepted, own), history):
+            if is_known.all() and self._is_again(record, (accepted, own), history):
                 continue
             is_known |= _known(record, others)
             for index, pending in (*mine, *others):
@@ -180,10 +209,117 @@ class Histories:
             fresh.append(place)
         return fresh, pairs
 
+    def second_methods(
+        self, submission: Submission, *, accepted: Pending
+    ) -> list[SecondMethod]:
+        """Find the tables with sets of records that were published in another way.
+
+        A set that was published in this way before tells nothing new.
+        """
+        second_methods = list[SecondMethod]()
+        histories = tuple(dict.fromkeys([submission.history, *submission.also]))
+        waiting = [record for name in histories for record in accepted.of(name)]
+        noise = self._noise_met_by(submission.records, histories)
+        for record in submission.records:
+            for other, number in self._others(record, histories, waiting, noise):
+                pair = (record.definition, other.definition)
+                second_methods.append(SecondMethod.of(*pair, entry=number))
+            waiting.append(record)
+        return second_methods
+
+    def _noise_met_by(self, records: Sequence[Record], histories: Sequence[str]) -> list[int]:
+        """Return the entries with noise that share sets with tables by other methods."""
+        sets = [record.sets[0] for record in records if len(record.labels)]
+        if not sets:  # all noise is the same
+            return []
+        every = np.unique(np.concatenate(sets))
+        return [
+            number
+            for name in histories
+            for number, other in self._with_noise(name)
+            if np.isin(other.sets[0], every).any()
+        ]
+
+    def _others(
+        self,
+        record: Record,
+        histories: Sequence[str],
+        waiting: Sequence[Record],
+        noise: Sequence[int],
+    ) -> Iterator[tuple[Record, int | None]]:
+        """Yield the tables that publish a set of a table in another way."""
+        sets, labels = record.sets
+        found = [other for other in waiting if _differ(record, other, sets, labels)]
+        numbers = self._entries_of_others(record, histories, noise, (sets, labels))
+        if found or numbers:  # else there is nothing to look closer at
+            is_new = ~self._are_published(record, histories[0])
+            sets, labels = sets[is_new], labels[is_new]
+            found = [other for other in found if _differ(record, other, sets, labels)]
+            numbers = self._entries_of_others(record, histories, noise, (sets, labels))
+        yield from ((self.record(number), number) for number in numbers)
+        yield from ((other, None) for other in found)
+
+    def _entries_of_others(
+        self,
+        record: Record,
+        histories: Sequence[str],
+        noise: Sequence[int],
+        sets: tuple[Words, Words],
+    ) -> list[int]:
+        entries = set[int]()
+        for name in histories:
+            entries |= set(self._labelled_sets(name).others(*sets))
+        if len(record.labels):
+            entries |= {n for n in noise if _differ(record, self.record(n), *sets)}
+        return sorted(entries)
+
+    def _are_published(self, record: Record, history: str) -> Flags:
+        """Tell which sets of a table its history has, published in the same way."""
+        sets, labels = record.sets
+        if len(record.labels):
+            return self._labelled_sets(history).has(sets, labels)
+        return np.isin(sets, self._published_in_two_ways(history))
+
+    def _published_in_two_ways(self, history: str) -> Words:
+        """Return the sets that another method published, and noise as well.
+
+        What was found stays: a service asks for each of its tables.
+        """
+        labelled = self._labelled_sets(history)
+        known = self._in_two_ways.get(history)
+        if known is None or known[0] is not labelled.runs:
+            known = (labelled.runs, 0, np.zeros(0, np.uint64))
+        _, last, sets = known
+        for number, record in self._with_noise(history, after=last):
+            own = record.sets[0]
+            sets, last = np.union1d(sets, own[labelled.knows(own)]), number
+        self._in_two_ways[history] = (known[0], last, sets)
+        return sets
+
+    def _with_noise(self, history: str, *, after: int = 0) -> Iterator[tuple[int, Record]]:
+        for row in self._store.rows(after=after, is_open=True):
+            if row.history == history and not len((record := self.record(row.number)).labels):
+                yield row.number, record
+
     def audit(self, history: str | None, threshold: int) -> Iterator[ThinPair]:
         """Yield the thin differences of a history, or of each by itself, as they came up."""
         for row, record, found in self._added(history, threshold):
             yield from self._named(record, found, number=row.number)
+
+    def audit_methods(self, history: str | None) -> Iterator[SecondMethod]:
+        """Yield the tables that publish sets of earlier ones in another way."""
+        with_noise, others = list[Row](), list[Row]()
+        for row in self._store.rows(is_open=True):
+            if history is not None and row.history != history:
+                continue
+            record = self.record(row.number)
+            is_noise = not len(record.labels)
+            for other in others if is_noise else (*with_noise, *others):
+                earlier = self.record(other.number)
+                if other.history == row.history and _differ(record, earlier, *record.sets):
+                    pair = (record.definition, earlier.definition)
+                    yield SecondMethod.of(*pair, entry=other.number)
+            (with_noise if is_noise else others).append(row)
 
     def standing(
         self, again: Mapping[bytes, Entry], *, history: str, last: int, threshold: int
@@ -225,6 +361,14 @@ class Histories:
             history, self._seal.digest(identity)
         )
 
+    def _is_again(self, record: Record, waiting: Sequence[Pending], history: str) -> bool:
+        """Tell whether this very table is recorded, or about to be, with the same numbers."""
+        if not self._is_among(record.definition, waiting, history):
+            return False
+        return bool(
+            self._labelled_sets(history).has(*record.sets).all() or not len(record.labels)
+        )
+
     def _named(
         self,
         record: Record,
@@ -256,15 +400,27 @@ class Histories:
         text = self._seal.open(row.sealed, beside=row.beside)
         if text is None:
             raise LedgerError(
-                f"Entry {row.number} of the ledger was altered or is damaged.",
-                hint="restore the ledger from a copy",
+                Message(
+                    "Entry {number} of the ledger was altered or is damaged.", number=row.number
+                ),
+                hint=Message("restore the ledger from a copy"),
             )
         return Record.unpack(text, Definition.read(row.definition))
 
 
 def _missing(first: int, last: int) -> str:
-    one = f"entry {first} is missing"
-    return one if first == last else f"entries {first} to {last} are missing"
+    one = Message("entry {first} is missing", first=first)
+    return (
+        one
+        if first == last
+        else Message("entries {first} to {last} are missing", first=first, last=last)
+    )
+
+
+def _differ(one: Record, other: Record, sets: Words, labels: Words) -> bool:
+    """Tell whether a table publishes some sets of another one in another way."""
+    has_labels = len(one.labels) or len(other.labels)
+    return bool(has_labels) and differ((sets, labels), other.sets)
 
 
 def _known(record: Record, sources: Sequence[Source]) -> Flags:

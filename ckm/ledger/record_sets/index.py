@@ -66,11 +66,11 @@ class Index:
         if not len(self) or is_known.all():
             return []
         words, sets = _words(record, ~is_known)
-        shown = np.sort(np.concatenate([record.identity, record.others]))
+        published = np.sort(np.concatenate([record.identity, record.others]))
         pairs = np.zeros(0, np.uint64)
         for start in range(0, len(words), _CHUNK):
             part = slice(start, start + _CHUNK)
-            met = self._meet(words[part], sets[part], shown)
+            met = self._meet(words[part], sets[part], published)
             ours = record.power_sums[(met >> np.uint64(32)).astype(np.int64)].astype(np.int64)
             theirs = self._power_sums.values[_theirs(met)].astype(np.int64)
             is_near = differ_by_at_most(threshold, ours, theirs)
@@ -80,13 +80,13 @@ class Index:
         entry, number = self._entry.values[at], self._number.values[at]
         return list(zip(mine.tolist(), entry.tolist(), number.tolist(), strict=True))
 
-    def _meet(self, words: Words, sets: Integers, shown: Words) -> Words:
+    def _meet(self, words: Words, sets: Integers, published: Words) -> Words:
         """Return pairs of sets that share a word, as one number each, unless both are shown."""
         query, other = self._near.find(words)
         pairs = _distinct(sets[query].astype(np.uint64) << np.uint64(32) | other)
         theirs: Words = self._identity.values[_theirs(pairs)]
-        at = np.minimum(np.searchsorted(shown, theirs), len(shown) - 1)
-        return np.asarray(pairs[shown[at] != theirs])
+        at = np.minimum(np.searchsorted(published, theirs), len(published) - 1)
+        return np.asarray(pairs[published[at] != theirs])
 
 
 def _words(record: Record, is_wanted: Flags) -> tuple[Words, Integers]:
@@ -94,8 +94,8 @@ def _words(record: Record, is_wanted: Flags) -> tuple[Words, Integers]:
     owners = record.owners
     if is_wanted.all():
         return record.words, owners
-    wanted = is_wanted[owners]
-    return record.words[wanted], owners[wanted]
+    mask = is_wanted[owners]
+    return record.words[mask], owners[mask]
 
 
 def _theirs(pairs: Words) -> Integers:
@@ -140,6 +140,7 @@ class Pending:
 
     def __init__(self, width: int) -> None:
         self.records: list[Record] = []
+        self._names: list[str] = []
         self._width = width
         self._indexes: dict[str, Index] = {}
         self._known: set[tuple[bytes, str]] = set()
@@ -152,7 +153,14 @@ class Pending:
         """Add a table."""
         self.index(history).add(record, number=len(self.records))
         self.records.append(record)
+        self._names.append(history)
         self._known.add((record.definition.identity, history))
+
+    def of(self, history: str) -> list[Record]:
+        """Return those of a history."""
+        return [
+            one for one, name in zip(self.records, self._names, strict=True) if name == history
+        ]
 
     def has(self, identity: bytes, history: str) -> bool:
         """Whether a table of this definition is among them."""
@@ -171,36 +179,36 @@ class Runs:
             return
         runs = list(self._runs)
         while runs and len(runs[-1][0]) < 2 * len(words):
-            known, owners = runs.pop()
-            words, places = np.concatenate([known, words]), np.concatenate([owners, places])
+            run_words, owners = runs.pop()
+            words, places = np.concatenate([run_words, words]), np.concatenate([owners, places])
         order = np.argsort(words)
         # Whole and at once: other threads may be looking words up.
         self._runs = (*runs, (words[order], places[order]))
 
     def has(self, words: Words) -> Flags:
         """Tell which words are there."""
-        found = np.zeros(len(words), bool)
+        is_there = np.zeros(len(words), bool)
         if not len(words) or not self._runs:
-            return found
+            return is_there
         order = np.argsort(words)  # lookups in order stay near each other in memory
         words = words[order]
-        for known, _ in self._runs:
-            at = np.minimum(np.searchsorted(known, words), len(known) - 1)
-            found[order] |= known[at] == words
-        return found
+        for run, _ in self._runs:
+            at = np.minimum(np.searchsorted(run, words), len(run) - 1)
+            is_there[order] |= run[at] == words
+        return is_there
 
     def find(self, words: Words) -> tuple[NDArray[np.intp], Places]:
         """Return which words are there, and each place of each of them."""
-        queries, found = [np.zeros(0, np.intp)], [np.zeros(0, np.uint32)]
+        queries, hits = [np.zeros(0, np.intp)], [np.zeros(0, np.uint32)]
         order = np.argsort(words)
         words = words[order]
-        for known, places in self._runs:
-            low = np.searchsorted(known, words, "left")
-            met = np.flatnonzero(known[np.minimum(low, len(known) - 1)] == words)
+        for run, places in self._runs:
+            low = np.searchsorted(run, words, "left")
+            met = np.flatnonzero(run[np.minimum(low, len(run) - 1)] == words)
             low = low[met]
-            size = np.searchsorted(known, words[met], "right") - low
+            size = np.searchsorted(run, words[met], "right") - low
             query = np.repeat(np.arange(len(met)), size)
             within = np.arange(len(query)) - np.repeat(np.cumsum(size) - size, size)
             queries.append(order[met[query]])
-            found.append(places[low[query] + within])
-        return np.concatenate(queries), np.concatenate(found)
+            hits.append(places[low[query] + within])
+        return np.concatenate(queries), np.concatenate(hits)

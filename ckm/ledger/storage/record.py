@@ -1,7 +1,7 @@
 """What the ledger keeps of one table: its new record sets as keyed digests, and their names."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +21,8 @@ _ARRAYS = (
     *("others", "identity", "power_sums", "words", "sizes"),
     *("cell", "axis", "whole", "ranks"),
 )
+#: Of tables by another method than noise alone.
+_LABELS = "labels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +135,10 @@ class Record:
         For every cell its category on each axis.
     axes
         For every axis its columns and the labels of its categories in each.
+    labels
+        For every new set, then for every further one, the keyed digest of what is published of
+        it: by which method, and as what number. None for noise, which is the same for equal
+        sets.
     """
 
     definition: Definition
@@ -146,17 +152,24 @@ class Record:
     whole: Whole
     ranks: Whole
     axes: tuple[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
+    labels: Words = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def __len__(self) -> int:
         return len(self.identity)
 
     @classmethod
-    def bare(cls, definition: Definition) -> Self:
-        """Return the record of a table that adds no set."""
+    def bare(
+        cls,
+        definition: Definition,
+        *,
+        others: Words | None = None,
+        labels: Words | None = None,
+    ) -> Self:
+        """Return the record of a table that adds no set; it may have others."""
         words, numbers = np.zeros(0, np.uint64), np.zeros(0, np.int64)
         return cls(
             definition=definition,
-            others=words,
+            others=words if others is None else others,
             identity=words,
             power_sums=np.zeros((0, 0), np.uint32),
             words=words,
@@ -166,6 +179,15 @@ class Record:
             whole=numbers,
             ranks=np.zeros((0, 0), np.int32),
             axes=(),
+            labels=words if labels is None else labels,
+        )
+
+    @property
+    def sets(self) -> tuple[Words, Words]:
+        """The keyed digests of all sets, and their labels: 0 for noise."""
+        identities = np.concatenate([self.identity, self.others])
+        return identities, self.labels if len(self.labels) else np.zeros(
+            len(identities), np.uint64
         )
 
     @property
@@ -195,7 +217,8 @@ class Record:
 
     def pack(self) -> bytes:
         """Return the record as bytes, to be sealed."""
-        arrays = {name: _narrow(getattr(self, name)) for name in _ARRAYS}
+        names = (*_ARRAYS, _LABELS) if len(self.labels) else _ARRAYS
+        arrays = {name: _narrow(getattr(self, name)) for name in names}
         shapes = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
         head = json.dumps({"arrays": shapes, "axes": self.axes}).encode()
         bodies = [array.tobytes() for array in arrays.values()]
@@ -221,14 +244,14 @@ def names_of(cells: Cells, cell: Whole, axis: Whole, whole: Whole) -> dict[str, 
     category = np.full(len(cell), -1, np.int64)
     ranks = np.zeros((len(used), len(cells.axes)), np.int32)
     axes = []
-    for number, (known, rank) in enumerate(zip(cells.axes, cells.ranks, strict=True)):
+    for number, (own_axis, rank) in enumerate(zip(cells.axes, cells.ranks, strict=True)):
         is_here = axis == number
         mine = np.concatenate([rank[used], rank[whole[is_here]]])
-        kept, place = _used(mine, known.size)
+        categories, place = _used(mine, own_axis.size)
         ranks[:, number] = place[: len(used)]
         category[is_here] = place[len(used) :]
-        labels = tuple(tuple(str(texts[r]) for r in kept) for texts in known.labels)
-        axes.append((known.columns, labels))
+        labels = tuple(tuple(str(texts[r]) for r in categories) for texts in own_axis.labels)
+        axes.append((own_axis.columns, labels))
     return {
         "cell": cell,
         "axis": axis,

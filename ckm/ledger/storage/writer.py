@@ -7,21 +7,24 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ckm.ledger.errors import LedgerError, ThinDifferenceError
+from ckm.ledger.errors import LedgerError, SecondMethodError, ThinDifferenceError
 from ckm.ledger.record_sets.index import Pending
-from ckm.ledger.storage.settings import new_noises
+from ckm.ledger.storage.settings import new_noises, settings_of_methods
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from ckm.ledger.record_sets.histories import Histories
+    from ckm.ledger.second_method import SecondMethod
     from ckm.ledger.storage.record import Record, ThinPair
     from ckm.ledger.storage.store import Database, Row
 
 
 def _not_written() -> LedgerError:
     return LedgerError(
-        "The ledger could not be written.", hint="nothing was published; try again"
+        Message("The ledger could not be written."),
+        hint=Message("nothing was published; try again"),
     )
 
 
@@ -37,6 +40,8 @@ class Submission:
         The history they belong to, and others that their readers know.
     allowed
         Thin differences that refuse nothing, or None where none refuses.
+    allows_second
+        Whether records may be published by another method, too.
     most
         How many thin differences are named.
     noises
@@ -59,11 +64,14 @@ class Submission:
     also: Sequence[str]
     most: int
     allowed: Collection[ThinPair] | None = None
+    allows_second: bool = True
     noises: Mapping[str, str] = field(default_factory=dict)
     new: dict[str, str] = field(default_factory=dict)
     fresh: list[int] = field(default_factory=list)
     pairs: list[ThinPair] = field(default_factory=list)
-    error: LedgerError | ThinDifferenceError | None = field(default_factory=_not_written)
+    error: LedgerError | SecondMethodError | ThinDifferenceError | None = field(
+        default_factory=_not_written
+    )
     is_done: bool = False
 
 
@@ -102,6 +110,13 @@ class Writer:
             self._judge([submission])
         return _answer(submission)
 
+    def second_methods(self, submission: Submission) -> tuple[SecondMethod, ...]:
+        """Find what a submission publishes in another way; record nothing."""
+        with self._lock:
+            self._histories.refresh()
+            accepted = Pending(self._histories.width)
+            return tuple(self._histories.second_methods(submission, accepted=accepted))
+
     def write(self, submission: Submission) -> tuple[ThinPair, ...]:
         """Check a submission and record it; return when it is on disk."""
         self._waiting.append(submission)
@@ -137,8 +152,10 @@ class Writer:
             for row in chained:
                 self._store.insert(row)
             new = {name: text for s in group for name, text in s.new.items()}
+            records = [s.records[place] for s in group for place in s.fresh]
+            if any(len(record.labels) for record in records):
+                new |= settings_of_methods()
             self._histories.write_head(chained, new)
-        records = [s.records[place] for s in group for place in s.fresh]
         for row, record in zip(chained, records, strict=True):
             self._histories.take(row, record)
 
@@ -157,6 +174,11 @@ class Writer:
                 )
             except LedgerError as error:
                 submission.error = error
+                continue
+            if not submission.allows_second and (
+                seconds := self._histories.second_methods(submission, accepted=accepted)
+            ):
+                submission.error = SecondMethodError(seconds)
                 continue
             allowed = pairs if submission.allowed is None else submission.allowed
             refused = [pair for pair in pairs if pair not in allowed]

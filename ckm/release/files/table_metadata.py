@@ -14,6 +14,7 @@ from ckm.errors import ReleaseError
 from ckm.formats import TableAbout
 from ckm.formats.derivations import derivations_of
 from ckm.formats.words import MISSING, category_labels, say
+from footing.messages import Argument, Message, Name
 from tables import CodeTree
 
 if TYPE_CHECKING:
@@ -50,13 +51,13 @@ class TableWords:
 
     def columns(self, name: str) -> dict[str, str]:
         """Return the columns that the dimensions of a table make: column → dimension."""
-        found: dict[str, str] = {}
+        by_column: dict[str, str] = {}
         for dimension in self._job.tables[name].dimensions:
             nested = self._job.hierarchies.get(dimension)
             levels = nested if isinstance(nested, list) else []
-            listed = levels if len(levels) > 1 else [dimension]
-            found |= dict.fromkeys(listed, dimension)
-        return found
+            names = levels if len(levels) > 1 else [dimension]
+            by_column |= dict.fromkeys(names, dimension)
+        return by_column
 
     def total(self, dimension: str) -> str:
         """Return the category that stands for all others of a dimension."""
@@ -121,10 +122,10 @@ class TableWords:
 
     def _hierarchies(self, columns: Mapping[str, str]) -> dict[str, list[str]]:
         """Return the dimensions of several columns."""
-        found: dict[str, list[str]] = {}
+        by_dimension: dict[str, list[str]] = {}
         for column, dimension in columns.items():
-            found.setdefault(dimension, []).append(column)
-        return {name: listed for name, listed in found.items() if len(listed) > 1}
+            by_dimension.setdefault(dimension, []).append(column)
+        return {name: members for name, members in by_dimension.items() if len(members) > 1}
 
     def _labels(self, columns: Mapping[str, str]) -> dict[str, str]:
         """Return the labels of dimensions, and of columns that have one."""
@@ -142,33 +143,35 @@ class TableWords:
         variable = variable_of(measure)
         if variable is None:
             return say(measure, self._language)
-        said = self._job.variables.get(variable)
+        entry = self._job.variables.get(variable)
         statistic = measure.partition(":")[0]
         is_weighted = self._job.data.weight and statistic in {"sum", "mean"}
         kind = f"weighted_{statistic}" if is_weighted else statistic
-        label = (self._in(said.labels) if said else "") or variable
+        label = (self._in(entry.labels) if entry else "") or variable
         return say(kind, self._language).format(label, measure.rpartition(":")[2])
 
     def _units(self, measures: Mapping[str, str]) -> dict[str, str]:
         """Return the units of amounts, where the job names them."""
-        named = {c: self._job.magnitudes.get(variable_of(m) or "") for c, m in measures.items()}
+        magnitudes = {
+            c: self._job.magnitudes.get(variable_of(m) or "") for c, m in measures.items()
+        }
         return {
-            column: self._in(found.unit)
-            for column, found in named.items()
-            if found and found.unit
+            column: self._in(magnitude.unit)
+            for column, magnitude in magnitudes.items()
+            if magnitude and magnitude.unit
         }
 
     def _decimals(self, measures: Mapping[str, str]) -> dict[str, int]:
         """Return the decimals to show of measures with amounts, where they are limited."""
-        found: dict[str, int | None] = {}
+        numbers: dict[str, int | None] = {}
         for column, measure in measures.items():
             variable = None if quantile_of(measure) else variable_of(measure)
             amount = self._job.magnitudes.get(variable or "")
             decimals = None if amount is None else amount.decimals
             if decimals is not None:
                 is_mean = measure.startswith("mean:")
-                found[column] = mean_decimals(decimals) if is_mean else max(decimals, 0)
-        return {column: number for column, number in found.items() if number is not None}
+                numbers[column] = mean_decimals(decimals) if is_mean else max(decimals, 0)
+        return {column: number for column, number in numbers.items() if number is not None}
 
     def _role(self, columns: Mapping[str, str], plays: Callable[[JobVariable], bool]) -> str:
         """Return the dimension or the column that tells places, or times."""
@@ -183,20 +186,20 @@ class TableWords:
         self, name: str, columns: Mapping[str, str], table: PublishedTable
     ) -> dict[str, dict[str, str]]:
         """Return the labels of the categories that the table shows."""
-        found = {}
+        by_column = {}
         for column, dimension in columns.items():
-            known = self.codes(column, dimension)
+            code_labels = self.codes(column, dimension)
             texts = table.dimensions[column][1]
             self._require_listed(name, column, dimension, texts)
             own = {self.total(dimension): say("total", self._language)}
             if self._job.output.missing_label == MISSING:  # else the office's own word
                 own[MISSING] = say(MISSING, self._language)
-            said = own | known
-            labels = {text: said.get(text, text) for text in texts}
+            all_labels = own | code_labels
+            labels = {text: all_labels.get(text, text) for text in texts}
             if column in self._job.labelled_columns:
                 require_distinct(column, labels)
-            found[column] = category_labels(labels)
-        return {column: labels for column, labels in found.items() if labels}
+            by_column[column] = category_labels(labels)
+        return {column: labels for column, labels in by_column.items() if labels}
 
     def _variables(self, column: str, dimension: str) -> list[JobVariable]:
         """Return what is said of a column, the words of its own last."""
@@ -214,15 +217,21 @@ class TableWords:
     def _require_listed(
         self, name: str, column: str, dimension: str, texts: Sequence[str]
     ) -> None:
-        listed = [v.codelist for v in self._variables(column, dimension) if v.codelist]
-        if not listed:
+        variables = [v.codelist for v in self._variables(column, dimension) if v.codelist]
+        if not variables:
             return
         output = self._job.output
-        known = {*self.codes(column, dimension), self.total(dimension), output.missing_label}
-        strangers = len(set(texts) - known)
+        codes = {*self.codes(column, dimension), self.total(dimension), output.missing_label}
+        strangers = len(set(texts) - codes)
         if strangers:
             raise ReleaseError(
-                f"Table {name!r} shows {strangers} categories of {column!r} that the code list "
-                f"{listed[-1].name!r} does not name.",
-                hint="add them there, or leave their records out with where",
+                Message(
+                    "Table {name!r} shows {strangers} categories of {column!r} that the code "
+                    "list {codelist!r} does not name.",
+                    name=Name(name),
+                    strangers=strangers,
+                    column=Name(column),
+                    codelist=Argument(variables[-1].name),
+                ),
+                hint=Message("add them there, or leave their records out with where"),
             )

@@ -43,7 +43,7 @@ def page_of(found: Released, *, title: str, language: str, links: Mapping[str, s
 
 
 def _table_fact(table: ReleasedTable) -> DPTableFact:
-    asked = list(zip(table.plan.questions, table.answers, strict=True))
+    pairs = list(zip(table.plan.questions, table.answers, strict=True))
     return DPTableFact(
         name=table.plan.name,
         groups=table.plan.groups_per_unit,
@@ -51,12 +51,12 @@ def _table_fact(table: ReleasedTable) -> DPTableFact:
         are_found=table.plan.finds,
         bounds=tuple(
             (question.name, *answers.bounds, answers.beyond[0])
-            for question, answers in asked
+            for question, answers in pairs
             if answers.bounds
         ),
         left_out=tuple(
             (item, numbers[0], numbers[1], numbers[2])
-            for question, answers in asked
+            for question, answers in pairs
             if question.kind == "left-out"
             for item, numbers in zip(answers.items, _triples(answers, 0), strict=True)
         ),

@@ -23,21 +23,21 @@ def renewed_manifests(
     folder: Path, manifest: Mapping[str, Any], *, edition: Edition, pages: Mapping[str, str]
 ) -> dict[Path, str]:
     """Give the manifests of a release as they are to be once some pages are written."""
-    made = [_record(name, text) for name, text in pages.items()]
+    records = [_record(name, text) for name, text in pages.items()]
     internal = dict(manifest)
     if edition == "internal":
-        internal["report"] = _merged(manifest.get("report", ()), made)
+        internal["report"] = _merged(manifest.get("report", ()), records)
         return {folder / "internal" / _MANIFEST: manifest_text(internal)}
     path = folder / "public" / _MANIFEST
-    listed = _merged(manifest["public"], made)
-    public = _listing(json.loads(path.read_bytes()), listed)
-    internal["public"] = _merged(listed, [_record(_MANIFEST, public)])
+    entries = _merged(manifest["public"], records)
+    public = _listing(json.loads(path.read_bytes()), entries)
+    internal["public"] = _merged(entries, [_record(_MANIFEST, public)])
     return {folder / "internal" / _MANIFEST: manifest_text(internal), path: public}
 
 
 def follows_from(manifest: Mapping[str, Any], text: bytes) -> bool:
     """Tell whether a public manifest is the listed one but for its list of pages."""
-    wanted = {file["file"]: file["sha256"] for file in manifest["public"]}
+    digests = {file["file"]: file["sha256"] for file in manifest["public"]}
     try:
         content = json.loads(text)
         renewed = _listing(content, manifest["public"])
@@ -45,12 +45,12 @@ def follows_from(manifest: Mapping[str, Any], text: bytes) -> bool:
             return False  # not as we write it
     except (ValueError, KeyError, TypeError, RecursionError):
         return False
-    return hashlib.sha256(renewed.encode()).hexdigest() == wanted.get(_MANIFEST)
+    return hashlib.sha256(renewed.encode()).hexdigest() == digests.get(_MANIFEST)
 
 
-def _listing(public: dict[str, Any], listed: Iterable[Mapping[str, Any]]) -> str:
+def _listing(public: dict[str, Any], entries: Iterable[Mapping[str, Any]]) -> str:
     """Put the pages that the internal manifest lists into the public one."""
-    pages = [dict(file) for file in listed if file["file"] in FILES["public"]]
+    pages = [dict(file) for file in entries if file["file"] in FILES["public"]]
     return manifest_text({**public, "report": _merged(public["report"], pages)})
 
 
@@ -58,10 +58,10 @@ def _merged(
     old: Iterable[Mapping[str, Any]], new: Iterable[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Replace entries where they stand; added ones go where their names belong."""
-    found = {file["file"]: dict(file) for file in old}
-    is_longer = any(file["file"] not in found for file in new)
-    found |= {file["file"]: dict(file) for file in new}
-    return [found[name] for name in (sorted(found) if is_longer else found)]
+    entries = {file["file"]: dict(file) for file in old}
+    is_longer = any(file["file"] not in entries for file in new)
+    entries |= {file["file"]: dict(file) for file in new}
+    return [entries[name] for name in (sorted(entries) if is_longer else entries)]
 
 
 def _record(name: str, text: str) -> dict[str, Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ckm.errors import CheckFailedError
 from ckm.methods.internal_files import record_file
 from footing import drafts
+from footing.messages import Message, Name, said
 from reports.facts.checking import walk
 
 if TYPE_CHECKING:
@@ -36,13 +37,13 @@ def hidden_texts(facts: ReleaseFacts, *, more: Iterable[str] = ()) -> tuple[str,
 
     Numbers need no list: `reports.scan` marks every number that is not known to everybody.
     """
-    made = facts.reproduction
+    reproduction = facts.reproduction
     texts = [
         facts.noise.ptable_id,
-        made.job.sha256,
-        *(file.sha256 for file in made.inputs),
-        made.started,
-        made.finished,
+        reproduction.job.sha256,
+        *(file.sha256 for file in reproduction.inputs),
+        reproduction.started,
+        reproduction.finished,
         *more,
     ]
     public = {file.sha256 for table in facts.tables for file in table.files}
@@ -76,7 +77,7 @@ class LeakCheck:
         contents = (page.html, page.to_json())
         marks = sum(len(self._marks(text)) + self._has_secret(text) for text in contents)
         if marks:
-            raise _failed("a public page", marks, self._guilty(walk(self._facts)))
+            raise _failed(Message("a public page"), marks, self._guilty(walk(self._facts)))
 
     def require_clean(self, content: Mapping[str, object], *, what: str) -> None:
         """Raise where a public file holds a text that must stay inside."""
@@ -104,12 +105,21 @@ class LeakCheck:
 
 
 def _failed(what: str, marks: int, guilty: Sequence[str]) -> CheckFailedError:
-    shown = ", ".join(guilty[:_MAX_SHOWN]) + ", …" * (len(guilty) > _MAX_SHOWN)
-    way = f"take the secret, the folder or the hash out of: {shown}"
+    shown: list[Any] = [
+        *map(said, guilty[:_MAX_SHOWN]),
+        *[Name("…")] * (len(guilty) > _MAX_SHOWN),
+    ]
+    way = Message("take the secret, the folder or the hash out of: {places}", places=shown)
     return CheckFailedError(
-        f"The release check 'public-scan' failed (found marks {marks}): {what} "
-        "would hold what must stay inside; nothing was published.",
-        hint=way if guilty else "no text of the job holds it: please report this message",
+        Message(
+            "The release check 'public-scan' failed (found marks {marks}): {what} "
+            "would hold what must stay inside; nothing was published.",
+            marks=marks,
+            what=said(what),
+        ),
+        hint=way
+        if guilty
+        else Message("no text of the job holds it: please report this message"),
     )
 
 
@@ -170,14 +180,14 @@ def write_report(
     is_full: bool = False,
 ) -> dict[Edition, tuple[FileFact, ...]]:
     """Write both editions of a report into the folder of a release; tell their files."""
-    made = {
+    pages_by_edition = {
         edition: make_pages(
             facts, edition=edition, languages=languages, leaks=leaks, is_full=is_full
         )
         for edition in EDITIONS
     }
     records: dict[Edition, tuple[FileFact, ...]] = {}
-    for edition, pages in made.items():
+    for edition, pages in pages_by_edition.items():
         place = place_of(folder, edition)
         for name, page in pages.items():
             page.write(place / name)

@@ -35,6 +35,7 @@ from ckm.release.pages.report_pages import (
 from footing.drafts import is_draft as has_own_lock
 from footing.drafts import remove_abandoned
 from footing.files import write_whole
+from footing.messages import Argument, Message, Name
 from reports import Report
 
 _MAX_SHOWN = 5
@@ -63,21 +64,21 @@ def remake_report(
     """Make the pages of a release again; in full with the long lists."""
     place = Path(folder)
     codes, where = tuple(dict.fromkeys(languages)), None if output is None else Path(output)
-    made = partial(_plan, place, edition, codes, where, force=force, is_full=full)
-    plan = made()
+    make = partial(_plan, place, edition, codes, where, force=force, is_full=full)
+    plan = make()
     if dry_run or plan.is_done:
         return tuple(_page(path, text) for path, text in plan.pages.items())
     if where is not None:
         return _carry_out(plan, edition)
     with only_writer(resolve_target(place)):
         # Another process may have written since.
-        plan = made()
+        plan = make()
         _clear_drafts(place)
         return _carry_out(plan, edition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
+class _PagePlan:
     """Files and what they are to hold; pages first, the manifests in the order of writing."""
 
     pages: dict[Path, str]
@@ -96,7 +97,7 @@ def _plan(
     *,
     force: bool,
     is_full: bool,
-) -> _Plan:
+) -> _PagePlan:
     """Look at the release, and make its pages."""
     from ckm.release.pages.numbers import read_facts
 
@@ -104,28 +105,35 @@ def _plan(
     _require_unchanged(place, manifest)
     facts = read_facts(place / "internal" / NUMBERS)
     there = _languages(manifest, edition)
-    wanted = languages or there
+    own_languages = languages or there
     leaks = LeakCheck(facts.public(), hidden=hidden_texts(facts))
     linked = [
-        code for code in LANGUAGES if code in wanted or (output is None and code in there)
+        code
+        for code in LANGUAGES
+        if code in own_languages or (output is None and code in there)
     ]
     pages = make_pages(
-        facts, edition=edition, languages=wanted, leaks=leaks, linked=linked, is_full=is_full
+        facts,
+        edition=edition,
+        languages=own_languages,
+        leaks=leaks,
+        linked=linked,
+        is_full=is_full,
     )
     targets = _targets(place, edition, pages, output)
     _require_free(targets, force=force)
     if output is not None:
-        return _Plan(pages=targets, manifests={})
+        return _PagePlan(pages=targets, manifests={})
     texts = {path.name: text for path, text in targets.items()}
     manifests = renewed_manifests(place, manifest, edition=edition, pages=texts)
-    return _Plan(pages=targets, manifests=manifests)
+    return _PagePlan(pages=targets, manifests=manifests)
 
 
 def _page(path: Path, text: str) -> Page:
     return Page(path=path, state="unchanged" if _holds(path, text) else "would be written")
 
 
-def _carry_out(plan: _Plan, edition: Edition) -> tuple[Page, ...]:
+def _carry_out(plan: _PagePlan, edition: Edition) -> tuple[Page, ...]:
     """Write what differs, each file in one step."""
     is_private = edition == "internal"
     done = [_write(path, text, is_private=is_private) for path, text in plan.pages.items()]
@@ -159,16 +167,21 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         is_release = False
     if not is_release:
         raise ReleaseError(
-            f"The folder {folder.name!r} is not a release of ckm.",
-            hint="name the folder that 'ckm release' made, with public/ and internal/ in it",
+            Message("The folder {folder!r} is not a release of ckm.", folder=Name(folder.name)),
+            hint=Message(
+                "name the folder that 'ckm release' made, with public/ and internal/ in it"
+            ),
         )
     if manifest["kind"] != KIND:
         raise ReleaseError(
-            f"The release {folder.name!r} has no report: only noise has one.",
-            hint="its tables lie in public/, and their original numbers in internal/",
+            Message(
+                "The release {folder!r} has no report: only noise has one.",
+                folder=Name(folder.name),
+            ),
+            hint=Message("its tables lie in public/, and their original numbers in internal/"),
         )
-    found: dict[str, Any] = manifest
-    return found
+    content: dict[str, Any] = manifest
+    return content
 
 
 def _refuse(name: str) -> NoReturn:
@@ -177,32 +190,38 @@ def _refuse(name: str) -> NoReturn:
 
 def _require_unchanged(folder: Path, manifest: dict[str, Any]) -> None:
     """Compare the files with the manifest; pages are looked at when they are made."""
-    listed = [("public", file) for file in manifest["public"]]
-    listed += [("internal", file) for file in manifest.get("report", ())]
-    _require_same(folder, manifest, [one for one in listed if one[1]["file"] not in _PAGES])
+    files = [("public", file) for file in manifest["public"]]
+    files += [("internal", file) for file in manifest.get("report", ())]
+    _require_same(folder, manifest, [one for one in files if one[1]["file"] not in _PAGES])
 
 
 def _require_same(
-    folder: Path, manifest: dict[str, Any], listed: Sequence[tuple[str, Any]]
+    folder: Path, manifest: dict[str, Any], files: Sequence[tuple[str, Any]]
 ) -> None:
     off = []
-    for part, file in listed:
+    for part, file in files:
         try:
-            found = record_file(folder / part / file["file"], name=file["file"])
+            record = record_file(folder / part / file["file"], name=file["file"])
         except OSError:
-            off.append(f"{part}/{file['file']} (missing)")
+            off.append(
+                Message("{part}/{file} (missing)", part=Name(part), file=Name(file["file"]))
+            )
             continue
-        if found.sha256 == file["sha256"]:
+        if record.sha256 == file["sha256"]:
             continue
         path = folder / part / file["file"]
         is_manifest = (part, path.name) == ("public", "manifest.json")
         if not (is_manifest and follows_from(manifest, path.read_bytes())):
-            off.append(f"{part}/{file['file']} (changed)")
+            off.append(
+                Message("{part}/{file} (changed)", part=Name(part), file=Name(file["file"]))
+            )
     if off:
-        shown = ", ".join(off[:_MAX_SHOWN]) + ", …" * (len(off) > _MAX_SHOWN)
+        shown = [*off[:_MAX_SHOWN], *[Message("…")] * (len(off) > _MAX_SHOWN)]
         raise CheckFailedError(
-            f"Files of the release are not those that were released: {shown}.",
-            hint="put the released files back, or make the release again",
+            Message(
+                "Files of the release are not those that were released: {files}.", files=shown
+            ),
+            hint=Message("put the released files back, or make the release again"),
         )
 
 
@@ -216,16 +235,16 @@ def require_released(folder: Path, internal: Sequence[str], public: Sequence[str
     """
     manifest = _read_manifest(folder)
     inside = [manifest.get("job", {}), manifest.get("ptable", {}).get("file", {})]
-    wanted = [("public", name) for name in public] + [("internal", name) for name in internal]
-    listed = [("public", file) for file in manifest["public"]]
-    listed += [("internal", file) for file in inside if "sha256" in file]
+    names = [("public", name) for name in public] + [("internal", name) for name in internal]
+    files = [("public", file) for file in manifest["public"]]
+    files += [("internal", file) for file in inside if "sha256" in file]
     _require_same(
         folder,
         manifest,
         [
             (part, file)
-            for part, file in listed
-            if (part, file["file"]) in wanted and (folder / part / file["file"]).exists()
+            for part, file in files
+            if (part, file["file"]) in names and (folder / part / file["file"]).exists()
         ],
     )
 
@@ -233,8 +252,8 @@ def require_released(folder: Path, internal: Sequence[str], public: Sequence[str
 def _languages(manifest: dict[str, Any], edition: Edition) -> tuple[str, ...]:
     files = manifest["public"] if edition == "public" else manifest.get("report", ())
     names = {file["file"] for file in files}
-    found = tuple(code for code in LANGUAGES if page_name(edition, code) in names)
-    return found or LANGUAGES
+    codes = tuple(code for code in LANGUAGES if page_name(edition, code) in names)
+    return codes or LANGUAGES
 
 
 def _targets(
@@ -248,8 +267,10 @@ def _targets(
     public = Path(os.path.realpath(place_of(folder, "public")))
     if edition == "internal" and Path(os.path.realpath(output)).is_relative_to(public):
         raise ReleaseError(
-            "The internal edition does not go into public/: it tells of original counts.",
-            hint="choose another place, or make the public edition",
+            Message(
+                "The internal edition does not go into public/: it tells of original counts."
+            ),
+            hint=Message("choose another place, or make the public edition"),
         )
     # Tables are linked from the folder of the page, wherever that is.
     base = output.parent if suffix == ".html" else output
@@ -261,21 +282,31 @@ def _targets(
     if suffix == ".html":
         if len(pages) > 1:
             raise ReleaseError(
-                f"{output.name!r} is one file, and there is a page in each of "
-                f"{len(pages)} languages.",
-                hint="choose one with --lang, or give a folder",
+                Message(
+                    "{output!r} is one file, and there is a page in each of {number} "
+                    "languages.",
+                    output=Name(output.name),
+                    number=len(pages),
+                ),
+                hint=Message("choose one with --lang, or give a folder"),
             )
         (only,) = texts.values()
         return {output: only}
     if output.is_file():
         raise ReleaseError(
-            f"{output.name!r} is a file, but neither .html nor .json.",
-            hint="give a folder, or a name that ends in .html",
+            Message(
+                "{output!r} is a file, but neither .html nor .json.",
+                output=Name(output.name),
+            ),
+            hint=Message("give a folder, or a name that ends in .html"),
         )
     if suffix in _PAPERS and not output.is_dir():
         raise ReleaseError(
-            f"A report is written to .html or .json, not {suffix!r}.",
-            hint="print the page to PDF in a browser",
+            Message(
+                "A report is written to .html or .json, not {suffix!r}.",
+                suffix=Argument(suffix),
+            ),
+            hint=Message("print the page to PDF in a browser"),
         )
     return {output / name: text for name, text in texts.items()}
 
@@ -284,11 +315,17 @@ def _require_free(targets: dict[Path, str], *, force: bool) -> None:
     """Refuse to replace a file that differs, before any is written."""
     for path, text in targets.items():
         if path.is_dir():
-            raise ReleaseError(f"{path.name!r} is a folder.", hint="choose another name")
+            raise ReleaseError(
+                Message("{path!r} is a folder.", path=Name(path.name)),
+                hint=Message("choose another name"),
+            )
         if not force and path.exists() and not _holds(path, text):
             raise ReleaseError(
-                f"The file {path.name!r} exists and differs from the page of this version.",
-                hint="replace it with --force, or write elsewhere with -o",
+                Message(
+                    "The file {path!r} exists and differs from the page of this version.",
+                    path=Name(path.name),
+                ),
+                hint=Message("replace it with --force, or write elsewhere with -o"),
             )
 
 

@@ -76,14 +76,14 @@ class AuditLog:
             size = os.fstat(self._handle).st_size
             if size and os.pread(self._handle, 1, size - 1) != b"\n":
                 line = b"\n" + line
-            written = 0
+            n_bytes = 0
             try:
-                written = os.write(self._handle, line)
+                n_bytes = os.write(self._handle, line)
             finally:
-                if written < len(line):
+                if n_bytes < len(line):
                     with contextlib.suppress(OSError):
                         os.ftruncate(self._handle, size)
-            if written < len(line):
+            if n_bytes < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 

@@ -48,7 +48,7 @@ class Projects:
                 )
 
     @busy_without("projects")
-    def take(self, project: str, asked: Sequence[FilteredSet], *, judge: Judge) -> bool:
+    def take(self, project: str, sets: Sequence[FilteredSet], *, judge: Judge) -> bool:
         """Write down what a project asks for, and tell whether it may have it.
 
         What it has already it may have again, whatever else it got.
@@ -57,7 +57,7 @@ class Projects:
         ----------
         project
             The project.
-        asked
+        sets
             The filtered sets.
         judge
             Returns which sets are new, beside those that the project has; None if it may not
@@ -70,10 +70,10 @@ class Projects:
         """
         project = f"{self._service} {project}" if self._service else project
         for _ in range(_TIMES):
-            known, last = self._known(project)
-            if all(one in known for one in asked):
+            earlier, last = self._known(project)
+            if all(one in earlier for one in sets):
                 return True
-            new = judge(known, asked)  # it may take seconds: others need not wait for it
+            new = judge(earlier, sets)  # it may take seconds: others need not wait for it
             if new is None:
                 return False
             if self._write_if_unchanged(project, new, last=last):
@@ -85,7 +85,7 @@ class Projects:
         rows = self._database.fetch(
             "SELECT told, number FROM ckm_asked WHERE project = ? ORDER BY number", (project,)
         )
-        return [FilteredSet.of_text(told) for told, _ in rows], rows[-1][1] if rows else 0
+        return [FilteredSet.of_text(text) for text, _ in rows], rows[-1][1] if rows else 0
 
     def _write_if_unchanged(
         self, project: str, new: Sequence[FilteredSet], *, last: int

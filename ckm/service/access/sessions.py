@@ -42,10 +42,10 @@ def proof_of(name: str, *, purpose: str) -> str:
     return hmac.digest(name.encode(), purpose.encode(), hashlib.sha256).hex()
 
 
-def is_proof(given: str, name: str, *, purpose: str) -> bool:
+def is_proof(proof: str, name: str, *, purpose: str) -> bool:
     """Return whether a form comes from one of our pages."""
-    wanted = proof_of(name, purpose=purpose)
-    return bool(name) and hmac.compare_digest(given.encode(), wanted.encode())
+    own_proof = proof_of(name, purpose=purpose)
+    return bool(name) and hmac.compare_digest(proof.encode(), own_proof.encode())
 
 
 class Sessions:
@@ -95,8 +95,8 @@ class Sessions:
             "SELECT token, until, seal FROM ckm_session WHERE name = ?", (digest,)
         )
         for token, until, seal in rows:
-            wanted = self._digest("seal", digest, token, until)
-            is_ours = hmac.compare_digest(str(seal).encode(), wanted.encode())
+            own_seal = self._digest("seal", digest, token, until)
+            is_ours = hmac.compare_digest(str(seal).encode(), own_seal.encode())
             if is_ours and until > self._clock():
                 return str(token)
         return None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
     from ckm.service.answering.ledger_recorder import Recorder
     from ckm.service.answering.query import Query
-    from ckm.service.answering.query_plan import Levels, Plan
+    from ckm.service.answering.query_plan import Levels, QueryPlan
     from ckm.service.answering.table_layout import Protected
     from footing.arrays import Flags
     from ptable.lookup import MarginOfError
@@ -87,7 +87,7 @@ class Permitted:
         The areas, by rank, that are not published.
     """
 
-    plan: Plan
+    plan: QueryPlan
     protected: Protected
     withheld: frozenset[int]
 
@@ -187,30 +187,32 @@ class Answerer:
         finding = judge_shape(self.planner.shape(query, plan), rules)
         if finding is not None:
             return self._refused(query, finding)
-        behind: list[Finding | None] = []
+        parents: list[Finding | None] = []
         if rules.judge_filters and (query.where is not None or query.within):
             # First, as the cells wanted are rolled up from these.
-            wider = self.planner.widened(plan)
-            behind = self._judged(wider, self._counted(wider, (), deadline=deadline)[1], rules)
-            if behind and all(f is not None for f in behind):
-                return self._refused(query, commonest(behind))
+            coarser = self.planner.widened(plan)
+            parents = self._judged(
+                coarser, self._counted(coarser, (), deadline=deadline)[1], rules
+            )
+            if parents and all(f is not None for f in parents):
+                return self._refused(query, commonest(parents))
         deadline.require()
-        spent = None if account is None else account(query)
-        if spent is not None:
-            return self._refused(query, spent)
-        found, protected = self._counted(
+        budget_finding = None if account is None else account(query)
+        if budget_finding is not None:
+            return self._refused(query, budget_finding)
+        cells, protected = self._counted(
             plan, plan.shown(), deadline=deadline, measures=_measures(query)
         )
         findings = self._judged(plan, protected, rules)
-        if behind:
-            findings = [mine or other for mine, other in zip(findings, behind, strict=True)]
+        if parents:
+            findings = [mine or other for mine, other in zip(findings, parents, strict=True)]
         withheld = self._withheld(plan, findings)
         if findings and all(f is not None for f in findings):
             return self._refused(query, commonest(findings))
         deadline.require()  # what is recorded is answered
         flag = None
         if self._ledger is not None:
-            objection = self._ledger.review(self._publication(query, plan, found, withheld))
+            objection = self._ledger.review(self._publication(query, plan, cells, withheld))
             if objection is not None and self._ledger.policy == "refuse":
                 return self._refused(query, objection)
             flag = None if objection is None else explained(objection, self.variables)
@@ -218,43 +220,52 @@ class Answerer:
 
     def _counted(
         self,
-        plan: Plan,
-        shown: Iterable[Levels],
+        plan: QueryPlan,
+        level_sets: Iterable[Levels],
         *,
         deadline: Deadline,
         measures: tuple[str, ...] = ("count",),
     ) -> tuple[PreparedCells, dict[Levels, Any]]:
         """Find the cells that are shown and those that the rules look at, and protect them."""
-        judged = plan.inner(self.planner.tops(plan))
-        wanted = dict.fromkeys(
-            [*shown, *(levels for pairs in judged for pair in pairs for levels in pair)]
+        inner_pairs = plan.inner(self.planner.top_level(plan))
+        all_sets = dict.fromkeys(
+            [
+                *level_sets,
+                *(levels for pairs in inner_pairs for pair in pairs for levels in pair),
+            ]
         )
         names = [selection.variable for selection in plan.active]
         finest = {name: levels[0] for name, levels in zip(names, plan.used, strict=True)}
-        found = self.cubes.find(finest, where=plan.where, deadline=deadline)
+        prepared_cells = self.cubes.find(finest, where=plan.where, deadline=deadline)
         cells = self._prepared.cells_by_level(
-            found.without_sketch(), names, level_sets=list(wanted)
+            prepared_cells.without_sketch(), names, level_sets=list(all_sets)
         )
         protected = {}
         for levels, part in cells.items():
             deadline.require()
             numbers = self._engine.protect(part, measures=measures)
             protected[levels] = (part.ranks, numbers)
-        return found, protected
+        return prepared_cells, protected
 
     def _judged(
-        self, plan: Plan, protected: Protected, rules: RuleSettings
+        self, plan: QueryPlan, protected: Protected, rules: RuleSettings
     ) -> list[Finding | None]:
         """Return, for each area, the first rule that a combination of its levels breaks."""
-        found: list[Finding | None] = []
-        for pairs in plan.inner(self.planner.tops(plan)):
+        findings: list[Finding | None] = []
+        for pairs in plan.inner(self.planner.top_level(plan)):
             slices = slices_of(plan, pairs, protected, self.variables)
             here = judge_areas(slices, rules, sensitive=self._sensitive)
-            found = [a or b for a, b in zip(found, here, strict=True)] if found else here
-        return found
+            findings = (
+                [a or b for a, b in zip(findings, here, strict=True)] if findings else here
+            )
+        return findings
 
     def _publication(
-        self, query: Query, plan: Plan, found: PreparedCells, withheld: Mapping[int, Finding]
+        self,
+        query: Query,
+        plan: QueryPlan,
+        cells: PreparedCells,
+        withheld: Mapping[int, Finding],
     ) -> Publication:
         population = query.population
         return Publication(
@@ -264,7 +275,7 @@ class Answerer:
                 for s in plan.active
             ),
             levels=plan.used,
-            found=found,
+            found=cells,
             prepared=self._prepared,
             variables=self.variables,
             population=population and self.service.populations[population].where,
@@ -303,9 +314,9 @@ class Answerer:
         Where there are populations, their memberships are the last axis.
         """
         names = [*self.variables, *([POPULATIONS] if self.service.populations else [])]
-        found = self._prepared.scan(dict.fromkeys(names, 0))
+        prepared_cells = self._prepared.scan(dict.fromkeys(names, 0))
         cells = self._prepared.cells_by_level(
-            found.without_sketch(), names, level_sets=[(0,) * len(names)]
+            prepared_cells.without_sketch(), names, level_sets=[(0,) * len(names)]
         )
         return tuple(self._prepared.axes[name] for name in names), cells[(0,) * len(names)]
 
@@ -320,7 +331,7 @@ class Answerer:
         shape = self.planner.shape(query, self.planner.plan(query))
         return judge_shape(shape, self.settings) is not None
 
-    def _withheld(self, plan: Plan, findings: list[Finding | None]) -> dict[int, Finding]:
+    def _withheld(self, plan: QueryPlan, findings: list[Finding | None]) -> dict[int, Finding]:
         if plan.area is None:
             return {}
         ranks = plan.active[plan.area].ranks
@@ -334,7 +345,7 @@ class Answerer:
     def _assembled(
         self,
         query: Query,
-        plan: Plan,
+        plan: QueryPlan,
         protected: Protected,
         withheld: Mapping[int, Finding],
         flag: Refusal | None,

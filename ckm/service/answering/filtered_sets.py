@@ -70,9 +70,9 @@ class FilteredSet:
     @classmethod
     def of_text(cls, text: str) -> FilteredSet:
         """Return what `to_text` wrote."""
-        told = json.loads(text)
-        inside = None if told["inside"] is None else tuple(told["inside"])
-        return cls(**{**told, "names": tuple(told["names"]), "inside": inside})
+        content = json.loads(text)
+        inside = None if content["inside"] is None else tuple(content["inside"])
+        return cls(**{**content, "names": tuple(content["names"]), "inside": inside})
 
 
 class _Categories:
@@ -102,8 +102,8 @@ class _Categories:
     def parts(self, inside: Flags, level: int) -> int | None:
         """Return how many categories of a level some finest ones make; None if they cut one."""
         codes = self.codes(level)
-        held, sizes = np.bincount(codes, inside), np.bincount(codes)
-        return int((held > 0).sum()) if ((held == 0) | (held == sizes)).all() else None
+        counts, sizes = np.bincount(codes, inside), np.bincount(codes)
+        return int((counts > 0).sum()) if ((counts == 0) | (counts == sizes)).all() else None
 
 
 class FilteredSets:
@@ -132,15 +132,15 @@ class FilteredSets:
         if not where:
             return []
         plan = self._planner.plan(query)
-        tops = self._planner.tops(plan)
+        top_level = self._planner.top_level(plan)
         active = [selection.variable for selection in plan.active]
         margins = self._planner.of_active(query, plan).margins
         of_areas = {c for c in where if {name for name, _ in c.places} == {self._area}}
         names, inside, mixed = self._inside(where - of_areas)
         population = self._populations[query.population].where if query.population else ""
-        found = {}
+        by_text = {}
         for combination in plan.shown() if margins is None else margins:
-            below = zip(active, combination, tops, strict=True)
+            below = zip(active, combination, top_level, strict=True)
             levels = {name: level for name, level, top in below if level < top}
             areas = mixed + self._areas(of_areas, levels)
             if names or inside is None or areas:
@@ -153,8 +153,8 @@ class FilteredSets:
                     inside=inside,
                     areas=areas,
                 )
-                found[one.to_text()] = one
-        return [found[text] for text in sorted(found)]
+                by_text[one.to_text()] = one
+        return [by_text[text] for text in sorted(by_text)]
 
     def _inside(
         self, where: Iterable[Condition]
@@ -190,10 +190,10 @@ class FilteredSets:
         area = self._area
         if not where or area is None:
             return ""
-        held = [
+        flags = [
             condition.holds(lambda _, level: self._of[area].codes(level)) for condition in where
         ]
-        inside = np.logical_and.reduce(held)
+        inside = np.logical_and.reduce(flags)
         if area in levels:
             return (
                 ""
@@ -207,7 +207,7 @@ class FilteredSets:
         return _digest(inside)
 
     def admissible(
-        self, known: Sequence[FilteredSet], asked: Sequence[FilteredSet]
+        self, earlier: Sequence[FilteredSet], candidates: Sequence[FilteredSet]
     ) -> Sequence[FilteredSet] | None:
         """Return what is new of filtered sets; None where a project would know too much.
 
@@ -216,10 +216,10 @@ class FilteredSets:
         known, asked
             What the project has, and what it asks for.
         """
-        sets = [*known, *(one for one in asked if one not in known)]
+        sets = [*earlier, *(one for one in candidates if one not in earlier)]
         involved = sorted({n for one in sets for n in (*one.names, *one.levels)} - {self._area})
         if not self._is_exact(sets, involved):
-            return sets[len(known) :] if len(sets) <= self._limits.project_sets else None
+            return sets[len(earlier) :] if len(sets) <= self._limits.project_sets else None
         categories = [self._of[name].all_levels() for name in involved]
         sums: dict[tuple[object, ...], Flags] = {}
         new = []
@@ -230,12 +230,12 @@ class FilteredSets:
             of = one.data, one.population, one.levels.get(self._area or ""), one.areas
             for row in rows:
                 sums.setdefault((*of, row.tobytes()), row)
-            if place >= len(known) and len(sums) > before:
+            if place >= len(earlier) and len(sums) > before:
                 new.append(one)
         if not new:
             return new
-        left = variance_left(categories, np.array([*sums.values()]))
-        return new if left >= self._limits.least_variance else None
+        remainder = variance_left(categories, np.array([*sums.values()]))
+        return new if remainder >= self._limits.least_variance else None
 
     def _is_exact(self, sets: Sequence[FilteredSet], involved: Iterable[str]) -> bool:
         """Return whether least squares over some sets can be computed, and soon."""
@@ -260,13 +260,13 @@ class FilteredSets:
         own = [self._of[name].size if name in one.names else 1 for name in involved]
         packed = [np.frombuffer(base64.b64decode(text), np.uint8) for text in one.inside or ()]
         inside = [np.unpackbits(row, count=math.prod(own)).astype(bool) for row in packed]
-        shown = np.ones((1, 1), bool)
+        area_flags = np.ones((1, 1), bool)
         for name in involved:
-            shown = np.kron(shown, self._of[name].holders(one.levels.get(name, -1)))
+            area_flags = np.kron(area_flags, self._of[name].holders(one.levels.get(name, -1)))
         sizes = [self._of[name].size for name in involved]
-        rows = [shown & np.broadcast_to(row.reshape(own), sizes).ravel() for row in inside]
-        found = np.concatenate(rows)
-        return found[found.any(axis=1)]
+        rows = [area_flags & np.broadcast_to(row.reshape(own), sizes).ravel() for row in inside]
+        matrix = np.concatenate(rows)
+        return matrix[matrix.any(axis=1)]
 
 
 def _digest(of: bytes | Flags) -> str:

@@ -10,12 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckm.config.job.ledger import JobLedger
-from ckm.ledger import Definition, Ledger, LedgerError, ThinDifferenceError, ThinPair
+from ckm.ledger import (
+    Definition,
+    Ledger,
+    LedgerError,
+    SecondMethodError,
+    ThinDifferenceError,
+    ThinPair,
+)
 from ckm.service.answering.cells.lru_cache import Cache
 from ckm.service.answering.messages import ClientError
 from ckm.service.answering.query import Query, Selection, are_in_margins
 from ckm.service.answering.variables import Variable
 from ckm.service.rules.shape import Finding
+from footing.messages import Message
 from tables import Cells, Prepared, PreparedCells
 
 logger = logging.getLogger(__name__)
@@ -23,6 +31,7 @@ logger = logging.getLogger(__name__)
 _MAX_BYTES = 16_000_000
 _MAX_NAMED = 20
 _FOUND = Finding(rule="thin_difference", tries=("thin_difference_try",))
+_SECOND = Finding(rule="second_method", tries=("second_method_try",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -125,6 +134,8 @@ class Recorder:
             pairs = self._publish(publication)
         except ThinDifferenceError:
             return _FOUND
+        except SecondMethodError:
+            return _SECOND
         except LedgerError as error:
             logger.error("ledger failed", extra={"problem": error.problem})  # noqa: TRY400
             raise ClientError("busy") from None
@@ -145,6 +156,7 @@ class Recorder:
         return self._ledger.publish(
             [entry],
             policy=self._rules.policy,
+            second_method=self._rules.second_method,
             history=self._rules.history,
             also=self._rules.also,
             most=_MAX_NAMED,
@@ -178,4 +190,4 @@ class Recorder:
     def _note(self, pairs: tuple[ThinPair, ...]) -> None:
         """Tell the office's log which tables are too near, not which cells."""
         entries = sorted({pair.published.entry or 0 for pair in pairs})
-        logger.warning("thin difference published", extra={"entries": entries})
+        logger.warning(Message("thin difference published"), extra={"entries": entries})

@@ -65,9 +65,9 @@ def audit_notice(service: Service, language: str) -> str:
     """
     if service.audit.report is None:
         return ""
-    told = ["audited" if service.audit.areas is None else "audited_areas"]
-    told += ["unaudited_filters"] if service.access.has_accounts else []
-    return " ".join(say(key, language) for key in told)
+    keys = ["audited" if service.audit.areas is None else "audited_areas"]
+    keys += ["unaudited_filters"] if service.access.has_accounts else []
+    return " ".join(say(key, language) for key in keys)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +86,11 @@ class Phrase:
 
 def say(key: str, language: str, **filled: object) -> str:
     """Return words in a language."""
-    said = {
+    values = {
         name: say(value.key, language, **value.filled) if isinstance(value, Phrase) else value
         for name, value in filled.items()
     }
-    return WORDS[key][LANGUAGES.index(language)].format(**said)
+    return WORDS[key][LANGUAGES.index(language)].format(**values)
 
 
 class ClientError(CkmError):
@@ -108,11 +108,11 @@ class ClientError(CkmError):
 
     code: ClassVar[str] = "ckm-request"
 
-    def __init__(self, key: str, *, known: Sequence[str] = (), **filled: Any) -> None:
+    def __init__(self, key: str, *, choices: Sequence[str] = (), **filled: Any) -> None:
         self.key = key
         self.filled = {name: _short(value) for name, value in filled.items()}
-        wanted = str(filled.get("name", ""))[:_LONGEST]
-        close = difflib.get_close_matches(wanted, list(known)[:1000], n=1) if wanted else []
+        word = str(filled.get("name", ""))[:_LONGEST]
+        close = difflib.get_close_matches(word, list(choices)[:1000], n=1) if word else []
         self.suggestion = close[0] if close else None
         super().__init__(self.words("en"))
 
@@ -208,6 +208,6 @@ def _shown(value: object, language: str) -> object:
     if isinstance(value, int):
         return f"{value:,}" if language == "en" else f"{value:,}".replace(",", "\u202f")
     if isinstance(value, float):
-        shown = f"{value:g}"
-        return shown if language == "en" else shown.replace(".", ",")
+        text = f"{value:g}"
+        return text if language == "en" else text.replace(".", ",")
     return value

@@ -83,36 +83,36 @@ def ranks_of(
     lists = codelists_of(variable)
     if codelist is not None and codelist not in lists:
         raise ClientError(
-            "bad_codelist", variable=variable.name, name=codelist, known=list(lists)
+            "bad_codelist", variable=variable.name, name=codelist, choices=list(lists)
         )
     level = lists[codelist] if codelist is not None else None
     listing = _Listing(variable, variable.ranks(level).tolist(), is_level=level is not None)
-    found: dict[int, None] = dict.fromkeys(listing.ranks) if codes is None else {}
+    ranks: dict[int, None] = dict.fromkeys(listing.ranks) if codes is None else {}
     patterns = 0
     for code in codes or ():
         rank = listing.rank(code)
         if rank is not None:
-            found[rank] = None
+            ranks[rank] = None
             continue
         patterns += 1
         if patterns > max_patterns(variable):
             limit = max_patterns(variable)
             raise ClientError("too_many_patterns", variable=variable.name, limit=limit)
-        found |= dict.fromkeys(_selected(listing, code))
+        ranks |= dict.fromkeys(_selected(listing, code))
     if is_single:
-        found = dict.fromkeys(parts_of(variable, list(found), 0))
-    if not found:
+        ranks = dict.fromkeys(parts_of(variable, list(ranks), 0))
+    if not ranks:
         raise ClientError("nothing_selected", variable=variable.name)
-    return tuple(found)
+    return tuple(ranks)
 
 
-def measures_of(codes: Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
+def measures_of(codes: Iterable[str], choices: tuple[str, ...]) -> tuple[str, ...]:
     """Return the measures of a selection, each once."""
     measures: dict[str, None] = {}
     for code in codes:
-        if code != "*" and code not in known:
-            raise ClientError("no_category", variable=CONTENTS, name=code, known=known)
-        measures |= dict.fromkeys(known if code == "*" else [code])
+        if code != "*" and code not in choices:
+            raise ClientError("no_category", variable=CONTENTS, name=code, choices=choices)
+        measures |= dict.fromkeys(choices if code == "*" else [code])
     if not measures:
         raise ClientError("nothing_selected", variable=CONTENTS)
     return tuple(measures)
@@ -149,8 +149,8 @@ def _selected(listing: _Listing, code: str) -> list[int]:
     if "*" in code or "?" in code:
         return _matching(listing, code)
     variable = listing.variable
-    known = [variable.codes[r] for r in listing.ranks[:5000]]
-    raise ClientError("no_category", variable=variable.name, name=code, known=known)
+    codes = [variable.codes[r] for r in listing.ranks[:5000]]
+    raise ClientError("no_category", variable=variable.name, name=code, choices=codes)
 
 
 def _matching(listing: _Listing, code: str) -> list[int]:
@@ -178,18 +178,18 @@ def _matching(listing: _Listing, code: str) -> list[int]:
 
 def _called(listing: _Listing, code: str, call: tuple[str, list[str]]) -> list[int]:
     """Return what ``top``, ``bottom``, ``range``, ``from`` or ``to`` select."""
-    word, given = call
+    word, arguments = call
     ranks = listing.ranks
     if word in {"top", "bottom"}:
-        if not 1 <= len(given) <= 2 or not all(_NUMBER.fullmatch(n) for n in given):
+        if not 1 <= len(arguments) <= 2 or not all(_NUMBER.fullmatch(n) for n in arguments):
             raise ClientError("bad_expression", variable=listing.variable.name, name=code)
-        count, offset = int(given[0]), int(given[1]) if len(given) > 1 else 0
+        count, offset = int(arguments[0]), int(arguments[1]) if len(arguments) > 1 else 0
         if word == "top":
             return ranks[offset : offset + count]
         return ranks[::-1][offset : offset + count][::-1]
-    if len(given) != (2 if word == "range" else 1):
+    if len(arguments) != (2 if word == "range" else 1):
         raise ClientError("bad_expression", variable=listing.variable.name, name=code)
-    places = [listing.place(end) for end in given]
+    places = [listing.place(end) for end in arguments]
     if word == "from":
         return ranks[places[0] :]
     if word == "to":
@@ -205,6 +205,6 @@ def parts_of(variable: Variable, ranks: Sequence[int], level: int) -> list[int]:
     for above, below in zip(levels[:0:-1], levels[-2::-1], strict=True):
         up = np.zeros(below.size, np.int32) if below.up is None else below.up
         inside[below.ranks[inside[above.ranks[up]]]] = True
-    wanted = np.zeros(variable.axis.size, bool)
-    wanted[levels[0].ranks] = True
-    return np.flatnonzero(inside & wanted & variable.is_listed).tolist()
+    mask = np.zeros(variable.axis.size, bool)
+    mask[levels[0].ranks] = True
+    return np.flatnonzero(inside & mask & variable.is_listed).tolist()

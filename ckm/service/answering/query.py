@@ -71,11 +71,11 @@ def are_in_margins(
     levels: Sequence[NDArray[np.int64]], margins: Iterable[tuple[int, ...]], *, size: int
 ) -> NDArray[np.bool_]:
     """Tell which cells belong to the combinations of levels that were asked for."""
-    found = np.zeros(size, bool)
-    for wanted in margins:
-        pairs = zip(levels, wanted, strict=True)
-        found |= np.logical_and.reduce([level == want for level, want in pairs])
-    return found
+    mask = np.zeros(size, bool)
+    for margin in margins:
+        pairs = zip(levels, margin, strict=True)
+        mask |= np.logical_and.reduce([level == want for level, want in pairs])
+    return mask
 
 
 def query_of_request(
@@ -89,33 +89,33 @@ def query_of_request(
     population: str | None = None,
 ) -> Query:
     """Return the query of a request in the words of a job file."""
-    chosen = select or {}
-    _require_known([*dimensions, *chosen], variables)
+    criteria = select or {}
+    _require_known([*dimensions, *criteria], variables)
     for name in dimensions:
         if dimensions.count(name) > 1:
             raise ClientError("repeated", name=name)
-    for name in chosen:
+    for name in criteria:
         if name not in dimensions:
             raise ClientError("no_variable", name=name)
     _require_measures(measures)
     selections = []
     for name in dimensions:
         variable = variables[name]
-        if name in chosen:
-            ranks = _ranks_of(variable, chosen[name])
+        if name in criteria:
+            ranks = _ranks_of(variable, criteria[name])
         elif margins == "none":
             ranks = variable.ranks(0).tolist()
         else:
             ranks = variable.ranks().tolist()
         selections.append(Selection(variable=name, ranks=tuple(ranks)))
-    shown = None
+    level_sets = None
     if not isinstance(margins, str):
-        shown = _level_sets([variables[name] for name in dimensions], margins)
+        level_sets = _level_sets([variables[name] for name in dimensions], margins)
     return Query(
         selections=tuple(selections),
         where=where,
         measures=tuple(measures),
-        margins=shown,
+        margins=level_sets,
         population=population,
     )
 
@@ -123,7 +123,7 @@ def query_of_request(
 def _require_known(names: Iterable[str], variables: Mapping[str, Variable]) -> None:
     for name in names:
         if name not in variables:
-            raise ClientError("no_variable", name=name, known=list(variables))
+            raise ClientError("no_variable", name=name, choices=list(variables))
 
 
 def _require_measures(measures: Sequence[str]) -> None:
@@ -156,10 +156,10 @@ def _level_sets(
     """Return the combinations of levels of listed margins, the finest cells among them."""
     names = [variable.name for variable in variables]
     nested = {v.name: v.level_names for v in variables}
-    known = {*names, *(level for levels in nested.values() for level in levels)}
+    all_names = {*names, *(level for levels in nested.values() for level in levels)}
     for name in (name for margin in margins for name in margin):
-        if name not in known:
-            raise ClientError("no_variable", name=name, known=sorted(known))
+        if name not in all_names:
+            raise ClientError("no_variable", name=name, choices=sorted(all_names))
     try:
         request = Request(
             dimensions=names,

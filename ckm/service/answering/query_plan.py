@@ -18,7 +18,7 @@ _MAX_FILTER_BYTES = 16_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class QueryPlan:
     """The combinations of levels that a query needs.
 
     Parameters
@@ -42,7 +42,7 @@ class Plan:
         """Return the combinations of levels that the table shows."""
         return list(itertools.product(*self.used))
 
-    def inner(self, tops: tuple[int, ...]) -> list[list[tuple[Levels, Levels]]]:
+    def inner(self, top_level: tuple[int, ...]) -> list[list[tuple[Levels, Levels]]]:
         """Return what the rules judge: combinations of levels without totals, finest first.
 
         Each is judged by itself, as if it were all that was asked for: per level of areas, the
@@ -50,18 +50,18 @@ class Plan:
 
         Parameters
         ----------
-        tops
+        top_level
             The level of the total of each variable.
         """
         below = [
             tuple(level for level in levels if level < top or p == self.area)
-            for p, (levels, top) in enumerate(zip(self.used, tops, strict=True))
+            for p, (levels, top) in enumerate(zip(self.used, top_level, strict=True))
         ]
         if self.area is None:
-            return [[(fine, tops)] for fine in itertools.product(*below)]
+            return [[(fine, top_level)] for fine in itertools.product(*below)]
         areas, below[self.area] = below[self.area], below[self.area][:1]
         return [
-            [(self._at_area(fine, level), self._at_area(tops, level)) for level in areas]
+            [(self._at_area(fine, level), self._at_area(top_level, level)) for level in areas]
             for fine in itertools.product(*below)
         ]
 
@@ -100,7 +100,7 @@ class Planner:
             _MAX_FILTER_BYTES, size=lambda conditions: sum(c.nbytes for c in conditions) + 300
         )
 
-    def plan(self, query: Query) -> Plan:
+    def plan(self, query: Query) -> QueryPlan:
         """Return the plan of a query."""
         active = tuple(s for s in query.selections if any(s.ranks))
         used = tuple(self._levels(s) for s in active)
@@ -109,64 +109,67 @@ class Planner:
         if area is not None:
             only = self._prepared.members(active[area].variable, active[area].ranks)
             where |= frozenset() if only is None else {only}
-        return Plan(active=active, used=used, area=area, where=where)
+        return QueryPlan(active=active, used=used, area=area, where=where)
 
     def who_counts(self, query: Query) -> frozenset[Condition]:
         """Return the conditions of a query's filter, and of categories that are not shown."""
         where = self._conditions(query.where)
-        for chosen in query.within:
-            members = self._prepared.members(chosen.variable, chosen.ranks)
+        for selection in query.within:
+            members = self._prepared.members(selection.variable, selection.ranks)
             where |= frozenset() if members is None else {members}
         return where
 
-    def tops(self, plan: Plan) -> Levels:
+    def top_level(self, plan: QueryPlan) -> Levels:
         """Return the level of the total of each variable."""
         return tuple(len(self._variables[s.variable].axis.levels) - 1 for s in plan.active)
 
-    def widened(self, plan: Plan) -> Plan:
+    def widened(self, plan: QueryPlan) -> QueryPlan:
         """Return the table that shows the variables of a filter instead of filtering by them.
 
         It tells whether a filter takes apart what could not be published as a table. Areas
         that the filter names by themselves stay those that are counted, and so do populations.
         """
         area = self._area
-        kept = frozenset(
+        conditions = frozenset(
             c for c in plan.where if {name for name, _ in c.places} <= {area, POPULATIONS}
         )
         used = {s.variable: levels for s, levels in zip(plan.active, plan.used, strict=True)}
-        chosen = {s.variable: s for s in plan.active}
-        for name, level in sorted(p for c in plan.where - kept for p in c.places):
-            if name == area and name in chosen:
+        by_name = {s.variable: s for s in plan.active}
+        for name, level in sorted(p for c in plan.where - conditions for p in c.places):
+            if name == area and name in by_name:
                 continue
-            if name not in chosen:
+            if name not in by_name:
                 ranks = tuple(self._variables[name].ranks(level).tolist())
-                chosen[name] = Selection(variable=name, ranks=ranks)
+                by_name[name] = Selection(variable=name, ranks=ranks)
             fine = min(level, *used.get(name, (level,)))
             used[name] = (fine, *(other for other in used.get(name, ()) if other > fine))
         return replace(
-            plan, active=tuple(chosen.values()), used=tuple(used[n] for n in chosen), where=kept
+            plan,
+            active=tuple(by_name.values()),
+            used=tuple(used[n] for n in by_name),
+            where=conditions,
         )
 
-    def of_active(self, query: Query, plan: Plan) -> Query:
+    def of_active(self, query: Query, plan: QueryPlan) -> Query:
         """Leave out the variables that are summed over, and margins that show none of them.
 
         With them the same levels could mean two tables, by the order of the variables.
         """
         if query.margins is None:
             return replace(query, selections=plan.active)
-        tops = {
+        top_level = {
             place: int(self._variables[selection.variable].level_of[0])
             for place, selection in enumerate(query.selections)
             if selection not in plan.active
         }
-        shown = frozenset(
-            tuple(level for place, level in enumerate(levels) if place not in tops)
+        margins = frozenset(
+            tuple(level for place, level in enumerate(levels) if place not in top_level)
             for levels in query.margins
-            if all(levels[place] == top for place, top in tops.items())
+            if all(levels[place] == top for place, top in top_level.items())
         )
-        return replace(query, selections=plan.active, margins=shown)
+        return replace(query, selections=plan.active, margins=margins)
 
-    def shape(self, query: Query, plan: Plan) -> Shape:
+    def shape(self, query: Query, plan: QueryPlan) -> Shape:
         """Return what the rules look at before anything is counted."""
         categories, levels, sizes = {}, {}, []
         for selection, used in zip(plan.active, plan.used, strict=True):
@@ -198,38 +201,43 @@ class Planner:
 
     def _filtered(self, query: Query) -> dict[str, tuple[str, ...]]:
         """Return the variables of a filter, each with the levels that it looks at."""
-        found: dict[str, set[int]] = {}
+        by_variable: dict[str, set[int]] = {}
         for condition in self._conditions(query.where):
             for name, level in condition.places:
-                found.setdefault(name, set()).add(level)
-        for chosen in query.within:
-            level_of = self._variables[chosen.variable].level_of
-            found.setdefault(chosen.variable, set()).update(level_of[list(chosen.ranks)])
+                by_variable.setdefault(name, set()).add(level)
+        for selection in query.within:
+            level_of = self._variables[selection.variable].level_of
+            by_variable.setdefault(selection.variable, set()).update(
+                level_of[list(selection.ranks)]
+            )
         return {
             name: tuple(names[level] for level in sorted(levels) if level < len(names))
-            for name, levels in found.items()
+            for name, levels in by_variable.items()
             for names in (self._variables[name].level_names,)
         }
 
     def _members(self, population: str | None) -> frozenset[Condition]:
         """Return the condition that records are in a population."""
-        known = list(self._populations)
-        if population is not None and population not in known:
+        choices = list(self._populations)
+        if population is not None and population not in choices:
             raise ClientError(
-                "no_population", name=population, known=known, listed=", ".join(known) or "-"
+                "no_population",
+                name=population,
+                choices=choices,
+                listed=", ".join(choices) or "-",
             )
         return frozenset() if population is None else frozenset([self._populations[population]])
 
     def _conditions(self, where: str | None) -> frozenset[Condition]:
         key = digest_of(where)
-        known = self._coded.get(key)
-        if known is None:
+        conditions = self._coded.get(key)
+        if conditions is None:
             try:
-                known = self._prepared.conditions(where)
+                conditions = self._prepared.conditions(where)
             except FilterError as error:
                 raise ClientError("bad_filter", detail=_filter_phrase(error)) from None
-            self._coded.put(key, known)
-        return known
+            self._coded.put(key, conditions)
+        return conditions
 
     def _levels(self, selection: Selection) -> tuple[int, ...]:
         """Return the levels of some categories: one level that has them all, if there is."""

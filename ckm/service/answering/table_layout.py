@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ckm.engine.published_table import PublishedTable
 from ckm.service.answering.query import Query, Selection, are_in_margins
-from ckm.service.answering.query_plan import Levels, Plan
+from ckm.service.answering.query_plan import Levels, QueryPlan
 from ckm.service.answering.variables import Variable
 from ckm.service.rules.areas import Slices
 
@@ -19,7 +19,7 @@ _UNCOUNTABLE = 10**15  # cells beyond this are as good as beyond number
 
 def table_of(
     query: Query,
-    plan: Plan,
+    plan: QueryPlan,
     protected: Protected,
     variables: Mapping[str, Variable],
     *,
@@ -29,20 +29,20 @@ def table_of(
     shape = tuple(len(s.ranks) for s in selections)
     numbers: dict[str, NDArray[Any]] = {}
     names = {s.variable for s in plan.active}
-    kept = [s for s in selections if s.variable in names]
+    own_selections = [s for s in selections if s.variable in names]
     for levels in plan.shown():
-        ranks, given = protected[levels]
-        at, is_in = _positions(kept, ranks, len(given["count"]))
+        ranks, arrays = protected[levels]
+        at, is_in = _positions(own_selections, ranks, len(arrays["count"]))
         for measure in query.measures:
             full = numbers.setdefault(
-                measure, np.zeros(int(np.prod(shape, dtype=np.int64)), given[measure].dtype)
+                measure, np.zeros(int(np.prod(shape, dtype=np.int64)), arrays[measure].dtype)
             )
-            full[at[is_in]] = given[measure][is_in]
+            full[at[is_in]] = arrays[measure][is_in]
     index = [place.ravel() for place in np.indices(shape, dtype=np.int32)] if shape else []
-    shown = _shown(query, selections, index, variables)
-    if shown is not None:
-        index = [place[shown] for place in index]
-        numbers = {name: values[shown] for name, values in numbers.items()}
+    mask = _shown(query, selections, index, variables)
+    if mask is not None:
+        index = [place[mask] for place in index]
+        numbers = {name: values[mask] for name, values in numbers.items()}
     dimensions = {
         s.variable: (place, tuple(variables[s.variable].codes[r] for r in s.ranks))
         for s, place in zip(selections, index, strict=True)
@@ -51,7 +51,7 @@ def table_of(
 
 
 def slices_of(
-    plan: Plan,
+    plan: QueryPlan,
     pairs: Sequence[tuple[Levels, Levels]],
     protected: Protected,
     variables: Mapping[str, Variable],
@@ -78,22 +78,22 @@ def slices_of(
         population[at[at >= 0]] = numbers["count"][at >= 0]
         ranks, numbers = protected[fine]
         at = _places(place, ranks, plan.area, len(numbers["count"]))
-        kept = (at >= 0) & (numbers["count"] > 0)
+        mask = (at >= 0) & (numbers["count"] > 0)
         for p in others:
-            kept &= variables[plan.active[p].variable].is_listed[ranks[p]]
-        codes = tuple(ranks[p][kept].astype(np.int64) for p in others)
-        parts.append((at[kept], numbers["count"][kept], *codes))
+            mask &= variables[plan.active[p].variable].is_listed[ranks[p]]
+        codes = tuple(ranks[p][mask].astype(np.int64) for p in others)
+        parts.append((at[mask], numbers["count"][mask], *codes))
     cells = 1
     for p in others:
         cells *= len(variables[plan.active[p].variable].ranks(pairs[0][0][p]))
-    joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    arrays = [np.concatenate(column) for column in zip(*parts, strict=True)]
     return Slices(
         population=population,
         cells=min(cells, _UNCOUNTABLE),
-        area=joined[0],
-        published=joined[1],
+        area=arrays[0],
+        published=arrays[1],
         codes={
-            plan.active[p].variable: code for p, code in zip(others, joined[2:], strict=True)
+            plan.active[p].variable: code for p, code in zip(others, arrays[2:], strict=True)
         },
     )
 

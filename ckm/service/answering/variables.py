@@ -92,12 +92,12 @@ class Variable:
 
     def label(self, rank: int, language: str) -> str:
         """Return what readers call a category."""
-        named, own = self.offer.categories, self.own(rank)
-        if known := named.get(self.codes[rank]) or named.get(own):
-            return known[language]
+        categories, own = self.offer.categories, self.own(rank)
+        if texts := categories.get(self.codes[rank]) or categories.get(own):
+            return texts[language]
         column = _column(self.axis, int(self.level_of[rank]))
-        if rank and not named and (said := self.labels.get(column, {}).get(own)):
-            return said
+        if rank and not categories and (text := self.labels.get(column, {}).get(own)):
+            return text
         if rank and (own == MISSING or not own.strip()):
             return say(own.strip() or "no_text", language)
         return say("total", language) if rank == 0 else own
@@ -105,10 +105,10 @@ class Variable:
     def level_label(self, level: int, language: str) -> str:
         """Return what readers call a level."""
         name = self.level_names[level]
-        known = self.offer.levels.get(name)
-        if known is None:
+        texts = self.offer.levels.get(name)
+        if texts is None:
             return say("level_number", language, number=name) if name.isdecimal() else name
-        return known[language]
+        return texts[language]
 
     def title(self, level: int | None, language: str) -> str:
         """Return what readers call it, with the level that is shown where it has several."""
@@ -131,16 +131,16 @@ def offered_variables(
         axis = prepared.axes[name]
         levels = level_of(axis)
         codes = _codes(axis, levels)
-        listed = _listed(name, engine, prepared)
+        is_listed = _listed(name, engine, prepared)
         variables[name] = Variable(
             offer=offer,
             axis=axis,
             codes=codes,
-            is_listed=listed,
+            is_listed=is_listed,
             level_of=levels,
             level_names=_level_names(axis, name),
             labels={} if offer.categories else _labels(axis, engine),
-            _ranks=_by_code(axis, codes, listed, levels),
+            _ranks=_by_code(axis, codes, is_listed, levels),
         )
     return variables
 
@@ -165,9 +165,9 @@ def _column(axis: Axis, level: int) -> str:
 
 def _labels(axis: Axis, engine: Engine) -> dict[str, dict[str, str]]:
     """Return what the files call categories of the axis, which readers must tell apart."""
-    labels = {name: said for name, said in engine.labels.items() if name in axis.columns}
-    for column, said in labels.items():
-        require_distinct(column, said)
+    labels = {name: texts for name, texts in engine.labels.items() if name in axis.columns}
+    for column, texts in labels.items():
+        require_distinct(column, texts)
     return labels
 
 
@@ -190,24 +190,24 @@ def _codes(axis: Axis, level_of: NDArray[np.int64]) -> tuple[str, ...]:
 
 def _listed(name: str, engine: Engine, prepared: Prepared) -> NDArray[np.bool_]:
     axis = prepared.axes[name]
-    found = prepared.scan({name: 0})
+    prepared_cells = prepared.scan({name: 0})
     level_sets = [(level,) for level in range(len(axis.levels))]
-    cells = prepared.cells(found, [name], level_sets=level_sets)
+    cells = prepared.cells(prepared_cells, [name], level_sets=level_sets)
     published = engine.protect(cells)["count"]
-    listed = ~axis.is_found
-    listed[cells.ranks[0][published > 0]] = True
-    listed[0] = True
-    return listed
+    is_listed = ~axis.is_found
+    is_listed[cells.ranks[0][published > 0]] = True
+    is_listed[0] = True
+    return is_listed
 
 
 def _by_code(
     axis: Axis,
     codes: Sequence[str],
-    listed: NDArray[np.bool_],
+    is_listed: NDArray[np.bool_],
     level_of: NDArray[np.int64],
 ) -> dict[str, int]:
     """Find categories by their code, and by its last part where that is of one alone."""
-    ranks = {codes[rank]: rank for rank in np.flatnonzero(listed).tolist()}
+    ranks = {codes[rank]: rank for rank in np.flatnonzero(is_listed).tolist()}
     own = {rank: _own_text(axis, rank, int(level_of[rank])) for rank in ranks.values()}
     times = Counter(own.values())
     return {text: rank for rank, text in own.items() if times[text] == 1} | ranks

@@ -180,17 +180,17 @@ def make_app(table_service: TableService) -> ASGIApp:
         },
     )
     app.router.redirect_slashes = False
-    made: ASGIApp = app
+    application: ASGIApp = app
     if service.access.origins:
-        made = CORSMiddleware(
-            made,
+        application = CORSMiddleware(
+            application,
             allow_origins=list(service.access.origins),
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "If-None-Match"],
             expose_headers=_EXPOSED,
         )
     return RequestLimits(
-        made,
+        application,
         languages=service.about.languages,
         max_bytes=service.limits.request_bytes,
         seconds=service.limits.seconds,

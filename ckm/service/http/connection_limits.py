@@ -123,11 +123,11 @@ class _Connection(asyncio.Protocol):
 
     def _watch(self, before: int) -> None:
         """End the connection where the caller took too few bytes since the last look."""
-        left = self._transport.get_write_buffer_size()
-        if self._sending is not None and left > before - _SLOWEST:
+        size = self._transport.get_write_buffer_size()
+        if self._sending is not None and size > before - _SLOWEST:
             self._transport.abort()
             return
-        self._sending = self._loop.call_later(self._sending_s, self._watch, left)
+        self._sending = self._loop.call_later(self._sending_s, self._watch, size)
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:

@@ -110,23 +110,23 @@ class RequestLimits:
 
     def _bounded(self, receive: Receive) -> Receive:
         """Bound the bytes of a body, and the time it takes to arrive."""
-        taken = 0
+        n_bytes = 0
         is_whole = False
         deadline = time.monotonic() + self._seconds
 
         async def receiving() -> Message:
-            nonlocal taken, is_whole
+            nonlocal n_bytes, is_whole
             if is_whole:  # what comes now is the end of the connection, whenever it comes
                 return await receive()
             try:
-                left = max(0.0, deadline - time.monotonic())
-                message = await asyncio.wait_for(receive(), left)
+                wait_s = max(0.0, deadline - time.monotonic())
+                message = await asyncio.wait_for(receive(), wait_s)
             except TimeoutError:
                 raise ClientError("slow_request") from None
             if message["type"] == "http.request":
-                taken += len(message.get("body", b""))
+                n_bytes += len(message.get("body", b""))
                 is_whole = not message.get("more_body", False)
-                if taken > self._max_bytes:
+                if n_bytes > self._max_bytes:
                     raise ClientError("too_large", limit=self._max_bytes)
             return message
 

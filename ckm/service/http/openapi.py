@@ -87,7 +87,7 @@ def _responses(endpoint: Endpoint) -> dict[str, Any]:
         content = {"text/plain": {}}
     problem = {"application/problem+json": {"schema": {"$ref": _SCHEMA + "Problem"}}}
     budget = _HEADERS["budget"] if endpoint.is_table else {}
-    found: dict[str, Any] = {
+    responses: dict[str, Any] = {
         status: {
             "description": words,
             "content": problem,
@@ -97,19 +97,19 @@ def _responses(endpoint: Endpoint) -> dict[str, Any]:
         if int(status) in _problems_of(endpoint)
     }
     if endpoint.status == 204:
-        return {"204": {"description": "Given up."}, **found}
-    found["200"] = {"description": "The answer.", "content": content}
+        return {"204": {"description": "Given up."}, **responses}
+    responses["200"] = {"description": "The answer.", "content": content}
     if endpoint.is_cached or endpoint.is_table:
-        found["200"]["headers"] = _HEADERS["etag"] | _HEADERS["language"]
+        responses["200"]["headers"] = _HEADERS["etag"] | _HEADERS["language"]
     if endpoint.is_cached:
-        found["304"] = {"description": "You have it already.", "headers": _HEADERS["etag"]}
+        responses["304"] = {"description": "You have it already.", "headers": _HEADERS["etag"]}
     if endpoint.body is RequestBody:
-        found["202"] = {
+        responses["202"] = {
             "description": "A job; ask at its Location.",
             "content": {"application/json": {"schema": _ANSWERS["get_request"]}},
             "headers": _HEADERS["202"],
         }
-    return dict(sorted(found.items()))
+    return dict(sorted(responses.items()))
 
 
 def _problems_of(endpoint: Endpoint) -> set[int]:

@@ -71,11 +71,11 @@ class RequestBody(_Body):
 
 def body_schemas(prefix: str) -> dict[str, Any]:
     """Return the shapes of the bodies, as JSON Schema has them, by name."""
-    _, found = models_json_schema(
+    _, schemas = models_json_schema(
         [(SelectionBody, "validation"), (RequestBody, "validation")],
         ref_template=prefix + "{model}",
     )
-    return dict(found["$defs"])
+    return dict(schemas["$defs"])
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -115,7 +115,7 @@ def _no_constant(_: str) -> NoReturn:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise _BodyError("name_twice")
-    return found
+    return fields

@@ -76,8 +76,8 @@ class RequestContext:
         if caller is None:
             caller = await self.verified(token or "", address=address)
         request.state.caller = caller
-        counted = partial(table_service.budget, caller, cost=cost)
-        request.state.budget = budget = await anyio.to_thread.run_sync(counted)
+        charge = partial(table_service.budget, caller, cost=cost)
+        request.state.budget = budget = await anyio.to_thread.run_sync(charge)
         table_service.require(budget)
         request.state.is_counted = cost > 0
         return caller, language
@@ -107,7 +107,7 @@ class RequestContext:
         """Raise if there is no such table."""
         if name != self.table_service.service.about.id:
             raise ClientError(
-                "no_table", name=name, known=[self.table_service.service.about.id]
+                "no_table", name=name, choices=[self.table_service.service.about.id]
             )
 
     async def work(self, request: Request, task: Callable[[Deadline], Made]) -> Made:
@@ -118,11 +118,11 @@ class RequestContext:
         if self._workers.statistics().tasks_waiting > self._max_waiting:
             raise ClientError("busy")
         deadline = Deadline(self.table_service.service.limits.seconds)
-        begun: list[bool] = []
+        starts: list[bool] = []
 
         def begin() -> Made:
             deadline.require()
-            begun.append(True)
+            starts.append(True)
             return task(deadline)
 
         running = asyncio.ensure_future(anyio.to_thread.run_sync(begin, limiter=self._workers))
@@ -138,7 +138,7 @@ class RequestContext:
             pass
         finally:
             deadline.call_off()
-        raise ClientError("gone" if is_gone else "too_slow" if begun else "busy")
+        raise ClientError("gone" if is_gone else "too_slow" if starts else "busy")
 
     # --- what goes wrong ---
 
@@ -198,12 +198,12 @@ class Call:
             deadline=deadline,
         )
 
-    def response(self, made: Rendered | Refusal) -> Response:
+    def response(self, result: Rendered | Refusal) -> Response:
         """Return an answer with what is left of the caller's budget."""
         headers = self.context.budget_headers(self.request)
-        if isinstance(made, Refusal):
-            return problem_of_refusal(made, self.language, headers=headers)
-        return answered(self.request, made, more=headers)
+        if isinstance(result, Refusal):
+            return problem_of_refusal(result, self.language, headers=headers)
+        return answered(self.request, result, more=headers)
 
 
 async def _wait(running: asyncio.Future[Any], request: Request, deadline: Deadline) -> bool:
@@ -220,13 +220,13 @@ async def _wait(running: asyncio.Future[Any], request: Request, deadline: Deadli
 
 def _methods_at(request: Request) -> list[str]:
     """Return the methods that the address of a request knows."""
-    found = {
+    methods = {
         method
         for route in request.app.routes
         if route.matches(request.scope)[0] is not Match.NONE
         for method in route.methods or ()
     }
-    return sorted(found)
+    return sorted(methods)
 
 
 async def _disconnected(request: Request) -> None:

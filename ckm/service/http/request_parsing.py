@@ -56,11 +56,11 @@ class Parameters:
 
 def token_of(request: Request) -> str | None:
     """Return the token that a request carries."""
-    given = request.headers.getlist("authorization")
-    if not given:
+    headers = request.headers.getlist("authorization")
+    if not headers:
         return None
-    scheme, _, token = given[0].partition(" ")
-    if len(given) > 1 or scheme.lower() != "bearer" or not token.strip():
+    scheme, _, token = headers[0].partition(" ")
+    if len(headers) > 1 or scheme.lower() != "bearer" or not token.strip():
         raise ClientError("no_token")
     return token.strip()
 
@@ -98,30 +98,30 @@ def parameters_of(request: Request, names: Sequence[str]) -> Parameters:
     items = request.query_params.multi_items()
     if len(items) > _MAX_PARAMETERS:
         raise bad_request("many_parameters", limit=_MAX_PARAMETERS)
-    known = [name.lower() for name in names if name not in DEEP]
+    lower_names = [name.lower() for name in names if name not in DEEP]
     plain: dict[str, str] = {}
     deep: dict[tuple[str, str], str] = {}
     for name, text in items:
-        match = _DEEP.fullmatch(name) if len(known) < len(names) else None
+        match = _DEEP.fullmatch(name) if len(lower_names) < len(names) else None
         if match is not None:
             place = (match[1].lower(), match[2])
             if place in deep:
                 raise ClientError("repeated", name=name)
             deep[place] = text
-        elif name.lower() in known:
+        elif name.lower() in lower_names:
             if name.lower() in plain:
                 raise ClientError("repeated", name=name)
             plain[name.lower()] = text
         else:
-            raise ClientError("bad_parameter", name=name, known=known)
+            raise ClientError("bad_parameter", name=name, choices=lower_names)
     return Parameters(plain=plain, deep=[(word, v, text) for (word, v), text in deep.items()])
 
 
 def language_wanted(request: Request, languages: tuple[str, ...]) -> str:
     """Return the language asked for."""
-    wanted = request.query_params.get("lang")
-    if wanted is not None and wanted not in languages:
-        raise ClientError("bad_parameter", name="lang", known=languages)
+    language = request.query_params.get("lang")
+    if language is not None and language not in languages:
+        raise ClientError("bad_parameter", name="lang", choices=languages)
     return language_of(request.scope, languages)
 
 
@@ -131,7 +131,7 @@ def format_of(name: str | None) -> str:
         return "json-stat2"
     if name.lower() not in FORMATS:
         raise ClientError(
-            "bad_format", name=name, known=list(FORMATS), listed=", ".join(FORMATS)
+            "bad_format", name=name, choices=list(FORMATS), listed=", ".join(FORMATS)
         )
     return name.lower()
 
@@ -186,20 +186,22 @@ def query_of_wishes(
     variables = table_service.variables
     for name in [*criteria, *order]:
         if name not in variables and name != CONTENTS:
-            raise ClientError("no_variable", name=name, known=[*variables, CONTENTS])
-    chosen = criteria.get(CONTENTS)
+            raise ClientError("no_variable", name=name, choices=[*variables, CONTENTS])
+    contents = criteria.get(CONTENTS)
     measures = (
         table_service.measures[:1]
-        if chosen is None
-        else measures_of(chosen.codes, table_service.measures)
+        if contents is None
+        else measures_of(contents.codes, table_service.measures)
     )
-    asked: dict[str, Criterion] = {n: w for n, w in criteria.items() if n != CONTENTS}
+    own_criteria: dict[str, Criterion] = {n: w for n, w in criteria.items() if n != CONTENTS}
     if not criteria:
-        asked = {name: Criterion() for name in _first_look(table_service)}
-    names = sorted(asked, key=lambda name: order.index(name) if name in order else len(order))
+        own_criteria = {name: Criterion() for name in _first_look(table_service)}
+    names = sorted(
+        own_criteria, key=lambda name: order.index(name) if name in order else len(order)
+    )
     selections = []
     for name in names:
-        variable, criterion = variables[name], asked[name]
+        variable, criterion = variables[name], own_criteria[name]
         # Where nobody chose, the broadest level.
         codelist = criterion.codelist if criteria else list(codelists_of(variable))[1]
         ranks = ranks_of(

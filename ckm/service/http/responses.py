@@ -12,24 +12,24 @@ from ckm.service.answering.render import Rendered
 
 
 def answered(
-    request: Request, made: Rendered, *, more: dict[str, str] | None = None
+    request: Request, result: Rendered, *, more: dict[str, str] | None = None
 ) -> Response:
     """Send an answer, or only say that the caller has it already."""
     headers = {
-        "ETag": made.etag,
+        "ETag": result.etag,
         "Cache-Control": "no-cache",
         "Vary": "Accept-Language, Authorization",
-        **made.headers,
+        **result.headers,
         **(more or {}),
     }
     is_read = request.method in {"GET", "HEAD"}
-    if is_read and _has_already(request.headers.getlist("if-none-match"), made.etag):
+    if is_read and _has_already(request.headers.getlist("if-none-match"), result.etag):
         return Response(status_code=304, headers=headers)
-    return Response(made.body, headers=headers, media_type=made.media_type)
+    return Response(result.body, headers=headers, media_type=result.media_type)
 
 
-def _has_already(given: Sequence[str], etag: str) -> bool:
-    tags = [tag.strip().removeprefix("W/") for line in given for tag in line.split(",")]
+def _has_already(header_lines: Sequence[str], etag: str) -> bool:
+    tags = [tag.strip().removeprefix("W/") for line in header_lines for tag in line.split(",")]
     return "*" in tags or etag in tags
 
 

@@ -41,9 +41,9 @@ def tries_of(refusal: Refusal, view: View) -> tuple[Try, ...]:
         made = chain(steps.coarser(one), steps.leave_out(one))
     else:
         made = chain(steps.coarser(one), steps.coarser(area), steps.leave_out(one))
-    found = list(made)
-    fine = [step for step in found if is_fine(step[0], view.table_service)]
-    return tuple({made.href: made for _, made in fine or found}.values())[:_MAX_TRIES]
+    all_steps = list(made)
+    fine = [step for step in all_steps if is_fine(step[0], view.table_service)]
+    return tuple({made.href: made for _, made in fine or all_steps}.values())[:_MAX_TRIES]
 
 
 class _Steps:
@@ -51,21 +51,19 @@ class _Steps:
 
     def __init__(self, view: View) -> None:
         self._view, self._asked, self._variables = view, view.asked, view.variables
-        self._shown = [name for name, wanted in view.asked.wanted.items() if wanted.is_shown]
+        self._shown = [name for name, state in view.asked.wanted.items() if state.is_shown]
 
     def coarser(self, one: str | None) -> Iterator[Step]:
         """Show a variable, or any, by the next coarser level, all of its categories."""
         for name in self._shown if one is None else [one]:
-            wanted = self._asked.of(name)
+            state = self._asked.of(name)
             variable = self._variables[name]
-            level = self._level(name, wanted)
+            level = self._level(name, state)
             if name in self._shown and level + 1 < len(variable.level_names) > 1:
                 codelist = _list_at(variable, level + 1)
                 yield self._try(
                     "coarser",
-                    self._asked.put(
-                        name, replace(wanted, codes=(), codelist=codelist, find="")
-                    ),
+                    self._asked.put(name, replace(state, codes=(), codelist=codelist, find="")),
                     name,
                     variable.level_label(level + 1, self._view.language),
                 )
@@ -76,46 +74,46 @@ class _Steps:
             return
         for name in self._shown if one is None else [one]:
             if name in self._shown and name not in self._view.service.rules.mandatory:
-                left = {n: w for n, w in self._asked.wanted.items() if n != name}
-                yield self._try("without", replace(self._asked, wanted=left), name)
+                states = {n: w for n, w in self._asked.wanted.items() if n != name}
+                yield self._try("without", replace(self._asked, wanted=states), name)
 
     def add(self, one: str | None) -> Iterator[Step]:
         """Add a variable at its coarsest level."""
         if one is not None:
             variable = self._variables[one]
             codelist = _list_at(variable, len(variable.level_names) - 1)
-            wanted = replace(self._asked.of(one), codelist=codelist)
-            yield self._try("with", self._asked.put(one, wanted), one)
+            state = replace(self._asked.of(one), codelist=codelist)
+            yield self._try("with", self._asked.put(one, state), one)
 
     def unfilter(self) -> Iterator[Step]:
         """Count everybody."""
-        shown = {name: self._asked.wanted[name] for name in self._shown}
-        if shown and (self._asked.where or len(shown) < len(self._asked.wanted)):
-            yield self._try("unfiltered", replace(self._asked, where="", wanted=shown))
+        states = {name: self._asked.wanted[name] for name in self._shown}
+        if states and (self._asked.where or len(states) < len(self._asked.wanted)):
+            yield self._try("unfiltered", replace(self._asked, where="", wanted=states))
 
     def all_categories(self) -> Iterator[Step]:
         """Take all categories of the variables that are shown."""
         if any(self._asked.of(name).codes for name in self._shown):
-            wanted = {
+            states = {
                 name: replace(w, codes=(), codelist=w.codelist or name)
                 if name in self._shown
                 else w
                 for name, w in self._asked.wanted.items()
             }
-            yield self._try("all", replace(self._asked, wanted=wanted))
+            yield self._try("all", replace(self._asked, wanted=states))
 
-    def _level(self, name: str, wanted: Wanted) -> int:
+    def _level(self, name: str, state: Wanted) -> int:
         """Return the level that is shown; of all levels, the one below the coarsest."""
         variable = self._variables[name]
-        level = codelists_of(variable).get(wanted.codelist or name)
-        if level is None and not wanted.codes:
+        level = codelists_of(variable).get(state.codelist or name)
+        if level is None and not state.codes:
             return len(variable.level_names) - 2
         return level or 0
 
-    def _try(self, kind: Kind, asked: PageState, name: str = "", level: str = "") -> Step:
+    def _try(self, kind: Kind, page_state: PageState, name: str = "", level: str = "") -> Step:
         label = self._view.label(name) if name else ""
-        made = Try(kind=kind, href=asked.plain.href(), variable=label, level=level)
-        return asked.plain, made
+        attempt = Try(kind=kind, href=page_state.plain.href(), variable=label, level=level)
+        return page_state.plain, attempt
 
 
 def _list_at(variable: Variable, level: int) -> str:
@@ -126,17 +124,17 @@ def starts_of(view: View) -> tuple[Choice, ...]:
     """Return addresses of small tables whose shape breaks no rule, each with its name."""
     variables, mandatory = view.variables, view.service.rules.mandatory
     small = [name for name, v in variables.items() if len(_coarsest(v)[1]) <= _MAX_CATEGORIES]
-    found: dict[tuple[str, ...], Choice] = {}
+    choices: dict[tuple[str, ...], Choice] = {}
     for names in _combinations(small, view.service.area):
-        chosen = tuple(dict.fromkeys((*names, *mandatory)))
-        asked = PageState(
-            wanted={name: Wanted(codelist=_coarsest(variables[name])[0]) for name in chosen},
+        own_names = tuple(dict.fromkeys((*names, *mandatory)))
+        page_state = PageState(
+            wanted={name: Wanted(codelist=_coarsest(variables[name])[0]) for name in own_names},
             language=view.language if view.asked.language else "",
         )
-        if chosen not in found and is_fine(asked, view.table_service):
-            label = _BY.join(_title(variables[name], view.language) for name in chosen)
-            found[chosen] = Choice(value=asked.href(), label=label)
-    return tuple(islice(found.values(), _MAX_STARTS))
+        if own_names not in choices and is_fine(page_state, view.table_service):
+            label = _BY.join(_title(variables[name], view.language) for name in own_names)
+            choices[own_names] = Choice(value=page_state.href(), label=label)
+    return tuple(islice(choices.values(), _MAX_STARTS))
 
 
 def _combinations(names: list[str], area: str | None) -> Iterator[tuple[str, ...]]:

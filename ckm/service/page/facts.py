@@ -152,10 +152,10 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
 def _compare_href(view: View) -> str:
     """Return the address that puts two ticked areas side by side; empty for others."""
     area = view.service.area or ""
-    asked = replace(view.asked, compare=area, sort=0, first=0)
-    is_shown = asked.of(area).is_shown and not view.asked.compare
-    known = [view.variables[area].chosen(code) for code in asked.pair] if is_shown else []
-    return asked.href() if known and None not in known else ""
+    page_state = replace(view.asked, compare=area, sort=0, first=0)
+    is_shown = page_state.of(area).is_shown and not view.asked.compare
+    ranks = [view.variables[area].chosen(code) for code in page_state.pair] if is_shown else []
+    return page_state.href() if ranks and None not in ranks else ""
 
 
 def _sign_in(visitor: Visitor, language: str) -> str:
@@ -211,27 +211,27 @@ def _withheld(answer: Answer, view: View) -> tuple[Withheld, ...]:
         return ()
     variable = view.variables[area]
     ranks = {code: rank for rank, code in enumerate(variable.codes)}
-    found = []
+    groups = []
     for refusal, codes in sorted(by_reason.values(), key=lambda pair: -len(pair[1])):
         names = [variable.label(ranks[code], view.language) for code in codes]
-        found.append(Withheld(areas=tuple(names), **_why(refusal, view)))
-    return tuple(found)
+        groups.append(Withheld(areas=tuple(names), **_why(refusal, view)))
+    return tuple(groups)
 
 
 def _restrictions(answer: Answer, view: View) -> tuple[tuple[str, str], ...]:
     """Say in words who is counted."""
-    said = []
+    lines = []
     if answer.query.population is not None:
         title = view.service.populations[answer.query.population].title[view.language]
-        said.append((view.say("population"), title))
-    for chosen in answer.query.within:
-        variable = view.variables[chosen.variable]
-        names = [variable.label(rank, view.language) for rank in chosen.ranks[:_MAX_LISTED]]
-        more = [] if len(chosen.ranks) <= _MAX_LISTED else ["…"]
-        said.append((view.label(chosen.variable), ", ".join([*names, *more])))
+        lines.append((view.say("population"), title))
+    for selection in answer.query.within:
+        variable = view.variables[selection.variable]
+        names = [variable.label(rank, view.language) for rank in selection.ranks[:_MAX_LISTED]]
+        more = [] if len(selection.ranks) <= _MAX_LISTED else ["…"]
+        lines.append((view.label(selection.variable), ", ".join([*names, *more])))
     if answer.query.where:
-        said.append((answer.query.where, ""))
-    return tuple(said)
+        lines.append((answer.query.where, ""))
+    return tuple(lines)
 
 
 def _downloads(answer: Answer, view: View) -> tuple[Download, ...]:

@@ -16,9 +16,9 @@ _EXPRESSION = re.compile(r"[*?(]")
 _MAX_TICKS = 40  # categories of a level that all stand on the page
 
 
-def field_of(variable: Variable, wanted: Wanted, *, ident: str, language: str) -> Field:
+def field_of(variable: Variable, state: Wanted, *, ident: str, language: str) -> Field:
     """Describe what can be chosen of a variable, and what is."""
-    ticked, others = _ticked(variable, wanted)
+    ticked, others = _ticked(variable, state)
     groups: list[Group] = []
     on_page: set[int] = set()
     n_found = n_all = 0
@@ -29,10 +29,12 @@ def field_of(variable: Variable, wanted: Wanted, *, ident: str, language: str) -
         ranks = [rank for rank in ranks if rank not in on_page]
         label = variable.level_label(level, language) if depth > 1 and level < depth else ""
         n_all += len(ranks)
-        if is_large and (wanted.find or len(ranks) > _MAX_TICKS):
-            found = _found(variable, ranks, wanted.find, language) if wanted.find else []
-            n_found += len(found)
-            ranks = sorted({*found[:_MAX_TICKS], *ticked.intersection(ranks)})[: 5 * _MAX_TICKS]
+        if is_large and (state.find or len(ranks) > _MAX_TICKS):
+            matches = _found(variable, ranks, state.find, language) if state.find else []
+            n_found += len(matches)
+            ranks = sorted({*matches[:_MAX_TICKS], *ticked.intersection(ranks)})[
+                : 5 * _MAX_TICKS
+            ]
         on_page |= set(ranks)
         if ranks:
             choices = (
@@ -44,24 +46,24 @@ def field_of(variable: Variable, wanted: Wanted, *, ident: str, language: str) -
                 for rank in ranks
             )
             groups.append(Group(label=label, choices=tuple(choices)))
-    left = [variable.word(rank) for rank in sorted(ticked - on_page)]
+    rest = [variable.word(rank) for rank in sorted(ticked - on_page)]
     return Field(
         id=ident,
         name=variable.name,
         label=variable.offer.labels[language],
-        shows=_shows(variable, wanted, language),
+        shows=_shows(variable, state, language),
         groups=_merged(groups),
-        codes=", ".join(map(_bracketed, [*others, *left])) if is_large or others else None,
-        find=wanted.find,
+        codes=", ".join(map(_bracketed, [*others, *rest])) if is_large or others else None,
+        find=state.find,
         n_found=n_found,
         n_categories=n_all if is_large else 0,
     )
 
 
-def _ticked(variable: Variable, wanted: Wanted) -> tuple[set[int], list[str]]:
+def _ticked(variable: Variable, state: Wanted) -> tuple[set[int], list[str]]:
     """Return the categories that stand for themselves, and the expressions."""
     ticked, others = set(), []
-    for code in wanted.codes:
+    for code in state.codes:
         rank = variable.chosen(code)
         if rank is not None:
             ticked.add(rank)
@@ -69,7 +71,7 @@ def _ticked(variable: Variable, wanted: Wanted) -> tuple[set[int], list[str]]:
         ranks: tuple[int, ...] = ()
         if _EXPRESSION.search(code):
             with contextlib.suppress(ClientError):
-                ranks = ranks_of(variable, codes=[code], codelist=wanted.codelist or None)
+                ranks = ranks_of(variable, codes=[code], codelist=state.codelist or None)
         if 0 < len(ranks) <= _MAX_TICKS:
             ticked |= set(ranks)
         else:
@@ -90,12 +92,12 @@ def _merged(groups: list[Group]) -> tuple[Group, ...]:
 
 
 def _found(variable: Variable, ranks: list[int], text: str, language: str) -> list[int]:
-    wanted = _plain(text)
+    plain_text = _plain(text)
     return [
         rank
         for rank in ranks
-        if wanted in _plain(variable.label(rank, language))
-        or wanted in _plain(variable.codes[rank])
+        if plain_text in _plain(variable.label(rank, language))
+        or plain_text in _plain(variable.codes[rank])
     ]
 
 
@@ -104,11 +106,11 @@ def _plain(text: str) -> str:
     return "".join(sign for sign in apart if not unicodedata.combining(sign))
 
 
-def _shows(variable: Variable, wanted: Wanted, language: str) -> tuple[Choice, ...]:
+def _shows(variable: Variable, state: Wanted, language: str) -> tuple[Choice, ...]:
     lists = codelists_of(variable)
-    chosen = (wanted.codelist or variable.name) if wanted.is_shown else ""
+    codelist = (state.codelist or variable.name) if state.is_shown else ""
     choices = [
-        Choice(value="", label=say("not_shown", language), is_chosen=chosen not in lists)
+        Choice(value="", label=say("not_shown", language), is_chosen=codelist not in lists)
     ]
     for name, level in lists.items():
         if level is not None and len(lists) > 2:
@@ -117,7 +119,7 @@ def _shows(variable: Variable, wanted: Wanted, language: str) -> tuple[Choice, .
             alone = len(lists) == 2
             words = ("with_total", "without_total") if alone else ("all_levels", "all_levels")
             label = say(words[level is not None], language)
-        choices.append(Choice(value=name, label=label, is_chosen=name == chosen))
+        choices.append(Choice(value=name, label=label, is_chosen=name == codelist))
     return tuple(choices)
 
 
@@ -156,19 +158,19 @@ def population_choices(view: View) -> tuple[Choice, ...]:
     return _choices(titles, view.asked.population)
 
 
-def _choices(titles: Mapping[str, str], chosen: str) -> tuple[Choice, ...]:
-    return tuple(Choice(value=n, label=t, is_chosen=n == chosen) for n, t in titles.items())
+def _choices(titles: Mapping[str, str], current: str) -> tuple[Choice, ...]:
+    return tuple(Choice(value=n, label=t, is_chosen=n == current) for n, t in titles.items())
 
 
 def measure_choices(view: View) -> tuple[Choice, ...]:
     """Return which numbers can be shown; nothing where there is no choice."""
-    measures, asked = view.table_service.measures, view.asked.measures
+    measures, codes = view.table_service.measures, view.asked.measures
     if len(measures) < 2:
         return ()
-    is_both = "*" in asked or len(asked) > 1
-    chosen = measures if is_both else asked or measures[:1]
+    is_both = "*" in codes or len(codes) > 1
+    current = measures if is_both else codes or measures[:1]
     single = [
-        Choice(value=name if place else "", label=view.say(name), is_chosen=chosen == (name,))
+        Choice(value=name if place else "", label=view.say(name), is_chosen=current == (name,))
         for place, name in enumerate(measures)
     ]
     return (*single, Choice(value="*", label=view.say("both"), is_chosen=is_both))

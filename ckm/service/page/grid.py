@@ -78,38 +78,38 @@ class _Layout:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(len(shown.ranks) for shown in self.down)
+        return tuple(len(one.ranks) for one in self.down)
 
 
 def grid_of(answer: Answer, view: View) -> Grid:
     """Lay an answer out for the page."""
-    asked, language = view.asked, view.language
-    shown = tuple(
+    page_state, language = view.asked, view.language
+    axes = tuple(
         _Shown(
             variable := view.variables[s.variable],
             s.ranks,
             language,
-            codelists_of(variable).get(asked.of(s.variable).codelist or s.variable),
+            codelists_of(variable).get(page_state.of(s.variable).codelist or s.variable),
         )
         for s in answer.selections
     )
     n_measures = len(answer.query.measures)
-    layout = _laid_out(answer, shown, _across(shown, asked, n_measures=n_measures))
+    layout = _laid_out(answer, axes, _across(axes, page_state, n_measures=n_measures))
     measures = [view.say(name) for name in answer.query.measures]
     columns = _columns(layout, measures)
     share_of: ShareOf = ""
-    if asked.pair:
+    if page_state.pair:
         layout, columns, share_of = _compared(layout, answer, view)
-    order = _order(layout, asked.sort)
+    order = _order(layout, page_state.sort)
     n_rows, n_heads = len(layout.numbers), len(layout.down)
     most = max(_FEWEST_ROWS, min(_MAX_ROWS, _NUMBERS // max(1, len(columns))))
-    first = min(asked.first // most, (n_rows - 1) // most) * most
-    sorted_by = abs(asked.sort) if order is not None else 0
-    direction: Order = "descending" if asked.sort < 0 else "ascending"
+    first = min(page_state.first // most, (n_rows - 1) // most) * most
+    sorted_by = abs(page_state.sort) if order is not None else 0
+    direction: Order = "descending" if page_state.sort < 0 else "ascending"
     titled = [
         replace(
             column,
-            href=_sort_href(asked, place),
+            href=_sort_href(page_state, place),
             order="none" if place != sorted_by else direction,
         )
         for place, column in enumerate(
@@ -118,7 +118,7 @@ def grid_of(answer: Answer, view: View) -> Grid:
     ]
     rows = np.arange(n_rows) if order is None else order
     return Grid(
-        labels=tuple(one.name for one in shown) or (view.say("total"),),
+        labels=tuple(one.name for one in axes) or (view.say("total"),),
         measure=", ".join(measures),
         across="" if layout.across is None else layout.across.name,
         heads=tuple(titled[:n_heads]),
@@ -127,39 +127,39 @@ def grid_of(answer: Answer, view: View) -> Grid:
         n_rows=n_rows,
         chart=_chart(layout, columns, rows)
         if len(layout.down) < 2 or len(columns) > 1
-        else _small_multiples(answer, shown, measures),
+        else _small_multiples(answer, axes, measures),
         margin=answer.margin.count if answer.margin and n_measures == 1 else 0,
         first=first + 1,
-        pages=_pages(asked, n_rows, most, first),
+        pages=_pages(page_state, n_rows, most, first),
         share_of=share_of,
     )
 
 
-def _laid_out(answer: Answer, shown: tuple[_Shown, ...], place: int | None) -> _Layout:
+def _laid_out(answer: Answer, axes: tuple[_Shown, ...], place: int | None) -> _Layout:
     table = answer.table
     assert table is not None  # noqa: S101  (the caller looked)
-    shape = tuple(len(one.ranks) for one in shown)
+    shape = tuple(len(one.ranks) for one in axes)
     whole = np.stack(
         [np.asarray(table.measures[name]).reshape(shape) for name in answer.query.measures],
         axis=-1,
     )
     n_measures = whole.shape[-1]
     if place is None:
-        return _Layout(down=shown, across=None, numbers=whole.reshape(-1, n_measures))
+        return _Layout(down=axes, across=None, numbers=whole.reshape(-1, n_measures))
     return _Layout(
-        down=(*shown[:place], *shown[place + 1 :]),
-        across=shown[place],
+        down=(*axes[:place], *axes[place + 1 :]),
+        across=axes[place],
         numbers=np.moveaxis(whole, place, -2).reshape(-1, shape[place] * n_measures),
     )
 
 
-def _across(shown: Sequence[_Shown], asked: PageState, *, n_measures: int) -> int | None:
-    for place, one in enumerate(shown):
-        if one.variable.name == asked.heading:
+def _across(axes: Sequence[_Shown], page_state: PageState, *, n_measures: int) -> int | None:
+    for place, one in enumerate(axes):
+        if one.variable.name == page_state.heading:
             return place if len(one.ranks) * n_measures <= _MAX_COLUMNS else None
-    if len(shown) < 2 or n_measures > 1 or len(shown[-1].ranks) > _MAX_ACROSS:
+    if len(axes) < 2 or n_measures > 1 or len(axes[-1].ranks) > _MAX_ACROSS:
         return None
-    return len(shown) - 1
+    return len(axes) - 1
 
 
 def _columns(layout: _Layout, measures: list[str]) -> list[Column]:
@@ -190,8 +190,8 @@ def _compared(
     for one in layout.down:
         is_total = np.logical_and.outer(is_total, np.array(one.ranks) == 0)
     is_base = is_total.ravel() if is_total.any() else _is_leaf(layout)
-    wanted = [across.variable.chosen(code) for code in view.asked.pair]
-    order = np.argsort([wanted.index(rank) for rank in across.ranks])
+    pair = [across.variable.chosen(code) for code in view.asked.pair]
+    order = np.argsort([pair.index(rank) for rank in across.ranks])
     blocks: list[NDArray[Any]] = []
     columns: list[Column] = []
     for place, name in enumerate(names):
@@ -232,19 +232,17 @@ def _order(layout: _Layout, sort: int) -> NDArray[np.int64] | None:
 
 def _is_leaf(layout: _Layout) -> NDArray[np.bool_]:
     """Tell which rows have no parts in other rows."""
-    found = np.ones((), bool)
+    is_leaf = np.ones((), bool)
     for one in layout.down:
-        found = np.logical_and.outer(found, ~one.has_parts)
-    return found.ravel()
+        is_leaf = np.logical_and.outer(is_leaf, ~one.has_parts)
+    return is_leaf.ravel()
 
 
-def _small_multiples(answer: Answer, shown: tuple[_Shown, ...], measures: list[str]) -> Chart:
+def _small_multiples(answer: Answer, axes: tuple[_Shown, ...], measures: list[str]) -> Chart:
     """Draw a panel for each category of the variable that has the fewest."""
-    several = [
-        place for place, one in enumerate(shown) if 1 < len(one.ranks) <= _MAX_ACROSS + 1
-    ]
-    place = min(several, key=lambda place: len(shown[place].ranks), default=None)
-    layout = _laid_out(answer, shown, place)
+    several = [place for place, one in enumerate(axes) if 1 < len(one.ranks) <= _MAX_ACROSS + 1]
+    place = min(several, key=lambda place: len(axes[place].ranks), default=None)
+    layout = _laid_out(answer, axes, place)
     return _chart(layout, _columns(layout, measures), np.arange(len(layout.numbers)))
 
 
@@ -261,26 +259,26 @@ def _chart(layout: _Layout, columns: list[Column], rows: NDArray[np.int64]) -> C
     ]
     if len(places) > _MAX_PANELS and len(leaves) > 1:
         places = [place for place, column in enumerate(columns) if column.has_parts][:1]
-    found = layout.numbers[leaves][:, places]
+    numbers = layout.numbers[leaves][:, places]
     headings = [columns[place].heading for place in places]
     is_turned = len(leaves) == 1 < len(places)
     n_bars = len(places if is_turned else leaves)
     if not places or n_bars < 2:
         return Chart(n_bars=n_bars, why_none="columns" if n_bars > 1 else "")
     if is_turned:
-        found = found.T
-    largest = found.max(axis=1)
+        numbers = numbers.T
+    largest = numbers.max(axis=1)
     bars = np.argsort(-largest, kind="stable")[: _LARGEST if n_bars > _MAX_BARS else 0]
     bars = bars if len(bars) else np.arange(n_bars)
-    found = found[bars]
-    if found.min() >= _NEARLY * found.max():
+    numbers = numbers[bars]
+    if numbers.min() >= _NEARLY * numbers.max():
         return Chart(n_bars=n_bars, why_none="equal")
     if is_turned:
         names = [headings[bar] for bar in bars]
         headings = _own_names(_rows(layout, leaves))
     else:
         names = _own_names(_rows(layout, leaves[bars]))
-    panels = zip(headings, map(tuple, found.T.tolist()), strict=True)
+    panels = zip(headings, map(tuple, numbers.T.tolist()), strict=True)
     return Chart(names=tuple(names), panels=tuple(panels), n_bars=n_bars)
 
 
@@ -296,10 +294,10 @@ def _own_names(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _rows(layout: _Layout, chosen: NDArray[np.int64]) -> tuple[Row, ...]:
+def _rows(layout: _Layout, numbers: NDArray[np.int64]) -> tuple[Row, ...]:
     rows: list[Row] = []
     before: tuple[int, ...] = ()
-    for number in chosen.tolist():
+    for number in numbers.tolist():
         index = tuple(map(int, np.unravel_index(number, layout.shape))) if layout.down else ()
         pairs = list(zip(layout.down, index, strict=True))
         above = [bool(one.has_parts[place]) for one, place in pairs]
@@ -320,20 +318,24 @@ def _rows(layout: _Layout, chosen: NDArray[np.int64]) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _sort_href(asked: PageState, place: int) -> str:
-    return replace(asked, sort=-place if asked.sort == place else place, first=0).href()
+def _sort_href(page_state: PageState, place: int) -> str:
+    return replace(
+        page_state, sort=-place if page_state.sort == place else place, first=0
+    ).href()
 
 
-def _pages(asked: PageState, n_rows: int, most: int, first: int) -> tuple[Choice, ...]:
+def _pages(page_state: PageState, n_rows: int, most: int, first: int) -> tuple[Choice, ...]:
     """Return the pages around this one, the first and the last; empty ones for gaps."""
     last, here = (n_rows - 1) // most, first // most
     if last <= 0:
         return ()
-    shown = sorted(page for page in {0, last, *range(here - 2, here + 3)} if 0 <= page <= last)
+    numbers = sorted(
+        page for page in {0, last, *range(here - 2, here + 3)} if 0 <= page <= last
+    )
     pages: list[Choice] = []
-    for before, page in zip([-1, *shown], shown, strict=False):
+    for before, page in zip([-1, *numbers], numbers, strict=False):
         if page > before + 1:
             pages.append(Choice(value="", label="…"))
-        href = replace(asked, first=page * most).href()
+        href = replace(page_state, first=page * most).href()
         pages.append(Choice(value=href, label=str(page + 1), is_chosen=page == here))
     return tuple(pages)

@@ -111,9 +111,9 @@ class PageState:
         is_chosen = any(w.is_shown or w.codes for w in self.wanted.values())
         return is_chosen or bool(self.where or self.population)
 
-    def put(self, name: str, wanted: Wanted) -> PageState:
+    def put(self, name: str, state: Wanted) -> PageState:
         """Return the address with something else wanted of a variable."""
-        return replace(self, wanted={**self.wanted, name: wanted}, sort=0, first=0)
+        return replace(self, wanted={**self.wanted, name: state}, sort=0, first=0)
 
     @property
     def plain(self) -> PageState:
@@ -123,13 +123,13 @@ class PageState:
     def href(self, **more: str) -> str:
         """Return the address, relative to the page."""
         pairs: list[tuple[str, str]] = []
-        for name, wanted in self.wanted.items():
+        for name, state in self.wanted.items():
             if name == self.compare and self.pair:
                 pairs += [("compare", code or "[]") for code in self.pair]
                 continue
-            if wanted.codelist or (wanted.codelist == "" and wanted.codes):
-                pairs.append((f"codelist[{name}]", wanted.codelist))
-            pairs += [(f"valuecodes[{name}]", code or "[]") for code in wanted.codes]
+            if state.codelist or (state.codelist == "" and state.codes):
+                pairs.append((f"codelist[{name}]", state.codelist))
+            pairs += [(f"valuecodes[{name}]", code or "[]") for code in state.codes]
         pairs += [(f"valuecodes[{CONTENTS}]", code) for code in self.measures]
         plain = {
             "population": self.population,
@@ -186,7 +186,7 @@ def asked_of(
         if match is not None and match[2] in {*variables, CONTENTS}:
             deep.setdefault(match[2], {}).setdefault(match[1], []).append(text)
         elif match is not None:
-            mistakes.append(ClientError("no_variable", name=match[2], known=list(variables)))
+            mistakes.append(ClientError("no_variable", name=match[2], choices=list(variables)))
         elif "[" in name:
             mistakes.append(ClientError("bad_parameter", name=name))
         elif name == "compare":
@@ -194,7 +194,7 @@ def asked_of(
         elif name in _PLAIN:
             plain[name] = text
     contents = deep.pop(CONTENTS, {})
-    wanted = {
+    states = {
         name: _wanted(variable, deep[name])
         for name, variable in variables.items()
         if name in deep
@@ -206,12 +206,12 @@ def asked_of(
         mistakes.append(client_error)
         codes = ()
     if codes:
-        given = {**wanted, area: Wanted(codes=codes, codelist=area)}
-        wanted = {name: given[name] for name in variables if name in given}
+        all_states = {**states, area: Wanted(codes=codes, codelist=area)}
+        states = {name: all_states[name] for name in variables if name in all_states}
     rows = plain.get("rows", "")
     sort = plain.get("sort", "")
-    asked = PageState(
-        wanted=wanted,
+    page_state = PageState(
+        wanted=states,
         population=plain.get("population", ""),
         where=plain.get("filter", "").strip(),
         heading=area if codes else plain.get("heading", ""),
@@ -221,22 +221,22 @@ def asked_of(
         language=plain.get("lang", ""),
         compare=area if codes else "",
     )
-    return asked, mistakes
+    return page_state, mistakes
 
 
 def _pair_of(texts: Iterable[str], variable: Variable | None) -> tuple[str, ...]:
     """Return the codes of two areas that are to be compared; none where none are named."""
-    wanted: list[str] = []
+    own_codes: list[str] = []
     for text in filter(None, texts):
         if variable is None:
             raise ClientError("bad_parameter", name="compare")
-        wanted += _codes_of(text, variable)
-    if variable is None or not wanted:
+        own_codes += _codes_of(text, variable)
+    if variable is None or not own_codes:
         return ()
-    ranks = [variable.chosen(code) for code in wanted]
+    ranks = [variable.chosen(code) for code in own_codes]
     codes = [variable.codes[rank] for rank in ranks if rank is not None]
     if None in ranks:
-        name = wanted[ranks.index(None)]
+        name = own_codes[ranks.index(None)]
         raise ClientError("no_category", variable=variable.name, name=name)
     if len(codes) != 2 or codes[0] == codes[1]:
         raise ClientError("compare_two")
@@ -253,75 +253,79 @@ def _codes_of(text: str, variable: Variable) -> Sequence[str]:
     return pairs[0] if len(pairs) == 1 else split_codes(text, variable)
 
 
-def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
+def _wanted(variable: Variable, fields: Mapping[str, list[str]]) -> Wanted:
     codes: dict[str, None] = {}
-    for text in filter(None, given.get("valuecodes", [])):  # an empty field says nothing
+    for text in filter(None, fields.get("valuecodes", [])):  # an empty field says nothing
         is_code = variable.chosen(text) is not None
         codes |= dict.fromkeys([text] if is_code else split_codes(text, variable))
     others = sum(variable.chosen(code) is None for code in codes)
     most = max_patterns(variable)
     if others > most:
         raise ClientError("too_many_patterns", variable=variable.name, limit=most)
-    lists = given.get("codelist")
+    lists = fields.get("codelist")
     return Wanted(
         codes=tuple(codes),
         codelist=None if lists is None else lists[-1],
-        find=given.get("find", [""])[-1].strip()[:100],
+        find=fields.get("find", [""])[-1].strip()[:100],
     )
 
 
-def is_fine(asked: PageState, table_service: TableService) -> bool:
+def is_fine(page_state: PageState, table_service: TableService) -> bool:
     """Return whether no rule speaks against the shape of a table."""
-    query, wrong = query_of(asked, table_service)
+    query, wrong = query_of(page_state, table_service)
     return not wrong and not table_service.answerer.refuses_shape(query)
 
 
-def query_of(asked: PageState, table_service: TableService) -> tuple[Query, list[ClientError]]:
+def query_of(
+    page_state: PageState, table_service: TableService
+) -> tuple[Query, list[ClientError]]:
     """Return the query of an address, and all that is wrong with it."""
     variables, measures = table_service.variables, table_service.measures
     mistakes: list[ClientError] = []
-    shown, within = [], []
-    for name, wanted in asked.wanted.items():
+    selections, within = [], []
+    for name, state in page_state.wanted.items():
         try:
-            if wanted.is_shown:
-                ranks = _shown_ranks(variables[name], wanted)
-                shown.append(Selection(variable=name, ranks=ranks))
-            elif wanted.codes:
-                ranks = ranks_of(variables[name], codes=wanted.codes)
+            if state.is_shown:
+                ranks = _shown_ranks(variables[name], state)
+                selections.append(Selection(variable=name, ranks=ranks))
+            elif state.codes:
+                ranks = ranks_of(variables[name], codes=state.codes)
                 within.append(Selection(variable=name, ranks=tuple(sorted(ranks))))
         except ClientError as client_error:
             mistakes.append(client_error)
-    if asked.heading and asked.heading not in variables:
-        mistakes.append(ClientError("no_variable", name=asked.heading, known=list(variables)))
-    chosen = measures[:1]
-    if asked.measures:
+    if page_state.heading and page_state.heading not in variables:
+        mistakes.append(
+            ClientError("no_variable", name=page_state.heading, choices=list(variables))
+        )
+    own_measures = measures[:1]
+    if page_state.measures:
         try:
-            chosen = measures_of(asked.measures, measures)
+            own_measures = measures_of(page_state.measures, measures)
         except ClientError as client_error:
             mistakes.append(client_error)
     query = Query(
-        selections=tuple(shown),
-        where=asked.where or None,
-        measures=chosen,
+        selections=tuple(selections),
+        where=page_state.where or None,
+        measures=own_measures,
         within=tuple(within),
-        population=asked.population or None,
+        population=page_state.population or None,
     )
     return query, mistakes
 
 
-def _shown_ranks(variable: Variable, wanted: Wanted) -> tuple[int, ...]:
+def _shown_ranks(variable: Variable, state: Wanted) -> tuple[int, ...]:
     """Return the categories that are shown, in their order.
 
     A ticked category above the level that is shown stands for its parts at that level. The
     total beside others stands for itself; alone it stands for the total and the level.
     """
-    codelist = wanted.codelist or variable.name
+    codelist = state.codelist or variable.name
     lists = codelists_of(variable)
     level = lists.get(codelist)
-    if not wanted.codes or codelist not in lists:  # an unknown list is a mistake
+    if not state.codes or codelist not in lists:  # an unknown list is a mistake
         return ranks_of(variable, codes=None, codelist=codelist)
     ranks: set[int] = set()
-    for code in wanted.codes:
+    for code in state.codes:
         rank = variable.chosen(code)
         if rank is not None:
             ranks.add(rank)
@@ -340,12 +344,12 @@ def _listed(variable: Variable, level: int) -> list[int]:
 
 def _parts(variable: Variable, ranks: Iterable[int], level: int) -> set[int]:
     at_level = set(_listed(variable, level))
-    found = {
+    parts = {
         rank
         for rank in ranks
         if rank == 0 or rank in at_level or int(variable.level_of[rank]) < level
     }
-    found |= set(parts_of(variable, [*(set(ranks) - found)], level))
-    if not found:
+    parts |= set(parts_of(variable, [*(set(ranks) - parts)], level))
+    if not parts:
         raise ClientError("nothing_selected", variable=variable.name)
-    return found
+    return parts

@@ -66,9 +66,9 @@ class SignIn:
         """Begin a session for who shows a token."""
         fields = await _fields(request)
         back = fields.get("back", "")
-        shown = request.cookies.get(_cookie(request, "form"), "")
+        cookie = request.cookies.get(_cookie(request, "form"), "")
         if not _is_own(request) or not is_proof(
-            fields.get("proof", ""), shown, purpose=_SIGN_IN
+            fields.get("proof", ""), cookie, purpose=_SIGN_IN
         ):
             return self._form(request, back, ClientError("stale_form"))
         try:
@@ -133,10 +133,10 @@ async def _fields(request: Request) -> dict[str, str]:
     """Read the fields of a form, the last of each name."""
     try:
         text = (await request.body()).decode("ascii")
-        given = parse_qs(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS)
+        fields = parse_qs(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS)
     except ValueError:
         raise ClientError("stale_form") from None
-    return {name: texts[-1] for name, texts in given.items()}
+    return {name: texts[-1] for name, texts in fields.items()}
 
 
 def _is_own(request: Request) -> bool:

@@ -80,11 +80,11 @@ def distinct(*codes: Integers) -> tuple[Integers, int]:
         number = number * width + code
         size *= width
         if size > 4 * len(number) + 1024:
-            kept, number = np.unique(number, return_inverse=True)
-            size = len(kept)
+            values, number = np.unique(number, return_inverse=True)
+            size = len(values)
     if size > len(number):
-        kept, number = np.unique(number, return_inverse=True)
-        size = len(kept)
+        values, number = np.unique(number, return_inverse=True)
+        size = len(values)
     return number, size
 
 
@@ -137,13 +137,13 @@ def judge_areas(
     sensitive
         The variables that group disclosure is about.
     """
-    found: list[Finding | None] = [None] * slices.n_areas
+    findings: list[Finding | None] = [None] * slices.n_areas
     is_open = np.ones(slices.n_areas, bool)
     for finding, fails in _verdicts(slices, settings, sensitive):
         for area in np.flatnonzero(fails & is_open):
-            found[area] = finding
+            findings[area] = finding
         is_open &= ~fails
-    return found
+    return findings
 
 
 def commonest(findings: Sequence[Finding | None]) -> Finding | None:
@@ -160,8 +160,8 @@ def commonest(findings: Sequence[Finding | None]) -> Finding | None:
     'empty'
     """
     order = {id(f): f for f in findings if f is not None}
-    counted = Counter(id(f) for f in findings if f is not None)
-    return order[counted.most_common(1)[0][0]] if counted else None
+    counter = Counter(id(f) for f in findings if f is not None)
+    return order[counter.most_common(1)[0][0]] if counter else None
 
 
 def _verdicts(

@@ -108,22 +108,22 @@ def _findings(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
         rule = "maximum_variables_small_areas"
         yield from _above(rule, n_variables, settings, dimension=shape.area)
     yield from _above("maximum_variables", n_variables, settings)
-    for name, found in shape.categories.items():
-        yield from _above("maximum_categories", found, settings, dimension=name)
+    for name, number in shape.categories.items():
+        yield from _above("maximum_categories", number, settings, dimension=name)
     yield from _above("maximum_cells", shape.cells, settings)
-    found = math.prod(len(sizes) for sizes in shape.sizes)
-    if found > _MAX_COMBINATIONS or _cells(shape) > _MAX_COUNTED:
+    number = math.prod(len(sizes) for sizes in shape.sizes)
+    if number > _MAX_COMBINATIONS or _cells(shape) > _MAX_COUNTED:
         tries = ("maximum_levels_try", "maximum_variables_try")
-        yield Finding(rule="maximum_levels", tries=tries, filled={"found": found})
+        yield Finding(rule="maximum_levels", tries=tries, filled={"found": number})
 
 
 def _above(
-    rule: str, found: int, settings: RuleSettings, *, dimension: str | None = None
+    rule: str, number: int, settings: RuleSettings, *, dimension: str | None = None
 ) -> Iterator[Finding]:
     """Compare what was found with the limit of the rule's name."""
     limit = getattr(settings, rule)
-    if limit is not None and found > limit:
-        filled = {"limit": limit, "found": found}
+    if limit is not None and number > limit:
+        filled = {"limit": limit, "found": number}
         yield Finding(rule=rule, dimension=dimension, tries=(f"{rule}_try",), filled=filled)
 
 

@@ -38,7 +38,7 @@ class CellNames:
         own = (column for axis in self._axes for column in axis.columns)
         return tuple(dict.fromkeys([*self.dimensions, *own]))
 
-    def find(self, named: Mapping[str, str]) -> int | None:
+    def find(self, code_of: Mapping[str, str]) -> int | None:
         """Return the row of a cell; None where there is none, or more than one is meant.
 
         What is not named is the total, and so is an empty text.
@@ -47,30 +47,30 @@ class CellNames:
         for dimension, axis, codes in zip(
             self.dimensions, self._axes, self._codes, strict=True
         ):
-            given = {c: named[c] for c in axis.columns if named.get(c)}
-            found = [0]
-            if len(axis.columns) > 1 and given:
+            parts = {c: code_of[c] for c in axis.columns if code_of.get(c)}
+            rows = [0]
+            if len(axis.columns) > 1 and parts:
                 texts = zip(axis.columns, axis.labels, strict=True)
-                same = [labels == given[column] for column, labels in texts if column in given]
-                found = np.flatnonzero(np.all(same, axis=0)).tolist()[:1]  # the broadest
-            elif code := named.get(dimension) or given.get(axis.columns[0]):
-                found = codes.get(code, [])
-            if len(found) != 1:
+                same = [labels == parts[column] for column, labels in texts if column in parts]
+                rows = np.flatnonzero(np.all(same, axis=0)).tolist()[:1]  # the broadest
+            elif code := code_of.get(dimension) or parts.get(axis.columns[0]):
+                rows = codes.get(code, [])
+            if len(rows) != 1:
                 return None
-            ranks.append(found[0])
+            ranks.append(rows[0])
         return self._rows.get(tuple(ranks))
 
 
 def _codes(axis: Axis) -> dict[str, list[int]]:
     """Return the categories of an axis by their own code, whatever their level is."""
-    found: dict[str, list[int]] = {}
+    by_code: dict[str, list[int]] = {}
     n = len(axis.columns)
     if n == 1:
         for rank, text in enumerate(axis.labels[0]):
-            found.setdefault(str(text), []).append(rank)
-        return found
-    found[str(axis.labels[0][0])] = [0]
+            by_code.setdefault(str(text), []).append(rank)
+        return by_code
+    by_code[str(axis.labels[0][0])] = [0]
     for level, column in zip(axis.levels, reversed(range(n)), strict=False):
         for rank in level.ranks.tolist():
-            found.setdefault(str(axis.labels[column][rank]), []).append(rank)
-    return found
+            by_code.setdefault(str(axis.labels[column][rank]), []).append(rank)
+    return by_code

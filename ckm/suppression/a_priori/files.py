@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckm.errors import ConfigError
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -66,16 +67,36 @@ def read_lines(
         header = [name.strip() for name in first]
         known = {*columns, *_STATUS_COLUMNS, *_NUMBERS}
         if twice := [name for name in header if name in known and header.count(name) > 1]:
-            raise ConfigError(f"The file {path.name!r} of cells has {twice[0]!r} twice.")
+            raise ConfigError(
+                Message(
+                    "The file {path!r} of cells has {twice!r} twice.",
+                    path=Name(path.name),
+                    twice=Name(twice[0]),
+                )
+            )
         if not set(header) & set(columns) or not set(header) & known - set(columns):
             raise ConfigError(
-                f"The file {path.name!r} of cells needs columns of their categories, "
-                f"{', '.join(columns)}, and of what is said of them.",
-                hint="status, cost, lower and upper; or is_secret_prim, as in rtauargus",
+                Message(
+                    "The file {path!r} of cells needs columns of their categories, {columns}, "
+                    "and of what is said of them.",
+                    path=Name(path.name),
+                    columns=Name.each(columns),
+                ),
+                hint=Message(
+                    "status, cost, lower and upper; or is_secret_prim, as in rtauargus"
+                ),
             )
         for n, row in numbered:
             if len(row) < len(header) or any(map(str.strip, row[len(header) :])):
-                raise _wrong(path, n, f"has {len(row)} fields, and the header {len(header)}")
+                raise _wrong(
+                    path,
+                    n,
+                    Message(
+                        "has {number} fields, and the header {number_2}",
+                        number=len(row),
+                        number_2=len(header),
+                    ),
+                )
             fields = dict(zip(header, row, strict=False))
             said = {name: fields[name].strip() for name in fields if name not in columns}
             yield _of_csv(path, n, fields | said)  # categories are texts as they are written
@@ -98,7 +119,11 @@ def _of_hst(path: Path, number: int, row: list[str], dimensions: Sequence[str]) 
     word, rest = (row[places].lower() if len(row) > places else ""), row[places + 1 :]
     wanted = 1 if word in _COST else 2 if word == _LEVELS else 0
     if word not in _WORDS or len(rest) < wanted or any(rest[wanted:]):
-        raise _wrong(path, number, f"needs {places} codes and then s, u, p, c or pl")
+        raise _wrong(
+            path,
+            number,
+            Message("needs {places} codes and then s, u, p, c or pl", places=places),
+        )
     named = dict(zip(dimensions, row, strict=False))
     values = [_number(path, number, text) for text in rest[:wanted]]
     if word in _COST:
@@ -111,10 +136,12 @@ def _of_hst(path: Path, number: int, row: list[str], dimensions: Sequence[str]) 
 def _of_csv(path: Path, number: int, row: Mapping[str, str]) -> Line:
     words = [row[column].lower() for column in _STATUS_COLUMNS if row.get(column)]
     if any(word not in _STATUS for word in words):
-        raise _wrong(path, number, "has a status other than safe, unsafe and protected")
+        raise _wrong(
+            path, number, Message("has a status other than safe, unsafe and protected")
+        )
     said = {_STATUS[word] for word in words} - {0}
     if len(said) > 1:
-        raise _wrong(path, number, "says two things of its cell")
+        raise _wrong(path, number, Message("says two things of its cell"))
     texts = {name: row.get(name, "") for name in _NUMBERS}
     values = {
         name: _NO if text in {"", "NA"} else _number(path, number, text)
@@ -129,9 +156,18 @@ def _number(path: Path, number: int, text: str) -> float:
     except ValueError:
         value = _NO
     if not (np.isfinite(value) and value >= 0):
-        raise _wrong(path, number, "has a cost or a level that is no number of 0 or more")
+        raise _wrong(
+            path, number, Message("has a cost or a level that is no number of 0 or more")
+        )
     return value
 
 
 def _wrong(path: Path, number: int, what: str) -> ConfigError:
-    return ConfigError(f"Line {number} of {path.name!r} {what}.")
+    return ConfigError(
+        Message(
+            "Line {number} of {path!r} {what}.",
+            number=number,
+            path=Name(path.name),
+            what=said(what),
+        )
+    )

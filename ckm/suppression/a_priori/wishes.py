@@ -13,6 +13,7 @@ from ckm.errors import ConfigError
 from ckm.suppression.a_priori.cell_names import CellNames
 from ckm.suppression.a_priori.files import KEPT, SAFE, UNSAFE, Line, read_lines
 from ckm.suppression.primary import Primary
+from footing.messages import Message, Name, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from tables import Cells
 
 _MAX_NAMED = 5
-_HINT = "codes are those of the table; a total is empty or has the label of totals"
+_HINT = Message("codes are those of the table; a total is empty or has the label of totals")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -183,7 +184,13 @@ class APriori:
         for line in lines:
             row = names.find(line.named)
             if row is None:
-                self._problems.append(f"line {line.number} of {path.name!r}")
+                self._problems.append(
+                    Message(
+                        "line {number} of {path!r}",
+                        number=line.number,
+                        path=Name(path.name),
+                    )
+                )
                 continue
             cell = int(self._numbers[table][row])
             self._said[cell] = (line.number, path.name)
@@ -197,9 +204,13 @@ class APriori:
         for cell in cells:
             number, name = self._said[int(cell)]
             raise ConfigError(
-                f"Line {number} of {name!r} says another thing of a cell than another line "
-                "or key.",
-                hint="say one thing of each cell, in all tables that show it",
+                Message(
+                    "Line {number} of {name!r} says another thing of a cell than another line "
+                    "or key.",
+                    number=number,
+                    name=Name(name),
+                ),
+                hint=Message("say one thing of each cell, in all tables that show it"),
             )
 
     def _find(self, key: str, number: int, named: Mapping[str, str], field: str) -> None:
@@ -213,7 +224,9 @@ class APriori:
                 if row is not None:
                     getattr(self._wishes[None], field)[self._numbers[table][row]] = True
         if not is_there:
-            self._problems.append(f"cell {number} of {key}")
+            self._problems.append(
+                Message("cell {number} of {key}", number=number, key=Name(key))
+            )
 
     def _take_pattern(self, folder: Path) -> None:
         """Prefer what an earlier release hid; cells that are gone are passed over."""
@@ -238,9 +251,14 @@ class APriori:
                         self._wishes[None].preferred[self._numbers[table][cell]] = True
         if not found:
             raise ConfigError(
-                f"The earlier release {folder.name!r} has no table of this job in CSV or "
-                "Parquet.",
-                hint="previous is the folder of a release by ckm suppress, with the same names",
+                Message(
+                    "The earlier release {folder!r} has no table of this job in CSV or "
+                    "Parquet.",
+                    folder=Name(folder.name),
+                ),
+                hint=Message(
+                    "previous is the folder of a release by ckm suppress, with the same names"
+                ),
             )
 
     def _measures(self, table: str, request: TableRequest) -> list[str]:
@@ -260,10 +278,18 @@ class APriori:
     def _require_none(self) -> None:
         if self._problems:
             n, shown = len(self._problems), self._problems[:_MAX_NAMED]
-            more = f" and {n - len(shown):,} more" if n > len(shown) else ""
+            more = (
+                Message(" and {number:,} more", number=n - len(shown))
+                if n > len(shown)
+                else Message()
+            )
             raise ConfigError(
-                f"Something is said of {n:,} cells that are not there: "
-                f"{'; '.join(shown)}{more}.",
+                Message(
+                    "Something is said of {number:,} cells that are not there: {words}{more}.",
+                    number=n,
+                    words=joined("; ", shown),
+                    more=more,
+                ),
                 hint=_HINT,
             )
 

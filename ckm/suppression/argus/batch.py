@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
 from ckm.suppression.argus.metadata import read_text, tokens
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +42,13 @@ def read_batches(path: Path) -> list[Batch]:
             continue
         match = _LINE.match(line)
         if match is None:
-            raise ConfigError(f"Line {number} of {path.name!r} has no command of tau-ARGUS.")
+            raise ConfigError(
+                Message(
+                    "Line {number} of {path!r} has no command of tau-ARGUS.",
+                    number=number,
+                    path=Name(path.name),
+                )
+            )
         word, rest = match[1].upper(), match[2]
         opens = word in {"<OPENTABLEDATA>", "<OPENMETADATA>"}
         if not found or (opens and word in found[-1][1]):
@@ -50,16 +57,23 @@ def read_batches(path: Path) -> list[Batch]:
             found[-1][1][word] = near(path, (tokens(rest) or [""])[0])
         elif word == "<OPENMICRODATA>":
             raise ConfigError(
-                f"{path.name!r} opens records, line {number}, and no table.",
-                hint="a job reads records from CSV or Parquet: ckm job init",
+                Message(
+                    "{path!r} opens records, line {number}, and no table.",
+                    path=Name(path.name),
+                    number=number,
+                ),
+                hint=Message("a job reads records from CSV or Parquet: ckm job init"),
             )
         else:
             _take(found[-1][0], word, rest, path)
     for batch, opened in found or [(Batch(data=path, metadata=path), {})]:
         if len(opened) < 2 or not batch.dimensions:
             raise ConfigError(
-                f"{path.name!r} opens no table, or one without its metadata or dimensions.",
-                hint="<OPENTABLEDATA>, <OPENMETADATA> and <SPECIFYTABLE> say which",
+                Message(
+                    "{path!r} opens no table, or one without its metadata or dimensions.",
+                    path=Name(path.name),
+                ),
+                hint=Message("<OPENTABLEDATA>, <OPENMETADATA> and <SPECIFYTABLE> say which"),
             )
         batch.data, batch.metadata = opened["<OPENTABLEDATA>"], opened["<OPENMETADATA>"]
     return [batch for batch, _ in found]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +59,7 @@ class Metadata:
         for variable in self.variables:
             if variable.name == name:
                 return variable
-        raise ConfigError(f"The metadata have no variable {name!r}.")
+        raise ConfigError(Message("The metadata have no variable {name!r}.", name=Name(name)))
 
     def text(self) -> str:
         """Write the metadata."""
@@ -94,8 +95,12 @@ def read_metadata(path: Path) -> Metadata:
         if not key.startswith("<"):
             if len(words) > 1 and words[1].isdigit():
                 raise ConfigError(
-                    f"{path.name!r} describes records of fixed width, line {number}, no table.",
-                    hint="read the records as CSV or Parquet",
+                    Message(
+                        "{path!r} describes records of fixed width, line {number}, no table.",
+                        path=Name(path.name),
+                        number=number,
+                    ),
+                    hint=Message("read the records as CSV or Parquet"),
                 )
             found.variables.append(Variable(name=words[0]))
         elif key == "<SEPARATOR>":
@@ -103,9 +108,20 @@ def read_metadata(path: Path) -> Metadata:
         elif key in {"<SAFE>", "<UNSAFE>", "<PROTECT>"}:
             found.status[key[1].lower()] = value.upper()
         elif not found.variables:
-            raise ConfigError(f"Line {number} of {path.name!r} stands before any variable.")
+            raise ConfigError(
+                Message(
+                    "Line {number} of {path!r} stands before any variable.",
+                    number=number,
+                    path=Name(path.name),
+                )
+            )
         else:
-            _describe(found.variables[-1], key, value, f"Line {number} of {path.name!r}")
+            _describe(
+                found.variables[-1],
+                key,
+                value,
+                Message("Line {number} of {path!r}", number=number, path=Name(path.name)),
+            )
     return found
 
 
@@ -122,10 +138,17 @@ def _describe(variable: Variable, key: str, value: str, where: str) -> None:
         variable.decimals = int(value)
     elif key == "<HIERLEVELS>":
         raise ConfigError(
-            f"{where} has levels by digits.", hint="write the hierarchy as a file, HIERCODELIST"
+            Message("{where} has levels by digits.", where=said(where)),
+            hint=Message("write the hierarchy as a file, HIERCODELIST"),
         )
     elif key not in {"<HIERARCHICAL>", "<CODELIST>", "<DISTANCE>"}:
-        raise ConfigError(f"{where} has the word {key}, which is not known.")
+        raise ConfigError(
+            Message(
+                "{where} has the word {key}, which is not known.",
+                where=said(where),
+                key=Name(key),
+            )
+        )
 
 
 def read_text(path: Path) -> str:
@@ -133,7 +156,13 @@ def read_text(path: Path) -> str:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{path.name!r} cannot be read: {error.strerror}.") from None
+        raise ConfigError(
+            Message(
+                "{path!r} cannot be read: {reason}.",
+                path=Name(path.name),
+                reason=said(error.strerror or ""),
+            )
+        ) from None
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -162,8 +191,15 @@ def read_hierarchy(path: Path, *, lead: str) -> dict[str, str]:
         if not code:
             continue
         if depth > len(above) or code in found:
-            what = "is there twice" if code in found else "skips a level"
-            raise ConfigError(f"In {path.name!r}, the code of line {number} {what}.")
+            what = Message("is there twice") if code in found else Message("skips a level")
+            raise ConfigError(
+                Message(
+                    "In {path!r}, the code of line {number} {what}.",
+                    path=Name(path.name),
+                    number=number,
+                    what=what,
+                )
+            )
         above = [*above[:depth], code]
         found[code] = above[depth - 1] if depth else ""
     return found

@@ -13,6 +13,7 @@ from ckm.suppression.a_priori.cell_names import CellNames
 from ckm.suppression.argus.metadata import read_text
 from ckm.suppression.cell_selection import HiddenCells, choose_hidden
 from ckm.suppression.original_cells import open_originals
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,8 +32,14 @@ def choice_of_pattern(job: Job, path: Path, *, progress: Progress | None = None)
     """Return what another program chose for the one table of a job, ready to be audited."""
     if job.suppression is None or len(job.tables) != 1:
         raise ConfigError(
-            f"The job {job.path.name!r} has {len(job.tables)} tables, or no [suppression].",
-            hint="a pattern is audited for a job of one table, with the rules of [suppression]",
+            Message(
+                "The job {path!r} has {number} tables, or no [suppression].",
+                path=Name(job.path.name),
+                number=len(job.tables),
+            ),
+            hint=Message(
+                "a pattern is audited for a job of one table, with the rules of [suppression]"
+            ),
         )
     with open_originals(job) as opened:
         tables = opened.cells(progress=progress)
@@ -66,22 +73,42 @@ def hidden_cells(path: Path, names: CellNames, n_cells: int) -> Flags:
         if is_hidden is None:
             if number == 1 or not any(fields):  # a header
                 continue
-            raise ConfigError(f"Line {number} of {path.name!r} has no status that is known.")
+            raise ConfigError(
+                Message(
+                    "Line {number} of {path!r} has no status that is known.",
+                    number=number,
+                    path=Name(path.name),
+                )
+            )
         cell = names.find(dict(zip(names.dimensions, fields, strict=False)))
         if cell is None:
             if is_hidden:
-                gone.append(f"line {number}")
+                gone.append(Message("line {number}", number=number))
         elif found[cell] not in {_UNKNOWN, is_hidden}:
-            raise ConfigError(f"Line {number} of {path.name!r} says another thing of a cell.")
+            raise ConfigError(
+                Message(
+                    "Line {number} of {path!r} says another thing of a cell.",
+                    number=number,
+                    path=Name(path.name),
+                )
+            )
         else:
             found[cell] = is_hidden
     missing = int((found == _UNKNOWN).sum())
     if gone or missing:
-        shown = f": {', '.join(gone[:_MAX_NAMED])}" if gone else ""
+        named = Message(": {lines}", lines=gone[:_MAX_NAMED]) if gone else Message()
         raise ConfigError(
-            f"{path.name!r} hides {len(gone):,} cells that are not there{shown}, and says "
-            f"nothing of {missing:,} that are.",
-            hint="codes are those of the job, in the order of the dimensions of its table",
+            Message(
+                "{path!r} hides {number:,} cells that are not there{named}, and says "
+                "nothing of {missing:,} that are.",
+                path=Name(path.name),
+                number=len(gone),
+                named=named,
+                missing=missing,
+            ),
+            hint=Message(
+                "codes are those of the job, in the order of the dimensions of its table"
+            ),
         )
     return np.asarray(found == 1)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ckm.errors import ConfigError
 from ckm.suppression.argus.batch import Batch, near, read_batches
 from ckm.suppression.argus.metadata import Metadata, read_hierarchy, read_metadata, read_text
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,8 +39,11 @@ def job_of_batch(path: Path) -> Converted:
     for number, batch in enumerate(batches, start=1):
         found = _converted(batch)
         files |= {f"{number}-{batch.data.stem}/{name}": t for name, t in found.files.items()}
-        left_out += [f"table {number}: {text}" for text in found.left_out]
-    return Converted(files=files, left_out=(*left_out, "how the tables are linked"))
+        left_out += [
+            Message("table {number}: {text}", number=number, text=said(text))
+            for text in found.left_out
+        ]
+    return Converted(files=files, left_out=(*left_out, Message("how the tables are linked")))
 
 
 def _converted(batch: Batch) -> Converted:
@@ -47,8 +51,14 @@ def _converted(batch: Batch) -> Converted:
     unknown = [d for d in batch.dimensions if d not in metadata.of("dimension")]
     if unknown or batch.response not in metadata.of("response"):
         raise ConfigError(
-            f"The table has no {', '.join(map(repr, unknown or [batch.response]))} so.",
-            hint=f"{batch.metadata.name!r} has {', '.join(v.name for v in metadata.variables)}",
+            Message(
+                "The table has no {names!r} so.", names=Name.each(unknown or [batch.response])
+            ),
+            hint=Message(
+                "{file!r} has {variables}",
+                file=Name(batch.metadata.name),
+                variables=Name.each(v.name for v in metadata.variables),
+            ),
         )
     others = set(metadata.of("dimension")) - set(batch.dimensions)
     rows = _rows(batch, metadata)
@@ -89,8 +99,14 @@ def _rows(batch: Batch, metadata: Metadata) -> list[dict[str, str]]:
             continue
         if len(own) != len(names):
             raise ConfigError(
-                f"Line {number} of {batch.data.name!r} has {len(own)} fields, and the metadata "
-                f"have {len(names)} variables."
+                Message(
+                    "Line {number} of {data!r} has {number_2} fields, and the metadata have "
+                    "{number_3} variables.",
+                    number=number,
+                    data=Name(batch.data.name),
+                    number_2=len(own),
+                    number_3=len(names),
+                )
             )
         rows.append(dict(zip(names, own, strict=True)))
     return rows

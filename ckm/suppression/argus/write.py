@@ -17,6 +17,7 @@ from ckm.suppression.grid import Grid
 from ckm.suppression.office_rules import Requested
 from ckm.suppression.original_cells import open_originals
 from ckm.suppression.primary import Amounts
+from footing.messages import Message, Name, said
 from tables.magnitudes.derived import asked_column
 
 if TYPE_CHECKING:
@@ -48,12 +49,14 @@ def argus_files(job: Job) -> dict[str, str]:
     They hold true numbers.
     """
     if job.suppression is None:
-        raise ConfigError(f"The job {job.path.name!r} has no [suppression].")
+        raise ConfigError(
+            Message("The job {path!r} has no [suppression].", path=Name(job.path.name))
+        )
     rules = job.suppression.settings
     if job.signed:
         raise ConfigError(
-            f"{', '.join(map(repr, job.signed))} may be negative.",
-            hint="files of tau-ARGUS are written of amounts that are not",
+            Message("{signed!r} may be negative.", signed=Name.each(job.signed)),
+            hint=Message("files of tau-ARGUS are written of amounts that are not"),
         )
     with open_originals(job) as opened:
         tables = opened.cells() | dict(opened.whole())  # with all margins
@@ -72,7 +75,8 @@ def argus_files(job: Job) -> dict[str, str]:
                 found |= table.files(request.dimensions)
     if not found:
         raise ConfigError(
-            "No table shows a count or a sum.", hint='add "count" or "sum:…" to its measures'
+            Message("No table shows a count or a sum."),
+            hint=Message('add "count" or "sum:…" to its measures'),
         )
     return found
 
@@ -183,8 +187,8 @@ class _Table:
         asked.append(("MAN", (rules.margin,)))
         if any(number != int(number) for _, numbers in asked for number in numbers):
             raise ConfigError(
-                "The rules of tau-ARGUS have whole numbers.",
-                hint="give percent without decimals",
+                Message("The rules of tau-ARGUS have whole numbers."),
+                hint=Message("give percent without decimals"),
             )
         return "|".join(f"{k}({','.join(str(int(n)) for n in ns)})" for k, ns in asked)
 
@@ -216,8 +220,8 @@ class _Table:
         for cell in np.flatnonzero(~np.isnan(wish.lower) & ~np.isnan(wish.upper)).tolist():
             low, high = _texts(np.array([wish.lower[cell], wish.upper[cell]]))
             lines.setdefault(cell, []).append(_SEPARATOR.join(("pl", low, high)))
-        for cell, said in sorted(lines.items()):
-            found += [_SEPARATOR.join((*places[cell], word)) for word in said]
+        for cell, words in sorted(lines.items()):
+            found += [_SEPARATOR.join((*places[cell], word)) for word in words]
         return "".join(f"{line}\n" for line in found)
 
 
@@ -235,8 +239,15 @@ def _codes(axis: Axis) -> list[str]:
     bad = [code for code in codes if {_SEPARATOR, '"', "\n"} & {*code} or code[:1] == _LEAD]
     if bad or len(set(codes)) < len(codes):
         raise ConfigError(
-            f"Categories of {', '.join(map(repr, axis.columns))} cannot be codes of tau-ARGUS.",
-            hint=f"codes differ, without {_SEPARATOR} and quotes, and without {_LEAD} in front",
+            Message(
+                "Categories of {columns!r} cannot be codes of tau-ARGUS.",
+                columns=Name.each(axis.columns),
+            ),
+            hint=Message(
+                "codes differ, without {separator} and quotes, and without {lead} in front",
+                separator=said(_SEPARATOR),
+                lead=said(_LEAD),
+            ),
         )
     return codes
 

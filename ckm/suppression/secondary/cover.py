@@ -71,9 +71,9 @@ class Cover:
 
     def open_demands(self) -> Integers:
         """List the demands that nothing proves met, the most valuable cells first."""
-        found = np.flatnonzero(~(self.is_low_met & self.is_high_met))
-        value = self.problem.value[self.demands.cell[found]]
-        return found[np.argsort(-value, kind="stable")]
+        numbers = np.flatnonzero(~(self.is_low_met & self.is_high_met))
+        value = self.problem.value[self.demands.cell[numbers]]
+        return numbers[np.argsort(-value, kind="stable")]
 
     def add(self, change: Change) -> None:
         """Hide the cells of a change, and note what it proves."""
@@ -84,11 +84,11 @@ class Cover:
 
     def proofs(self) -> dict[Side, Change]:
         """Give for demands, up (1) and down (-1), the smallest change that proves them met."""
-        found: dict[Side, Change] = {}
+        by_side: dict[Side, Change] = {}
         for change in sorted(self.changes, key=lambda c: len(c.cells)):
             for side in self.proven_by(change):
-                found.setdefault(side, change)
-        return found
+                by_side.setdefault(side, change)
+        return by_side
 
     def proven_by(self, change: Change) -> list[Side]:
         """List the demands, up (1) and down (-1), that a change proves met."""
@@ -96,7 +96,7 @@ class Cover:
         falls, rises = change.reach(self.problem)
         own = change.moves[place]
         far = np.abs(own) * (1 + _TOLERANCE)
-        found: list[Side] = []
+        sides: list[Side] = []
         full = np.zeros(len(self.problem.value))
         full[change.cells] = change.moves
         for sign, reached, need in (
@@ -105,8 +105,8 @@ class Cover:
         ):
             at = np.flatnonzero((reached >= need) & (need > 0))
             believed = self._suits(numbers[at], full, sign * need[at] / own[at])
-            found += [(number, sign) for number in numbers[at][believed].tolist()]
-        return found
+            sides += [(number, sign) for number in numbers[at][believed].tolist()]
+        return sides
 
     def _suits(self, numbers: Integers, moves: Floats, factors: Floats) -> Flags:
         """Tell which demands' readers believe in a change, each so many times."""

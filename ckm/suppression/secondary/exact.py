@@ -92,11 +92,11 @@ class _Exact:
             if self._is_done() or (len(steps) > _STEPS and is_stuck):
                 break
             hidden = self._spread(answer)
-            found = self.cutter.violated(hidden, deadline=self.deadline)
-            if not found:
+            cuts = self.cutter.violated(hidden, deadline=self.deadline)
+            if not cuts:
                 break
-            self.cuts += found
-            program.add(self._rows(found))
+            self.cuts += cuts
+            program.add(self._rows(cuts))
         if not self._is_done():
             self._repair(self._spread(answer))
 
@@ -107,10 +107,10 @@ class _Exact:
         if not answer.point.size:
             return False
         hidden = (self._spread(answer) > 0.5).astype(np.float64)
-        found = self.cutter.violated(hidden, deadline=self.deadline)
+        cuts = self.cutter.violated(hidden, deadline=self.deadline)
         self._repair(hidden)
-        self.cuts += found
-        return bool(found) or self.best.cost() < before
+        self.cuts += cuts
+        return bool(cuts) or self.best.cost() < before
 
     def _repair(self, hidden: Floats) -> None:
         """Protect every demand again, with cells the cheaper the more of them is hidden."""
@@ -194,10 +194,10 @@ class Cutter:
 
     def violated(self, hidden: Floats, *, deadline: float = np.inf) -> list[Cut]:
         """Find inequalities that a choice of cells, or of parts of them, violates."""
-        found = self.lonely(hidden) or self._all(hidden, deadline)
-        found = found or self._all(hidden, deadline, is_deep=True)
-        seen = {(c.cells.tobytes(), c.weights.round(9).tobytes(), c.least): c for c in found}
-        return list(seen.values())
+        cuts = self.lonely(hidden) or self._all(hidden, deadline)
+        cuts = cuts or self._all(hidden, deadline, is_deep=True)
+        distinct = {(c.cells.tobytes(), c.weights.round(9).tobytes(), c.least): c for c in cuts}
+        return list(distinct.values())
 
     def lonely(self, hidden: Floats) -> list[Cut]:
         """Find cells that are hidden alone in a sum: whoever adds up sees them."""

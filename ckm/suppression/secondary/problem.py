@@ -12,6 +12,7 @@ from ckm.errors import ConfigError
 from ckm.suppression.primary import Primary
 from ckm.suppression.relations import Relations
 from footing.arrays import Flags, Floats, Integers
+from footing.messages import Argument, Enumeration, Message, Name, joined
 
 _ADDS_UP = 1e-9
 _MAX_NAMED = 3
@@ -235,37 +236,60 @@ class Problem:
         is_signed = bool(np.any(np.asarray(self.primary.floor) < 0))
         problems = _number_problems(value, n, "values", is_signed=is_signed)
         if is_signed and self.coalition:
-            problems.append("coalition is for values that are not negative")
+            problems.append(Message("coalition is for values that are not negative"))
         named = isinstance(self.costs, str)
         cost = _costs(self.costs, value) if named and not problems else np.asarray(self.costs)
         if not named or not problems:
             problems += _number_problems(cost, n, "costs")
         if self.coalition not in {0, 1, 2}:
-            problems.append(f"coalition must be 0, 1 or 2, not {self.coalition!r}")
+            problems.append(
+                Message(
+                    "coalition must be 0, 1 or 2, not {coalition!r}",
+                    coalition=Argument(self.coalition),
+                )
+            )
         for name in ("kept", "unseen"):
             mask = getattr(self, name)
             if mask is not None and (np.shape(mask) != (n,) or np.asarray(mask).dtype != bool):
-                problems.append(f"{name} must be true or false for each of the {n:,} cells")
+                problems.append(
+                    Message(
+                        "{name} must be true or false for each of the {number:,} cells",
+                        name=Name(name),
+                        number=n,
+                    )
+                )
         for name in ("is_primary", "lower", "upper"):
             part = np.asarray(getattr(self.primary, name))
             if part.shape != (n,):
-                problems.append(f"primary.{name} must have one entry for each cell")
+                problems.append(
+                    Message("primary.{name} must have one entry for each cell", name=Name(name))
+                )
             elif not (np.isfinite(part) & (part >= 0)).all():
-                problems.append(f"primary.{name} must be finite and not negative")
+                problems.append(
+                    Message("primary.{name} must be finite and not negative", name=Name(name))
+                )
         problems = problems or self._bound_problems(value)
         if problems:
-            raise ConfigError("Nothing can be suppressed: " + "; ".join(problems) + ".")
+            raise ConfigError(
+                Message(
+                    "Nothing can be suppressed: {problems}.", problems=joined("; ", problems)
+                )
+            )
         self._fill(value.astype(np.float64), cost.astype(np.float64))
 
     def _bound_problems(self, value: NDArray[Any]) -> list[str]:
         floor, ceiling = np.asarray(self.primary.floor), np.asarray(self.primary.ceiling)
         shapes = {(), value.shape}
         if floor.shape not in shapes or np.isnan(floor).any():
-            return ["primary.floor must be one number, or one for each cell"]
+            return [Message("primary.floor must be one number, or one for each cell")]
         if (floor > value).any():
-            return ["primary.floor must not be above the values"]
+            return [Message("primary.floor must not be above the values")]
         if ceiling.shape not in shapes or not (ceiling >= value).all():
-            return ["primary.ceiling must be one number or one for each cell, none below it"]
+            return [
+                Message(
+                    "primary.ceiling must be one number or one for each cell, none below it"
+                )
+            ]
         return []
 
     def _fill(self, value: Floats, cost: Floats) -> None:
@@ -275,16 +299,19 @@ class Problem:
             entries = off[self.relations.rows] & (self.relations.signs > 0)
             cells = self.relations.cells[entries][:_MAX_NAMED].tolist()
             raise ConfigError(
-                f"{int(off.sum()):,} totals are not the sum of their parts, such as cell"
-                f" {' and '.join(map(str, cells))}.",
-                hint="suppression needs additive tables: true numbers, not noisy ones",
+                Message(
+                    "{sum:,} totals are not the sum of their parts, such as cell {cells}.",
+                    sum=int(off.sum()),
+                    cells=Enumeration(" and ", list(cells)),
+                ),
+                hint=Message("suppression needs additive tables: true numbers, not noisy ones"),
             )
         is_primary = self.primary.is_primary
         none = np.zeros(len(value), bool)
         kept = none if self.kept is None else np.asarray(self.kept)
         unseen = none if self.unseen is None else np.asarray(self.unseen)
         if (kept & is_primary).any():
-            raise ConfigError("A cell cannot be both primary and kept.")
+            raise ConfigError(Message("A cell cannot be both primary and kept."))
         must_hide = is_primary | unseen
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "room", value - self._floor())
@@ -330,11 +357,17 @@ def _number_problems(
     numbers: NDArray[Any], n: int, name: str, *, is_signed: bool = False
 ) -> list[str]:
     if numbers.shape != (n,):
-        return [f"{name} must be one number for each of the {n:,} cells"]
+        return [
+            Message(
+                "{name} must be one number for each of the {number:,} cells",
+                name=Name(name),
+                number=n,
+            )
+        ]
     if numbers.dtype.kind not in "biuf" or not np.isfinite(numbers.astype(np.float64)).all():
-        return [f"{name} must be finite numbers"]
+        return [Message("{name} must be finite numbers", name=Name(name))]
     if not is_signed and (numbers < 0).any():
-        return [f"{name} must not be negative"]
+        return [Message("{name} must not be negative", name=Name(name))]
     return []
 
 
@@ -343,7 +376,9 @@ def _costs(word: object, value: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(np.abs(value))
     if word == "one":
         return np.ones(len(value))
-    raise ConfigError(f"costs must be 'value', 'one' or numbers, not {word!r}.")
+    raise ConfigError(
+        Message("costs must be 'value', 'one' or numbers, not {word!r}.", word=Argument(word))
+    )
 
 
 def ranges(starts: Integers, numbers: Integers, entries: Integers) -> Integers:

@@ -12,6 +12,7 @@ from ckm.suppression.relations import Relations
 from ckm.suppression.secondary.cover import Change
 from ckm.suppression.secondary.problem import Demands, Problem, ranges
 from footing.arrays import Floats, Integers
+from footing.messages import Message
 from risk.reconstruction.program import Program, Rows
 
 #: No cell needs to move by so many times what another one must.
@@ -86,7 +87,7 @@ class Attack:
         self._program.hold(np.arange(n), low, high)
         answer = self._program.least([own], [-float(sign)])
         if answer is None:
-            raise InternalError("No change at all keeps the sums, though none does.")
+            raise InternalError(Message("No change at all keeps the sums, though none does."))
         prices = np.zeros(self.relations.n_relations)
         prices[self._rows] = self._program.prices
         parts = prices[self.relations.rows] * self.relations.signs

@@ -63,14 +63,14 @@ class _Choice:
 
     def prove_all(self, deadline: float) -> bool:
         """Take the smallest change at hand for every demand, or look for one."""
-        demands, known = self.original.demands, self.original.proofs()
+        demands, proofs = self.original.demands, self.original.proofs()
         price = np.where(self.hidden, 1.0, np.inf)
         for number in range(len(demands)):
             for sign, need in ((1, demands.upper[number]), (-1, demands.lower[number])):
                 if need <= 0:
                     continue
                 side = (number, sign)
-                change = known.get(side) or self.near.change(demands, *side, price)
+                change = proofs.get(side) or self.near.change(demands, *side, price)
                 if change is None or time.monotonic() > deadline:
                     return False
                 self._keep(side, change)
@@ -92,12 +92,12 @@ class _Choice:
             price[cell] = _NOTHING if fresh is None else np.inf
             for side, change in (fresh or {}).items():
                 self._keep(side, change)
-        made = Cover(self.problem, self.original.demands)
+        cover = Cover(self.problem, self.original.demands)
         for change in {id(change): change for change in self.proofs.values()}.values():
-            made.add(change)
+            cover.add(change)
         for number, sign in self.proofs:  # by the programs' own account
-            (made.is_high_met if sign > 0 else made.is_low_met)[number] = True
-        return made
+            (cover.is_high_met if sign > 0 else cover.is_low_met)[number] = True
+        return cover
 
     def _without(self, cell: int, price: Floats) -> dict[Side, Change] | None:
         """Prove the demands whose proofs move a cell without it, if that is possible."""

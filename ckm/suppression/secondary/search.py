@@ -21,6 +21,7 @@ from ckm.suppression.secondary.problem import Demands, Problem
 from ckm.suppression.secondary.reverse_delete import reverse_delete
 from ckm.suppression.secondary.sequential import protect_in_turn
 from footing.arrays import Flags, Integers
+from footing.messages import Message, Name
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +153,7 @@ class Suppression:
         number = self.problem.relations.numbers[table]
         given = np.asarray(self.problem.values if values is None else values)
         if given.shape != (self.problem.relations.n_cells,):
-            raise ConfigError("Every cell needs one value.")
+            raise ConfigError(Message("Every cell needs one value."))
         hidden = self.hidden[number]
         return np.ma.masked_array(np.where(hidden, 0, given[number]), mask=hidden)
 
@@ -220,9 +221,14 @@ def suppress(
     """
     started = time.monotonic()
     if method not in {"auto", "exact", "sequential"}:
-        raise ConfigError(f"method must be 'auto', 'exact' or 'sequential', not {method!r}.")
+        raise ConfigError(
+            Message(
+                "method must be 'auto', 'exact' or 'sequential', not {method!r}.",
+                method=Name(method),
+            )
+        )
     if not limit_s > 0:
-        raise ConfigError(f"limit_s must be above 0, not {limit_s:g}.")
+        raise ConfigError(Message("limit_s must be above 0, not {limit_s:g}.", limit_s=limit_s))
     chosen = _chosen(problem, method)
     attackers, least = Attackers(problem), 0.0
     deadline, tell = started + limit_s, progress or (lambda _stage, _done, _total: None)
@@ -316,8 +322,11 @@ def _require_time(cover: Cover, limit_s: float) -> None:
     is_high, is_low = cover.is_high_met, cover.is_low_met
     if not (is_high & is_low).all():
         raise CheckFailedError(
-            f"No choice of cells that meets every demand was found within {limit_s:g} s.",
-            hint="raise limit_s, or show fewer levels of detail",
+            Message(
+                "No choice of cells that meets every demand was found within {limit_s:g} s.",
+                limit_s=limit_s,
+            ),
+            hint=Message("raise limit_s, or show fewer levels of detail"),
         )
     logger.info("demands met", extra={"demands": len(is_high)})
 
@@ -327,15 +336,20 @@ def _require_met(problem: Problem, failed: Integers) -> None:
         cells = np.unique(problem.demands.cell[failed])
         raise UnprotectedError(
             cells,
-            f"{len(cells):,} primary cells cannot be protected as demanded, even if every cell"
-            " that may be hidden is.",
+            Message(
+                "{number:,} primary cells cannot be protected as demanded, even if every "
+                "cell that may be hidden is.",
+                number=len(cells),
+            ),
             hint=_way_out(problem),
         )
 
 
 def _way_out(problem: Problem) -> str:
     if problem.kept is not None and np.any(problem.kept):
-        return "keep fewer cells: those of the same sums have to be hidden as well"
+        return Message("keep fewer cells: those of the same sums have to be hidden as well")
     if np.isfinite(problem.rise).any():
-        return "take readers to know less beforehand, or ask for less protection"
-    return "publish fewer tables together, or leave out the finest level, or ask for less"
+        return Message("take readers to know less beforehand, or ask for less protection")
+    return Message(
+        "publish fewer tables together, or leave out the finest level, or ask for less"
+    )

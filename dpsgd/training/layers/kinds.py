@@ -67,7 +67,7 @@ def one_by_one(layer: nn.Module, calls: Sequence[Call], copies: int) -> Part:
         axes = (0, *(0 if row else None for row in is_row))
         try:
             with torch.no_grad():
-                found = torch.vmap(gradient, in_dims=axes)(pull, *leaves)
+                gradients = torch.vmap(gradient, in_dims=axes)(pull, *leaves)
         except RuntimeError as error:
             raise UnsupportedLayerError(
                 Message(
@@ -78,7 +78,7 @@ def one_by_one(layer: nn.Module, calls: Sequence[Call], copies: int) -> Part:
                     "give its parameters to layers of torch.nn, without chance beside them"
                 ),
             ) from error
-        for name, rows in found.items():
+        for name, rows in gradients.items():
             _add(total, name, rows, copies)
     return Written(total)
 
@@ -96,11 +96,11 @@ def _of_a_record(
     args, kwargs = tree_unflatten(leaves, spec)
 
     def passed(values: dict[str, Tensor]) -> Tensor:
-        found: Tensor = torch.func.functional_call(layer, values, args, kwargs)
-        return found[0]
+        output: Tensor = torch.func.functional_call(layer, values, args, kwargs)
+        return output[0]
 
-    found: dict[str, Tensor] = torch.func.vjp(passed, own)[1](pull)[0]
-    return found
+    gradients: dict[str, Tensor] = torch.func.vjp(passed, own)[1](pull)[0]
+    return gradients
 
 
 def _by_record(array: Tensor, copies: int) -> Tensor:
@@ -108,11 +108,11 @@ def _by_record(array: Tensor, copies: int) -> Tensor:
     return array.reshape(len(array) // copies, copies * array.shape[1], array.shape[2])
 
 
-def _add(found: dict[str, Tensor], name: str, rows: Tensor, copies: int) -> None:
+def _add(gradients: dict[str, Tensor], name: str, rows: Tensor, copies: int) -> None:
     """Add the gradients of rows to those of their records."""
     if copies > 1:
         rows = rows.unflatten(0, (len(rows) // copies, copies)).sum(1)
-    found[name] = found[name] + rows if name in found else rows
+    gradients[name] = gradients[name] + rows if name in gradients else rows
 
 
 def _joined(arrays: Sequence[Tensor]) -> Tensor:
@@ -130,7 +130,7 @@ def _convolution(layer: Any, calls: Sequence[Call], copies: int) -> Part:
         inputs = _joined([_by_record(_patches(layer, a), copies) for a, _ in calls])
         outputs = _joined([_by_record(g.flatten(2).transpose(1, 2), copies) for _, g in calls])
         return Product(Affine(layer), inputs, outputs)
-    found: dict[str, Tensor] = {}
+    gradients: dict[str, Tensor] = {}
     for a, g in calls:
         outputs = g.flatten(2)
         if layer.weight.requires_grad:
@@ -141,30 +141,30 @@ def _convolution(layer: Any, calls: Sequence[Call], copies: int) -> Part:
             for i in range(0, len(g), size):
                 part = slice(i, i + size)
                 torch.bmm(outputs[part], _patches(layer, a[part]), out=rows[part])
-            _add(found, "weight", rows.unflatten(2, layer.weight.shape[1:]), copies)
+            _add(gradients, "weight", rows.unflatten(2, layer.weight.shape[1:]), copies)
         if layer.bias is not None and layer.bias.requires_grad:
-            _add(found, "bias", outputs.sum(2), copies)
-    return Written(found)
+            _add(gradients, "bias", outputs.sum(2), copies)
+    return Written(gradients)
 
 
 def _patches(layer: Any, inputs: Tensor) -> Tensor:
     """Return (rows, places, numbers under the kernel)."""
     mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
     around = layer._reversed_padding_repeated_twice  # noqa: SLF001 (as its forward pads)
-    padded = functional.pad(inputs, around, mode=mode).contiguous()
+    frame = functional.pad(inputs, around, mode=mode).contiguous()
     kernel, strides, gaps = layer.kernel_size, layer.stride, layer.dilation
-    sizes = zip(padded.shape[2:], kernel, strides, gaps, strict=True)
+    sizes = zip(frame.shape[2:], kernel, strides, gaps, strict=True)
     places = [(size - gap * (k - 1) - 1) // stride + 1 for size, k, stride, gap in sizes]
-    (first, channel), steps = padded.stride()[:2], padded.stride()[2:]
+    (first, channel), steps = frame.stride()[:2], frame.stride()[2:]
     within = [gap * step for gap, step in zip(gaps, steps, strict=True)]
     between = [stride * step for stride, step in zip(strides, steps, strict=True)]
     # One copy of a view is several times as fast as functional.unfold, along what is longer.
-    rows, channels, number = *padded.shape[:2], math.prod(places)
+    rows, channels, number = *frame.shape[:2], math.prod(places)
     if kernel[-1] >= min(_LONG, places[-1]):
         shape, stride = (rows, *places, channels, *kernel), (first, *between, channel, *within)
-        return padded.as_strided(shape, stride).reshape(rows, number, -1)
+        return frame.as_strided(shape, stride).reshape(rows, number, -1)
     shape, stride = (rows, channels, *kernel, *places), (first, channel, *within, *between)
-    return padded.as_strided(shape, stride).reshape(rows, -1, number).transpose(1, 2)
+    return frame.as_strided(shape, stride).reshape(rows, -1, number).transpose(1, 2)
 
 
 def _embedding(layer: Any, calls: Sequence[Call], copies: int) -> Part:
@@ -173,13 +173,13 @@ def _embedding(layer: Any, calls: Sequence[Call], copies: int) -> Part:
         places = a.shape[1:].numel()
         codes.append(_by_record(a.reshape(len(a), places, 1), copies)[:, :, 0])
         pulls.append(_by_record(g.reshape(len(g), places, g.shape[-1]), copies))
-    found, values = _joined(codes), _joined(pulls).flatten(0, 1)
-    order, starts, distinct = _distinct(found, layer.padding_idx)
+    numbers, values = _joined(codes), _joined(pulls).flatten(0, 1)
+    order, starts, distinct = _distinct(numbers, layer.padding_idx)
     if len(order):
         values = functional.embedding_bag(order, values, starts, mode="sum")
-    records = order[starts] // max(1, found.shape[1])
-    ends = torch.arange(len(starts) + 1, device=found.device)
-    return Rows(layer, distinct, None, ends, values, records, len(found))
+    records = order[starts] // max(1, numbers.shape[1])
+    ends = torch.arange(len(starts) + 1, device=numbers.device)
+    return Rows(layer, distinct, None, ends, values, records, len(numbers))
 
 
 def _bag(layer: Any, calls: Sequence[Call], copies: int) -> Part:
@@ -207,16 +207,16 @@ def _distinct(codes: Tensor, padding: int | None) -> tuple[Tensor, Tensor, Tenso
         key.numpy().sort(axis=1)
     else:
         key = key.sort(1).values
-    found = key.div(max(1, width), rounding_mode="floor")
-    order = key.sub_(found * width)
+    quotient = key.div(max(1, width), rounding_mode="floor")
+    order = key.sub_(quotient * width)
     order += torch.arange(len(codes), device=codes.device)[:, None] * width
-    is_new = torch.ones_like(found, dtype=torch.bool)
-    torch.ne(found[:, 1:], found[:, :-1], out=is_new[:, 1:])
+    is_new = torch.ones_like(quotient, dtype=torch.bool)
+    torch.ne(quotient[:, 1:], quotient[:, :-1], out=is_new[:, 1:])
     if padding is None:
-        return order.flatten(), is_new.flatten().nonzero()[:, 0], found[is_new]
-    is_kept = found != padding
+        return order.flatten(), is_new.flatten().nonzero()[:, 0], quotient[is_new]
+    is_kept = quotient != padding
     starts = is_new[is_kept].nonzero()[:, 0]
-    return order[is_kept], starts, found[is_new & is_kept]
+    return order[is_kept], starts, quotient[is_new & is_kept]
 
 
 def _norm(layer: Any, calls: Sequence[Call], copies: int) -> Part:
@@ -229,7 +229,7 @@ def _norm(layer: Any, calls: Sequence[Call], copies: int) -> Part:
 
     # The layer norm's parameters lie on the last axes, the group norm's on the second.
     shape = layer.weight.shape
-    found: dict[str, Tensor] = {}
+    gradients: dict[str, Tensor] = {}
     for a, g in calls:
         axes = tuple(range(1, g.dim() - len(shape)) if is_layer else range(2, g.dim()))
         pieces = {"weight": g * normed(a), "bias": g}
@@ -237,8 +237,8 @@ def _norm(layer: Any, calls: Sequence[Call], copies: int) -> Part:
             parameter = getattr(layer, name)
             if parameter is None or not parameter.requires_grad:
                 continue
-            _add(found, name, piece.sum(axes) if axes else piece, copies)
-    return Written(found)
+            _add(gradients, name, piece.sum(axes) if axes else piece, copies)
+    return Written(gradients)
 
 
 _KINDS: dict[Any, Callable[[Any, Sequence[Call], int], Part]] = {

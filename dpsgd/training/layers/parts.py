@@ -41,17 +41,17 @@ class Affine:
 
     def trains(self, name: str) -> bool:
         """Return whether there is such a parameter, and it is not frozen."""
-        found = getattr(self.layer, name, None)
-        return found is not None and bool(found.requires_grad)
+        parameter = getattr(self.layer, name, None)
+        return parameter is not None and bool(parameter.requires_grad)
 
     def placed(self, name: str, value: Tensor) -> Tensor:
         """Return a gradient in the shape of its parameter."""
         whole = getattr(self.layer, name)
         if self.rows is None:
             return value.view_as(whole)
-        placed = torch.zeros_like(whole)
-        placed[self.rows] = value
-        return placed
+        full = torch.zeros_like(whole)
+        full[self.rows] = value
+        return full
 
 
 def is_written(places: int, width: int, height: int) -> bool:
@@ -59,8 +59,8 @@ def is_written(places: int, width: int, height: int) -> bool:
 
     That takes no more time, nor much more memory.
     """
-    kept = places * (width + height)
-    return width * height <= min(4 * kept, places * kept / 16)
+    area = places * (width + height)
+    return width * height <= min(4 * area, places * area / 16)
 
 
 class Product(Part):
@@ -97,18 +97,18 @@ class Product(Part):
 
     def weighted(self, weights: Tensor) -> dict[str, Tensor]:
         """Return the weighted sum of the gradients, by parameter."""
-        found, affine = {}, self.affine
+        gradients, affine = {}, self.affine
         if self.written is not None:
-            found[affine.weight] = affine.placed(
+            gradients[affine.weight] = affine.placed(
                 affine.weight, (weights @ self.written.flatten(1)).view(self.written.shape[1:])
             )
         elif self.has_weight:
             scaled = self.outputs * weights.view(-1, *[1] * (self.outputs.dim() - 1))
             product = scaled.flatten(0, -2).T @ self.inputs.flatten(0, -2)
-            found[affine.weight] = affine.placed(affine.weight, product)
+            gradients[affine.weight] = affine.placed(affine.weight, product)
         if self.has_bias:
-            found[affine.bias] = affine.placed(affine.bias, weights @ self._ends())
-        return found
+            gradients[affine.bias] = affine.placed(affine.bias, weights @ self._ends())
+        return gradients
 
     def _ends(self) -> Tensor:
         return self.outputs if self.is_one_place else self.outputs.sum(1)
@@ -186,15 +186,15 @@ class Rows(Part):
 
 def _squares(array: Tensor) -> Tensor:
     """Return the squared length of each record's numbers, without an array of squares."""
-    found: Tensor = torch.linalg.vector_norm(array.flatten(1), dim=1)
-    return found.square_()
+    lengths: Tensor = torch.linalg.vector_norm(array.flatten(1), dim=1)
+    return lengths.square_()
 
 
 def _lengths(array: Tensor) -> Tensor:
     """Return the lengths of rows; none so small that its square would be lost."""
     least = math.sqrt(torch.finfo(array.dtype).tiny * array.shape[-1])
-    found: Tensor = torch.linalg.vector_norm(array, dim=-1)
-    return found.clamp_(min=least)
+    lengths: Tensor = torch.linalg.vector_norm(array, dim=-1)
+    return lengths.clamp_(min=least)
 
 
 def _not_below(squares: Tensor, most: Tensor) -> Tensor:

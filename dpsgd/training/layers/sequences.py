@@ -21,9 +21,9 @@ Keep = Callable[[str, Maker, Tensor, Tensor], None]
 
 def forward_of(layer: nn.Module) -> Callable[..., Any] | None:
     """Return what passes records as the layer does and keeps its products, if there is such."""
-    for kind, passed in _KINDS.items():
+    for kind, forward in _KINDS.items():
         if isinstance(layer, kind) and type(layer).forward is kind.forward:
-            return None if _is_unusual(layer) else passed
+            return None if _is_unusual(layer) else forward
     return None
 
 
@@ -39,9 +39,9 @@ def _kept(keep: Keep, affine: Affine, inputs: Tensor) -> Tensor:
     bias: Tensor | None = getattr(affine.layer, affine.bias, None)
     if affine.rows is not None:
         weight, bias = weight[affine.rows], None if bias is None else bias[affine.rows]
-    found = functional.linear(inputs, weight, bias)
-    keep(f"{affine.weight} {affine.rows}", partial(linear, affine), inputs, found)
-    return found
+    output = functional.linear(inputs, weight, bias)
+    keep(f"{affine.weight} {affine.rows}", partial(linear, affine), inputs, output)
+    return output
 
 
 def _attention(  # noqa: PLR0917 (as the layer has them)
@@ -94,14 +94,14 @@ def _mask(query: Tensor, places: Tensor | None, keys: Tensor | None) -> Tensor |
             return mask
         return query.new_zeros(mask.shape).masked_fill_(mask, float("-inf"))
 
-    found = None
+    bias = None
     if places is not None:
-        found = added(places)
-        found = found if found.dim() == 2 else found.unflatten(0, query.shape[:2])
+        bias = added(places)
+        bias = bias if bias.dim() == 2 else bias.unflatten(0, query.shape[:2])
     if keys is not None:
         padding = added(keys)[:, None, None]
-        found = padding if found is None else found + padding
-    return found
+        bias = padding if bias is None else bias + padding
+    return bias
 
 
 def _recurrent(layer: Any, keep: Keep, inputs: Any, state: Any = None) -> tuple[Tensor, Any]:
@@ -115,9 +115,11 @@ def _recurrent(layer: Any, keep: Keep, inputs: Any, state: Any = None) -> tuple[
             hint=Message("pad records to one length in place of packing them"),
         )
     has_cells, directions = isinstance(layer, nn.LSTM), 1 + layer.bidirectional
-    found = inputs if layer.batch_first else inputs.transpose(0, 1)
+    sequence = inputs if layer.batch_first else inputs.transpose(0, 1)
     if state is None:
-        zeros = found.new_zeros(directions * layer.num_layers, len(found), layer.hidden_size)
+        zeros = sequence.new_zeros(
+            directions * layer.num_layers, len(sequence), layer.hidden_size
+        )
         state = (zeros, zeros) if has_cells else zeros
     starts = [*zip(*state, strict=True)] if has_cells else [(h,) for h in state]
     ends: list[tuple[Tensor, ...]] = []
@@ -125,17 +127,17 @@ def _recurrent(layer: Any, keep: Keep, inputs: Any, state: Any = None) -> tuple[
         outs = []
         for name in (f"l{level}", f"l{level}_reverse")[:directions]:
             is_back = name.endswith("e")
-            run = found.flip(1) if is_back else found
+            run = sequence.flip(1) if is_back else sequence
             out, end = _scan(layer, keep, name, run, starts[len(ends)])
             outs.append(out.flip(1) if is_back else out)
             ends.append(end)
-        found = torch.cat(outs, 2) if len(outs) > 1 else outs[0]
+        sequence = torch.cat(outs, 2) if len(outs) > 1 else outs[0]
         if layer.dropout and layer.training and level + 1 < layer.num_layers:
             # Places first, as its own forward draws chance.
-            by_place = found.transpose(0, 1).contiguous()
-            found = functional.dropout(by_place, layer.dropout).transpose(0, 1)
-    last = tuple(torch.stack(held) for held in zip(*ends, strict=True))
-    out = found if layer.batch_first else found.transpose(0, 1)
+            by_place = sequence.transpose(0, 1).contiguous()
+            sequence = functional.dropout(by_place, layer.dropout).transpose(0, 1)
+    last = tuple(torch.stack(one) for one in zip(*ends, strict=True))
+    out = sequence if layer.batch_first else sequence.transpose(0, 1)
     return out, (last if has_cells else last[0])
 
 
@@ -165,10 +167,10 @@ def _lstm(gates: Tensor, _: Tensor, cell: Tensor) -> tuple[Tensor, ...]:
     return torch.sigmoid(out) * torch.tanh(cell), cell
 
 
-def _gru(place: Tensor, pull: Tensor, held: Tensor) -> tuple[Tensor, ...]:
+def _gru(place: Tensor, pull: Tensor, state: Tensor) -> tuple[Tensor, ...]:
     (r, z, new), (pull_r, pull_z, pull_new) = place.chunk(3, 1), pull.chunk(3, 1)
     new = torch.tanh(new + torch.sigmoid(r + pull_r) * pull_new)
-    return (new + torch.sigmoid(z + pull_z) * (held - new),)
+    return (new + torch.sigmoid(z + pull_z) * (state - new),)
 
 
 def _tanh(gates: Tensor, _: Tensor) -> tuple[Tensor, ...]:

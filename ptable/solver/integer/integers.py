@@ -21,7 +21,7 @@ from ptable.errors import InternalError
 #: HiGHS stops within 1e-6 of the optimum; costs are scaled so that this means nothing.
 _SCALE = 1e3
 #: What separates ties, in scaled cost per unit: far above 1e-6, far below what matters.
-_TIE = 1e-4
+_TOLERANCE = 1e-4
 _GOLDEN = (math.sqrt(5) - 1) / 2
 #: One thread and one seed: the same question gets the same answer.
 _OPTIONS: dict[str, bool | int | float] = {
@@ -293,7 +293,7 @@ class Model:
             return numbers, True, self.program.cost(self.start)
         scale = _SCALE * self.program.fineness
         costs = [
-            cost * scale + sign * _TIE * ((place + 1) * _GOLDEN % 1)
+            cost * scale + sign * _TOLERANCE * ((place + 1) * _GOLDEN % 1)
             for place, sign, _, cost in self.columns
         ]
         answer = self._ask(costs, most_nodes=most_nodes)

@@ -69,11 +69,11 @@ def _settle(
     lacking = second - sum(n * row.noise[place] ** 2 for place, n in units.items())
     drift = lacking - change @ squares
     rest = total - 2 * sum(units.values()) - 2 * change.sum(axis=1)
-    allowed = (trial >= least).all(axis=1)
-    allowed &= rest >= least if stay is None else rest == stay
+    fits = (trial >= least).all(axis=1)
+    fits &= rest >= least if stay is None else rest == stay
     if row.at_most:
-        allowed &= drift >= 0
-    if not allowed.any():
+        fits &= drift >= 0
+    if not fits.any():
         raise InternalError(Message("No integer thresholds keep a symmetric row's sum."))
     ordered = np.column_stack([rest, trial])
     if stay == 0:
@@ -83,7 +83,7 @@ def _settle(
         beyond = np.full((len(trial), 1), units[min(others)], dtype=np.int64)
         ordered = np.hstack([ordered, beyond])
     rises = np.maximum(np.diff(ordered, axis=1), 0).sum(axis=1) * bool(row.n_right)
-    best = np.flatnonzero(allowed)
+    best = np.flatnonzero(fits)
     for rank in (np.maximum(rises - _SLACK, 0), np.abs(drift), np.abs(change).max(axis=1)):
         best = best[rank[best] == rank[best].min()]
     units.update(zip(near, trial[best[0]].tolist(), strict=True))

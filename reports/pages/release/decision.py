@@ -32,8 +32,8 @@ def decision_parts(words: Words, facts: ReleaseFacts) -> dict[str, Any]:
     by_name = _titles(words, facts)
     titles = list(by_name.values())
     more = ["…"] if len(titles) > _MAX_TITLES else []
-    said = (translated(text, words.language) for text in facts.warnings)
-    warnings = [_TABLE.sub(lambda found: by_name.get(found[1], found[0]), one) for one in said]
+    texts = (translated(text, words.language) for text in facts.warnings)
+    warnings = [_TABLE.sub(lambda match: by_name.get(match[1], match[0]), one) for one in texts]
     return {
         "released": f"{released(words, facts.tables)} {records}",
         "titles": words.listed([*titles[:_MAX_TITLES], *more]) + "." * (not more),
@@ -71,13 +71,13 @@ def _figures(words: Words, facts: ReleaseFacts) -> Iterator[_Figure]:
     share, amount = words.numbers.share, words.numbers.amount
     absent = words.say("not computed")
 
-    def limited(name: str, check: str, unit: str, found: Entry) -> _Figure:
-        return _Figure(name, found, _limit(words, checks.get(check), unit))
+    def limited(name: str, check: str, unit: str, value: Entry) -> _Figure:
+        return _Figure(name, value, _limit(words, checks.get(check), unit))
 
     yield limited("posterior", "posterior", "probability", _worst(words, facts))
     yield limited("sure", "known-small", "share", _sure(words, facts))
     attack = checks.get("all-tables")
-    found: Entry = words.say("not examined")
+    entry: Entry = words.say("not examined")
     if attack is not None:
         several = words.say_many(
             "of the counts from 1 to %(small)s, by %(n)s table",
@@ -85,14 +85,14 @@ def _figures(words: Words, facts: ReleaseFacts) -> Iterator[_Figure]:
             round(attack.found["tables"]),
             small=words.numbers.count(attack.found["small"]),
         )
-        found = Cell(text=share(attack.found["share"]), small=several)
-    yield limited("all-tables", "all-tables", "share", found)
+        entry = Cell(text=share(attack.found["share"]), small=several)
+    yield limited("all-tables", "all-tables", "share", entry)
     use = checks.get("utility")
-    found = absent
+    entry = absent
     if use is not None and use.found:
         where = _titles(words, facts).get(use.where, use.where)
-        found = Cell(text=amount(use.found["aad"]), small=where)
-    yield limited("aad", "utility", "aad", found)
+        entry = Cell(text=amount(use.found["aad"]), small=where)
+    yield limited("aad", "utility", "aad", entry)
     for name, check in (("changed_pct", "changed"), ("false_zeros", "false-zeros")):
         yield limited(name, check, "share", _counted(words, measures.get(name)))
 

@@ -13,13 +13,13 @@ from reports.parts import Cell, Entry, Figure, Lines
 
 def class_words(words: Words, name: str) -> str:
     """Say a class of original counts."""
-    known = {
+    names = {
         "all": words.say("all cells"),
         "small": words.say("small counts, 1–20"),
         "medium": words.say("medium counts, 21–50"),
         "large": words.say("large counts, 51 or more"),
     }
-    return known.get(name, name)
+    return names.get(name, name)
 
 
 def measure_entry(words: Words, fact: MeasureFact | None, *, base: int | None = None) -> Entry:
@@ -42,10 +42,10 @@ def size_picture(words: Words, sizes: Sequence[SizeFact]) -> list[Figure]:
     """Draw how far counts lie off as a share of them, by size of cell."""
     if not sizes:
         return []
-    said = PICTURES["sizes"].say(
+    texts = PICTURES["sizes"].say(
         words, "by-size", first=sizes[0].most_share, last=sizes[-1].most_share
     )
-    bars, write = Bars(**said), words.numbers
+    bars, write = Bars(**texts), words.numbers
     lines = [
         (
             class_name(words, fact.low, fact.high),
@@ -66,7 +66,7 @@ def size_picture(words: Words, sizes: Sequence[SizeFact]) -> list[Figure]:
         .number("as a share", lambda fact: fact.half_share, "share")
         .number("Nine tenths, ±", lambda fact: fact.most, "count")
         .number("as a share", lambda fact: fact.most_share, "share")
-        .figure(bars, lines_of_shares(words, bars, lines, written=write.percent))
+        .figure(bars, lines_of_shares(words, bars, lines, write=write.percent))
     ]
 
 

@@ -143,24 +143,24 @@ def _tables(words: Words, facts: ReleaseFacts) -> Table:
 
 def _measures(words: Words, table: TableFact) -> str:
     """Name the measures of a table."""
-    known = {"count": words.say("counts"), "weighted": words.say("weighted counts")}
+    texts = {"count": words.say("counts"), "weighted": words.say("weighted counts")}
     kinds = {
         "sum": words.say("sums of %(name)s"),
         "mean": words.say("means of %(name)s"),
         "median": words.say("medians of %(name)s"),
         "quantile": words.say("quantiles of %(name)s"),
     }
-    named = []
+    names = []
     for measure in table.measures:
         kind, _, name = measure.partition(":")
-        found = kinds[kind] % {"name": name} if kind in kinds else known.get(measure, measure)
-        named.append(found)
-    return ", ".join(named)
+        text = kinds[kind] % {"name": name} if kind in kinds else texts.get(measure, measure)
+        names.append(text)
+    return ", ".join(names)
 
 
 def _inputs(words: Words, facts: ReleaseFacts) -> Table:
-    made = facts.reproduction
-    lines = Lines(words, (made.job, *made.inputs))
+    reproduction = facts.reproduction
+    lines = Lines(words, (reproduction.job, *reproduction.inputs))
     return file_columns(lines, lambda file: file).table(
         "inputs", words.say("What the numbers depend on")
     )

@@ -46,7 +46,7 @@ def noise_parts(words: Words, noise: NoiseFacts) -> dict[str, Any]:
 
 def _parameters(words: Words, noise: NoiseFacts) -> Table:
     """Name the parameters that say something, with their values."""
-    said = {n: v for n, v in noise.parameters.items() if v not in _SAYS_NOTHING}
+    parameters = {n: v for n, v in noise.parameters.items() if v not in _SAYS_NOTHING}
 
     def value(line: tuple[str, str]) -> str:
         text = line[1]
@@ -56,7 +56,7 @@ def _parameters(words: Words, noise: NoiseFacts) -> Table:
             return words.say(PARAMETER_VALUES.get(text, text))
 
     return (
-        Lines(words, said.items())
+        Lines(words, parameters.items())
         .text("Parameter", lambda line: words.say(PARAMETERS.get(line[0], line[0])))
         .number("Value", value)
         .table("parameters", words.say("Parameters of the noise"))
@@ -78,14 +78,14 @@ def _classes(words: Words, noise: NoiseFacts) -> Table:
     write = words.numbers
 
     def beside(
-        drawn: float | None,
+        actual: float | None,
         designed: float | None,
         kind: Callable[[float], str],
         exact: Callable[[float], str] = write.plain,
     ) -> Entry:
-        known = None if designed is None else round(designed, 3)
-        small = "" if known is None else words.say("designed %(n)s", n=exact(known))
-        text = words.say("no cells") if drawn is None else kind(drawn)
+        target = None if designed is None else round(designed, 3)
+        small = "" if target is None else words.say("designed %(n)s", n=exact(target))
+        text = words.say("no cells") if actual is None else kind(actual)
         return Cell(text=text, small=small)
 
     def span(fact: NoiseClassFact) -> Entry:
@@ -97,8 +97,8 @@ def _classes(words: Words, noise: NoiseFacts) -> Table:
 
         designed = said(fact.least_designed, fact.most_designed)
         small = words.say("designed %(n)s", n=designed) if designed else ""
-        drawn = said(fact.least_drawn, fact.most_drawn)
-        return Cell(text=drawn or words.say("no cells"), small=small)
+        text = said(fact.least_drawn, fact.most_drawn)
+        return Cell(text=text or words.say("no cells"), small=small)
 
     return (
         Lines(words, noise.classes)
@@ -125,10 +125,10 @@ def _shares(words: Words, noise: NoiseFacts) -> list[Figure]:
     lines = sorted((fact.noise, fact.designed, fact.drawn) for fact in noise.shares)
     if not lines:
         return []
-    gap = max(abs(designed - drawn) for _, designed, drawn in lines)
-    said = PICTURES["noise-shares"]
+    gap = max(abs(designed - actual) for _, designed, actual in lines)
+    texts = PICTURES["noise-shares"]
     least, most = lines[0][0], lines[-1][0]
-    bars = Bars(**said.say(words, "noise-shares", least=least, most=most, gap=gap))
+    bars = Bars(**texts.say(words, "noise-shares", least=least, most=most, gap=gap))
     return [
         Lines(words, lines)
         .number("Noise", lambda line: line[0], "signed")
@@ -143,17 +143,17 @@ def _shares(words: Words, noise: NoiseFacts) -> list[Figure]:
 
 
 def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
-    law = noise.transition
-    if not law or not law[0]:
+    distribution = noise.transition
+    if not distribution or not distribution[0]:
         return []
-    rows = min(len(law), _MAX_LINES)
-    columns = min(max(map(len, law)), _MAX_LINES)
-    last = len(law) - 1
+    rows = min(len(distribution), _MAX_LINES)
+    columns = min(max(map(len, distribution)), _MAX_LINES)
+    last = len(distribution) - 1
     count = words.numbers.count
     names = [_row_name(words, i, last=last, cycle=noise.cycle) for i in range(rows)]
     cells = {
         (i, j): (p, str(round(100 * p)) if p >= 0.005 else "<1")
-        for i, row in enumerate(law[:rows])
+        for i, row in enumerate(distribution[:rows])
         for j, p in enumerate(row[:columns])
         if p > 0
     }
@@ -166,11 +166,11 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
     notes = [NOTES["percent"].say(words)]
     if noise.cycle > 1:
         notes.append(NOTES["cycle"].say(words, {"cycle": noise.cycle}))
-    if rows < len(law) or columns < max(map(len, law)):
+    if rows < len(distribution) or columns < max(map(len, distribution)):
         notes.append(NOTES["cut"].say(words, {"n": _MAX_LINES}))
-    shown = law[: max(1, min(rows, _MAX_CELLS // columns))]
+    lines = distribution[: max(1, min(rows, _MAX_CELLS // columns))]
     return [
-        Lines(words, list(zip(names, shown, strict=False)))
+        Lines(words, list(zip(names, lines, strict=False)))
         .number("Original", lambda line: line[0])
         .numbers(
             {j: count(j) for j in range(columns)},

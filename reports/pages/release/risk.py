@@ -63,18 +63,20 @@ def _originals(words: Words, fact: PosteriorFact) -> str:
 
 def posterior_picture(words: Words, posteriors: Sequence[PosteriorFact]) -> list[Figure]:
     """Draw how likely a sensitive original lies behind each published count."""
-    shown = posteriors[:_MAX_LINES]
-    if not shown:
+    selection = posteriors[:_MAX_LINES]
+    if not selection:
         return []
-    worst = max(shown, key=lambda fact: fact.sensitive)
-    said = PICTURES["posteriors"].say(
+    worst = max(selection, key=lambda fact: fact.sensitive)
+    texts = PICTURES["posteriors"].say(
         words, "posterior-bars", published=worst.published, probability=worst.sensitive
     )
-    bars = Bars(**said)
+    bars = Bars(**texts)
     number = words.numbers
-    lines = [(number.count(f.published), f.sensitive, number.share(f.sensitive)) for f in shown]
+    lines = [
+        (number.count(f.published), f.sensitive, number.share(f.sensitive)) for f in selection
+    ]
     return [
-        Lines(words, shown)
+        Lines(words, selection)
         .number("Published", lambda fact: fact.published, "count")
         .number("P(X is sensitive | X′)", lambda fact: fact.sensitive, "probability")
         .figure(
@@ -137,7 +139,7 @@ def _judged(words: Words, fact: WorstFact) -> Cell:
 
 def _assumed(words: Words, fact: AttackFact) -> str:
     says = ATTACKS[fact.name]
-    told = f"{words.say(says.assumption)} {words.say(says.target)}"
+    sentence = f"{words.say(says.assumption)} {words.say(says.target)}"
     settings = words.listed(
         words.say(
             "%(name)s: %(value)s",
@@ -146,7 +148,7 @@ def _assumed(words: Words, fact: AttackFact) -> str:
         )
         for name, value in fact.settings.items()
     )
-    return f"{told} ({settings})" if settings else told
+    return f"{sentence} ({settings})" if settings else sentence
 
 
 def _allowed(words: Words, fact: AttackFact) -> Entry:

@@ -104,13 +104,13 @@ def _pivot(
         for head, line in lines.items()
         if line
     ]
-    shown = [name for name in names if any(name in line for line in lines.values())]
+    columns = [name for name in names if any(name in line for line in lines.values())]
     return (
         Lines(words, rows)
         .texts(dict(enumerate(heads)), lambda row, place: row[0][place])
         .number("Base", lambda row: row[2], "count")
         .numbers(
-            {name: measure_name(words, name) for name in shown},
+            {name: measure_name(words, name) for name in columns},
             lambda row, name: measure_entry(words, row[1].get(name), base=row[2]),
         )
         .table(ident, caption, n_heads=len(heads))
@@ -120,14 +120,14 @@ def _pivot(
 def _by_class(words: Words, overall: Sequence[MeasureFact]) -> Table:
     """Measures down, classes of cells across: names are long, classes few."""
     classes = list(dict.fromkeys(fact.cells for fact in overall))
-    known = {(fact.name, fact.cells): fact for fact in overall}
-    names = [name for name in _MAIN if any((name, cells) in known for cells in classes)]
+    measures = {(fact.name, fact.cells): fact for fact in overall}
+    names = [name for name in _MAIN if any((name, cells) in measures for cells in classes)]
     bases = {fact.cells: fact.base for fact in overall if fact.name == "aad"}
 
     def entry(name: str, cells: str) -> Entry:
         if not name:
             return words.numbers.count(bases.get(cells, 0))
-        return measure_entry(words, known.get((name, cells)), base=bases.get(cells))
+        return measure_entry(words, measures.get((name, cells)), base=bases.get(cells))
 
     return (
         Lines(words, ["", *names] if names else [])
@@ -149,8 +149,8 @@ def _level(words: Words, fact: MeasureFact, levels: Mapping[str, LevelFact]) -> 
     """Name a level and its category as readers know them."""
     if fact.group not in levels:
         return fact.group, fact.value
-    found = levels[fact.group]
-    return words.text(found.label), words.text(found.categories.get(fact.value, fact.value))
+    level = levels[fact.group]
+    return words.text(level.label), words.text(level.categories.get(fact.value, fact.value))
 
 
 def _group(words: Words, fact: MeasureFact, levels: Mapping[str, LevelFact]) -> str:

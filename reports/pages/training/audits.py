@@ -99,10 +99,10 @@ def _holds_for(words: Words, model: ModelFact) -> str:
 
 
 def _kept(words: Words, model: ModelFact) -> Entry:
-    said = _outcome(words, is_bounded=model.epsilon is not None, is_above=_is_broken(model))
-    if model.epsilon is None or isinstance(said, Cell):
-        return said
-    return Cell(text=said, outcome="passed")
+    entry = _outcome(words, is_bounded=model.epsilon is not None, is_above=_is_broken(model))
+    if model.epsilon is None or isinstance(entry, Cell):
+        return entry
+    return Cell(text=entry, outcome="passed")
 
 
 def _outcome(words: Words, *, is_bounded: bool, is_above: bool) -> Entry:
@@ -119,19 +119,21 @@ def _name(words: Words, attack: MembershipFact) -> str:
 
 def _roc(words: Words, facts: AuditFacts) -> Row | None:
     """Draw what the attacks on each model found, the models beside each other."""
-    models = [(m, drawn) for m in facts.models if (drawn := [a for a in m.attacks if a.curve])]
+    models = [
+        (m, curves) for m in facts.models if (curves := [a for a in m.attacks if a.curve])
+    ]
     if not models:
         return None
     guess = ((_LEAST_RATE, _LEAST_RATE), (1.0, 1.0))
     several = []
-    for number, (model, drawn) in enumerate(models):
-        lines = [_curve(_name(words, attack), attack.curve) for attack in drawn]
+    for number, (model, curves) in enumerate(models):
+        lines = [_curve(_name(words, attack), attack.curve) for attack in curves]
         if model.ceiling:
             most = [(x, y) for x, y in model.ceiling if x >= _LEAST_RATE * (1 - 1e-9)]
-            said = words.say("the most that the promise allows")
-            lines.append(_curve(said, most, is_limit=True))
+            label = words.say("the most that the promise allows")
+            lines.append(_curve(label, most, is_limit=True))
         lines.append(_curve(words.say("guessing"), guess, is_limit=True))
-        best = max(drawn, key=lambda attack: attack.auc)
+        best = max(curves, key=lambda attack: attack.auc)
         data = Curves(
             **PICTURES["roc"].say(
                 words,
@@ -146,7 +148,7 @@ def _roc(words: Words, facts: AuditFacts) -> Row | None:
         )
         several.append((data, lines))
     title = words.say("Members found by false alarms, both by powers of ten")
-    places = [(m, a, x, y) for m, drawn in models for a in drawn for x, y in a.curve]
+    places = [(m, a, x, y) for m, curves in models for a in curves for x, y in a.curve]
     return Row(
         id="roc",
         title=title,
@@ -216,13 +218,13 @@ def _rate(words: Words, rate: RateFact) -> Entry:
     write, value = words.numbers.ratio, rate.true_positive_rate
     if rate.ceiling is None:
         return with_interval(words, write, value, rate.low, rate.high)
-    said = words.say(
+    text = words.say(
         "%(low)s to %(high)s; at most %(most)s",
         low=write(rate.low),
         high=write(rate.high),
         most=write(rate.ceiling),
     )
-    return Cell(text=write(value), small=said)
+    return Cell(text=write(value), small=text)
 
 
 def _bounds(words: Words, facts: AuditFacts) -> Table:

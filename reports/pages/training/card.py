@@ -44,17 +44,17 @@ def _verdict(words: Words, facts: CardFacts) -> str:
 def _meaning(words: Words, facts: CardFacts) -> list[str]:
     unit = unit_of(words, facts.unit)
     member = facts.adjacency if facts.adjacency in {"replace", "zero-out"} else "member"
-    found = []
+    sentences = []
     for name, odds, chance in zip((member, "other"), facts.odds, facts.chances, strict=True):
         factor = "\N{INFINITY}" if odds is None else words.numbers.plain(round(odds, 2))
         values: dict[str, float | str] = {"unit": unit, "odds": factor, "chance": chance}
-        found.append(CARD[name].say(words, values))
-    found.append(CARD["knowledge"].say(words, {"unit": unit}))
-    found += [
+        sentences.append(CARD[name].say(words, values))
+    sentences.append(CARD["knowledge"].say(words, {"unit": unit}))
+    sentences += [
         CARD["accusation"].say(words, {"wrong": wrong, "right": right})
         for wrong, right in facts.rates[1:2] or facts.rates[:1]
     ]
-    return [*found, CARD["common"].say(words)]
+    return [*sentences, CARD["common"].say(words)]
 
 
 def _beliefs(words: Words, facts: CardFacts) -> Table:

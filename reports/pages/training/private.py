@@ -30,8 +30,8 @@ def scheme(words: Words, sampling: str, adjacency: str) -> str:
 def account(words: Words, name: str) -> str:
     """Say how an epsilon was counted; a name of others stays as it is."""
     method, comma, rest = name.partition(", ")
-    known = words.say(ACCOUNTS[method]) if method in ACCOUNTS else method
-    return f"{known}{comma}{rest}"
+    text = words.say(ACCOUNTS[method]) if method in ACCOUNTS else method
+    return f"{text}{comma}{rest}"
 
 
 def unit_of(words: Words, name: str) -> str:
@@ -52,8 +52,8 @@ def epsilon(words: Words, value: float | None) -> str:
 
 
 def meanings(
-    words: Words, known: Mapping[str, Meaning], used: Container[str]
+    words: Words, catalogue: Mapping[str, Meaning], used: Container[str]
 ) -> list[tuple[str, str]]:
     """Give the name and the meaning of what is used, in the order of the catalogue."""
-    found = (meaning for key, meaning in known.items() if key in used)
-    return [(words.say(one.name), words.say(one.meaning)) for one in found]
+    entries = (meaning for key, meaning in catalogue.items() if key in used)
+    return [(words.say(one.name), words.say(one.meaning)) for one in entries]

@@ -84,19 +84,19 @@ def _classic(words: Words, facts: StudyFacts) -> str:
 
 
 def _warnings(words: Words, facts: StudyFacts) -> list[str]:
-    found = []
+    sentences = []
     if facts.delta * facts.dataset_size >= 1:
         most = delta(words, 1 / facts.dataset_size)
-        found.append(STUDY["delta"].say(words, {"most": most}))
+        sentences.append(STUDY["delta"].say(words, {"most": most}))
     if facts.dataset_size % facts.batch_size:
-        found.append(STUDY["last-batch"].say(words))
+        sentences.append(STUDY["last-batch"].say(words))
     if any(point.is_at_edge for series in facts.series for point in series.points):
-        found.append(STUDY["edge"].say(words))
+        sentences.append(STUDY["edge"].say(words))
     if facts.plan is not None:
-        found.append(_classic(words, facts))
+        sentences.append(_classic(words, facts))
         if facts.plan.is_demonstration:
-            found.append(STUDY["seed"].say(words))
-    return found
+            sentences.append(STUDY["seed"].say(words))
+    return sentences
 
 
 def _planned(words: Words, plan: PlanFact) -> str:
@@ -137,10 +137,10 @@ def _claims(words: Words, facts: StudyFacts) -> Table:
 
 def _series(words: Words, facts: StudyFacts) -> Row:
     """Draw epsilon along each choice, beside each other."""
-    drawn = []
+    pictures = []
     for series in facts.series:
         choice, (first, *_, last) = CHOICES[series.name], series.points
-        said = PICTURES["series"].say(
+        texts = PICTURES["series"].say(
             words,
             f"by-{series.name}",
             choice=words.say(choice.name),
@@ -150,19 +150,19 @@ def _series(words: Words, facts: StudyFacts) -> Row:
             end=last.epsilon,
         )
         data = Curves(
-            **said,
+            **texts,
             is_log_across=choice.is_log,
             is_log_upwards=series.name == "order",
             home=_home(facts, series),
         )
         spots = tuple(Spot(x=point.value, y=point.epsilon) for point in series.points)
-        drawn.append((data, [Curve(name="", spots=spots, is_marked=len(spots) < 20)]))
+        pictures.append((data, [Curve(name="", spots=spots, is_marked=len(spots) < 20)]))
     lines = [(series.name, point) for series in facts.series for point in series.points]
     title = words.say("ε where one choice varies and all others stay; the run is ringed")
     return Row(
         id="choices-drawn",
         title=title,
-        panels=panels(words, "choices-drawn", drawn),
+        panels=panels(words, "choices-drawn", pictures),
         data=Lines(words, lines)
         .text("Choice", lambda line: words.say(CHOICES[line[0]].name))
         .number("Value", lambda line: _value(words, line[0], line[1].value))

@@ -55,22 +55,22 @@ def _verdict(words: Words, facts: SweepFacts) -> str:
 
 def _remarks(words: Words, facts: SweepFacts) -> list[str]:
     if facts.delta is None:
-        found = [SWEEP["no-delta"].say(words)]
+        sentences = [SWEEP["no-delta"].say(words)]
     else:
         values = {"delta": delta(words, facts.delta), "scheme": _holds(words, facts)}
-        found = [SWEEP["delta" if facts.adjacency else "delta-alone"].say(words, values)]
+        sentences = [SWEEP["delta" if facts.adjacency else "delta-alone"].say(words, values)]
     whole = {fact.name: fact for fact in facts.tuning}
     one, every = whole.get("one"), whole.get("sum") or whole.get("basic")
     if one is not None and one.epsilon is not None and every is not None and every.runs > 1:
         both = {"epsilon": epsilon(words, every.epsilon), "one": epsilon(words, one.epsilon)}
-        found.append(SWEEP["all-runs"].say(words, {"runs": every.runs, **both}))
+        sentences.append(SWEEP["all-runs"].say(words, {"runs": every.runs, **both}))
     private, plain = _best(facts, is_private=True), _best(facts, is_private=False)
     if private and plain and private.sd is not None and plain.sd is not None and plain.sd > 0:
         spread = {"private": private.sd, "plain": plain.sd}
-        found.append(SWEEP["repetitions"].say(words, spread))
+        sentences.append(SWEEP["repetitions"].say(words, spread))
     if any(outcome.runs == 1 for outcome in facts.outcomes):
-        found.append(SWEEP["once"].say(words))
-    return found
+        sentences.append(SWEEP["once"].say(words))
+    return sentences
 
 
 def _frontier(words: Words, facts: SweepFacts) -> Row | None:
@@ -98,7 +98,7 @@ def _frontier(words: Words, facts: SweepFacts) -> Row | None:
             )
         )
     best = _best(facts, is_private=True)
-    said = PICTURES["accuracy"].say(
+    texts = PICTURES["accuracy"].say(
         words,
         "accuracy",
         lowest=private[0].mean,
@@ -107,16 +107,16 @@ def _frontier(words: Words, facts: SweepFacts) -> Row | None:
         most=most,
     )
     data = Curves(
-        **said,
+        **texts,
         is_log_across=most > 4 * least,
         from_zero=False,
         home=None if best is None or best.epsilon is None else (best.epsilon, best.mean),
     )
-    drawn = [line for line in lines if line.spots]
+    curves = [line for line in lines if line.spots]
     return Row(
         id="settings",
         title=data.title,
-        panels=panels(words, "settings", [(data, drawn)]),
+        panels=panels(words, "settings", [(data, curves)]),
         data=_outcomes(words, facts),
         notes=(words.say("The most accurate private setting is ringed."),),
     )

@@ -192,8 +192,8 @@ class GeographicDifferencing:
         require_integers(Message("an attack by zones"), sliver=(sliver, 1, None))
         if counts is None:
             noise = noise_law(ptable)
-            law = noise.minus(noise.repeated(self.n_parts)).shifted(sliver)
-            return self._p(SliverLaw(difference=sliver, law=law))
+            distribution = noise.minus(noise.repeated(self.n_parts)).shifted(sliver)
+            return self._p(SliverLaw(difference=sliver, law=distribution))
         lines = truth_of(counts, n_columns=self.n_parts + 1)
         lines = lines[lines[:, -1] > 0]
         if not len(lines):
@@ -204,17 +204,17 @@ class GeographicDifferencing:
 
     def _law(self, ptable: PTable, counts: list[int]) -> SliverLaw:
         *parts, sliver = counts
-        held = [part for part in parts if part]  # empty zones are published as 0
-        originals = (sum(parts) + sliver, *held)
-        law = (
+        positive = [part for part in parts if part]  # empty zones are published as 0
+        originals = (sum(parts) + sliver, *positive)
+        distribution = (
             difference_law(ptable, originals, nested=True)
-            if held
+            if positive
             else noise_law(ptable, count=sliver).shifted(sliver)
         )
-        return SliverLaw(difference=sliver, law=law)
+        return SliverLaw(difference=sliver, law=distribution)
 
-    def _p(self, law: SliverLaw) -> float:
-        return law.p_seen if self.measure == "seen" else law.p_exact
+    def _p(self, distribution: SliverLaw) -> float:
+        return distribution.p_seen if self.measure == "seen" else distribution.p_exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,8 +252,8 @@ class Sliver:
             raise RiskError(
                 Message("The parts must lie inside the zone; these reach beyond it.")
             )
-        law = difference_law(ptable, (self.zone_count, *self.part_counts), nested=True)
-        return SliverLaw(difference=self.n_only_zone, law=law)
+        distribution = difference_law(ptable, (self.zone_count, *self.part_counts), nested=True)
+        return SliverLaw(difference=self.n_only_zone, law=distribution)
 
 
 def find_slivers(old: Any, new: Any, *, largest: int) -> tuple[Sliver, ...]:
@@ -314,22 +314,24 @@ def find_slivers(old: Any, new: Any, *, largest: int) -> tuple[Sliver, ...]:
             part_counts=tuple(part_counts),
         )
 
-    found = []
+    slivers = []
     for place in np.flatnonzero(is_near).tolist():
         # the larger is the zone; the old one where neither holds the other
         side = int(only_a[place] == 0)
         ends, rest = (a[place], b[place]), (only_a[place], only_b[place])
-        found.append(make(side, ends[side], [ends[1 - side]], rest[1 - side]))
+        slivers.append(make(side, ends[side], [ends[1 - side]], rest[1 - side]))
     for side, (zone, part, beyond) in enumerate(((a, b, only_b), (b, a, only_a))):
         is_inside = beyond == 0
         n_parts = np.bincount(zone[is_inside], minlength=len(sizes[side]))
-        held = np.bincount(zone[is_inside], shared[is_inside], minlength=len(sizes[side]))
-        left = sizes[side] - held.astype(np.int64)
-        for one in np.flatnonzero((n_parts > 1) & (left > 0) & (left <= largest)).tolist():
+        overlap = np.bincount(zone[is_inside], shared[is_inside], minlength=len(sizes[side]))
+        remainder = sizes[side] - overlap.astype(np.int64)
+        for one in np.flatnonzero(
+            (n_parts > 1) & (remainder > 0) & (remainder <= largest)
+        ).tolist():
             parts = part[is_inside & (zone == one)].tolist()
-            found.append(make(side, one, parts, 0))
-    found.sort(key=lambda s: (s.zoning == "new", str(s.zone), tuple(map(str, s.parts))))
-    return tuple(found)
+            slivers.append(make(side, one, parts, 0))
+    slivers.sort(key=lambda s: (s.zoning == "new", str(s.zone), tuple(map(str, s.parts))))
+    return tuple(slivers)
 
 
 def _plain(zones: Any) -> Any:

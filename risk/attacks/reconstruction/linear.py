@@ -107,13 +107,15 @@ class LinearReconstruction:
         lines = truth_of(truth, n_columns=self.n_categories)
         analyst = Analyst("linear reconstruction", oracle, closed_form)
         groups = self.groups
-        asked = membership(groups, n_places=self.n_categories)
+        queries = membership(groups, n_places=self.n_categories)
         for line, counts in enumerate(lines):
             answers = analyst.ask(groups, line=line)
-            known = [place for place, answer in enumerate(answers) if answer is not None]
-            if known:
-                seen = np.array([answers[place] for place in known], np.int64)
-                analyst.successes += int((rebuild_counts(asked[known], seen) == counts).sum())
+            places = [place for place, answer in enumerate(answers) if answer is not None]
+            if places:
+                sums = np.array([answers[place] for place in places], np.int64)
+                analyst.successes += int(
+                    (rebuild_counts(queries[places], sums) == counts).sum()
+                )
         return analyst.result(trials=lines.size)
 
     def closed_form(self, ptable: PTable, *, counts: Sequence[int] | None = None) -> float:
@@ -142,9 +144,9 @@ class LinearReconstruction:
         """
         m = self.n_categories
         if counts is None:
-            law = noise_law(ptable)
-            terms = [(law, m + 1 - k, comb(m - 1, k - 1)) for k in range(1, m + 1)]
-            terms += [(law, -k, comb(m - 1, k)) for k in range(1, m)]
+            distribution = noise_law(ptable)
+            terms = [(distribution, m + 1 - k, comb(m - 1, k - 1)) for k in range(1, m + 1)]
+            terms += [(distribution, -k, comb(m - 1, k)) for k in range(1, m)]
             return self._p_right(terms, is_empty=False)
         sizes = truth_of(counts)
         if len(sizes) != m:
@@ -162,12 +164,12 @@ class LinearReconstruction:
     ) -> list[tuple[Law, int, int]]:
         weights: Counter[Group] = Counter()
         for group in self.groups:
-            held = tuple(part for part in group if counts[part])
-            weights[held] += (self.n_categories + 1) * (place in group) - len(group)
+            members = tuple(part for part in group if counts[part])
+            weights[members] += (self.n_categories + 1) * (place in group) - len(group)
         weights.pop((), None)
         alike = Counter(
-            (row_of(ptable, count=sum(counts[part] for part in held)), weight)
-            for held, weight in weights.items()
+            (row_of(ptable, count=sum(counts[part] for part in members)), weight)
+            for members, weight in weights.items()
             if weight
         )
         return [
@@ -176,45 +178,47 @@ class LinearReconstruction:
         ]
 
     def _p_right(self, terms: list[tuple[Law, int, int]], *, is_empty: bool) -> float:
-        law = Law.weighted_sum(terms)
+        distribution = Law.weighted_sum(terms)
         divisor = 2**self.n_categories * (self.n_categories + 1) // 4
         if not is_empty:
-            return p_mean_rounds_to_zero(law, divisor=divisor)
+            return p_mean_rounds_to_zero(distribution, divisor=divisor)
         # what falls below 0 is taken for 0
-        return float(min(1.0, law.probabilities[2 * law.numbers < divisor].sum()))
+        return float(
+            min(1.0, distribution.probabilities[2 * distribution.numbers < divisor].sum())
+        )
 
 
 def membership(groups: Sequence[Group], *, n_places: int) -> NDArray[np.bool_]:
     """Tell for every group and place whether the one holds the other."""
-    asked = np.zeros((len(groups), n_places), dtype=np.bool_)
-    for row, group in zip(asked, groups, strict=True):
+    queries = np.zeros((len(groups), n_places), dtype=np.bool_)
+    for row, group in zip(queries, groups, strict=True):
         row[list(group)] = True
-    return asked
+    return queries
 
 
 def read_sums(
     queries: ArrayLike, answers: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Read sums of columns and what was published for them."""
-    asked, seen = read_array(queries, name="queries"), read_array(answers, name="answers")
-    fits = asked.ndim == 2 and seen.shape == asked.shape[:1] and 0 not in asked.shape
-    if not fits or asked.dtype.kind not in "biuf" or seen.dtype.kind not in "biuf":
+    matrix, sums = read_array(queries, name="queries"), read_array(answers, name="answers")
+    fits = matrix.ndim == 2 and sums.shape == matrix.shape[:1] and 0 not in matrix.shape
+    if not fits or matrix.dtype.kind not in "biuf" or sums.dtype.kind not in "biuf":
         raise RiskError(
             Message("queries must have one row of numbers per answer, which is a number.")
         )
-    asked, seen = asked.astype(np.float64), seen.astype(np.float64)
-    if not np.isfinite(asked).all() or not np.isfinite(seen).all():
+    matrix, sums = matrix.astype(np.float64), sums.astype(np.float64)
+    if not np.isfinite(matrix).all() or not np.isfinite(sums).all():
         raise RiskError(
             Message("queries and answers must be finite numbers."),
             hint=Message("leave out what was refused"),
         )
-    return asked, seen
+    return matrix, sums
 
 
 def least_squares(queries: ArrayLike, answers: ArrayLike) -> NDArray[np.float64]:
     """Solve for what each column holds; the shortest solution where several are as good."""
-    asked, seen = read_sums(queries, answers)
-    return np.asarray(np.linalg.lstsq(asked, seen, rcond=None)[0], np.float64)
+    matrix, sums = read_sums(queries, answers)
+    return np.asarray(np.linalg.lstsq(matrix, sums, rcond=None)[0], np.float64)
 
 
 def rebuild_counts(queries: ArrayLike, answers: ArrayLike) -> NDArray[np.int64]:

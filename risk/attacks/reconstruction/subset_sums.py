@@ -112,17 +112,17 @@ class SubsetSums:
             raise RiskError(Message("truth must hold bits, 0 or 1: one person per category."))
         analyst = Analyst("subset sums", oracle, closed_form)
         for line, bits in enumerate(lines):
-            asked = rng.random((self.n_queries, self.n_people)) < self.share_asked
-            asked = asked[asked.any(axis=1)]
-            if not len(asked):
+            matrix = rng.random((self.n_queries, self.n_people)) < self.share_asked
+            matrix = matrix[matrix.any(axis=1)]
+            if not len(matrix):
                 continue
-            groups = tuple(tuple(np.flatnonzero(row).tolist()) for row in asked)
+            groups = tuple(tuple(np.flatnonzero(row).tolist()) for row in matrix)
             answers = analyst.ask(groups, line=line)
-            known = [place for place, answer in enumerate(answers) if answer is not None]
-            if known:
-                seen = np.array([answers[place] for place in known], np.int64)
-                found = decode_bits(asked[known], seen, method=self.method)
-                analyst.successes += int((found == bits).sum())
+            places = [place for place, answer in enumerate(answers) if answer is not None]
+            if places:
+                sums = np.array([answers[place] for place in places], np.int64)
+                guess = decode_bits(matrix[places], sums, method=self.method)
+                analyst.successes += int((guess == bits).sum())
         return analyst.result(trials=lines.size)
 
     def closed_form(self, ptable: PTable) -> float:
@@ -174,17 +174,17 @@ def decode_bits(
         )
     if method == "least-squares":
         return least_squares(queries, answers) > 0.5
-    asked, seen = read_sums(queries, answers)
+    matrix, sums = read_sums(queries, answers)
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix, hstack, identity
 
-    n_queries, n_people = asked.shape
+    n_queries, n_people = matrix.shape
     slack = identity(n_queries, format="csr")
-    equations: Any = hstack([csr_matrix(asked), slack, -slack])
+    equations: Any = hstack([csr_matrix(matrix), slack, -slack])
     solved = linprog(
         np.concatenate([np.zeros(n_people), np.ones(2 * n_queries)]),
         A_eq=equations,
-        b_eq=seen,
+        b_eq=sums,
         bounds=[(0, 1)] * n_people + [(0, None)] * (2 * n_queries),
         method="highs",
     )

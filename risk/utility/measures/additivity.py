@@ -192,12 +192,12 @@ def _measures(
         100 * np.count_nonzero(gaps) / n,
         squares,
     )
-    found = [defined(name, v, base=n) for name, v in zip(_NAMES, values, strict=True)]
+    measures = [defined(name, v, base=n) for name, v in zip(_NAMES, values, strict=True)]
     if expected is None:
         reason = "neither a p-table nor a variance was given"
-        return (*found, *(undefined(name, reason, base=n) for name in names[4:]))
+        return (*measures, *(undefined(name, reason, base=n) for name in names[4:]))
     mean = float(expected.sum()) / n
-    found.append(defined("gap_expected", mean, base=n))
+    measures.append(defined("gap_expected", mean, base=n))
     if not mean:
-        return (*found, undefined("gap_ratio", "the noise of every line is 0", base=n))
-    return (*found, defined("gap_ratio", squares / mean, base=n))
+        return (*measures, undefined("gap_ratio", "the noise of every line is 0", base=n))
+    return (*measures, defined("gap_ratio", squares / mean, base=n))

@@ -99,22 +99,22 @@ def _tables(
 def _side(cells: NDArray[np.int64], word: str) -> list[Measure]:
     """Measure one of the two tables."""
     rows, columns, total = cells.sum(axis=1), cells.sum(axis=0), int(cells.sum())
-    kept = cells[np.ix_(rows > 0, columns > 0)]
-    n_rows, n_columns = kept.shape
+    core = cells[np.ix_(rows > 0, columns > 0)]
+    n_rows, n_columns = core.shape
     if min(n_rows, n_columns) < 2:
         reason = f"fewer than two {word} rows or columns are not empty"
-        return [undefined(f"{name}_{word}", reason, base=kept.size) for name in _NAMES]
+        return [undefined(f"{name}_{word}", reason, base=core.size) for name in _NAMES]
     expected = np.outer(rows[rows > 0].astype(float), columns[columns > 0]) / total
-    chi2 = float(((kept - expected) ** 2 / expected).sum())
-    drift = np.where(kept > 0, kept - expected, 0.0)  # o ln(o/e), exact where o is near e
-    deviance = 2 * float((kept * np.log1p(drift / expected) - kept + expected).sum())
+    chi2 = float(((core - expected) ** 2 / expected).sum())
+    drift = np.where(core > 0, core - expected, 0.0)  # o ln(o/e), exact where o is near e
+    deviance = 2 * float((core * np.log1p(drift / expected) - core + expected).sum())
     values = {
         "chi2": chi2,
         "chi2_p": _tail(chi2, (n_rows - 1) * (n_columns - 1)),
         "cramers_v": math.sqrt(chi2 / (total * (min(n_rows, n_columns) - 1))),
         "deviance": max(deviance, 0.0),
     }
-    return [defined(f"{name}_{word}", v, base=kept.size) for name, v in values.items()]
+    return [defined(f"{name}_{word}", v, base=core.size) for name, v in values.items()]
 
 
 def _tail(chi2: float, freedom: int) -> float:

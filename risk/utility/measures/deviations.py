@@ -128,30 +128,30 @@ def deviations(pairs: Pairs, *, ptable: PTable | None = None) -> tuple[Measure, 
             for name in (*_PER_CELL, "bias_share", "bias_z", *_PER_POSITIVE)
         )
     drift = int(pairs.noise.sum())
-    changed = np.count_nonzero(pairs.noise)
+    n_changes = np.count_nonzero(pairs.noise)
     values = {
         "aad": pairs.size.sum() / n,
         "max_abs": pairs.size.max(),
         "rmse": math.sqrt(float(np.square(pairs.noise, dtype=float).sum()) / n),
         "bias_mean": drift / n,
-        "changed_pct": 100 * changed / n,
+        "changed_pct": 100 * n_changes / n,
     }
-    found = [defined(name, values[name], base=n) for name in _PER_CELL]
-    found.append(
+    measures = [defined(name, values[name], base=n) for name in _PER_CELL]
+    measures.append(
         defined("bias_share", drift / total, base=n)
         if total
         else undefined("bias_share", "the original counts add up to 0", base=n)
     )
-    found.append(bias(pairs, ptable=ptable))
+    measures.append(bias(pairs, ptable=ptable))
     if not positive:
-        return (*found, *(undefined(name, "no cell has o > 0") for name in _PER_POSITIVE))
+        return (*measures, *(undefined(name, "no cell has o > 0") for name in _PER_POSITIVE))
     sum_of_relative = float(pairs.relative.sum())
     values = {
         "rad_sum": sum_of_relative,
         "rmad_pct": 100 * sum_of_relative / positive,
         "changed_nonzero_pct": 100 * np.count_nonzero(pairs.relative) / positive,
     }
-    return (*found, *(defined(name, values[name], base=positive) for name in _PER_POSITIVE))
+    return (*measures, *(defined(name, values[name], base=positive) for name in _PER_POSITIVE))
 
 
 _PER_CELL = ("aad", "max_abs", "rmse", "bias_mean", "changed_pct")
@@ -223,22 +223,22 @@ def summaries(
     >>> {m.name: m.value for m in found if m.name.endswith("_max")}["d2_max"]
     0.25
     """
-    chosen = _chosen(pairs, cells)
-    found: list[Measure] = []
+    selection = _chosen(pairs, cells)
+    measures: list[Measure] = []
     for name in of:
-        values = _deviation_of(chosen, name)
+        values = _deviation_of(selection, name)
         labels = {f"{name}_{label}": q for label, q in QUANTILES.items()}
         if not len(values):
-            reason = "no cell has o > 0" if chosen.n_cells else "there are no cells"
-            found += [undefined(label, reason) for label in (*labels, f"{name}_mean")]
+            reason = "no cell has o > 0" if selection.n_cells else "there are no cells"
+            measures += [undefined(label, reason) for label in (*labels, f"{name}_mean")]
             continue
         quantiles = _quantiles(values, list(labels.values()))
-        found += [
+        measures += [
             defined(label, v, base=len(values))
             for label, v in zip(labels, quantiles, strict=True)
         ]
-        found.append(defined(f"{name}_mean", values.sum() / len(values), base=len(values)))
-    return tuple(found)
+        measures.append(defined(f"{name}_mean", values.sum() / len(values), base=len(values)))
+    return tuple(measures)
 
 
 def distributions(
@@ -258,10 +258,10 @@ def distributions(
     >>> found[1].bounds[:4], found[1].cells
     ((0.0, 0.02, 0.05, 0.1), (1, 1, 1, 1, 1, 2, 2, 2, 2))
     """
-    found = []
-    chosen = _chosen(pairs, cells)
+    tables = []
+    selection = _chosen(pairs, cells)
     for name in ("d1", "d2", "d3"):
-        values = _deviation_of(chosen, name)
+        values = _deviation_of(selection, name)
         if not len(values):
             continue
         if name == "d1":
@@ -272,10 +272,10 @@ def distributions(
             bounds = (*LEVELS, None)
             places = np.searchsorted(LEVELS, values, side="left")
             below = np.cumsum(np.bincount(places, minlength=len(bounds))).tolist()
-        found.append(
+        tables.append(
             Distribution(name=name, bounds=bounds, cells=tuple(below), base=len(values))
         )
-    return tuple(found)
+    return tuple(tables)
 
 
 def _chosen(pairs: Pairs, cells: str) -> Pairs:
@@ -297,17 +297,17 @@ def _deviation_of(pairs: Pairs, name: str) -> NDArray[np.float64]:
     return pairs.relative if name == "d2" else pairs.root_gap
 
 
-def _quantiles(values: NDArray[np.float64], wanted: list[float]) -> NDArray[np.float64]:
+def _quantiles(values: NDArray[np.float64], probabilities: list[float]) -> NDArray[np.float64]:
     """Interpolate order statistics (type 7); unchanged cells need no sorting."""
-    moved = np.sort(values[values > 0])
-    n, still = len(values), len(values) - len(moved)
-    places = np.array(wanted) * (n - 1)
+    positive = np.sort(values[values > 0])
+    n, still = len(values), len(values) - len(positive)
+    places = np.array(probabilities) * (n - 1)
     low = np.floor(places).astype(np.int64)
     high = np.minimum(low + 1, n - 1)
 
     def at(order: NDArray[np.int64]) -> NDArray[np.float64]:
         answer = np.zeros(len(order))
-        answer[order >= still] = moved[order[order >= still] - still]
+        answer[order >= still] = positive[order[order >= still] - still]
         return answer
 
     answer: NDArray[np.float64] = at(low) + (places - low) * (at(high) - at(low))

@@ -84,8 +84,8 @@ def ranks(pairs: Pairs) -> tuple[Measure, ...]:
         names = ("spearman", "decile_changes_pct")
         return tuple(undefined(name, reason, base=n) for name in names)
     before, after = double_ranks(pairs.o), double_ranks(pairs.p)
-    moved = np.count_nonzero(_deciles(before) != _deciles(after))
-    changes = defined("decile_changes_pct", 100 * moved / n, base=n)
+    n_changes = np.count_nonzero(_deciles(before) != _deciles(after))
+    changes = defined("decile_changes_pct", 100 * n_changes / n, base=n)
     for counts, word in ((pairs.o, "original"), (pairs.p, "published")):
         if not np.ptp(counts):
             reason = f"the {word} counts are all alike"

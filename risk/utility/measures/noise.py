@@ -84,9 +84,9 @@ def row_variances(ptable: PTable) -> NDArray[np.float64]:
     size = ptable.key_range
     variances = []
     for count in range(ptable.n_rows):
-        law = ptable.units(count)
-        first = sum(v * n for v, n in law.items())
-        second = sum(v * v * n for v, n in law.items())
+        distribution = ptable.units(count)
+        first = sum(v * n for v, n in distribution.items())
+        second = sum(v * v * n for v, n in distribution.items())
         variances.append((second * size - first**2) / size**2)
     return np.array(variances)
 
@@ -110,15 +110,15 @@ def zeros(pairs: Pairs, *, threshold: int = 4) -> tuple[Measure, ...]:
     """
     require_whole(threshold, name="threshold", least=1)
     n, was_zero, is_zero = pairs.n_cells, pairs.o == 0, pairs.p == 0
-    kept, gone = was_zero & is_zero, is_zero & ~was_zero
+    true_zeros, false_zeros = was_zero & is_zero, is_zero & ~was_zero
     n_zero = np.count_nonzero(is_zero)
     return (
         defined("zeros_original", np.count_nonzero(was_zero), base=n),
         defined("zeros_published", n_zero, base=n),
-        defined("false_zeros", np.count_nonzero(gone), base=n),
+        defined("false_zeros", np.count_nonzero(false_zeros), base=n),
         defined("false_nonzeros", np.count_nonzero(was_zero & ~is_zero), base=n),
-        defined("small_to_zero", np.count_nonzero(pairs.o[gone] <= threshold), base=n),
-        defined("true_zeros_pct", 100 * np.count_nonzero(kept) / n_zero, base=n_zero)
+        defined("small_to_zero", np.count_nonzero(pairs.o[false_zeros] <= threshold), base=n),
+        defined("true_zeros_pct", 100 * np.count_nonzero(true_zeros) / n_zero, base=n_zero)
         if n_zero
         else undefined("true_zeros_pct", "no published count is 0"),
     )

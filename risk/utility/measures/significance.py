@@ -43,17 +43,17 @@ def significance(pairs: Pairs, *, ptable: PTable | None = None) -> tuple[Measure
     """
     name = "changed_p_value"
     if ptable is None:
-        changed = undefined(name, "no p-table was given", base=pairs.n_cells)
+        test = undefined(name, "no p-table was given", base=pairs.n_cells)
     elif not pairs.n_cells:
-        changed = undefined(name, "there are no cells")
+        test = undefined(name, "there are no cells")
     else:
-        found = _by_row(pairs, ptable)
-        changed = defined(name, min(1.0, len(found) * min(found)), base=pairs.n_cells)
+        p_values = _by_row(pairs, ptable)
+        test = defined(name, min(1.0, len(p_values) * min(p_values)), base=pairs.n_cells)
     if ptable is None or not np.any(pairs.noise):
-        return (changed, *_wilcoxon(pairs.noise))
+        return (test, *_wilcoxon(pairs.noise))
     even = _symmetric(pairs, ptable)
     reason = "no cell that was changed has noise symmetric about 0"
-    return (changed, *_wilcoxon(even, reason=reason))
+    return (test, *_wilcoxon(even, reason=reason))
 
 
 def _by_row(pairs: Pairs, ptable: PTable) -> list[float]:
@@ -61,9 +61,9 @@ def _by_row(pairs: Pairs, ptable: PTable) -> list[float]:
     band = Band.of(ptable)
     rows, p_stay = band.rows(pairs.o), band.p_stay
     cells = np.bincount(rows, minlength=ptable.n_rows)
-    changed = np.bincount(rows[pairs.noise != 0], minlength=ptable.n_rows)
+    changes = np.bincount(rows[pairs.noise != 0], minlength=ptable.n_rows)
     return [
-        _binomial_p_value(int(changed[row]), int(cells[row]), 1 - float(p_stay[row]))
+        _binomial_p_value(int(changes[row]), int(cells[row]), 1 - float(p_stay[row]))
         for row in np.flatnonzero(cells)
     ]
 
@@ -98,8 +98,11 @@ def _binomial_p_value(x: int, n: int, p: float) -> float:
 def _symmetric(pairs: Pairs, ptable: PTable) -> NDArray[np.int64]:
     """Keep the noise of the cells whose row is symmetric about 0."""
     least = _ASYMMETRY * ptable.key_range
-    laws = [ptable.units(row) for row in range(ptable.n_rows)]
-    is_even = [all(abs(n - law.get(-v, 0)) <= least for v, n in law.items()) for law in laws]
+    distributions = [ptable.units(row) for row in range(ptable.n_rows)]
+    is_even = [
+        all(abs(n - distribution.get(-v, 0)) <= least for v, n in distribution.items())
+        for distribution in distributions
+    ]
     is_kept = np.array(is_even, bool)[Band.of(ptable).rows(pairs.o)]
     return np.asarray(pairs.noise[is_kept], np.int64)
 

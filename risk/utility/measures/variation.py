@@ -30,7 +30,7 @@ def variation(pairs: Pairs) -> tuple[Measure, ...]:
         reason = "a variance takes at least two cells"
         return tuple(undefined(name, reason, base=n) for name in names)
     before, after = (float(np.var(counts, ddof=1)) for counts in (pairs.o, pairs.p))
-    found = [defined(names[0], before, base=n), defined(names[1], after, base=n)]
+    measures = [defined(names[0], before, base=n), defined(names[1], after, base=n)]
     if not np.ptp(pairs.o):
-        return (*found, undefined(names[2], "the original counts are all alike", base=n))
-    return (*found, defined(names[2], 100 * (after - before) / before, base=n))
+        return (*measures, undefined(names[2], "the original counts are all alike", base=n))
+    return (*measures, defined(names[2], 100 * (after - before) / before, base=n))

@@ -104,9 +104,9 @@ def copula_shirley(
     charge_bins(account, columns)
     if learns:
         account.pay(Charge(part="encoders", what=encoder, epsilon=math.inf))
-    counted = [one[folds["histogram"]] for one in layout.bins]
+    bins = [one[folds["histogram"]] for one in layout.bins]
     margins = noisy_margins(
-        counted,
+        bins,
         layout.sizes,
         names=layout.names,
         epsilon=epsilon,
@@ -116,11 +116,11 @@ def copula_shirley(
         rng=rng,
     )
     account.pay(Charge(part="dependence", what="vine without noise", epsilon=math.inf))
-    seen = [one[folds["copula"]] for one in layout.bins]
+    parts = [one[folds["copula"]] for one in layout.bins]
     vine = LayoutVine.fitted(
         layout,
         margins,
-        np.column_stack([m.pit(one) for m, one in zip(margins, seen, strict=True)]),
+        np.column_stack([m.pit(one) for m, one in zip(margins, parts, strict=True)]),
         truncation=truncation,
         measure=measure,
         families=tuple(families),
@@ -134,8 +134,8 @@ def copula_shirley(
 
 def _other(records: Any, columns: list[CodedColumn]) -> list[CodedColumn]:
     """Code other records with the same values; what is not among them gets -1."""
-    found = {one.name: one for one in code_frame(records)}
-    lacking = [one.name for one in columns if one.name not in found]
+    by_name = {one.name: one for one in code_frame(records)}
+    lacking = [one.name for one in columns if one.name not in by_name]
     if lacking:
         raise SynthError(
             Message(
@@ -146,7 +146,7 @@ def _other(records: Any, columns: list[CodedColumn]) -> list[CodedColumn]:
     coded = []
     for column in columns:
         place_of = {value: place for place, value in enumerate(column.domain)}
-        other = found[column.name]
+        other = by_name[column.name]
         new = np.array([place_of.get(value, -1) for value in other.domain], dtype=np.int64)
         coded.append(replace(column, codes=new[other.codes]))
     return coded

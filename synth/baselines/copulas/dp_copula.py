@@ -71,13 +71,13 @@ def dp_copula(
     is_bounded = domains is not None and not defects
     account = Account(claimed=epsilon, limit=epsilon if is_bounded else None)
     charge_bins(account, columns)
-    counted = [one.codes for one in columns]
+    codes = [one.codes for one in columns]
     if "permuted-margins" in defects:
         account.pay(Charge(part="margins", what="order of appearance", epsilon=math.inf))
-        counted = [_by_appearance(one) for one in counted]
+        codes = [_by_appearance(one) for one in codes]
     share = 0.5 if len(columns) > 1 else 1.0
     margins = noisy_margins(
-        counted,
+        codes,
         [one.size for one in columns],
         names=[one.name for one in columns],
         epsilon=epsilon * share / len(columns),
@@ -97,9 +97,9 @@ def dp_copula(
         from scipy.special import ndtr
 
         u = ndtr(source.standard_normal((n, len(columns))) @ root.T)
-        drawn = [one.inverse(u[:, k]).astype(int) for k, one in enumerate(margins)]
-        made = decode_frame(columns, drawn)
-        return _truncated(made) if "truncated-values" in defects else made
+        draws = [one.inverse(u[:, k]).astype(int) for k, one in enumerate(margins)]
+        records = decode_frame(columns, draws)
+        return _truncated(records) if "truncated-values" in defects else records
 
     label = "DP-Copula" if not defects else f"DP-Copula with {', '.join(sorted(defects))}"
     return BaselineModel(
@@ -124,10 +124,10 @@ def _by_appearance(codes: Integers) -> Integers:
     return place_of[inverse]
 
 
-def _truncated(made: pd.DataFrame) -> pd.DataFrame:
+def _truncated(records: pd.DataFrame) -> pd.DataFrame:
     numeric = {
-        name: np.trunc(made[name])
-        for name in made.columns
-        if pd.api.types.is_float_dtype(made[name])
+        name: np.trunc(records[name])
+        for name in records.columns
+        if pd.api.types.is_float_dtype(records[name])
     }
-    return made.assign(**numeric)
+    return records.assign(**numeric)

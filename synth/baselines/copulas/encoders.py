@@ -47,8 +47,8 @@ class Encoding:
         >>> encode_ordinal(["b", "a"]).encode(["b", "c"]).tolist()
         [2.0, 0.0]
         """
-        known = dict(zip(self.categories, self.numbers, strict=True))
-        return np.array([known.get(value, 0.0) for value in values], dtype=np.float64)
+        numbers = dict(zip(self.categories, self.numbers, strict=True))
+        return np.array([numbers.get(value, 0.0) for value in values], dtype=np.float64)
 
     def decode(self, numbers: ArrayLike) -> list[Any]:
         """Return the category whose number is nearest; the last of several with one number.
@@ -64,14 +64,14 @@ class Encoding:
         ['a', 'b']
         """
         by_number = dict(zip(self.numbers, self.categories, strict=True))
-        known = np.array(sorted(by_number))
-        given = np.asarray(numbers, dtype=np.float64).ravel()
-        if np.isnan(given).any():
+        grid = np.array(sorted(by_number))
+        points = np.asarray(numbers, dtype=np.float64).ravel()
+        if np.isnan(points).any():
             raise SynthError(Message("A missing number stands for no category."))
-        right = np.searchsorted(known, given).clip(0, len(known) - 1)
+        right = np.searchsorted(grid, points).clip(0, len(grid) - 1)
         left = (right - 1).clip(min=0)
-        is_left = np.abs(given - known[left]) < np.abs(known[right] - given)
-        return [by_number[known[place]] for place in np.where(is_left, left, right)]
+        is_left = np.abs(points - grid[left]) < np.abs(grid[right] - points)
+        return [by_number[grid[place]] for place in np.where(is_left, left, right)]
 
     @property
     def collisions(self) -> tuple[tuple[Any, ...], ...]:
@@ -105,14 +105,14 @@ def encode_ordinal(
     >>> encode_ordinal(["Vert", "Bleu"], order="appearance").numbers
     (1.0, 2.0)
     """
-    found = list(dict.fromkeys(values))
-    if not found:
+    categories = list(dict.fromkeys(values))
+    if not categories:
         raise SynthError(Message("There is no category."))
     require_one_of(order, "order", ("alphabet", "appearance"), error=SynthError)
     if order == "alphabet":
-        found.sort(key=lambda value: (value is None, str(value)))
-    numbers = tuple(float(place) for place in range(1, len(found) + 1))
-    return Encoding(categories=tuple(found), numbers=numbers)
+        categories.sort(key=lambda value: (value is None, str(value)))
+    numbers = tuple(float(place) for place in range(1, len(categories) + 1))
+    return Encoding(categories=tuple(categories), numbers=numbers)
 
 
 def encode_woe(
@@ -231,10 +231,10 @@ def _binomial(of_each: Floats, events: Floats) -> Any:
         return b, -(fit + prior - np.log(curve).sum() / 2)
 
     start = [np.log(share / (1 - share)), 0.0]
-    found = minimize(  # type: ignore[call-overload] # the stubs lack a pair as start
+    optimum = minimize(  # type: ignore[call-overload] # the stubs lack a pair as start
         lambda x: modes(x[0], np.exp(np.clip(x[1], -12, 8)))[1], start, method="Nelder-Mead"
     ).x
-    return modes(found[0], float(np.exp(np.clip(found[1], -12, 8))))[0]
+    return modes(optimum[0], float(np.exp(np.clip(optimum[1], -12, 8))))[0]
 
 
 def _linear(places: Integers, of_each: Floats, y: Any) -> Any:
@@ -258,35 +258,35 @@ def _linear(places: Integers, of_each: Floats, y: Any) -> Any:
 
 def _binary(target: Sequence[Any]) -> Floats:
     answers = list(target)
-    found = sorted(set(answers), key=lambda one: (str(type(one)), one))
-    if len(found) != 2:
+    pair = sorted(set(answers), key=lambda one: (str(type(one)), one))
+    if len(pair) != 2:
         raise SynthError(
             Message(
                 "The target of the encoder must have two different values, not {number}.",
-                number=len(found),
+                number=len(pair),
             ),
             hint=Message("name a binary column, or use the GLMM encoder"),
         )
-    return np.array([one == found[1] for one in answers], dtype=np.float64)
+    return np.array([one == pair[1] for one in answers], dtype=np.float64)
 
 
 def _places(
     values: Sequence[Any], n: int, categories: Sequence[Any] | None
 ) -> tuple[tuple[Any, ...], Integers]:
-    given = list(values)
-    if len(given) != n:
+    items = list(values)
+    if len(items) != n:
         raise SynthError(
             Message(
                 "{number} categories stand against {number_2} answers.",
-                number=len(given),
+                number=len(items),
                 number_2=n,
             )
         )
-    names = tuple(dict.fromkeys(given if categories is None else categories))
-    if not names or not given:
+    names = tuple(dict.fromkeys(items if categories is None else categories))
+    if not names or not items:
         raise SynthError(Message("There is no category."))
     where = {name: place for place, name in enumerate(names)}
-    unknown = [value for value in given if value not in where]
+    unknown = [value for value in items if value not in where]
     if unknown:
         raise SynthError(Message("A value is not among the categories."))
-    return names, np.array([where[value] for value in given], dtype=np.int64)
+    return names, np.array([where[value] for value in items], dtype=np.int64)

@@ -48,18 +48,18 @@ class Layout:
     values_of: tuple[Integers, ...]
     collisions: dict[str, tuple[tuple[Any, ...], ...]]
 
-    def codes(self, drawn: Sequence[Integers]) -> tuple[list[Integers], Flags]:
+    def codes(self, bins: Sequence[Integers]) -> tuple[list[Integers], Flags]:
         """Return the codes of drawn bins, and which records have a category everywhere."""
-        found, is_whole = [], np.ones(len(drawn[0]), dtype=bool)
+        columns, is_whole = [], np.ones(len(bins[0]), dtype=bool)
         for places, values in zip(self.parts, self.values_of, strict=True):
             if len(places) == 1:
-                found.append(values[drawn[places[0]]])
+                columns.append(values[bins[places[0]]])
                 continue
-            block = np.column_stack([drawn[place] for place in places])
+            block = np.column_stack([bins[place] for place in places])
             is_whole &= block.any(axis=1)
             last = block.shape[1] - 1 - np.argmax(block[:, ::-1], axis=1)
-            found.append(values[np.where(block.any(axis=1), last, 0)])
-        return found, is_whole
+            columns.append(values[np.where(block.any(axis=1), last, 0)])
+        return columns, is_whole
 
     def __repr__(self) -> str:
         return f"Layout(n_columns={len(self.names)})"
@@ -135,14 +135,14 @@ def _by_target(
     column: CodedColumn, codes: Integers, answers: list[Any], encoder: Encoder
 ) -> tuple[Integers, tuple[tuple[Any, ...], ...]]:
     has_answer = [k for k, one in enumerate(answers) if one is not None and codes[k] >= 0]
-    kept = [int(codes[place]) for place in has_answer]
-    known = [answers[place] for place in has_answer]
-    if len({*known}) < 2:  # a small part of the records may lack one of the answers
+    values = [int(codes[place]) for place in has_answer]
+    targets = [answers[place] for place in has_answer]
+    if len({*targets}) < 2:  # a small part of the records may lack one of the answers
         return np.arange(column.size), ()
     encode = encode_woe if encoder == "woe" else encode_glmm
-    found = encode(kept, known, categories=range(column.size))
-    _, bin_of = np.unique(np.array(found.numbers), return_inverse=True)
-    same = tuple(tuple(column.domain[code] for code in group) for group in found.collisions)
+    encoding = encode(values, targets, categories=range(column.size))
+    _, bin_of = np.unique(np.array(encoding.numbers), return_inverse=True)
+    same = tuple(tuple(column.domain[code] for code in group) for group in encoding.collisions)
     return bin_of.astype(np.int64), same
 
 
@@ -193,7 +193,7 @@ class LayoutVine:
     def draw(self, n: int, rng: np.random.Generator) -> list[Integers]:
         """Draw codes. Records without a category are drawn again, at last given the first."""
         parts: list[list[Integers]] = []
-        found = 0
+        n_whole = 0
         for turn in range(_ROUNDS):
             u = rng.random((n, len(self.margins)))
             if self.vine is not None:
@@ -203,8 +203,8 @@ class LayoutVine:
             if turn == _ROUNDS - 1:
                 is_whole[:] = True
             parts.append([one[is_whole] for one in codes])
-            found += int(is_whole.sum())
-            if found >= n:
+            n_whole += int(is_whole.sum())
+            if n_whole >= n:
                 break
         return [np.concatenate(column)[:n] for column in zip(*parts, strict=True)]
 

@@ -74,8 +74,8 @@ class VineSettings:
         depth = self.truncation
         if depth not in ("all", "auto") and not is_integer(depth, minimum=1):
             raise SynthError(Message("truncation is a whole number from 1, 'all' or 'auto'."))
-        given: object = self.families  # one name, where somebody wrote it as text
-        names = (given,) if isinstance(given, str) else tuple(self.families)
+        value: object = self.families  # one name, where somebody wrote it as text
+        names = (value,) if isinstance(value, str) else tuple(self.families)
         object.__setattr__(self, "families", names)
         for name in names:
             require_one_of(name, "families", FAMILIES, error=SynthError)
@@ -169,12 +169,12 @@ class VineModel(JointModel):
         return self.vine.draw(number, rng)
 
     def _parts(self) -> dict[str, Any]:
-        fitted = self.vine.vine
+        vine = self.vine.vine
         return {
             "parts": self.vine.layout.parts,
             "values_of": self.vine.layout.values_of,
             "margins": [margin.cumulative for margin in self.vine.margins],
-            "vine": None if fitted is None else fitted.to_json(),
+            "vine": None if vine is None else vine.to_json(),
             "active": self.vine.active,
             "columns": self.columns,
             "account": self.account,
@@ -182,27 +182,27 @@ class VineModel(JointModel):
         }
 
     @classmethod
-    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
-        margins = margins_of_codes(found["margins"])
+    def _of_parts(cls, content: Mapping[str, Any]) -> Self:
+        margins = margins_of_codes(content["margins"])
         layout = Layout(
             names=tuple(map(str, range(len(margins)))),
             bins=(),
             sizes=tuple(len(margin.values) for margin in margins),
-            parts=tuple(tuple(int(one) for one in places) for places in found["parts"]),
-            values_of=tuple(np.array(one, np.int64) for one in found["values_of"]),
+            parts=tuple(tuple(int(one) for one in places) for places in content["parts"]),
+            values_of=tuple(np.array(one, np.int64) for one in content["values_of"]),
             collisions={},
         )
         vine = LayoutVine(
             layout=layout,
             margins=margins,
-            vine=None if found["vine"] is None else FittedVine.from_json(found["vine"]),
-            active=np.array([int(one) for one in found["active"]], np.int64),
+            vine=None if content["vine"] is None else FittedVine.from_json(content["vine"]),
+            active=np.array([int(one) for one in content["active"]], np.int64),
         )
-        columns = tuple(int(size) for size in found["columns"])
+        columns = tuple(int(size) for size in content["columns"])
         if not _fits(vine, columns):
             raise SynthError(Message("The parts of the model do not fit each other."))
-        account = None if found["account"] is None else dict(found["account"])
-        spends = tuple(Spend.from_record(spend) for spend in found["spends"])
+        account = None if content["account"] is None else dict(content["account"])
+        spends = tuple(Spend.from_record(spend) for spend in content["spends"])
         return cls(vine=vine, columns=columns, account=account, spends=spends)
 
 
@@ -233,7 +233,7 @@ def fit_copula_shirley(
     claim: Claim,
     neighbours: Neighbours,
     settings: ThesisSettings | None = None,
-    **given: Any,
+    **terms: Any,
 ) -> VineModel:
     """Fit COPULA-SHIRLEY as published, which is **not differentially private as claimed**.
 
@@ -244,10 +244,10 @@ def fit_copula_shirley(
         raise SynthError(
             Message("The method claims an epsilon; 0 is no noise."), hint=Message("--epsilon 1")
         )
-    common = _common(codes, settings, has_noise=claim.epsilon > 0, **given)
+    common = _common(codes, settings, has_noise=claim.epsilon > 0, **terms)
     model = copula_shirley(
         **common,
-        rng=getattr(given["noise"], "rng", None),  # noise without one is secure
+        rng=getattr(terms["noise"], "rng", None),  # noise without one is secure
         selected_on=settings.records,
         epsilon=claim.epsilon,
         histogram_share=settings.ratio,
@@ -255,14 +255,14 @@ def fit_copula_shirley(
         mechanism=settings.mechanism,  # type: ignore[arg-type]
         delta=settings.delta,
     )
-    return _taken(model, common["frame"], given["sizes"], _account(model, claim, neighbours))
+    return _taken(model, common["frame"], terms["sizes"], _account(model, claim, neighbours))
 
 
 def fit_copula_shirley_strict(
-    codes: AnyIntegers, *, settings: StrictSettings | None = None, **given: Any
+    codes: AnyIntegers, *, settings: StrictSettings | None = None, **terms: Any
 ) -> VineModel:
     """Fit COPULA-SHIRLEY within its budget: margins, and a vine from noisy ranks alone."""
-    copula, many = fit_copula(codes, **given), len(given["sizes"])
+    copula, many = fit_copula(codes, **terms), len(terms["sizes"])
     depth = min((settings or StrictSettings()).truncation, many - 1)
     layout = Layout(
         names=tuple(map(str, range(many))),
@@ -287,7 +287,7 @@ def fit_vine_without_privacy(
     claim: Claim,
     neighbours: Neighbours,
     settings: VineSettings | None = None,
-    **given: Any,
+    **terms: Any,
 ) -> VineModel:
     """Fit a vine to the records as they are: what the others could reach at best."""
     settings = settings or VineSettings()
@@ -295,9 +295,9 @@ def fit_vine_without_privacy(
         raise SynthError(
             Message("A vine without privacy keeps to no epsilon."), hint=Message("leave it out")
         )
-    common = _common(codes, settings, **given)
+    common = _common(codes, settings, **terms)
     model = vine_without_privacy(**common, records=settings.records)
-    return _taken(model, common["frame"], given["sizes"], _account(model, claim, neighbours))
+    return _taken(model, common["frame"], terms["sizes"], _account(model, claim, neighbours))
 
 
 def _common(
@@ -357,15 +357,15 @@ def _taken(
     account: dict[str, Any],
 ) -> VineModel:
     """Take from a baseline what draws records; the records themselves stay behind."""
-    found = model.details
-    values = zip(columns, found["layout"].values_of, strict=True)
+    details = model.details
+    values = zip(columns, details["layout"].values_of, strict=True)
     vine = LayoutVine(
         layout=replace(
-            found["layout"],
+            details["layout"],
             values_of=tuple(np.array(column.domain)[places] for column, places in values),
         ),
-        margins=tuple(found["margins"].values()),
-        vine=found["vine"],
-        active=found["active"],
+        margins=tuple(details["margins"].values()),
+        vine=details["vine"],
+        active=details["active"],
     )
     return VineModel(vine=vine, columns=tuple(sizes), account=account)

@@ -56,52 +56,54 @@ def information_of(codes: AnyIntegers, family: Family, *, sizes: Sequence[int]) 
     """
     child, parents = family
     cells = math.prod(sizes[one] for one in parents) * sizes[child]
-    joined = cells_of(codes, (*parents, child), sizes=sizes)
-    table = np.bincount(joined, minlength=cells).reshape(-1, sizes[child])
-    found = _entropy(table.sum(axis=0)) + _entropy(table.sum(axis=1)) - _entropy(table.ravel())
+    cell_numbers = cells_of(codes, (*parents, child), sizes=sizes)
+    table = np.bincount(cell_numbers, minlength=cells).reshape(-1, sizes[child])
+    information = (
+        _entropy(table.sum(axis=0)) + _entropy(table.sum(axis=1)) - _entropy(table.ravel())
+    )
     is_binary = sizes[child] <= 2 or cells <= 2 * sizes[child]
-    return found / information_sensitivity(len(codes), is_binary=is_binary)
+    return information / information_sensitivity(len(codes), is_binary=is_binary)
 
 
-def candidates_of(sizes: Sequence[int], chosen: Sequence[int], *, degree: int) -> list[Family]:
+def candidates_of(sizes: Sequence[int], members: Sequence[int], *, degree: int) -> list[Family]:
     """Return the next columns that are possible, with as many parents as possible.
 
     Those whose table would have more than a million cells are left out, and numbers of parents
     with more than 20,000 candidates. None of it depends on records.
     """
-    left = [one for one in range(len(sizes)) if one not in chosen]
-    for many in range(min(len(chosen), degree), -1, -1):
-        if math.comb(len(chosen), many) * len(left) > _MAX_CANDIDATES:
+    rest = [one for one in range(len(sizes)) if one not in members]
+    for many in range(min(len(members), degree), -1, -1):
+        if math.comb(len(members), many) * len(rest) > _MAX_CANDIDATES:
             continue
-        found = [
+        families = [
             (child, of)
-            for child in left
-            for of in combinations(sorted(chosen), many)
+            for child in rest
+            for of in combinations(sorted(members), many)
             if sizes[child] * math.prod(sizes[one] for one in of) <= _LARGEST
         ]
-        if found:
-            return found
-    return [(child, ()) for child in left]
+        if families:
+            return families
+    return [(child, ()) for child in rest]
 
 
 def useful_families(
-    sizes: Sequence[int], known: Sequence[int], *, degree: int, cells: float
+    sizes: Sequence[int], members: Sequence[int], *, degree: int, cells: float
 ) -> list[Family]:
     """Return the next columns that are possible, with parents whose table is not too large.
 
     All sets of parents that are known already, up to the largest degree with 5,000 families at
     most. None of it depends on records.
     """
-    left = [one for one in range(len(sizes)) if one not in known]
-    found: list[Family] = [(child, ()) for child in left]
-    left, telling = ([one for one in some if sizes[one] > 1] for some in (left, known))
+    rest = [one for one in range(len(sizes)) if one not in members]
+    families: list[Family] = [(child, ()) for child in rest]
+    rest, telling = ([one for one in some if sizes[one] > 1] for some in (rest, members))
     for many in range(1, min(degree, len(telling)) + 1):
         sets = [(of, math.prod(sizes[one] for one in of)) for of in combinations(telling, many)]
-        more = [(one, of) for one in left for of, size in sets if sizes[one] * size <= cells]
-        if len(found) + len(more) > _MAX_FAMILIES:
+        more = [(one, of) for one in rest for of, size in sets if sizes[one] * size <= cells]
+        if len(families) + len(more) > _MAX_FAMILIES:
             break
-        found += more
-    return found
+        families += more
+    return families
 
 
 def raked(table: Floats, margins: Sequence[Floats]) -> Floats:
@@ -134,12 +136,12 @@ def measured_places(network: Sequence[Family], *, degree: int) -> list[int]:
 
 
 def tables_of(
-    network: Sequence[Family], held: Mapping[int, tuple[tuple[int, ...], Floats]]
+    network: Sequence[Family], joints: Mapping[int, tuple[tuple[int, ...], Floats]]
 ) -> list[NetworkTable]:
     """Return the laws that follow from measured tables."""
     tables = []
     for place, (child, parents) in enumerate(network):
-        joint = held[place] if place in held else _shared(held, (*parents, child))
+        joint = joints[place] if place in joints else _shared(joints, (*parents, child))
         tables.append(conditional(joint[1], child, parents))
     return tables
 
@@ -148,45 +150,45 @@ def draw_network(
     number: int, tables: Sequence[NetworkTable], *, rng: np.random.Generator
 ) -> Integers:
     """Draw records, a column after its parents."""
-    drawn = np.zeros((number, len(tables)), dtype=np.int64)
+    records = np.zeros((number, len(tables)), dtype=np.int64)
     for table in tables:
         row = np.zeros(number, dtype=np.int64)
         for one, width in zip(table.parents, table.sizes, strict=True):
-            row = row * width + drawn[:, one]
+            row = row * width + records[:, one]
         # rows are sorted, so one search in all of them finds each one's place
         width = table.cumulative.shape[1]
-        shifted = (table.cumulative + np.arange(len(table.cumulative))[:, None]).ravel()
-        place = np.searchsorted(shifted, row + rng.random(number), side="right")
-        drawn[:, table.child] = (place - row * width).clip(0, width - 1)
-    return drawn
+        steps = (table.cumulative + np.arange(len(table.cumulative))[:, None]).ravel()
+        place = np.searchsorted(steps, row + rng.random(number), side="right")
+        records[:, table.child] = (place - row * width).clip(0, width - 1)
+    return records
 
 
 def _entropy(counts: Integers) -> float:
-    held = counts[counts > 0]
-    total = held.sum()
-    return float(math.log(total) - (held * np.log(held)).sum() / total)
+    positive = counts[counts > 0]
+    total = positive.sum()
+    return float(math.log(total) - (positive * np.log(positive)).sum() / total)
 
 
 def _shared(
-    held: Mapping[int, tuple[tuple[int, ...], Floats]], wanted: tuple[int, ...]
+    joints: Mapping[int, tuple[tuple[int, ...], Floats]], columns: tuple[int, ...]
 ) -> tuple[tuple[int, ...], Floats]:
     """Return the table of some columns as a margin of one that was measured."""
-    order, joint = next(one for one in held.values() if set(wanted) <= set(one[0]))
-    others = tuple(axis for axis, one in enumerate(order) if one not in wanted)
-    left = [one for one in order if one in wanted]
+    order, joint = next(one for one in joints.values() if set(columns) <= set(one[0]))
+    others = tuple(axis for axis, one in enumerate(order) if one not in columns)
+    axes = [one for one in order if one in columns]
     summed = joint.sum(axis=others) if others else joint
-    return wanted, np.transpose(summed, [left.index(one) for one in wanted])
+    return columns, np.transpose(summed, [axes.index(one) for one in columns])
 
 
-def conditional(held: Floats, child: int, parents: tuple[int, ...]) -> NetworkTable:
+def conditional(joint: Floats, child: int, parents: tuple[int, ...]) -> NetworkTable:
     """Return the law of the column of the last axis given those of the others."""
-    rows = held.reshape(-1, held.shape[-1]).copy()
+    rows = joint.reshape(-1, joint.shape[-1]).copy()
     rows[rows.sum(axis=1) <= 0] = 1.0
     cumulative = np.cumsum(rows, axis=1)
     return NetworkTable(
         child=child,
         parents=parents,
-        sizes=held.shape[:-1],
+        sizes=joint.shape[:-1],
         cumulative=cumulative / cumulative[:, -1:],
     )
 
@@ -210,17 +212,17 @@ def sizes_of(members: Sequence[Integers]) -> tuple[int, ...]:
 
 
 def spread_bins(
-    drawn: Integers, members: Sequence[Integers], rng: np.random.Generator
+    bins: Integers, members: Sequence[Integers], rng: np.random.Generator
 ) -> list[Integers]:
     """Turn bins into codes, each code of a bin alike."""
-    found = []
+    columns = []
     for k, bin_of in enumerate(members):
         order = np.argsort(bin_of, kind="stable")
         many = np.bincount(bin_of)
         start = np.cumsum(many) - many
-        within = (rng.random(len(drawn)) * many[drawn[:, k]]).astype(np.int64)
-        found.append(order[start[drawn[:, k]] + within])
-    return found
+        within = (rng.random(len(bins)) * many[bins[:, k]]).astype(np.int64)
+        columns.append(order[start[bins[:, k]] + within])
+    return columns
 
 
 def bin_columns(columns: Sequence[CodedColumn], *, most: int = 20) -> Binned:
@@ -229,11 +231,11 @@ def bin_columns(columns: Sequence[CodedColumn], *, most: int = 20) -> Binned:
     for column in columns:
         bin_of = np.arange(column.size)
         if column.is_numeric and column.size > most:
-            known = [value for value in column.domain if value is not None]
-            numbers = np.array(known, dtype=np.float64)
+            values = [value for value in column.domain if value is not None]
+            numbers = np.array(values, dtype=np.float64)
             edges = np.linspace(numbers[0], numbers[-1], most + 1)[1:-1]
             raw = np.searchsorted(edges, numbers, side="left")
-            if len(known) < column.size:
+            if len(values) < column.size:
                 raw = np.append(raw, most)
             _, bin_of = np.unique(raw, return_inverse=True)  # bins without values are left out
         members.append(np.asarray(bin_of, dtype=np.int64))

@@ -88,8 +88,8 @@ class NetworkModel(JointModel):
         return [len(one) for one in self.bins]
 
     def _drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
-        drawn = draw_network(number, self.tables, rng=rng)
-        parts = zip(drawn.T, self.bins, self.shares, strict=True)
+        draws = draw_network(number, self.tables, rng=rng)
+        parts = zip(draws.T, self.bins, self.shares, strict=True)
         return [draw_within(bins, bin_of, share, rng=rng) for bins, bin_of, share in parts]
 
     def _parts(self) -> dict[str, Any]:
@@ -104,8 +104,8 @@ class NetworkModel(JointModel):
         }
 
     @classmethod
-    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
-        bins = tuple(np.array(one, np.int64) for one in found["bins"])
+    def _of_parts(cls, content: Mapping[str, Any]) -> Self:
+        bins = tuple(np.array(one, np.int64) for one in content["bins"])
         sizes = sizes_of(bins)
         tables = tuple(
             NetworkTable(
@@ -114,13 +114,13 @@ class NetworkModel(JointModel):
                 sizes=tuple(sizes[parent] for parent in one["parents"]),
                 cumulative=np.array(one["cumulative"], np.float64),
             )
-            for one in found["tables"]
+            for one in content["tables"]
         )
         _check_tables(tables, sizes)
-        shares = tuple(np.array(one, np.float64) for one in found["shares"])
+        shares = tuple(np.array(one, np.float64) for one in content["shares"])
         if [one.shape for one in shares] != [one.shape for one in bins]:
             raise SynthError(Message("The shares of codes do not fit the bins."))
-        spends = tuple(Spend.from_record(spend) for spend in found["spends"])
+        spends = tuple(Spend.from_record(spend) for spend in content["spends"])
         return cls(bins=bins, shares=shares, tables=tables, spends=spends)
 
 
@@ -150,37 +150,37 @@ def fit_priv_bayes(
     """
     refuse_others(others)
     refuse_add_remove(neighbours, Message("The choice of a network"))
-    chosen = settings or NetworkSettings()
+    options = settings or NetworkSettings()
     varying = [column for column, size in enumerate(sizes) if size > 1] or [0]
     columns = len(varying)
     accountant = PrivacyAccountant(float(rho))
     measurer = _NetworkMeasurer(codes, sizes, neighbours, accountant, noise)
-    share = chosen.margin_share if columns > 1 else 1.0
+    share = options.margin_share if columns > 1 else 1.0
     total = float(len(codes))
     margins = [(np.full(1, len(codes), np.int64), 0.0) for _ in sizes]
     for column in varying:
         margins[column] = measurer.margin(column, rho=_EXACT * rho * share / columns)
-    left = _EXACT * rho * (1 - share) / max(columns - 1, 1)
-    price = left * (1 - chosen.choice_share)
-    least = chosen.usefulness * measurer.scale_of(price) if columns > 1 else 0.0
+    rest = _EXACT * rho * (1 - share) / max(columns - 1, 1)
+    price = rest * (1 - options.choice_share)
+    least = options.usefulness * measurer.scale_of(price) if columns > 1 else 0.0
     masses = [onto_simplex(counts.astype(np.float64), total=total) for counts, _ in margins]
     bins = tuple(
         group_codes(mass, is_ordered=is_ordered, most=_MAX_BINS, least=least)
         for mass, is_ordered in zip(masses, ordered, strict=True)
     )
     measurer.regroup(bins)
-    held = [coarse_table(mass, [one]) for mass, one in zip(masses, bins, strict=True)]
-    root = max(varying, key=lambda column: len(held[column]))
+    margin_tables = [coarse_table(mass, [one]) for mass, one in zip(masses, bins, strict=True)]
+    root = max(varying, key=lambda column: len(margin_tables[column]))
     network: list[Family] = [
         (column, ()) for column in range(len(sizes)) if column == root or column not in varying
     ]
     while len(network) < len(sizes):
-        known = [one for one, _ in network]
-        limits = {"degree": chosen.degree, "cells": total / least}
-        network.append(measurer.parents(known, **limits, rho=left * chosen.choice_share))
+        members = [one for one, _ in network]
+        limits = {"degree": options.degree, "cells": total / least}
+        network.append(measurer.parents(members, **limits, rho=rest * options.choice_share))
     # What columns without parents leave goes to the tables of the others.
     price = _EXACT * measurer.left / max(sum(bool(of) for _, of in network), 1)
-    tables = [measurer.law(family, held, rho=price) for family in network]
+    tables = [measurer.law(family, margin_tables, rho=price) for family in network]
     measurer.forget()
     return NetworkModel(
         bins=bins,
@@ -197,7 +197,7 @@ class _NetworkMeasurer(Measurer):
     """A measurer that also chooses parents by how far they are from independence."""
 
     def parents(
-        self, known: Sequence[int], *, degree: float, cells: float, rho: float
+        self, members: Sequence[int], *, degree: float, cells: float, rho: float
     ) -> Family:
         """Choose the next column and its parents, with noise.
 
@@ -212,7 +212,7 @@ class _NetworkMeasurer(Measurer):
             unit=self._neighbours.unit,
         )
         self._accountant.pay(Spend.of("choice", how))
-        families = useful_families(self._sizes, known, degree=int(degree), cells=cells)
+        families = useful_families(self._sizes, members, degree=int(degree), cells=cells)
         noise = math.sqrt(2 / math.pi) * self._records / cells / 2
         scores = [self._apart(one) - noise * self._cells(one) for one in families]
         return families[self._noise.choose(np.array(scores, np.float64), how)]
@@ -225,8 +225,10 @@ class _NetworkMeasurer(Measurer):
             return conditional(margins[child], child, parents)
         columns = tuple(sorted(order))
         counts, _ = self.table(columns, rho=rho)
-        held = onto_simplex(counts.ravel().astype(np.float64), total=float(self._records))
-        turned = np.transpose(held.reshape(counts.shape), [columns.index(one) for one in order])
+        table = onto_simplex(counts.ravel().astype(np.float64), total=float(self._records))
+        turned = np.transpose(
+            table.reshape(counts.shape), [columns.index(one) for one in order]
+        )
         return conditional(raked(turned, [margins[one] for one in order]), child, parents)
 
     def _apart(self, family: Family) -> float:
@@ -246,16 +248,16 @@ class _NetworkMeasurer(Measurer):
 
 def _check_tables(tables: Sequence[NetworkTable], sizes: Sequence[int]) -> None:
     """Refuse laws that do not fit each other."""
-    known: set[int] = set()
+    earlier: set[int] = set()
     for table in tables:
-        rows, is_new = int(np.prod(table.sizes)), table.child not in known
-        inside = 0 <= table.child < len(sizes) and {*table.parents} <= known
+        rows, is_new = int(np.prod(table.sizes)), table.child not in earlier
+        inside = 0 <= table.child < len(sizes) and {*table.parents} <= earlier
         if not (inside and is_new and table.cumulative.shape == (rows, sizes[table.child])):
             raise SynthError(Message("The tables of the network do not fit each other."))
         heights = table.cumulative
         rises = np.isfinite(heights).all() and (np.diff(heights, axis=1) >= 0).all()
         if not (rises and (heights >= 0).all() and np.allclose(heights[:, -1], 1)):
             raise SynthError(Message("A law of the network does not rise to 1."))
-        known.add(table.child)
-    if known != set(range(len(sizes))):
+        earlier.add(table.child)
+    if earlier != set(range(len(sizes))):
         raise SynthError(Message("A column has no law in the network."))

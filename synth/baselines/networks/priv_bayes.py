@@ -95,20 +95,20 @@ def priv_bayes(
     if n > 1:
         account.pay(Charge(part="dependence", what="network", epsilon=half))
     network = _network(binned, root, degree=k, epsilon=half, rng=rng)
-    measured = measured_places(network, degree=k)
+    places = measured_places(network, degree=k)
     price = epsilon - half
-    scale = 2 * len(measured) / price
+    scale = 2 * len(places) / price
     if is_legacy:
         scale /= len(columns[0].codes)
         price *= len(columns[0].codes)
         account.pay(Charge(part="margins", what="histograms of a fallback", epsilon=epsilon))
     account.pay(Charge(part="margins", what="tables of the network", epsilon=price))
-    held = _held(binned, network, measured=measured, scale=scale, rng=rng)
-    tables = tables_of(network, held)
+    joints = _held(binned, network, places=places, scale=scale, rng=rng)
+    tables = tables_of(network, joints)
 
     def draw(size: int, source: np.random.Generator) -> pd.DataFrame:
-        drawn = draw_network(size, tables, rng=source)
-        return decode_frame(columns, spread_bins(drawn, binned.members, source))
+        draws = draw_network(size, tables, rng=source)
+        return decode_frame(columns, spread_bins(draws, binned.members, source))
 
     label = "PrivBayes" + (" with noise too small" if is_legacy else "")
     return BaselineModel(
@@ -148,19 +148,19 @@ def _held(
     binned: Binned,
     network: list[Family],
     *,
-    measured: list[int],
+    places: list[int],
     scale: float,
     rng: np.random.Generator | None,
 ) -> dict[int, tuple[tuple[int, ...], Floats]]:
     """Return the noisy tables of some places, none of their counts below 0."""
     noise = Laplace(sensitivity=Sensitivity(l1=2, adjacency=Adjacency.REPLACE), scale=scale)
-    held: dict[int, tuple[tuple[int, ...], Floats]] = {}
-    for place in measured:
+    joints: dict[int, tuple[tuple[int, ...], Floats]] = {}
+    for place in places:
         child, parents = network[place]
         order = (*parents, child)
         sizes = tuple(binned.sizes[one] for one in order)
         cells = cells_of(binned.codes, order, sizes=binned.sizes)
         counts = np.bincount(cells, minlength=math.prod(sizes))
-        drawn = noisy(counts.astype(np.float64), noise, rng=rng)
-        held[place] = order, drawn.clip(min=0).reshape(sizes)
-    return held
+        answer = noisy(counts.astype(np.float64), noise, rng=rng)
+        joints[place] = order, answer.clip(min=0).reshape(sizes)
+    return joints

@@ -72,10 +72,10 @@ class _Rule:
     has_zero: bool = False
 
     def bins(self, numbers: Floats) -> Integers:
-        found = np.searchsorted(self.edges, numbers, side="right").astype(np.int64)
+        places = np.searchsorted(self.edges, numbers, side="right").astype(np.int64)
         if self.has_zero:
-            found[numbers == 0] = self.size - 1
-        return found
+            places[numbers == 0] = self.size - 1
+        return places
 
 
 def _rule(kind: Kind, column: Floats) -> _Rule:
@@ -88,10 +88,10 @@ def _rule(kind: Kind, column: Floats) -> _Rule:
         edges = np.arange(low + 1, high + 1)
         return _Rule(size=len(edges) + 1, edges=edges)
     has_zero = bool(np.mean(numbers == 0) > _MANY_ZEROS) if len(numbers) else False
-    cut = numbers[numbers != 0] if has_zero else numbers
+    inside = numbers[numbers != 0] if has_zero else numbers
     edges = np.array([])
-    if len(cut):
-        edges = np.unique(np.quantile(cut, np.linspace(0, 1, _QUANTILES + 1)))[1:-1]
+    if len(inside):
+        edges = np.unique(np.quantile(inside, np.linspace(0, 1, _QUANTILES + 1)))[1:-1]
     return _Rule(size=len(edges) + 1 + has_zero, edges=edges, has_zero=has_zero)
 
 

@@ -24,8 +24,8 @@ def replicated_uniques(real: Records, synthetic: Records) -> float:
     """Give the share of unique real records that are unique in the synthetic ones too."""
     first, second = _same(real.values, synthetic.values)
     uniques = [
-        found[counts == 1]
-        for found, counts in (np.unique(side, return_counts=True) for side in (first, second))
+        values[counts == 1]
+        for values, counts in (np.unique(side, return_counts=True) for side in (first, second))
     ]
     if not len(uniques[0]):
         return 0.0
@@ -53,9 +53,9 @@ def closeness(
     rng = np.random.default_rng(seed)
     size = min(len(train), len(holdout), _MOST)
     space = Space(train, metric="gower")
-    made = synthetic.some(_MOST, rng)
+    sample = synthetic.some(_MOST, rng)
     near, far = (
-        nearest_two(space, made, records.some(size, rng)) for records in (train, holdout)
+        nearest_two(space, sample, records.some(size, rng)) for records in (train, holdout)
     )
     apart = near[:, 0] - far[:, 0]
     is_equal = np.abs(apart) < 1e-12
@@ -91,19 +91,19 @@ def attribute_inference(
         )
     bins = Bins(real)
     one, other = bins.of(real), bins.of(synthetic)
-    places, wanted = [real.place(key) for key in keys], real.place(target)
-    asked, seen = _same(
+    places, column = [real.place(key) for key in keys], real.place(target)
+    real_keys, synthetic_keys = _same(
         one.codes[:, places].astype(np.float64), other.codes[:, places].astype(np.float64)
     )
-    guesses = _guesses(seen, other.codes[:, wanted], least)
-    said = np.array([guesses.get(key, -1) for key in asked.tolist()])
-    truth = one.codes[:, wanted]
-    is_said = said >= 0
+    guesses = _guesses(synthetic_keys, other.codes[:, column], least)
+    answers = np.array([guesses.get(key, -1) for key in real_keys.tolist()])
+    truth = one.codes[:, column]
+    is_said = answers >= 0
     if not is_said.any():
         return {"inferred": None, "inferred_baseline": None, "inferred_reach": 0.0}
-    common = int(np.bincount(other.codes[:, wanted]).argmax())
+    common = int(np.bincount(other.codes[:, column]).argmax())
     return {
-        "inferred": float(np.mean(said[is_said] == truth[is_said])),
+        "inferred": float(np.mean(answers[is_said] == truth[is_said])),
         "inferred_baseline": float(np.mean(truth[is_said] == common)),
         "inferred_reach": float(np.mean(is_said)),
     }

@@ -26,21 +26,21 @@ def classification(
     """
     place = train.place(target)
     labels = [_labels(records.values[:, place]) for records in (train, test)]
-    known = np.unique(np.concatenate(labels))
-    truth = np.searchsorted(known, labels[1])
+    classes = np.unique(np.concatenate(labels))
+    truth = np.searchsorted(classes, labels[1])
     chances = probabilities(
         np.delete(train.values, place, axis=1),
-        np.searchsorted(known, labels[0]),
+        np.searchsorted(classes, labels[0]),
         np.delete(test.values, place, axis=1),
-        n_classes=len(known),
+        n_classes=len(classes),
         learner=learner,
         seed=seed,
     )
-    said = chances.argmax(axis=1)
+    predictions = chances.argmax(axis=1)
     return {
         "class_auc": _area(truth, chances),
-        "class_mcc": mcc(truth, said),
-        "class_accuracy": float(np.mean(truth == said)),
+        "class_mcc": mcc(truth, predictions),
+        "class_accuracy": float(np.mean(truth == predictions)),
     }
 
 
@@ -90,10 +90,10 @@ def _area(truth: Integers, chances: Floats) -> float | None:
     if chances.shape[1] == 2:
         return auc(truth == 1, chances[:, 1])
     areas = [(auc(truth == k, chances[:, k]), float(np.mean(truth == k))) for k in set(truth)]
-    kept = [(area, share) for area, share in areas if area is not None]
-    if not kept:
+    pairs = [(area, share) for area, share in areas if area is not None]
+    if not pairs:
         return None
-    return sum(area * share for area, share in kept) / sum(share for _, share in kept)
+    return sum(area * share for area, share in pairs) / sum(share for _, share in pairs)
 
 
 #: Boosted histograms of scikit-learn, or xgboost where it is installed.
@@ -131,23 +131,23 @@ def classifier(learner: Learner, *, seed: int) -> Any:
 def probabilities(
     features: Floats,
     labels: Integers,
-    asked: Floats,
+    others: Floats,
     *,
     n_classes: int,
     learner: Learner = "histogram",
     seed: int = 0,
 ) -> Floats:
     """Train on records and give the probability of each class for others."""
-    shown, codes = np.unique(labels, return_inverse=True)
-    found = np.zeros((len(asked), n_classes))
-    if len(shown) == 1:
-        found[:, shown[0]] = 1.0
-        return found
+    classes, codes = np.unique(labels, return_inverse=True)
+    chances = np.zeros((len(others), n_classes))
+    if len(classes) == 1:
+        chances[:, classes[0]] = 1.0
+        return chances
     # A column that is missing throughout says nothing, and some learners warn about it.
     tells = ~np.isnan(features).all(axis=0)
     if not tells.any():
-        found[:, shown] = np.bincount(codes) / len(codes)
-        return found
+        chances[:, classes] = np.bincount(codes) / len(codes)
+        return chances
     machine = classifier(learner, seed=seed)
     from threadpoolctl import threadpool_limits
 
@@ -155,8 +155,8 @@ def probabilities(
     # machine is busy.
     with threadpool_limits(limits=1):
         machine.fit(features[:, tells], codes)
-        found[:, shown] = machine.predict_proba(asked[:, tells])
-    return found
+        chances[:, classes] = machine.predict_proba(others[:, tells])
+    return chances
 
 
 _MOST = 8000

@@ -102,16 +102,16 @@ def cell_errors(real: Records, synthetic: Records, *, seed: int = 0) -> dict[int
     """
     bins = Bins(real)
     one, other = bins.of(real), bins.of(synthetic)
-    found: dict[int, list[Floats]] = {size: [] for size in CELL_SIZES}
+    by_size: dict[int, list[Floats]] = {size: [] for size in CELL_SIZES}
     for table in _tables(len(real.names), 2, _MAX_TABLES, seed):
         p, q = _shares(one, other, table)
-        counts, drawn = p * len(real), q * len(real)
-        for size, errors in found.items():
+        counts, estimates = p * len(real), q * len(real)
+        for size, errors in by_size.items():
             top = math.inf if size == CELL_SIZES[-1] else 10 * size - 0.5
             cells = (counts > size - 0.5) & (counts < top)
-            errors.append(np.abs(drawn[cells] - counts[cells]) / counts[cells])
-    joined = {size: np.concatenate(errors) for size, errors in found.items() if errors}
-    return {size: float(np.quantile(e, 0.9)) for size, e in joined.items() if len(e)}
+            errors.append(np.abs(estimates[cells] - counts[cells]) / counts[cells])
+    all_errors = {size: np.concatenate(errors) for size, errors in by_size.items() if errors}
+    return {size: float(np.quantile(e, 0.9)) for size, e in all_errors.items() if len(e)}
 
 
 def subsample_equivalent(
@@ -125,12 +125,12 @@ def subsample_equivalent(
     rng = np.random.default_rng(seed)
     binned = Bins(real).of(real)
     tables = _tables(len(real.names), min(ways, len(real.names)), _MAX_TABLES, seed)
-    reached: list[float] = []
+    distances: list[float] = []
     for share in _SHARES:
         size = max(1, round(share * len(real)))
         some = [_sampled(binned, tables, size, rng) for _ in range(draws if share < 1 else 1)]
-        reached.append(math.fsum(some) / len(some))
-    falling = np.minimum.accumulate(reached)
+        distances.append(math.fsum(some) / len(some))
+    falling = np.minimum.accumulate(distances)
     return float(np.exp(np.interp(-distance, -falling, np.log(_SHARES))))
 
 
@@ -147,11 +147,11 @@ def _tables(n_columns: int, ways: int, most: int, seed: int) -> list[tuple[int, 
     if math.comb(n_columns, ways) <= most:
         return list(itertools.combinations(range(n_columns), ways))
     rng = np.random.default_rng(seed)
-    chosen: set[tuple[int, ...]] = set()
-    while len(chosen) < most:
+    tables: set[tuple[int, ...]] = set()
+    while len(tables) < most:
         some = rng.choice(n_columns, size=ways, replace=False)
-        chosen.add(tuple(sorted(some.tolist())))
-    return sorted(chosen)
+        tables.add(tuple(sorted(some.tolist())))
+    return sorted(tables)
 
 
 def _distance(one: Binned, other: Binned, table: tuple[int, ...]) -> float:
@@ -194,10 +194,10 @@ def spearman(records: Records) -> Floats:
     ranks -= ranks.mean(axis=0)
     sizes = np.sqrt((ranks**2).sum(axis=0))
     scaled = np.divide(ranks, sizes, out=np.full_like(ranks, np.nan), where=sizes > 0)
-    found: Floats = np.clip(scaled.T @ scaled, -1.0, 1.0)
+    correlations: Floats = np.clip(scaled.T @ scaled, -1.0, 1.0)
     varies = sizes > 0
-    found[varies, varies] = 1.0
-    return found
+    correlations[varies, varies] = 1.0
+    return correlations
 
 
 def correlation_change(

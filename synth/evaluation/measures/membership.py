@@ -114,11 +114,11 @@ def density_ratio(
     blocks = list(space.blocks(candidates, others[0]))
     nearest = float(np.median(np.concatenate([block.min(axis=1) for _, block in blocks])))
     width = max(nearest / 2, 1e-3)
-    population, made = (
+    population, density = (
         np.concatenate([_density(block, width) for _, block in some])
         for some in (blocks, space.blocks(candidates, others[1]))
     )
-    score = np.log(made + _NEARLY_ZERO) - np.log(population + _NEARLY_ZERO)
+    score = np.log(density + _NEARLY_ZERO) - np.log(population + _NEARLY_ZERO)
     area = auc(np.arange(2 * m) < m, score)
     return 0.5 if area is None else area
 
@@ -140,12 +140,12 @@ def _scores(space: Space, candidates: Records, synthetic: Records) -> Floats:
         return (block for _, block in space.blocks(candidates, synthetic))
 
     is_small = len(candidates) * len(synthetic) <= _KEPT
-    kept = list(blocks()) if is_small else None
-    nearest = np.concatenate([block.min(axis=1) for block in kept or blocks()])
+    all_blocks = list(blocks()) if is_small else None
+    nearest = np.concatenate([block.min(axis=1) for block in all_blocks or blocks()])
     # Sums of the same differences in another order may miss the radius by a rounding.
     radius = float(np.median(nearest)) + 1e-12
     sums = []
-    for block in kept or blocks():
+    for block in all_blocks or blocks():
         is_near = block <= radius
         logs = np.zeros(block.shape)
         logs[is_near] = np.log(block[is_near] + _NEARLY_ZERO)

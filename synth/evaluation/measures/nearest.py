@@ -103,10 +103,10 @@ def pairwise(space: Space, first: Records, second: Records) -> Floats:
 
 def nearest_two(space: Space, first: Records, second: Records) -> Floats:
     """Give the distances to the nearest and the second nearest record of another set."""
-    found = np.empty((len(first), 2))
+    distances = np.empty((len(first), 2))
     for rows, block in space.blocks(first, second):
         if block.shape[1] == 1:
-            found[rows] = block
+            distances[rows] = block
         else:
-            found[rows] = np.sort(np.partition(block, 1, axis=1)[:, :2], axis=1)
-    return found
+            distances[rows] = np.sort(np.partition(block, 1, axis=1)[:, :2], axis=1)
+    return distances

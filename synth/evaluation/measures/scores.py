@@ -5,7 +5,7 @@ import numpy as np
 from footing.arrays import Flags, Floats, Integers
 
 
-def mcc(truth: Integers, said: Integers) -> float:
+def mcc(truth: Integers, prediction: Integers) -> float:
     """Give the Matthews correlation of any number of classes.
 
     Notes
@@ -18,10 +18,10 @@ def mcc(truth: Integers, said: Integers) -> float:
     .. [1] J. Gorodkin, "Comparing two K-category assignments by a K-category correlation
        coefficient", *Computational Biology and Chemistry* 28 (2004).
     """
-    n_classes = int(max(truth.max(), said.max())) + 1
-    s, right = float(len(truth)), float((truth == said).sum())
+    n_classes = int(max(truth.max(), prediction.max())) + 1
+    s, right = float(len(truth)), float((truth == prediction).sum())
     t = np.bincount(truth, minlength=n_classes).astype(float)
-    p = np.bincount(said, minlength=n_classes).astype(float)
+    p = np.bincount(prediction, minlength=n_classes).astype(float)
     below = (s**2 - (p**2).sum()) * (s**2 - (t**2).sum())
     return float((right * s - (t * p).sum()) / np.sqrt(below)) if below > 0 else 0.0
 
@@ -50,8 +50,8 @@ def auc_interval(value: float, n: int, m: int) -> tuple[float, float]:
     return max(value - half, 0.0), min(value + half, 1.0)
 
 
-def rmse(truth: Floats, said: Floats) -> float:
+def rmse(truth: Floats, prediction: Floats) -> float:
     """Give the root of the mean squared error."""
-    apart = truth - said
+    apart = truth - prediction
     unit = float(np.abs(apart).max()) or 1.0  # so that no square leaves the range
     return unit * float(np.sqrt(np.mean((apart / unit) ** 2)))

@@ -45,10 +45,10 @@ class Constraint:
 def constraints_of(schema: Schema, *, method: str = "tables") -> list[Constraint]:
     """Return how each rule of a schema is kept by a method."""
     derived = identities_of(schema)
-    found = [_constraint(rule, schema, derived) for rule in schema.rules]
+    constraints = [_constraint(rule, schema, derived) for rule in schema.rules]
     if method == "tables":
-        return found
-    return [one if one.table is None else replace(one, how="redrawing") for one in found]
+        return constraints
+    return [one if one.table is None else replace(one, how="redrawing") for one in constraints]
 
 
 def modelled_sizes(schema: Schema) -> list[int]:
@@ -63,21 +63,23 @@ def identities_of(schema: Schema) -> dict[str, ParsedRule]:
     The first rule that says what a column is counts, unless it would follow from itself then,
     or would have to be missing and cannot.
     """
-    found: dict[str, ParsedRule] = {}
+    identities: dict[str, ParsedRule] = {}
     below: dict[str, set[str]] = {}
     for rule in map(schema.parsed, schema.rules):
         one = rule.identity
-        if one is None or one.column.name in found:
+        if one is None or one.column.name in identities:
             continue
         name, parts = one.column.name, {part.name for part in one.parts}
         above = set[str]().union(parts, *(below.get(part, ()) for part in parts))
         can_miss = bool(one.column.missing) or not any(part.missing for part in one.parts)
         if name not in above and can_miss:
-            found[name], below[name] = rule, above
+            identities[name], below[name] = rule, above
             for other in below.values():
                 if name in other:
                     other.update(above)
-    return {name: found[name] for name in sorted(found, key=lambda one: len(below[one]))}
+    return {
+        name: identities[name] for name in sorted(identities, key=lambda one: len(below[one]))
+    }
 
 
 def _constraint(
@@ -85,12 +87,14 @@ def _constraint(
 ) -> Constraint:
     names = sorted(rule.columns, key=schema.names.index)
     if {*names} & {*derived}:
-        told = [one.identity for one in derived.values() if one.rule is rule and one.identity]
-        if not all(map(_is_within, told)):
+        identities = [
+            one.identity for one in derived.values() if one.rule is rule and one.identity
+        ]
+        if not all(map(_is_within, identities)):
             raise RuleError(
                 Message("No record can satisfy the rule {rule!r}.", rule=Name(rule.name))
             )
-        return Constraint(rule=rule, how="construction" if told else "redrawing")
+        return Constraint(rule=rule, how="construction" if identities else "redrawing")
     columns = [schema.column(name) for name in names]
     if not names or math.prod(column.size for column in columns) > _MAX_CELLS:
         return Constraint(rule=rule, how="redrawing")
@@ -181,32 +185,34 @@ def derive(
     if identity is None:
         return
     column, place = identity.column, [one.name for one in columns].index(identity.column.name)
-    found = identity.amount(_operands(identity.parts, codes, numbers, columns))
-    exact = np.rint(np.broadcast_to(found.low, len(codes)) * column.factor)
+    amount = identity.amount(_operands(identity.parts, codes, numbers, columns))
+    exact = np.rint(np.broadcast_to(amount.low, len(codes)) * column.factor)
     low, high = column.bounds
     numbers[column.name] = np.clip(exact, low, high).astype(np.int64)
     codes[:, place] = np.where(
-        found.missing, column.domain_size, column.grid.cell_of(numbers[column.name])
+        amount.missing, column.domain_size, column.grid.cell_of(numbers[column.name])
     )
 
 
 def _operands(
-    wanted: Iterable[Column],
+    parts: Iterable[Column],
     codes: AnyIntegers,
     numbers: Mapping[str, Integers],
     columns: Sequence[Column],
 ) -> dict[str, Amount | Codes]:
     operands: dict[str, Amount | Codes] = {}
-    names = {column.name for column in wanted}
+    names = {column.name for column in parts}
     for place, column in enumerate(columns):
         if column.name not in names:
             continue
-        coded = codes[:, place]
+        own_codes = codes[:, place]
         if isinstance(column, Numeric):
             exact = numbers[column.name] / column.factor
-            operands[column.name] = Amount(exact, exact, coded >= column.domain_size, coded)
+            operands[column.name] = Amount(
+                exact, exact, own_codes >= column.domain_size, own_codes
+            )
         else:
-            operands[column.name] = Codes(coded)
+            operands[column.name] = Codes(own_codes)
     return operands
 
 
@@ -219,7 +225,7 @@ def judge_records(
 ) -> list[Verdict]:
     """Tell for each rule where it is true, false or neither."""
     names = {name for parsed in rules for name in parsed.rule.columns}
-    wanted = [column for column in columns if column.name in names]
-    operands = _operands(wanted, codes, numbers, columns)
-    found = (parsed.judge(operands) for parsed in rules)
-    return [Verdict(*(np.broadcast_to(one, len(codes)) for one in test)) for test in found]
+    needs = [column for column in columns if column.name in names]
+    operands = _operands(needs, codes, numbers, columns)
+    verdicts = (parsed.judge(operands) for parsed in rules)
+    return [Verdict(*(np.broadcast_to(one, len(codes)) for one in test)) for test in verdicts]

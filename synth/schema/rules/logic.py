@@ -127,10 +127,10 @@ def known_missing(name: str, codes: set[int]) -> Test:
     """Return the test that a value is missing."""
 
     def test(operands: Operands) -> Verdict:
-        found = operands[name].codes
-        if found is None:
+        own_codes = operands[name].codes
+        if own_codes is None:
             raise RuleError(Message("A rule needs codes."))
-        true = np.isin(found, list(codes))
+        true = np.isin(own_codes, list(codes))
         return Verdict(true, ~true, np.zeros_like(true))
 
     return test
@@ -169,8 +169,8 @@ def compare(
         if isinstance(other, Codes):
             two = np.asarray(other.codes)
         else:
-            found = np.asarray(operands[other].codes)
-            two = aligned[np.minimum(found, len(aligned) - 1)]
+            own_codes = np.asarray(operands[other].codes)
+            two = aligned[np.minimum(own_codes, len(aligned) - 1)]
             missing = missing | (two < 0)
         true = _HOLDS[sign](one, two)
         return Verdict(true & ~missing, ~true & ~missing, missing | np.zeros_like(true))

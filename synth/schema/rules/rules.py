@@ -138,10 +138,10 @@ class Identity:
 
     def judge(self, operands: Mapping[str, Amount | Codes]) -> Verdict:
         """Tell where the column is what it should be."""
-        factor, found = self.column.factor, self.amount(operands)
-        low, high = (np.rint(end * factor) / factor for end in found[:2])
+        factor, amount = self.column.factor, self.amount(operands)
+        low, high = (np.rint(end * factor) / factor for end in amount[:2])
         one = cast("Amount", operands[self.column.name])
-        return one.compare("==", Amount(low, high, found.missing))
+        return one.compare("==", Amount(low, high, amount.missing))
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +275,7 @@ class _Reader:
         if column is None or len(args) > 2:
             raise self._wrong(Message("missing needs a column, and perhaps a kind."))
         kinds = list(column.missing)
-        wanted = range(len(kinds))
+        places = range(len(kinds))
         if len(args) == 2:
             kind = args[1].value if isinstance(args[1], ast.Constant) else None
             if kind not in kinds:
@@ -286,16 +286,16 @@ class _Reader:
                         kinds=Argument(kinds),
                     )
                 )
-            wanted = range(kinds.index(kind), kinds.index(kind) + 1)
+            places = range(kinds.index(kind), kinds.index(kind) + 1)
         first = column.domain_size
-        return known_missing(column.name, {first + place for place in wanted})
+        return known_missing(column.name, {first + place for place in places})
 
     def _compare(self, left: ast.expr, sign: ast.cmpop, right: ast.expr) -> Test:
         if isinstance(sign, (ast.In, ast.NotIn)):
             if not isinstance(right, (ast.Tuple, ast.List)) or not right.elts:
                 raise self._wrong(Message("in needs a list: in ('a', 'b')."))
-            found = either([self._compare(left, ast.Eq(), one) for one in right.elts])
-            return opposite(found) if isinstance(sign, ast.NotIn) else found
+            equal = either([self._compare(left, ast.Eq(), one) for one in right.elts])
+            return opposite(equal) if isinstance(sign, ast.NotIn) else equal
         if type(sign) not in _SIGNS:
             raise self._wrong(
                 Message("It compares by something other than == != < <= > >= in.")
@@ -325,15 +325,15 @@ class _Reader:
             )
         keys = [key_of(value) for value in column.known]
         if other is None:
-            wanted = key_of(self._literal(right))
-            if wanted not in keys:
+            own_key = key_of(self._literal(right))
+            if own_key not in keys:
                 raise self._wrong(
                     Message(
                         "A value is none of the declared ones of {column!r}.",
                         column=Name(column.name),
                     )
                 )
-            place: Codes | str = Codes.fixed(keys.index(wanted))
+            place: Codes | str = Codes.fixed(keys.index(own_key))
             return compare(column.name, mark, place, size=len(keys))
         if not isinstance(other, Category) or (
             mark not in ("==", "!=") and other.values != column.values
@@ -376,8 +376,8 @@ class _Reader:
             return
         below, above = -((-value) // 1), value // 1 + 1  # the first from it, the first beyond
         cuts = {"<": {below}, ">=": {below}, "<=": {above}, ">": {above}}
-        wanted = cuts.get(mark, {below, above})
-        self.cuts.setdefault(column.name, set()).update(int(one) for one in wanted)
+        starts = cuts.get(mark, {below, above})
+        self.cuts.setdefault(column.name, set()).update(int(one) for one in starts)
 
     def _amount(
         self, node: ast.expr, day: Date | None

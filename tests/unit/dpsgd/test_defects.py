@@ -72,7 +72,9 @@ def test_d2_a_record_more_or_less_changes_nothing_but_through_the_mechanism():
 def test_d3_the_batch_asked_for_is_the_batch_drawn(batch):
     plan = Plan(**RUN | {"dataset_size": 1000, "sampling_rate": batch / 1000, "delta": 1e-4})
     assert plan.expected_batch == pytest.approx(batch, rel=1e-12)
-    sizes = [len(rows) for rows in draws(plan, size=1000, coins=begun(plan).randomness.coins)]
+    sizes = [
+        len(rows) for rows in draws(plan, size=1000, generator=begun(plan).randomness.draws)
+    ]
     spread = math.sqrt(batch * (1 - batch / 1000) / len(sizes))
     assert abs(sum(sizes) / len(sizes) - batch) < 4 * spread + 1e-9
 

@@ -115,7 +115,7 @@ def less_noise(factor):
 def larger_batches(patch):
     def drawn(plan, *, size, coins, done=0):
         wrong = Plan(**PLAN | {"sampling_rate": 0.9}, seed=plan.seed)
-        return draws(wrong, size=size, coins=coins, done=done)
+        return draws(wrong, size=size, generator=coins, done=done)
 
     patch.setattr(dpsgd.training.training, "draws", drawn)
 

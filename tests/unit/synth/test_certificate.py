@@ -13,9 +13,9 @@ from synth import (
     CertificateError,
     Discovery,
     Schema,
-    Settings,
     SimulatedNoise,
     Synthesizer,
+    TableSettings,
     Unit,
     Whole,
 )
@@ -43,7 +43,7 @@ def fitted(schema=SCHEMA, noise=None, **options):
             "home": np.arange(400) // 2,
         }
     )
-    synthesizer = Synthesizer(schema=schema, settings=Settings(steps=2, rounds=1))
+    synthesizer = Synthesizer(schema=schema, settings=TableSettings(steps=2, rounds=1))
     noise = noise or SimulatedNoise(seed=1)
     return synthesizer.fit(frame, Budget(epsilon=3, delta=1e-6), noise=noise, **options)
 

@@ -12,15 +12,23 @@ from scipy.special import log_expit, ndtri_exp
 
 import synth
 from dp import Adjacency
-from synth import Neighbours, Published, Rule, Settings, SimulatedNoise, SynthError, fit_codes
+from synth import (
+    Neighbours,
+    Published,
+    Rule,
+    SimulatedNoise,
+    SynthError,
+    TableSettings,
+    fit_codes,
+)
 from synth.marginals.belief import Network
 from synth.marginals.candidates import small_triples
-from synth.marginals.draft import Draft, fit_potentials
+from synth.marginals.draft import ModelDraft, fit_potentials
 from synth.marginals.drawing import draw_codes
 from synth.marginals.engine import _Prices
 from tests.strategies import examples
 
-QUICK = Settings(rounds=1, steps=8)
+QUICK = TableSettings(rounds=1, steps=8)
 
 
 def related(number, seed=1):
@@ -220,7 +228,7 @@ def test_secure_noise_is_the_default_and_differs_each_time():
 
 def test_margins_and_pairs_are_kept_when_the_budget_is_large():
     codes = related(20_000)
-    model = fitted(codes, rho=50.0, settings=Settings())
+    model = fitted(codes, rho=50.0, settings=TableSettings())
     drawn = model.sample(20_000, rng=np.random.default_rng(1))
     for column in range(4):
         assert distance(codes, drawn, [column], SIZES) < 0.003
@@ -285,7 +293,7 @@ def test_a_published_pair_is_kept():
         codes,
         rho=1e-2,
         published=[Published(columns=(0, 1), counts=counts)],
-        settings=Settings(tables=1, least_group=0.0),
+        settings=TableSettings(tables=1, least_group=0.0),
     )
     drawn = model.sample(5000, rng=np.random.default_rng(1))
     assert (drawn[:, 0] == drawn[:, 1]).mean() > 0.97
@@ -300,7 +308,9 @@ def test_a_table_of_three_columns_can_be_asked_for():
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 2, (20_000, 3))
     codes[:, 2] = codes[:, 0] ^ codes[:, 1]  # independent by pairs
-    model = fitted(codes, [2, 2, 2], rho=2.0, workload={(0, 1, 2): 1.0}, settings=Settings())
+    model = fitted(
+        codes, [2, 2, 2], rho=2.0, workload={(0, 1, 2): 1.0}, settings=TableSettings()
+    )
     drawn = model.sample(5000, rng=rng)
     assert (drawn[:, 2] == (drawn[:, 0] ^ drawn[:, 1])).mean() > 0.95
 
@@ -311,7 +321,7 @@ def test_a_triple_of_independent_pairs_is_found(number, rho):
     model = fitted(codes, [2] * 5, rho=rho)
     drawn = model.sample(number, rng=np.random.default_rng(1))
     assert distance(codes, drawn, (0, 1, 2), [2] * 5) < 0.04  # .5 by pairs alone
-    none = Settings(rounds=1, steps=8, least_triple=3)
+    none = TableSettings(rounds=1, steps=8, least_triple=3)
     spends = fitted(codes, [2] * 5, rho=rho, settings=none).spends
     assert all(len(spend.columns) < 3 for spend in spends)
 
@@ -355,7 +365,7 @@ def test_few_steps_come_near_the_tables_however_uneven_these_are():
     """Without units of their own the potentials of rare cells lag behind."""
     rng = np.random.default_rng(1)
     joint = rng.dirichlet(np.full(6**4, 0.01)).reshape([6] * 4) * 1e5 + 1
-    draft = Draft(float(joint.sum()), [np.arange(6)] * 4, [np.ones(6)] * 4, [])
+    draft = ModelDraft(float(joint.sum()), [np.arange(6)] * 4, [np.ones(6)] * 4, [])
     for pair in itertools.combinations(range(4), 2):
         counts = joint.sum(axis=tuple({*range(4)} - {*pair}))
         draft.add(pair, counts, scale=20.0, slack=2.5)
@@ -514,7 +524,7 @@ def test_kinds_of_records_are_spread_evenly_over_columns_that_were_not_measured_
 
 
 def test_larger_tables_cost_more_and_none_more_than_is_left():
-    spending = Settings()
+    spending = TableSettings()
     for number, sizes in ((5, [2, 3, 40, 50]), (30, [2, 2, 2]), (1, [9, 9])):
         prices = _Prices(spending, 1.0, number, sizes)
         paid = [prices.pay((0, 1))]

@@ -35,7 +35,7 @@ from synth import (
 )
 from synth.frames import to_records
 from synth.marginals.measuring import Measurer
-from synth.marginals.spending import PrivacyAccountant, Settings, gaussian_price
+from synth.marginals.spending import PrivacyAccountant, TableSettings, gaussian_price
 from synth.schema.coding import encode, encode_column
 from tests.strategies import examples
 
@@ -163,7 +163,7 @@ STRANGE = [
 def written(frame, schema, *, adjacency, method="tables", discovery=None):
     """Return all that a fit writes: model, certificate and report."""
     noise = _Deaf()
-    engine = {"settings": Settings(steps=2, rounds=2)} if method == "tables" else {}
+    engine = {"settings": TableSettings(steps=2, rounds=2)} if method == "tables" else {}
     model = Synthesizer(schema=schema, method=method, **engine).fit(
         frame,
         Budget(epsilon=1, delta=1e-6, adjacency=adjacency),

@@ -21,10 +21,10 @@ from synth import (
     Real,
     RuleError,
     Schema,
-    Settings,
     SimulatedNoise,
     SynthError,
     Synthesizer,
+    TableSettings,
     Whole,
     code_hierarchy,
 )
@@ -262,7 +262,7 @@ def test_no_code_is_drawn_with_another_than_its_own_parent():
     rng = np.random.default_rng(1)
     codes = rng.choice(list(parents), 300)
     frame = pd.DataFrame({"industry": codes, "section": [parents[code] for code in codes]})
-    model = Synthesizer(schema=schema, settings=Settings(steps=5, rounds=1)).fit(
+    model = Synthesizer(schema=schema, settings=TableSettings(steps=5, rounds=1)).fit(
         frame, Budget(epsilon=0.5, delta=1e-6), noise=SimulatedNoise(seed=1)
     )
     drawn = model.sample(2000, rng=rng)
@@ -299,7 +299,7 @@ def sums(number=600):
 def test_a_column_that_follows_from_others_is_worked_out_and_costs_nothing(tmp_path):
     columns = [replace(one, missing={}) if one.name == "two" else one for one in SUMS]
     schema = Schema(columns=columns, rules=["total == one + two", *SAID])
-    model = Synthesizer(schema=schema, settings=Settings(steps=5, rounds=2)).fit(
+    model = Synthesizer(schema=schema, settings=TableSettings(steps=5, rounds=2)).fit(
         sums(), Budget(rho=0.1)
     )
     model.save(tmp_path / "model.json")
@@ -382,7 +382,7 @@ def test_a_workload_names_no_column_that_follows_from_others():
 def test_a_column_whose_parts_are_missing_is_missing():
     frame = sums().assign(two=lambda one: one["two"].where(one["two"] > 1500))
     schema = Schema(columns=SUMS, rules=["half == two + 1"])
-    model = Synthesizer(schema=schema, settings=Settings(steps=5, rounds=2)).fit(
+    model = Synthesizer(schema=schema, settings=TableSettings(steps=5, rounds=2)).fit(
         frame.assign(half=-1), Budget(rho=0.1)
     )
     drawn = model.sample(300, rng=np.random.default_rng(1))

@@ -20,10 +20,10 @@ from synth import (
     RuleError,
     Schema,
     SchemaError,
-    Settings,
     SimulatedNoise,
     SynthError,
     Synthesizer,
+    TableSettings,
     UndeclaredError,
     Unit,
     UnitError,
@@ -33,7 +33,7 @@ from synth import (
 )
 from synth.frames import read_records
 
-QUICK = Settings(steps=5, rounds=1)
+QUICK = TableSettings(steps=5, rounds=1)
 BUDGET = Budget(epsilon=4, delta=1e-6)
 SCHEMA = Schema(
     columns=[

@@ -18,10 +18,10 @@ from synth import (
     Unit,
     Whole,
 )
-from synth.marginals.spending import Settings, gaussian_price
+from synth.marginals.spending import TableSettings, gaussian_price
 from synth.weighing import SHARE
 
-QUICK = Settings(steps=5, rounds=2)
+QUICK = TableSettings(steps=5, rounds=2)
 SCHEMA = Schema(
     columns=[
         Whole(name="w", low=1, high=2000, bins=20, outside="clip", missing={"none": None}),

@@ -35,7 +35,7 @@ def trace_cellkey(magnitudes: Magnitudes, noise: MagnitudeNoise, *, keys: Floats
     extra = np.where(sensitive_cells(magnitudes, noise.sensitive), noise.least_noise, 0.0)
     running = magnitudes.total.copy()
     shape = (len(magnitudes), components)
-    steps, found = np.ones(shape), np.zeros(shape)
+    steps, changes = np.ones(shape), np.zeros(shape)
     tables = np.full(shape, "", dtype="<U11")
     for column in range(components):
         acts = is_open & (column < magnitudes.records)
@@ -51,15 +51,15 @@ def trace_cellkey(magnitudes: Magnitudes, noise: MagnitudeNoise, *, keys: Floats
             key_range=_UNITS,
         )
         change = clamped_noise(running, step, v, extra)
-        found[:, column] = np.where(acts & ~stays, change, 0.0)
+        changes[:, column] = np.where(acts & ~stays, change, 0.0)
         steps[:, column] = np.where(acts, step, 1.0)
         tables[:, column] = names
-        running += found[:, column]
+        running += changes[:, column]
     added = np.zeros(len(magnitudes))
     for column in range(components):
-        added += found[:, column]
+        added += changes[:, column]
     totals = np.where(is_open, magnitudes.total + added, 0.0)
-    return Trace(keys=turned, steps=steps, tables=tables, noise=found, totals=totals)
+    return Trace(keys=turned, steps=steps, tables=tables, noise=changes, totals=totals)
 
 
 def _step(

@@ -39,7 +39,7 @@ def trace_tauargus(
     )
     size = 10**noise.key_decimals
     shape = values.shape
-    steps, found = np.zeros(shape), np.zeros(shape)
+    steps, changes = np.zeros(shape), np.zeros(shape)
     tables = np.full(shape, "", dtype="<U11")
     used = np.zeros(shape, np.uint64)
     running = magnitudes.total.copy()
@@ -65,12 +65,12 @@ def trace_tauargus(
             change = clamped_noise(running, step, v, extra)
         else:
             change = np.where(running >= 0, 1.0, -1.0) * np.abs(step) * v
-        found[:, column] = np.where(acts, change, 0.0)
+        changes[:, column] = np.where(acts, change, 0.0)
         steps[:, column] = np.where(acts, step, 0.0)
-        running += found[:, column]
+        running += changes[:, column]
         n_turns += acts | (column == 0)
     totals = np.where(magnitudes.records > 0, running, 0.0)
-    return Trace(keys=used / size, steps=steps, tables=tables, noise=found, totals=totals)
+    return Trace(keys=used / size, steps=steps, tables=tables, noise=changes, totals=totals)
 
 
 def _shares(noise: MagnitudeNoise, values: Floats) -> Floats:

@@ -81,7 +81,7 @@ def looked_up(
     tolerance: float = 0.0,
 ) -> Floats:
     """Look up the noise of every cell in the p-table of its name; a total of 0 has none."""
-    found = np.zeros(len(names))
+    values = np.zeros(len(names))
     tables = {
         "all": noise.ptable,
         "even": noise.even,
@@ -95,10 +95,10 @@ def looked_up(
         ratios = np.full(len(here), float(table.counts[-1]))
         units = np.abs(steps[here])
         np.divide(np.abs(totals[here]), units, out=ratios, where=units != 0)
-        found[here] = interpolated(
+        values[here] = interpolated(
             table, ratios, keys[here], key_range=key_range, tolerance=tolerance
         )
-    return found
+    return values
 
 
 def clamped_noise(running: Floats, step: Floats, v: Floats, extra: Floats) -> Floats:

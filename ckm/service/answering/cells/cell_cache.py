@@ -58,10 +58,10 @@ class Cubes:
         key = (frozenset(levels.items()), where)
         while True:
             deadline.require()
-            found = self.cache.get(key)
-            if found is not None:
+            cells = self.cache.get(key)
+            if cells is not None:
                 self.routes["repeated"] += 1
-                return found
+                return cells
             with self._lock:  # the same cells are looked for once
                 waiting = self._under_way.get(key)
                 if waiting is None:
@@ -86,16 +86,16 @@ class Cubes:
     ) -> PreparedCells:
         """Look for cells, and tell those who wait for the same."""
         try:
-            found = self._look(levels, where, deadline)
-            self.cache.put(key, found)
-            mine.set_result(found)
+            cells = self._look(levels, where, deadline)
+            self.cache.put(key, cells)
+            mine.set_result(cells)
         except BaseException as error:
             mine.set_exception(TimeoutError() if deadline.is_over else error)
             raise
         finally:
             with self._lock:
                 del self._under_way[key]
-        return found
+        return cells
 
     def _look(
         self, levels: Mapping[str, int], where: frozenset[Condition], deadline: Deadline

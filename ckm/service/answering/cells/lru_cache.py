@@ -62,12 +62,12 @@ class Cache(Generic[T]):
         """Return the cheapest entry that fits."""
         with self._lock:
             entries = [(key, entry) for key, (entry, _) in self._entries.items()]
-        found = [
+        candidates = [
             (cost(entry), place) for place, (_, entry) in enumerate(entries) if fits(entry)
         ]
-        if not found:
+        if not candidates:
             return None
-        key, entry = entries[min(found)[1]]
+        key, entry = entries[min(candidates)[1]]
         self.get(key)
         return entry
 

@@ -36,21 +36,21 @@ async def list_tables(call: Call) -> Response:
     query = plain.get("query", "")
     if len(query) > 1000:
         raise ClientError("bad_parameter", name="query")
-    found = [_table(call)]
-    found = [t for t in found if all(w in t["label"].lower() for w in query.lower().split())]
-    listed = {
+    tables = [_table(call)]
+    tables = [t for t in tables if all(w in t["label"].lower() for w in query.lower().split())]
+    content = {
         "language": call.language,
-        "tables": found[(page - 1) * size : page * size],
+        "tables": tables[(page - 1) * size : page * size],
         "page": {
             "pageNumber": page,
             "pageSize": size,
-            "totalElements": len(found),
-            "totalPages": math.ceil(len(found) / size),
+            "totalElements": len(tables),
+            "totalPages": math.ceil(len(tables) / size),
             "links": [],
         },
         "links": [_link("self", "/tables", call.language)],
     }
-    return answered(call.request, _json(listed, call.language))
+    return answered(call.request, _json(content, call.language))
 
 
 async def get_table(call: Call) -> Response:
@@ -61,7 +61,7 @@ async def get_table(call: Call) -> Response:
 async def get_metadata(call: Call) -> Response:
     """Describe the variables of a table, as JSON-stat without values."""
     if format_of(call.parameters.plain.get("outputformat")) != "json-stat2":
-        raise ClientError("bad_parameter", name="outputFormat", known=["json-stat2"])
+        raise ClientError("bad_parameter", name="outputFormat", choices=["json-stat2"])
     return _once(call, "metadata", partial(_metadata, call))
 
 
@@ -71,8 +71,8 @@ async def get_codelist(call: Call) -> Response:
     variables = call.table_service.variables.values()
     variable = next((v for v in variables if name in codelists_of(v)), None)
     if variable is None:
-        known = [listed for v in variables for listed in codelists_of(v)]
-        raise ClientError("no_codelist", name=name, known=known)
+        codelists = [one for v in variables for one in codelists_of(v)]
+        raise ClientError("no_codelist", name=name, choices=codelists)
     return _once(call, f"codelist {name}", partial(_codelist, call, variable, name))
 
 
@@ -83,9 +83,9 @@ async def get_config(call: Call) -> Response:
     names = {"en": "English", "fr": "Français"}
     notices, audit = (
         [
-            {"key": language, "value": told}
+            {"key": language, "value": text}
             for language in service.about.languages
-            if (told := said_of(service, language))
+            if (text := said_of(service, language))
         ]
         for said_of in (notice_of, audit_notice)
     )
@@ -125,7 +125,7 @@ def _table(call: Call) -> dict[str, Any]:
     service = call.table_service.service
     path = f"/tables/{service.about.id}"
     labels = [v.offer.labels[language] for v in call.table_service.variables.values()]
-    said = service.about.description.get(language, "")
+    description = service.about.description.get(language, "")
     time = call.table_service.variables.get(service.time)
     codes = [] if time is None else [time.codes[rank] for rank in time.ranks(0).tolist()]
     periods = codes if all(map(is_period, codes)) else []
@@ -134,7 +134,7 @@ def _table(call: Call) -> dict[str, Any]:
         "language": language,
         "id": service.about.id,
         "label": service.about.title[language],
-        "description": " ".join(t for t in (said, notice_of(service, language)) if t),
+        "description": " ".join(t for t in (description, notice_of(service, language)) if t),
         "updated": _updated(service),
         "firstPeriod": min(periods, default=None),
         "lastPeriod": max(periods, default=None),
@@ -272,11 +272,11 @@ def _link(rel: str, path: str, language: str) -> dict[str, str]:
 def _once(call: Call, name: str, describe: Callable[[], Any]) -> Response:
     """Answer with a description that takes time, which is written once."""
     key = name, call.language
-    made = call.table_service.rendered.get(key)
-    if made is None:
-        made = _json(describe(), call.language)
-        call.table_service.rendered.put(key, made)
-    return answered(call.request, made)
+    result = call.table_service.rendered.get(key)
+    if result is None:
+        result = _json(describe(), call.language)
+        call.table_service.rendered.put(key, result)
+    return answered(call.request, result)
 
 
 def _json(document: Any, language: str) -> Rendered:

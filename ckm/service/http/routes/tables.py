@@ -40,8 +40,8 @@ async def get_data(call: Call) -> Response:
 
 async def post_data(call: Call) -> Response:
     """Select from a table, by body."""
-    placed = call.body.placement
-    order = [] if placed is None else [*placed.stub, *placed.heading]
+    placement = call.body.placement
+    order = [] if placement is None else [*placement.stub, *placement.heading]
     return await _answer(call, criteria_of_body(call.body, call.parameters), order)
 
 
@@ -64,12 +64,12 @@ async def _answer(call: Call, criteria: dict[str, Criterion], order: Sequence[st
 
 async def post_request(call: Call) -> Response:
     """Ask for a table in the words of a job file; a large one becomes a job."""
-    made = await call.context.work(call.request, partial(_ask, call))
-    if not isinstance(made, Job):
-        return call.response(made)
+    result = await call.context.work(call.request, partial(_ask, call))
+    if not isinstance(result, Job):
+        return call.response(result)
     budget = call.context.budget_headers(call.request)
-    headers = {"Location": f"/requests/{made.id}", **budget}
-    return JSONResponse(_job_json(made, call.language), 202, headers)
+    headers = {"Location": f"/requests/{result.id}", **budget}
+    return JSONResponse(_job_json(result, call.language), 202, headers)
 
 
 def _ask(call: Call, deadline: Deadline) -> Rendered | Refusal | Job:
@@ -118,12 +118,12 @@ def _job_json(job: Job, language: str) -> dict[str, Any]:
     links = [{"rel": "self", "href": path}]
     if job.status == "done":
         links.append({"rel": "result", "href": f"{path}/result"})
-    said: dict[str, Any] = {"id": job.id, "status": job.status}
+    content: dict[str, Any] = {"id": job.id, "status": job.status}
     if job.refusal is not None:
-        said["refusal"] = job.refusal[language]
+        content["refusal"] = job.refusal[language]
     if job.error is not None:
-        said["error"] = say(job.error, language) if job.error in _PLAIN else job.error
-    return said | {"links": links}
+        content["error"] = say(job.error, language) if job.error in _PLAIN else job.error
+    return content | {"links": links}
 
 
 async def get_health(_: Call) -> Response:

@@ -476,7 +476,7 @@ def test_every_method_can_be_asked_for(folder, method):
             "threshold = 3\n[ptable]\nmax_noise = 3\nvariance = 1.5",
             ["give the noise away"],
         ),
-        ("threshold = 3", 'threshold = 3\n[ledger]\npath = "l.db"', ["[ledger]"]),
+        ("threshold = 3", 'threshold = 3\n[ledger]\npath = "l.db"', ["sealed with the secret"]),
         (
             "threshold = 3",
             "threshold = 3\n[output]\nadditive = true",

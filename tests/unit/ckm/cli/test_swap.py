@@ -383,7 +383,7 @@ def test_the_shell_completes_the_command():
 
 
 def test_the_schema_names_every_section():
-    assert set(schema_of(SwapJob)["properties"]) == {"schema", "data", "keys", "swap"}
+    assert set(schema_of(SwapJob)["properties"]) == {"schema", "data", "keys", "swap", "ledger"}
     assert is_swap_file.__module__ == "ckm.config.swap"
 
 

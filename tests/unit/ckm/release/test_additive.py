@@ -219,7 +219,6 @@ def test_a_release_can_be_replaced(folder):
     ("old", "new", "word"),
     [
         ("additive = true", 'additive = "yes"', "true or false"),
-        ("[output]", '[ledger]\npath = "ledger.db"\n[output]', "ledger stands for the same"),
         (
             'dimensions = ["geo", "sex"]',
             'dimensions = ["geo", "sex"]\nmeasures = ["count", "sum:income"]',

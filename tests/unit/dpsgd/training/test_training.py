@@ -207,16 +207,18 @@ def test_one_bad_record_moves_the_model_no_further_than_any_other(bad):
 
 def test_poisson_batches_vary_in_size_and_fixed_ones_do_not():
     coins = np.random.default_rng(1)
-    drawn = [*draws(plan(steps=2000), size=100, coins=coins)]
+    drawn = [*draws(plan(steps=2000), size=100, generator=coins)]
     sizes = np.array([len(rows) for rows in drawn])
     assert sizes.mean() == pytest.approx(10, rel=0.05)
     assert sizes.var() == pytest.approx(100 * 0.1 * 0.9, rel=0.15)
     both = np.mean([(0 in rows) and (1 in rows) for rows in map(set, drawn)])
     assert both < 0.02
     fixed = plan(sampling="fixed", adjacency="replace", steps=50)
-    assert {len(set(rows)) for rows in draws(fixed, size=100, coins=coins)} == {10}
+    assert {len(set(rows)) for rows in draws(fixed, size=100, generator=coins)} == {10}
     shuffled = plan(sampling="shuffled", adjacency="zero-out", steps=10)
-    assert sorted(np.concatenate([*draws(shuffled, size=100, coins=coins)])) == [*range(100)]
+    assert sorted(np.concatenate([*draws(shuffled, size=100, generator=coins)])) == [
+        *range(100)
+    ]
 
 
 def test_the_clipping_norm_follows_the_quantile():
@@ -226,7 +228,7 @@ def test_the_clipping_norm_follows_the_quantile():
     training = begun(settings, rate=1e-6)
     training.run(x, y, criterion=EACH)
     losses = EACH(training.model(x), y)
-    within = training._books.clipped_sum(losses, norm=training.clipping_norm).within
+    within = training._record_gradients.clipped_sum(losses, norm=training.clipping_norm).within
     assert 0.3 < float(within.float().mean()) < 0.7
     assert settings.gradient_noise > settings.noise_multiplier
     assert settings.cost() == plan(sampling_rate=1, steps=60).cost()
@@ -359,12 +361,14 @@ def test_sixteen_bits_reach_neither_norms_nor_sums():
         training = begun(settings, model=model, precision=precision)
         seen = []
 
-        def watched(losses, *, norm, copies, found=training._books.clipped_sum, seen=seen):
+        def watched(
+            losses, *, norm, copies, found=training._record_gradients.clipped_sum, seen=seen
+        ):
             clipped = found(losses, norm=norm, copies=copies)
             seen.append(clipped.gradients)
             return clipped
 
-        training._books.clipped_sum = watched
+        training._record_gradients.clipped_sum = watched
         training.run(x, y, criterion=EACH)
         assert all(g.dtype == torch.float32 for each in seen for g in each.values())
         found.append(weights(training))
@@ -414,7 +418,9 @@ def test_autocast_around_a_loop_reaches_neither_norms_nor_sums():
     )
     x, y = data()
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = training._books.clipped_sum(EACH(training.model(100 * x), y), norm=1.0)
+        found = training._record_gradients.clipped_sum(
+            EACH(training.model(100 * x), y), norm=1.0
+        )
     for value in found.gradients.values():
         assert value.dtype == torch.float32
         assert not torch.equal(value, value.bfloat16().float())
@@ -422,7 +428,7 @@ def test_autocast_around_a_loop_reaches_neither_norms_nor_sums():
     for row in range(10):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             losses = EACH(one.model(100 * x[row : row + 1]), y[row : row + 1])
-            sums = one._books.clipped_sum(losses, norm=1.0).gradients
+            sums = one._record_gradients.clipped_sum(losses, norm=1.0).gradients
         assert torch.cat([v.flatten() for v in sums.values()]).norm() <= 1.0
 
 

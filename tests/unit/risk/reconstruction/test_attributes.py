@@ -17,7 +17,7 @@ def test_persons_alone_in_a_cell_are_guessed_three_ways():
     shown = {(0, 0): Shown(published=published, is_shown=np.ones((3, 2), bool))}
 
     def found(axes):
-        return found_attributes(lattice, shown, truth=truth, fitted=fitted, axes=axes)
+        return found_attributes(lattice, shown, truth=truth, estimates=fitted, axes=axes)
 
     assert found([1]) == FoundAttributes(n=2, by_frequency=1, alone=1, together=2)
     assert found([]).n == found([0]).n == 0  # no column has one person

@@ -14,9 +14,9 @@ from synth import (
     Claim,
     Model,
     Schema,
-    Settings,
     SynthError,
     Synthesizer,
+    TableSettings,
     Unit,
     Whole,
     draw_structure,
@@ -224,7 +224,7 @@ def test_a_replaced_unit_moves_the_ranks_no_farther_than_declared(rows):
         ({}, Budget(epsilon=1, delta=1e-6), "public number"),
         ({"label": "sex"}, BUDGET, "label"),
         ({"workload": [("age", "sex")]}, BUDGET, "workload"),
-        ({"settings": Settings()}, BUDGET, "settings"),
+        ({"settings": TableSettings()}, BUDGET, "settings"),
     ],
 )
 def test_what_a_baseline_cannot_do_is_refused(options, budget, match):

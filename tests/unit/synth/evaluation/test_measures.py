@@ -13,7 +13,7 @@ from reports.catalogues.synthesis import FIGURES
 from synth import Category, Date, Real, Schema, Whole
 from synth.evaluation import EvaluationError, Kind, encode, evaluate, kinds_of, read_kinds
 from synth.evaluation.conclusions import conclusions
-from synth.evaluation.evaluate import Plan, bootstrap, independent
+from synth.evaluation.evaluate import EvaluationPlan, bootstrap, independent
 from synth.evaluation.measures import margins
 from synth.evaluation.measures.bins import Bins
 from synth.evaluation.measures.learning import classification, classifier, detection, regression
@@ -364,7 +364,7 @@ def test_hostile_frames_give_figures_or_reasons_and_never_nan(name, side):
         "holdout": mixed(40, 3),
         side: HOSTILE[name],
     }
-    plan = Plan(
+    plan = EvaluationPlan(
         classes=("ill",),
         numbers=("pay",),
         keys=("sex", "age"),
@@ -391,7 +391,7 @@ def test_hostile_frames_give_figures_or_reasons_and_never_nan(name, side):
 
 def test_figures_do_not_depend_on_the_order_of_columns_in_other_frames():
     real, made = mixed(200, 1), mixed(200, 2)
-    plan = Plan(groups=("tables", "columns", "nearness"), controls=())
+    plan = EvaluationPlan(groups=("tables", "columns", "nearness"), controls=())
     one = evaluate(real, made, plan=plan)
     other = evaluate(real, made[made.columns[::-1]], plan=plan)
     assert [f.value for f in one.figures] == [f.value for f in other.figures]
@@ -400,9 +400,12 @@ def test_figures_do_not_depend_on_the_order_of_columns_in_other_frames():
 @pytest.mark.slow
 def test_an_unknown_group_or_column_is_refused():
     with pytest.raises(EvaluationError, match="no 'table'"):
-        Plan(groups=("table",))
+        EvaluationPlan(groups=("table",))
     real = mixed(50, 1)
-    for plan in (Plan(classes=("il",)), Plan(sensitive=("ill",), keys=("sx",))):
+    for plan in (
+        EvaluationPlan(classes=("il",)),
+        EvaluationPlan(sensitive=("ill",), keys=("sx",)),
+    ):
         with pytest.raises(EvaluationError, match="is not in the data"):
             evaluate(real, real, holdout=real, plan=plan)
 

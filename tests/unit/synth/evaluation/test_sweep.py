@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from reports import make_report
-from synth.evaluation import EvaluationError, Plan, grid, sweep
+from synth.evaluation import EvaluationError, EvaluationPlan, grid, sweep
 from synth.evaluation.conclusions import facts_of, sweep_facts
 from synth.evaluation.journal import Journal
 from synth.evaluation.result import Evaluation, Figure
 from synth.evaluation.sweep import Run, Sweep, folds_of
 
-PLAN = Plan(groups=("tables",))
+PLAN = EvaluationPlan(groups=("tables",))
 
 
 def frame(n=60):

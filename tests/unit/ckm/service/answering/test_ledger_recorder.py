@@ -446,3 +446,13 @@ def test_a_full_ledger_takes_no_new_table_and_serves_those_it_has(opened):
     assert answer.status_code == 503
     assert answer.json()["type"] == "urn:ckm:problem:ledger_full"
     assert web.get(path).status_code == 200
+
+
+@pytest.mark.slow
+def test_what_the_office_rounded_is_not_answered_with_noise(folder, opened):
+    rounded = JOB.replace('[ptable]\npath = "pt.parquet"', "[rounding]\nbase = 5")
+    (folder / "job.toml").write_text(rounded)
+    release(read_job(folder / "job.toml"), folder / "out")
+    answer = ask(opened(), ["sex"])
+    assert reason(answer) == "second_method"
+    assert reason(ask(opened('second_method = "flag"\n'), ["sex"])) is None
