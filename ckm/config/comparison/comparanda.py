@@ -136,7 +136,9 @@ def designs_schema() -> dict[str, Any]:
     """Return the JSON Schema of a file of designs and methods, for editors."""
     noise = schema_of(PTableSection)["properties"]
     path = noise.pop("path")
-    noise = {key: form for key, form in noise.items() if key not in ("step", "anchors")}
+    # Magnitudes have other tables, and one by limits is a file.
+    others = ("step", "anchors", "limits", "objective")
+    noise = {key: form for key, form in noise.items() if key not in others}
     design = [
         _closed(noise, ("max_noise", "variance")),
         _closed(noise, ("preset",)),

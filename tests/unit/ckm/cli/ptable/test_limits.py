@@ -1,0 +1,49 @@
+"""Tables by limits on the command line: built, checked, refused with the nearest limits."""
+
+import pytest
+from click.testing import CliRunner
+
+from ckm.cli import app
+from ptable import PTable
+
+LIMITED = ["--max-noise", "3", "--variance", "2", "--posterior", "0.85", "--floor", "1"]
+
+
+def run(*args):
+    environment = {"CKM_LOG_FORMAT": "text", "COLUMNS": "120"}
+    return CliRunner(env=environment).invoke(app, ["ptable", *args])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_table_by_limits_is_built_and_checked_with_its_figures(folder):
+    options = [*LIMITED, "--objective", "least-variance", "--neighbours", "1,0.3"]
+    built = run("build", *options, "-o", "pt.parquet")
+    assert built.exit_code == 0, built.output
+    assert "no table within these limits loses less than" in built.stderr
+    table = PTable.read(folder / "pt.parquet")
+    assert table.spec.limits.posterior == 0.85
+    assert table.spec.limits.neighbours == (1.0, 0.3)
+    checked = run("check", "pt.parquet")
+    assert checked.exit_code == 0, checked.output
+    for words in ("posterior: 0.8", "limit 0.85", "the certificate holds: every limit"):
+        assert words in checked.stderr
+    shown = run("show", "pt.parquet", "--program")
+    assert shown.stdout.startswith("minimise    Σ_ij w_i (j - i)² P[i, j]\n")
+
+
+def test_limits_that_nothing_keeps_are_answered_by_the_nearest(folder):
+    result = run("build", "--max-noise", "2", "--posterior", "0.3", "-o", "pt.parquet")
+    assert result.exit_code == 4
+    assert "No p-table keeps all of these limits together." in result.stderr
+    assert not (folder / "pt.parquet").exists()
+
+
+def test_a_floor_that_no_row_can_have_is_refused(folder):
+    result = run("build", *LIMITED[:6], "--floor", "5", "-o", "pt.parquet")
+    assert result.exit_code == 4
+    assert "the row of count 1 cannot vary by more than 3" in result.stderr
