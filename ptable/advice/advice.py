@@ -263,7 +263,8 @@ def _missed(goal: Goal, spec: NoiseSpec, risk: Figures) -> tuple[str, ...]:
             Message("small is {small}, not {goal}", small=spec.small, goal=Argument(goal.small))
         )
     low, high = goal.variance_range
-    values = spec.variance if isinstance(spec.variance, tuple) else (spec.variance,)
+    variance = spec.variance or 0.0
+    values = variance if isinstance(variance, tuple) else (variance,)
     exact_values = [exact(v) for v in values]
     if min(exact_values) < low or (high is not None and max(exact_values) > high):
         missed.append(

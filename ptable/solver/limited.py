@@ -218,18 +218,19 @@ def _spread(
     """Find the greatest entropy, with tails as long as they have keys, and rare ones closed."""
     sensitive = set(joint.limits.sensitive or ())
     has_limits = bool(joint.limits.priors) or joint.limits.ratio is not None
+    rare: set[tuple[int, int]] = set()
     for _ in range(_MOST_ROUNDS):
         trial = replace(joint, closed=closed)
         answer = JointStatement.of(trial, own=own).solve()
         if not answer.is_solved or answer.values is None:
             return answer, trial
         grown = _longer(trial, answer.values)
-        rare = {
+        rare |= {
             (i, j)
             for (i, j), p in zip(trial.entries, answer.values.tolist(), strict=False)
             if has_limits and i in sensitive and p < _RARE
         } - _floored(trial)
-        after = frozenset((closed - grown) | rare)
+        after = frozenset((closed - grown) | rare)  # what was too rare stays closed
         if after == closed:
             break
         joint = replace(joint, closed=frozenset())

@@ -80,6 +80,8 @@ _LINEAR = {
     "dual_feasibility_tolerance": 1e-9,
     "primal_feasibility_tolerance": 1e-9,
 }
+#: Constraints of cvxpy that are linear where both sides are.
+_AFFINE = {"Equality", "Inequality", "NonNeg", "NonPos", "Zero"}
 _TIGHT = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-9)
 
 
@@ -466,7 +468,7 @@ class JointStatement:
     @property
     def is_linear(self) -> bool:
         """Whether HiGHS can solve it."""
-        return bool(self.problem.is_lp())
+        return _is_linear(self.problem)
 
     def solve(self) -> JointAnswer:
         """Solve by HiGHS what is linear, and by Clarabel what is not."""
@@ -492,7 +494,7 @@ class JointStatement:
         import cvxpy as cp
 
         question = cp.Problem(cp.Minimize(0), self.problem.constraints)
-        if question.is_lp():
+        if _is_linear(question):
             return solved(question, "HIGHS", **_LINEAR) == "optimal"
         return solved(question, "CLARABEL") == "optimal"
 
@@ -504,6 +506,14 @@ class JointStatement:
     def __str__(self) -> str:
         """Print the program as a paper does, with its sizes."""
         return _printed_joint(self)
+
+
+def _is_linear(problem: cp.Problem) -> bool:
+    """Say whether a problem is a linear program as it stands."""
+    return all(arg.is_affine() for arg in problem.objective.args) and all(
+        type(one).__name__ in _AFFINE and all(arg.is_affine() for arg in one.args)
+        for one in problem.constraints
+    )
 
 
 def _constraint(line: Linear, unknowns: cp.Expression, size: int) -> cp.Constraint:
