@@ -21,10 +21,10 @@ _PROBABILITIES = ("posterior", "posterior_set", "best_guess", "p_stay")
 #: What a prior is compared to 1 with.
 _SUM = 1e-9
 #: Of longer priors the shares of larger counts are added up.
-_KEPT = 1_000
+_KEPT = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Limits:
     """Say what an intruder may learn from one published count, at most.
 
@@ -199,6 +199,13 @@ class Limits:
         if problems:
             raise refusal(problems)
         return replace(self, sensitive=sensitive, priors=tuple(priors))
+
+    def __repr__(self) -> str:
+        """Name what differs from the defaults, and no share of a prior: it stems from data."""
+        shown = [
+            f"{name}={value!r}" for name, value in self.to_dict().items() if name != "priors"
+        ]
+        return f"Limits({', '.join([*shown, f'priors: {len(self.priors)}'])})"
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fields as plain values; those left alone are missing.

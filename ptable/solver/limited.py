@@ -138,7 +138,7 @@ def solve_limited(joint: Joint, *, own: Own | None = None) -> LimitedTable:
             closed=tight.closed,
             violation=_violation(joint, own, units),
         )
-    raise InternalError(
+    raise InfeasibleError(
         Message("No whole keys keep every limit: {problems}.", problems=joined("; ", last[:3])),
         hint=Message("limits that are a little looser work"),
     )

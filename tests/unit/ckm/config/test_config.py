@@ -562,7 +562,8 @@ def test_the_keys_of_a_section_are_the_options_of_a_specification():
     from ptable import NoiseSpec
 
     names = {"path", "preset", "rule"}
-    assert set(PTableSection.model_fields) - names == set(NoiseSpec.__dataclass_fields__)
+    fields = set(NoiseSpec.__dataclass_fields__) - {"target"}  # a table, in Python alone
+    assert set(PTableSection.model_fields) - names == fields
 
 
 @pytest.mark.parametrize(

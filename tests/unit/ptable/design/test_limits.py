@@ -73,6 +73,12 @@ def test_a_specification_settles_what_follows_from_its_noise():
     assert NoiseSpec(max_noise=5, limits=Limits(priors=(PRIOR,))).limits.sensitive == (1, 2)
 
 
+def test_no_share_of_a_prior_is_shown():
+    limits = Limits(posterior=0.9, priors=(PRIOR,))
+    assert repr(limits) == "Limits(posterior=0.9, priors: 1)"
+    assert "0.16" not in repr(NoiseSpec(max_noise=3, limits=limits))
+
+
 def test_limits_go_to_plain_values_and_back():
     spec = NoiseSpec(
         max_noise=3,
