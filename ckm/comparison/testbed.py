@@ -160,7 +160,7 @@ def open_testbed(
     geography, target = _roles(job, experiment, tuple(requests))
     data = job.data.local
     with open_source(
-        data.paths,
+        data.place,
         table=data.table,
         options=data.read_options,
         memory_limit=memory_limit,

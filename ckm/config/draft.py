@@ -11,7 +11,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from footing.places import DRIVERS, is_elsewhere, scheme_of
+from footing.places import Place, PlaceKind, place_of
 from tables import (
     DerivedVariable,
     Hierarchy,
@@ -198,7 +198,8 @@ def draft_job(
     measure
         Gives the limits that the drafted tables keep under the drafted noise, by key.
     """
-    with open_source(data, table=table, options=reading) as source:
+    place = place_of(data)
+    with open_source(place, table=table, options=reading) as source:
         records, columns = profile_columns(source)
         found = Draft(records=records, columns={column.name: column for column in columns})
         _find_keys(found, source)
@@ -217,9 +218,10 @@ def draft_job(
             "tabulate.",
             hint="make columns of groups first, such as bands of age",
         )
-    path = data if is_elsewhere(data) else os.path.relpath(data, output.parent)
+    if not place.is_elsewhere:
+        place = place_of(Path(os.path.relpath(data, output.parent)))
     text = _text(
-        found, path, table=table, folder=output.parent, reading=reading or ReadOptions()
+        found, place, table=table, folder=output.parent, reading=reading or ReadOptions()
     )
     found.text = re.sub("\t(.*?)\t", lambda note: say(note[1]), text)
     return found
@@ -392,7 +394,7 @@ def _setting(setting: str, note: str) -> str:
 
 
 def _text(
-    found: Draft, path: str, *, table: str | None, folder: Path, reading: ReadOptions
+    found: Draft, place: Place, *, table: str | None, folder: Path, reading: ReadOptions
 ) -> str:
     lines = [
         f"# {_note('A release job, drafted by ckm job init: see what is marked with decide.')}",
@@ -400,7 +402,7 @@ def _text(
         "schema = 1",
         _setting('# title = "…"', "decide: what the release is called"),
         "",
-        *_data(found, path, table, reading),
+        *_data(found, place, table, reading),
         "",
         "[keys]",
         _secret(folder),
@@ -466,8 +468,9 @@ def _limits(found: Draft) -> list[str]:
     ]
 
 
-def _data(found: Draft, path: str, table: str | None, reading: ReadOptions) -> list[str]:
-    read = _read(reading)
+def _data(found: Draft, place: Place, table: str | None, reading: ReadOptions) -> list[str]:
+    path, read = place.texts[0], _read(reading)
+    key = "database" if place.kind is PlaceKind.DATABASE else "path"
     lines = [f"table = {_quoted(table)}"] if table is not None else []
     stored = [name for name in found.unique if name in _STORED]
     if stored:
@@ -487,12 +490,11 @@ def _data(found: Draft, path: str, table: str | None, reading: ReadOptions) -> l
             _setting('# id = "…"', "or a column that does, in place of record_key"),
             'record_key = "record_key"',
         ]
-        path, lines = keyed, [one for one in lines if not one.startswith("table")]
+        key, path, lines = "path", keyed, [one for one in lines if not one.startswith("table")]
         read = []
     for number, name in enumerate(found.weights):
         setting = f"{'# ' if number else ''}weight = {_quoted(name)}"
         lines.append(_setting(setting, 'decide: for measures = ["count", "weighted"]'))
-    key = "database" if scheme_of(path) in DRIVERS else "path"
     return ["[data]", f"{key} = {_quoted(path)}", *read, *lines]
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from ckm.config.lines import Lines, Place
 from ckm.config.problems import JobError, Problem, did_you_mean
+from footing.addresses import Address
 from footing.errors import ExplainedError
-from footing.places import list_files, masked
+from footing.places import list_files
 
 LANGUAGES = ("en", "fr")
 
@@ -90,7 +91,7 @@ class Reading:
             # A table is not meant by the name of a job or of a secret.
             near = [p.name for p in listed if p.suffix not in _NO_DATA - {path.suffix}]
             hint = did_you_mean(path.name, near) or "relative paths start at the file's folder"
-            self.add(where, f"{key} {masked(name)!r} does not exist.", hint)
+            self.add(where, f"{key} {Address(name).masked!r} does not exist.", hint)
         elif not is_glob and path.is_dir():
             self.add(where, f"{key} {name!r} is a folder, not a file.")
 

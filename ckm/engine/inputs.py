@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 from ckm.errors import ConfigError
+from footing.places import place_of
 from ptable import PTable, PTableWarning
 from tables import (
     CodeTree,
@@ -134,16 +135,17 @@ def open_records(
         return source
     if engine != "spark":
         raise ConfigError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
-    (options or ReadOptions()).require_csv(str(data))
-    if cells is not None or not isinstance(data, (str, os.PathLike, tuple)):
+    place = place_of(data)
+    if cells is not None or place is None or isinstance(data, list):
         raise ConfigError(
             "Spark tabulates Parquet files of records, not cells or data in memory.",
             hint="write records to Parquet, or leave engine out",
         )
+    (options or ReadOptions()).require_csv(str(place))
     from tables.spark.session import LOCAL
     from tables.spark.spark import open_spark
 
-    source = open_spark(data, master=master or LOCAL)
+    source = open_spark(place, master=master or LOCAL)
     try:
         derive_variables(source, variables)
     except BaseException:

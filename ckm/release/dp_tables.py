@@ -94,7 +94,7 @@ def release_dp(
     limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
     with (
         new_folder(path) as folder,
-        open_source(data.paths, table=data.table, options=options, **limits) as source,
+        open_source(data.place, table=data.table, options=options, **limits) as source,
         opened_gate(job.release_ledger) as gate,
     ):
         if not data.allow_empty:

@@ -235,7 +235,7 @@ def open_engine(
 
     data = job.data if job.data.is_distributed else job.data.local
     engine = Engine(
-        data.places,
+        data.place,
         **{name: getattr(data, name) for name in _OF_DATA},
         secret=load_secret(job),
         ptable=ptable,

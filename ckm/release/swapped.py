@@ -119,7 +119,7 @@ def swap(
     inputs = InputFiles({file: job.data.name_of(file) or file.name for file in data.files()})
     with (
         open_source(
-            data.paths,
+            data.place,
             table=data.table,
             options=data.read_options,
             memory_limit=memory_limit,
@@ -165,7 +165,7 @@ def rehearse_swap(
     _secret(job)
     data = job.data.local
     with open_source(
-        data.paths, table=data.table, options=data.read_options, **resources
+        data.place, table=data.table, options=data.read_options, **resources
     ) as source:
         job.swap.plan.require_fit(source)
         for column in (job.ledger.id, job.ledger.record_key) if job.ledger else ():

@@ -239,7 +239,7 @@ def open_originals(
             labels=(job.output.total_label, job.output.missing_label),
         )
     source = open_records(
-        data.places,
+        data.place,
         engine=data.engine,
         master=data.master,
         table=data.table,

@@ -9,7 +9,7 @@ from pydantic import Field
 from ckm.config.job.data import SecretPath
 from ckm.config.reading import Reading
 from ckm.config.section import FilePath, Items, Name, Section, optional
-from footing.places import has_password
+from footing.addresses import Address
 
 _POSTGRES = re.compile(r"postgres(ql)?://")
 
@@ -59,7 +59,7 @@ class LedgerPlace(Section):
                 self._where, "url must begin with postgresql://", "a file is named with path"
             )
             return
-        if has_password(url):
+        if Address(url).has_password:
             hint = "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD"
             reading.add(self._where, "url must not hold a password.", hint)
 
