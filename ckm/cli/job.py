@@ -190,7 +190,7 @@ def argus(terminal: Terminal, /, *, job: Path, output: Path) -> None:
     ckm job argus job.toml -o argus/
     """
     from ckm.config import read_job
-    from ckm.suppression.argus.write import argus_files
+    from ckm.methods.suppression.argus.write import argus_files
 
     files = argus_files(read_job(job))
     _write_folder(output, files)
@@ -215,7 +215,7 @@ def from_argus(terminal: Terminal, /, *, batch: Path, output: Path) -> None:
     -------
     ckm job from-argus sectors.arb -o sectors/
     """
-    from ckm.suppression.argus.read import job_of_batch
+    from ckm.methods.suppression.argus.read import job_of_batch
 
     found = job_of_batch(batch)
     _write_folder(output, found.files)
@@ -253,7 +253,7 @@ def audit_pattern(
     import numpy as np
 
     from ckm.config import read_job
-    from ckm.suppression.argus.pattern import choice_of_pattern
+    from ckm.methods.suppression.argus.pattern import choice_of_pattern
 
     plan = read_job(job)
     with terminal.progress() as report_progress:

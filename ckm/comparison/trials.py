@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from ckm._packages import PACKAGES
-from ckm.additivity.release_step import Restorer
 from ckm.comparison.bench import Bench, answer_of, answering, tables_of
 from ckm.engine.published_table import measure_columns
 from ckm.errors import CkmError, ConfigError
-from ckm.methods.additivity import Additivity
+from ckm.methods.additivity.method import Additivity
+from ckm.methods.additivity.release_step import Restorer
 from ckm.release.job_inputs import silent
 from ckm.release.opening import job_method
 from ckm.release.warnings_log import Notes

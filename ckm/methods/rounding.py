@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.additivity.equations import TableSums
-from ckm.additivity.round_counts import kept_within, round_counts
 from ckm.engine.protection import Protected
 from ckm.engine.published_table import PublishedTable, encodings, publish
 from ckm.engine.request_fitting import raise_together, table_measures
 from ckm.errors import ConfigError, InternalError
 from ckm.ledger.protection import CellProtection
+from ckm.methods.additivity.equations import TableSums
+from ckm.methods.additivity.round_counts import kept_within, round_counts
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
-from ckm.suppression.grid import Grid
-from ckm.suppression.linked import by_group
-from ckm.suppression.relations import finest_cells
+from ckm.methods.suppression.grid import Grid
+from ckm.methods.suppression.linked import by_group
+from ckm.methods.suppression.relations import finest_cells
 from footing.messages import Message, Name
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ckm.engine.engine import Progress
     from ckm.engine.request import TableRequest
     from ckm.methods.settings import RoundingSettings
-    from ckm.suppression.original_cells import Groups, Originals
+    from ckm.methods.suppression.original_cells import Groups, Originals
     from footing.arrays import Integers
     from tables import Cells
 

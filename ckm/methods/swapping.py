@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ckm.engine.protection import Protected
     from ckm.engine.request import TableRequest
     from ckm.methods.settings import SwapSettings
-    from ckm.suppression.original_cells import Originals
+    from ckm.methods.suppression.original_cells import Originals
     from tables import Secret, Source
     from tables.swapping import SwapReport
 

@@ -286,7 +286,7 @@ def job_cells(job: Job) -> pa.Table:
     from tables import cell_table
 
     if job.suppression is not None:
-        from ckm.suppression.original_cells import open_originals
+        from ckm.methods.suppression.original_cells import open_originals
 
         if job.suppression.holding is not None or job.suppression.request is not None:
             raise ConfigError(

@@ -89,9 +89,9 @@ def opened_noise(
     **resources: Unpack[Resources],
 ) -> Iterator[OpenedMethod]:
     """Open the data with the keys, the p-tables and the ledger."""
-    from ckm.additivity.release_step import Restorer
     from ckm.ledger.release_check import ReleaseCheck
-    from ckm.methods.additivity import Additivity
+    from ckm.methods.additivity.method import Additivity
+    from ckm.methods.additivity.release_step import Restorer
     from ckm.methods.settings import AdditivitySettings
     from ckm.release.noise_review import NoiseReview, read_job_designs
 
@@ -142,7 +142,7 @@ def opened_noise(
 @contextmanager
 def opened_suppression(job: Job, **options: Any) -> Iterator[OpenedMethod]:
     """Open the records, to hide cells of their tables."""
-    from ckm.methods.suppression import CellSuppression
+    from ckm.methods.suppression.method import CellSuppression
 
     if job.suppression is None:
         raise InternalError(
@@ -182,8 +182,8 @@ def _opened_originals(
     from ckm.engine.inputs import refuse_ledger_of_cells
     from ckm.ledger.release_check import ReleaseCheck
     from ckm.ledger.storage.store import has_ledger
+    from ckm.methods.suppression.original_cells import open_originals
     from ckm.release.ledger_review import LedgerReview
-    from ckm.suppression.original_cells import open_originals
     from tables.cells.sketch import require_sketchable
 
     del notes, progress

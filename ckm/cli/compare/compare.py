@@ -41,7 +41,7 @@ _RISK, _LOSS = "q_worst_set", "hellinger_raw"
 _TALKATIVE = (
     "ckm.engine.engine",
     "ckm.ledger",
-    "ckm.suppression.secondary.search",
+    "ckm.methods.suppression.secondary.search",
     "tables.cells.cube",
     "tables.swapping",
 )
