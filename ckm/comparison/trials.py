@@ -82,8 +82,8 @@ def opened_method(
     job: Job, *, progress: Progress = silent, **resources: Any
 ) -> Iterator[OpenedMethod]:
     """Open the method of a job as a release does, for nothing to be kept."""
-    kept: dict[str, Any] = {"notes": Notes([]), "is_kept": False, "step": silent}
-    with job_method(job).open(job, **kept, progress=progress, **resources) as opened:
+    options: dict[str, Any] = {"notes": Notes([]), "is_kept": False, "step": silent}
+    with job_method(job).open(job, **options, progress=progress, **resources) as opened:
         opened.method.require(job.tables)
         if opened.noise is None or not isinstance(opened.method, Additivity):
             yield opened
@@ -203,11 +203,11 @@ class NoiseTrial:
     def _published(
         self, tables: Mapping[str, TableRequest], opened: OpenedMethod
     ) -> dict[str, Answer]:
-        found = {}
+        answers = {}
         for protected in opened.method.protect(opened.data, tables):
-            found[protected.name] = shown(self._bench.truth(protected.name), protected)
+            answers[protected.name] = shown(self._bench.truth(protected.name), protected)
             del protected  # its cells, before those of the next table are protected
-        return found
+        return answers
 
 
 def noise_trial(
@@ -262,11 +262,11 @@ class LedgerTrial:
         """Publish all together: the office has looked at them."""
         from ckm.ledger import Watch
 
-        watch, found = Watch(self._ledger), {}
+        watch, answers = Watch(self._ledger), {}
         for protected in watch.tables(self._engine, self._tables):
-            found[protected.name] = shown(self._bench.truth(protected.name), protected)
+            answers[protected.name] = shown(self._bench.truth(protected.name), protected)
         watch.publish(policy="flag")
-        return found
+        return answers
 
     def again(self) -> dict[str, Answer]:
         """Publish them a second time: the ledger has them."""
@@ -284,18 +284,18 @@ class LedgerTrial:
         """Answer one question after the other, and record what was answered."""
         from ckm.ledger import ThinDifferenceError, Watch
 
-        wanted = self._engine.requests_of_cells(questions)
-        found: dict[str, Answer | None] = {}
+        built = self._engine.requests_of_cells(questions)
+        answers: dict[str, Answer | None] = {}
         for protected in self._engine.protect_tables(questions, sketch=self._ledger.width):
             name, watch = protected.name, Watch(self._ledger)
-            watch.add_table(name, wanted[name], protected.cells, where=protected.request.where)
+            watch.add_table(name, built[name], protected.cells, where=protected.request.where)
             try:
                 watch.publish(policy="refuse")
             except ThinDifferenceError:
-                found[name] = None
+                answers[name] = None
             else:
-                found[name] = shown(self._bench.truth(name), protected)
-        return found
+                answers[name] = shown(self._bench.truth(name), protected)
+        return answers
 
 
 class BatchTrial:
@@ -339,8 +339,8 @@ class BatchTrial:
     def planned(self) -> dict[str, Answer]:
         """Publish all together, once: who asks again is shown the same tables."""
         if "planned" not in self._published:
-            found, statement = self._released(self._tables, self._progress)
-            self._published["planned"] = found
+            answers, statement = self._released(self._tables, self._progress)
+            self._published["planned"] = answers
             self._statements.append(statement)
         return self._published["planned"]
 
@@ -392,13 +392,13 @@ class BatchTrial:
     ) -> tuple[dict[str, Answer], Statement]:
         job = self._job_of(tables)
         with opened_method(job) as opened:
-            found = {
+            answers = {
                 protected.name: shown(self._bench.truth(protected.name), protected)
                 for protected in opened.method.protect(
                     opened.data, job.tables, progress=progress
                 )
             }
-            return found, opened.method.statement()
+            return answers, opened.method.statement()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -429,8 +429,8 @@ class SingleTable:
         is_finest = np.ones(len(self.table), bool)
         for axis, ranks in axes:
             is_finest &= np.isin(ranks, axis.levels[0].ranks)
-        kept = tuple(ranks[is_finest] for ranks in self.table.ranks)
-        return [(np.ones(int(is_finest.sum()), bool), kept)]
+        ranks_of_groups = tuple(ranks[is_finest] for ranks in self.table.ranks)
+        return [(np.ones(int(is_finest.sum()), bool), ranks_of_groups)]
 
     def finest(self) -> None:
         """Return nothing: one table is linked to no other."""
@@ -445,12 +445,12 @@ def facts_of(statement: Statement) -> dict[str, float | None]:
     if not statement.measures:
         return {}
     first, *_ = statement.measures
-    found: dict[str, float | None] = {
+    facts: dict[str, float | None] = {
         "cells": float(first["cells"]),
         "primary": float(first["primary"]),
         "secondary": float(first["hidden"] - first["primary"]),
     }
     if first.get("audit"):
-        found["exact"] = float(first["audit"]["hidden_in_vain"])
-        found["under_protected"] = float(first["audit"]["under_protected"])
-    return found
+        facts["exact"] = float(first["audit"]["hidden_in_vain"])
+        facts["under_protected"] = float(first["audit"]["under_protected"])
+    return facts

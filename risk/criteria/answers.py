@@ -146,13 +146,13 @@ def _word(column: str, label: str) -> int:
 @lru_cache(maxsize=4096)
 def parents_of(axis: Axis) -> Integers:
     """Return the rank of the category above each of an axis; -1 for the total."""
-    found = np.full(axis.size, -1, np.int64)
+    parents = np.full(axis.size, -1, np.int64)
     for below, level in zip(axis.levels, axis.levels[1:], strict=False):
         if below.up is not None:
             above = level.ranks[below.up]
             is_other = above != below.ranks  # a leaf of a coarser level is no part of itself
-            found[below.ranks[is_other]] = above[is_other]
-    return found
+            parents[below.ranks[is_other]] = above[is_other]
+    return parents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -119,8 +119,8 @@ def measure_criteria(
     require_whole(n_persons, name="n_persons", least=1)
     require_whole(n_unplanned, name="n_unplanned", least=1)
     require_whole(small, name="small", least=1)
-    asked = CodedQuestions(make, records, planned)
-    answers = asked.answers(
+    questions = CodedQuestions(make, records, planned)
+    answers = questions.answers(
         geography, sensitive, rng=rng, n_persons=n_persons, n_unplanned=n_unplanned
     )
     return judge(answers, method=method, simple=simple, small=small)
@@ -154,8 +154,8 @@ def small_counts_found(
     ... )
     1.0
     """
-    asked = CodedQuestions(make, records, _planned(tables))
-    return share_of_small_counts(asked.planned, small=small)
+    questions = CodedQuestions(make, records, _planned(tables))
+    return share_of_small_counts(questions.planned, small=small)
 
 
 def share_of_small_counts(planned: Sequence[Answer], *, small: int) -> float | None:
@@ -170,8 +170,8 @@ def share_of_small_counts(planned: Sequence[Answer], *, small: int) -> float | N
     --------
     >>> share_of_small_counts([], small=2)
     """
-    found = named_small_counts(planned, small=small)
-    return float(found.mean()) if found.size else None
+    cases = named_small_counts(planned, small=small)
+    return float(cases.mean()) if cases.size else None
 
 
 def _planned(tables: Sequence[tuple[int, ...]]) -> list[CubeRequest]:
@@ -196,13 +196,13 @@ def judge(answers: Answers, *, method: str = "", simple: str = "", small: int = 
     --------
     >>> judge(answers)  # doctest: +SKIP
     """
-    found, wrong = _differencing(answers.sought)
+    cases, wrong = _differencing(answers.sought)
     shares = {
         "same_answer": _same_answer(answers),
         "same_by_another_route": _same_by_another_route(answers),
         "parts_below_totals": _parts_below_totals(answers.planned),
         "additive": _additive(answers.planned),
-        "found_by_differencing": found,
+        "found_by_differencing": cases,
         "sure_but_wrong": wrong,
         "on_demand": _joined(each.is_shown[each.is_held] for each in answers.unplanned),
         "decentral": _decentral(answers),
@@ -214,9 +214,9 @@ def judge(answers: Answers, *, method: str = "", simple: str = "", small: int = 
         simple=simple,
         measured=tuple(
             Criterion(
-                name=name, share=float(held.mean()) if held.size else None, base=held.size
+                name=name, share=float(flags.mean()) if flags.size else None, base=flags.size
             )
-            for name, held in shares.items()
+            for name, flags in shares.items()
         ),
         mean_change=_mean_change(answers.planned),
         mean_loss=_mean_loss(answers.planned),
@@ -268,15 +268,15 @@ def named_small_counts(planned: Sequence[Answer], *, small: int) -> NDArray[np.b
     for each in planned:
         if each.has_counts and len(each.count):
             groups.setdefault(each.population, []).append(each)
-    found = []
+    cases = []
     for tables in groups.values():
         together = JointTables.of(tables)
         apart = [JointTables.of([table]) for table in tables]
         attacked = [together] if together.n_joint <= _MAX_JOINT else apart
-        found += [
+        cases += [
             _named_together(joint, small) for joint in attacked if joint.n_joint <= _MAX_ALONE
         ]
-    return _joined(found)
+    return _joined(cases)
 
 
 def _named_together(tables: JointTables, small: int) -> NDArray[np.bool_]:
@@ -284,7 +284,7 @@ def _named_together(tables: JointTables, small: int) -> NDArray[np.bool_]:
     change = np.concatenate([(a - c)[(c > 0) & ~np.isnan(a)] for a, c in cells.values()])
     if not change.size:
         return np.zeros(0, np.bool_)  # nothing is shown
-    shown = {
+    tables_shown = {
         levels: Shown(
             published=np.nan_to_num(answer).round().astype(np.int64),
             is_shown=~np.isnan(answer),
@@ -293,7 +293,7 @@ def _named_together(tables: JointTables, small: int) -> NDArray[np.bool_]:
     }
     variance = max(float((change**2).mean()), _LEAST_VARIANCE)
     lattice = Lattice(tables.groups, list(cells))
-    fitted = most_probable_counts(lattice, shown, variance=variance)
+    fitted = most_probable_counts(lattice, tables_shown, variance=variance)
     guess = np.concatenate([fitted[levels].ravel() for levels in cells])
     answers = np.concatenate([answer.ravel() for answer, _ in cells.values()])
     clues = np.nan_to_num(answers, nan=-1), np.rint(2 * guess)
@@ -315,14 +315,14 @@ def _same_answer(answers: Answers) -> NDArray[np.bool_]:
 
 
 def _same_by_another_route(answers: Answers) -> NDArray[np.bool_]:
-    found = [_in_other_tables(answers.planned, answers.planned)]
+    cases = [_in_other_tables(answers.planned, answers.planned)]
     for each in answers.slices:
         part, whole = each.answer, answers.planned[each.table]
         if part.is_shown.any():  # a refusal is no other answer
             here, there = part.common(whole, apart=each.category)
             is_same = _same(part.published[here], whole.published[there])
-            found.append(is_same[whole.is_held[there]])
-    return _joined(found)
+            cases.append(is_same[whole.is_held[there]])
+    return _joined(cases)
 
 
 def _decentral(answers: Answers) -> NDArray[np.bool_]:
@@ -332,28 +332,28 @@ def _decentral(answers: Answers) -> NDArray[np.bool_]:
 
 def _in_other_tables(some: Sequence[Answer], others: Sequence[Answer]) -> NDArray[np.bool_]:
     """Compare the cells that tables of one list have in common with those of another."""
-    found = []
+    cases = []
     for first, second in combinations(range(len(some)), 2):
         one, other = some[first], others[second]
         if one.population == other.population and one.has_counts == other.has_counts:
             here, there = one.common(other)
             is_same = _same(one.published[here], other.published[there])
-            found.append(is_same[one.is_held[here]])
-    return _joined(found)
+            cases.append(is_same[one.is_held[here]])
+    return _joined(cases)
 
 
 def _parts_below_totals(planned: Sequence[Answer]) -> NDArray[np.bool_]:
-    found = []
+    cases = []
     for each in planned:
         for parts, totals in each.lines() if each.has_counts else ():
             part, total = each.published[parts], each.published[totals]
-            kept = each.is_held[parts] & ~np.isnan(part) & ~np.isnan(total)
-            found.append((part <= total + _CLOSE * np.abs(total))[kept])
-    return _joined(found)
+            is_counted = each.is_held[parts] & ~np.isnan(part) & ~np.isnan(total)
+            cases.append((part <= total + _CLOSE * np.abs(total))[is_counted])
+    return _joined(cases)
 
 
 def _additive(planned: Sequence[Answer]) -> NDArray[np.bool_]:
-    found = []
+    cases = []
     for each in planned:
         for parts, totals in each.lines() if each.has_counts else ():
             lines, line = np.unique(totals, return_inverse=True)
@@ -361,20 +361,20 @@ def _additive(planned: Sequence[Answer]) -> NDArray[np.bool_]:
             np.add.at(sums, line, each.published[parts])  # of a hidden part: not a number
             total = each.published[lines]
             is_whole = each.is_held[lines] & ~np.isnan(sums) & ~np.isnan(total)
-            found.append(_same(sums, total)[is_whole])
-    return _joined(found)
+            cases.append(_same(sums, total)[is_whole])
+    return _joined(cases)
 
 
 def _differencing(sought: Sequence[Sought]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Tell whose category two tables single out, and for whom they single out another."""
     if not sought:
         return np.zeros(0, np.bool_), np.zeros(0, np.bool_)
-    named = np.array([_singled_out(each) for each in sought], object)
+    categories = np.array([_singled_out(each) for each in sought], object)
     right = np.array([each.category for each in sought], object)[:, None]
-    found = np.asarray(named == right, np.bool_)
-    wrong = np.asarray(named != -1, np.bool_) & ~found
-    better = int(found.sum(axis=0).argmax())
-    return found[:, better], wrong[:, better]
+    cases = np.asarray(categories == right, np.bool_)
+    wrong = np.asarray(categories != -1, np.bool_) & ~cases
+    better = int(cases.sum(axis=0).argmax())
+    return cases[:, better], wrong[:, better]
 
 
 def _singled_out(person: Sought) -> tuple[int, int]:
@@ -410,5 +410,5 @@ def _same(first: Floats, second: Floats) -> NDArray[np.bool_]:
 
 
 def _joined(cases: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    found = [np.atleast_1d(case).ravel() for case in cases]
-    return np.concatenate(found) if found else np.zeros(0, np.bool_)
+    arrays = [np.atleast_1d(case).ravel() for case in cases]
+    return np.concatenate(arrays) if arrays else np.zeros(0, np.bool_)

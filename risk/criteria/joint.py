@@ -98,8 +98,8 @@ class _Dimension:
     def places(self, axis: Axis, level: int) -> Integers:
         """Return the rank on an axis of every category of a level; -1 where it has none."""
         ranks = _ranks_of(axis)
-        listed = self._codes[level] or {0: 0}
-        return np.array([ranks.get(category, -1) for category in listed], np.int64)
+        categories = self._codes[level] or {0: 0}
+        return np.array([ranks.get(category, -1) for category in categories], np.int64)
 
 
 @lru_cache(maxsize=256)
@@ -117,13 +117,13 @@ def _laid_out(
     for rank, stride in zip(table.ranks, strides, strict=True):
         flat += rank.astype(np.int64) * stride
     by_place = np.argsort(flat)
-    wanted = np.zeros((), np.int64)
+    places = np.zeros((), np.int64)
     for axis, one, level, stride in zip(table.axes, own, levels, strides, strict=True):
         ranks = one.places(axis, level)
-        wanted = np.add.outer(wanted, np.where(ranks < 0, -(2**60), ranks * stride))
-    near = np.minimum(np.searchsorted(flat, wanted, sorter=by_place), len(flat) - 1)
+        places = np.add.outer(places, np.where(ranks < 0, -(2**60), ranks * stride))
+    near = np.minimum(np.searchsorted(flat, places, sorter=by_place), len(flat) - 1)
     at = by_place[near]
-    is_there = flat[at] == wanted
+    is_there = flat[at] == places
     published = np.where(is_there, table.published[at], 0.0)
     count = np.where(is_there, table.count[at], 0)
     present = [place for place in order if place >= 0]
