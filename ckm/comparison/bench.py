@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 #: Larger tables, margins included, are left out.
 _MAX_CELLS = 100_000
-#: So many tables are asked for that nobody planned.
-_UNPLANNED = 20
+#: So many tables are asked for that nobody planned, and so many slices of each that is.
+_UNPLANNED, _MOST_SLICES = 20, 50
 _RECORDS = "records.parquet"
 _SECRET = "secret.key"  # noqa: S105  (a name)
 
@@ -497,11 +497,15 @@ class _Asker:
         return self._ask(f"unplanned-{number}", kept, about)
 
     def _slices(self, name: str) -> Iterator[tuple[str, tuple[str, int]]]:
-        """Ask for each category of the first dimension of a planned table."""
+        """Ask for the categories of the first dimension of a planned table, or some of many."""
         table = self._planned[name]
         first, *rest = table.dimensions
         identities = self._identities(first)
-        for code in self._present(first):
+        present = self._present(first)
+        if len(present) > _MOST_SLICES:
+            places = np.linspace(0, len(present) - 1, _MOST_SLICES).round().astype(int)
+            present = [present[place] for place in places.tolist()]
+        for code in present:
             about = QuestionFilter(dimension=first, codes=(code,), others=table.where)
             asked = self._ask(f"slice-{name}-{code}", rest or [first], about)
             yield asked, (name, identities[code])
