@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 Label: TypeAlias = tuple[str, ...]
 
 _NAME = "ckm_sample"
+#: Columns of a copy: the number of a record, and with that of a dimension its finest category.
+ROW, CODE = "ckm_row", "ckm_code_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -96,8 +99,15 @@ def read_sample(
     most_areas: int = 100,
     seed: int = 1,
     tolerate_missing_keys: bool = False,
+    copy: Path | None = None,
 ) -> RecordSample:
-    """Read records as codes: all of them, or where there are more a sample."""
+    """Read records as codes: all of them, or where there are more a sample.
+
+    With `copy` the records themselves are written to this file, which must be private: their
+    columns as they came, but those that are derived of others, the number `ROW` of each record
+    in the sample, and for each dimension, by its place, the code of its finest category
+    (`CODE`).
+    """
     if most_records < 1 or most_areas < 1:
         raise RequestError(Message("A sample needs a record and an area at least."))
     require_fit(requests, source)
@@ -106,7 +116,7 @@ def read_sample(
     require_derived(source, list(requests.values()))
     for name in groups:
         source.require(name)
-    reader = _Reader(source, keys, requests, groups)
+    reader = _Reader(source, keys, requests, groups, copy)
     try:
         return reader.read(area, most_records=most_records, most_areas=most_areas, seed=seed)
     finally:
@@ -122,9 +132,14 @@ class _Reader:
         keys: RecordKeys | None,
         requests: Mapping[str, Request],
         groups: Sequence[str],
+        copy: Path | None,
     ) -> None:
         self._source = source
         self._keys = keys
+        self._copy = copy
+        if copy is not None:
+            for name in (ROW, *(f"{CODE}{place}" for place in range(len(requests)))):
+                source.require_new(name)
         self._table = source.new_name(_NAME)
         self._axes: dict[str, Axis] = {}
         self._joins: list[str] = []
@@ -142,8 +157,8 @@ class _Reader:
 
     def clean(self) -> None:
         """Drop what was kept in the database."""
-        for place in range(len(self._axes)):
-            self._source.fetch(f"DROP TABLE IF EXISTS {self._table}_a{place}")
+        for name in ("", *(f"_a{place}" for place in range(len(self._axes)))):
+            self._source.fetch(f"DROP TABLE IF EXISTS {self._table}{name}")
 
     def read(
         self, area: str | None, *, most_records: int, most_areas: int, seed: int
@@ -183,7 +198,8 @@ class _Reader:
     def _records(self, where: str, *, limit: int | None, seed: int) -> pa.Table:
         parameters: dict[str, object] = {}
         key = quote(f"{self._table} key")
-        names = dict.fromkeys([*self._columns, *self._groups])
+        own = [] if self._copy is None else self._copied
+        names = dict.fromkeys([*self._columns, *self._groups, *own])
         number = "0" if self._keys is None else self._keys.sql(self._source, parameters)
         inner = [f"coalesce({number}, 0)::UBIGINT AS {key}"]
         inner += [quote(name) for name in names]
@@ -197,6 +213,7 @@ class _Reader:
             f"dense_rank() OVER (ORDER BY r.{quote(name)}) AS g{place}"
             for place, name in enumerate(self._groups)
         ]
+        columns += [f"r.{quote(name)} AS r{place}" for place, name in enumerate(own)]
         sql = (
             f"SELECT {', '.join(columns)} FROM (SELECT {', '.join(inner)} FROM "
             f"{self._source.relation}) AS r {' '.join(self._joins)} {where}"
@@ -207,7 +224,29 @@ class _Reader:
                 f"SELECT * FROM ({sql}) "
                 f"ORDER BY md5('{int(seed)} ' || k::VARCHAR), k, {codes} LIMIT {limit}"
             )
-        return self._source.arrow(sql, parameters)
+        if self._copy is None:
+            return self._source.arrow(sql, parameters)
+        return self._copied_records(sql, parameters, self._copy)
+
+    @property
+    def _copied(self) -> list[str]:
+        """The columns of a copy: what is derived is derived of it again."""
+        return [name for name in self._source.columns if name not in self._source.derived]
+
+    def _copied_records(self, sql: str, parameters: dict[str, object], path: Path) -> pa.Table:
+        """Keep the records of the sample in their order, write them, and return their codes."""
+        codes = ["k"]
+        for place, axis in enumerate(self._axes.values()):
+            codes += [f"d{place}_{step}" for step in range(len(axis.levels) - 1)]
+        codes += [f"g{place}" for place in range(len(self._groups))]
+        listed = ", ".join(codes)
+        numbered = f"SELECT *, row_number() OVER (ORDER BY {listed}) - 1 AS {ROW} FROM ({sql})"
+        self._source.create(self._table, numbered, parameters)
+        columns = [f"r{place} AS {quote(name)}" for place, name in enumerate(self._copied)]
+        columns += [f"d{place}_0 AS {CODE}{place}" for place in range(len(self._axes))]
+        rows = f"FROM {self._table} ORDER BY {ROW}"
+        self._source.copy(f"SELECT {', '.join([*columns, ROW])} {rows}", {}, str(path))
+        return self._source.arrow(f"SELECT {listed} {rows}")
 
     def _coded(self, answer: pa.Table, *, n_records: int, sampling: str) -> RecordSample:
         names = answer.column_names

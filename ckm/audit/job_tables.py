@@ -26,6 +26,7 @@ from ckm.service.answering.query import Query, Selection
 from ckm.service.answering.variables import Variable
 from ckm.service.process.server import open_answerer
 from footing.errors import ExplainedError
+from footing.messages import Message, Name
 from ptable import NoiseSpec, solve
 
 _OF_A_JOB = ("data", "keys", "ptable")
@@ -87,8 +88,13 @@ def open_release(
     job = read_job(path)
     if job.ptable is None:
         raise ConfigError(
-            f"The job {path.name!r} has no noise: it is one for suppression or rounding.",
-            hint="ckm suppress audits its own tables; ckm audit takes jobs with [ptable]",
+            Message(
+                "The job {path!r} has no noise: it is one for suppression or rounding.",
+                path=Name(path.name),
+            ),
+            hint=Message(
+                "ckm suppress audits its own tables; ckm audit takes jobs with [ptable]"
+            ),
         )
     release = _release(path, job)
     with open_answerer(release.service, is_kept=False, is_checked=False) as answerer:
@@ -98,8 +104,11 @@ def open_release(
         refused = [name for name, one in queries.items() if answers.permitted(one) is None]
         if refused:
             raise ConfigError(
-                f"[[table]] {refused[0]!r} has too many combinations of levels to look at.",
-                hint="fewer margins or dimensions, or split it",
+                Message(
+                    "[[table]] {refused!r} has too many combinations of levels to look at.",
+                    refused=Name(refused[0]),
+                ),
+                hint=Message("fewer margins or dimensions, or split it"),
             )
         space = query_space(answers, queries.values(), progress=progress)
         table = answers.ptable
@@ -138,7 +147,9 @@ def _release(path: Path, job: Job) -> ReleaseTables:
             known.add(earlier)
             found[name] = earlier
     if not found:
-        raise ConfigError("No table of the job publishes counts: there is nothing to audit.")
+        raise ConfigError(
+            Message("No table of the job publishes counts: there is nothing to audit.")
+        )
     service = _service(path, job, found.values())
     return ReleaseTables(service=service, tables=found, left_out=left_out)
 

@@ -16,6 +16,7 @@ from ckm.errors import ConfigError
 from ckm.service.answering.answer import Answerer, Permitted
 from ckm.service.answering.query import Query, Selection
 from footing.arrays import Flags, Integers, Levels, along
+from footing.messages import Message, Name
 from risk.reconstruction.lattice import MAX_JOINT, Lattice, Shown
 from tables import Axis
 
@@ -163,8 +164,8 @@ def query_space(
             parents.setdefault(table, set()).add(min(tables))  # variables at their finest
     if not found:
         raise ConfigError(
-            "The rules permit no table: there is nothing that callers could find out.",
-            hint="see [rules], and whether the data hold any records",
+            Message("The rules permit no table: there is nothing that callers could find out."),
+            hint=Message("see [rules], and whether the data hold any records"),
         )
     fitting = Axes(
         variables=names,
@@ -262,8 +263,8 @@ def _drawn(
     if area is None:
         if areas is not None:
             raise ConfigError(
-                "The service has no variable of areas to draw from.",
-                hint="is_area = true in its [[variable]], or look at all records",
+                Message("The service has no variable of areas to draw from."),
+                hint=Message("is_area = true in its [[variable]], or look at all records"),
             )
         return None, 1
     with_records = np.unique(area.coarsest[at[area.axis]])
@@ -300,9 +301,13 @@ def _queries(answerer: Answerer, names: tuple[str, ...]) -> Iterator[Query]:
     )
     if total > _MAX_TABLES:
         raise ConfigError(
-            f"Variables, levels and populations make {total:,} tables, more than "
-            f"{_MAX_TABLES:,}.",
-            hint="offer fewer of them, or lower maximum_variables in [rules]",
+            Message(
+                "Variables, levels and populations make {total:,} tables, more than "
+                "{max_tables:,}.",
+                total=total,
+                max_tables=_MAX_TABLES,
+            ),
+            hint=Message("offer fewer of them, or lower maximum_variables in [rules]"),
         )
     for size in range(most + 1):
         for chosen in itertools.combinations(range(len(names)), size):
@@ -346,10 +351,17 @@ def _shown_by(
         sizes = [len(one) for one in of_level]
         if (n_cells := math.prod(sizes)) > MAX_JOINT:
             raise ConfigError(
-                f"A table of {', '.join(names[place] for place in active)} has {n_cells:,} "
-                f"cells, more than the {MAX_JOINT:,} that an audit can look at.",
-                hint="let exclusive in [rules] keep two of them apart, lower "
-                "maximum_variables, or offer broader levels",
+                Message(
+                    "A table of {active} has {n_cells:,} cells, more than the {max_joint:,} "
+                    "that an audit can look at.",
+                    active=Name.each(names[place] for place in active),
+                    n_cells=n_cells,
+                    max_joint=MAX_JOINT,
+                ),
+                hint=Message(
+                    "let exclusive in [rules] keep two of them apart, lower maximum_variables, "
+                    "or offer broader levels"
+                ),
             )
         is_shown = np.ones(sizes, bool)
         for place, (variable, all_ranks) in enumerate(zip(variables, of_level, strict=True)):

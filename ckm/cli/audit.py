@@ -17,6 +17,7 @@ from ckm.cli.terminal.click_group import Command, with_terminal
 from ckm.cli.terminal.output import check_output
 from ckm.errors import CheckFailedError
 from footing.files import write_whole
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,20 +32,20 @@ _OTHERS = 3
 _FOUND: tuple[tuple[str, Callable[[Exposure], str]], ...] = (
     ("variables", lambda one: str(one.n_variables)),
     ("tables", lambda one: str(one.n_tables)),
-    ("all cells", lambda one: f"{one.n_cells:,}"),
-    ("small counts", lambda one: f"{one.together.n_small:,}"),
-    ("found alone", lambda one: f"{one.alone.share:.1%}"),
-    ("found together", lambda one: f"{one.together.share:.1%}"),
-    ("of guesses", lambda one: f"{one.together.guessed:,}"),
-    ("sure guesses", lambda one: f"{one.together.sure:,}"),
-    ("of them wrong", lambda one: f"{one.together.sure_wrong:,}"),
-    ("certain counts", lambda one: f"{one.together.certain:,}"),
+    (Message("all cells"), lambda one: f"{one.n_cells:,}"),
+    (Message("small counts"), lambda one: f"{one.together.n_small:,}"),
+    (Message("found alone"), lambda one: f"{one.alone.share:.1%}"),
+    (Message("found together"), lambda one: f"{one.together.share:.1%}"),
+    (Message("of guesses"), lambda one: f"{one.together.guessed:,}"),
+    (Message("sure guesses"), lambda one: f"{one.together.sure:,}"),
+    (Message("of them wrong"), lambda one: f"{one.together.sure_wrong:,}"),
+    (Message("certain counts"), lambda one: f"{one.together.certain:,}"),
 )
 
 
 def _finite(_context: click.Context, _option: click.Parameter, value: float | None) -> Any:
     if value is not None and math.isnan(value):
-        raise click.BadParameter("nan is no share.")
+        raise click.BadParameter(Message("nan is no share."))
     return value
 
 
@@ -125,7 +126,7 @@ def audit(
 
     is_release = not is_service_file(file)
     if is_release and areas is not None:
-        raise click.BadParameter("a release is audited whole.", param_hint="--areas")
+        raise click.BadParameter(Message("a release is audited whole."), param_hint="--areas")
     check_output(output, force=force, lang=lang, endings=(".html", ".json"), inputs=(file,))
     if output is not None and (beside := _beside(output)) != output:
         check_output(beside, force=force)
@@ -193,16 +194,19 @@ def audit(
     if is_over and limit is not None:
         _show_advice(terminal, steps, noise, limit=limit)
         raise CheckFailedError(
-            "More small counts are found, of all tables, of those of one number of variables, "
-            f"or of what two tables differ by, than the limit of {limit:.1%}.",
+            Message(
+                "More small counts are found, of all tables, of those of one number of "
+                "variables, or of what two tables differ by, than the limit of {limit:.1%}.",
+                limit=limit,
+            ),
             hint=_way_out(steps, limit=limit),
         )
 
 
 def _way_out(steps: Sequence[Step], *, limit: float) -> str:
     if steps and steps[-1].chosen.share <= limit:
-        return "close what the table above names, in that order"
-    return "no closures lead there: offer coarser levels, or more noise"
+        return Message("close what the table above names, in that order")
+    return Message("no closures lead there: offer coarser levels, or more noise")
 
 
 def _beside(output: Path) -> Path:
@@ -251,17 +255,17 @@ def _show_advice(
             rows.append([f"{number}." if place == 0 else "", closed, *_left(one)])
     if rows:
         terminal.table(
-            ["step", "close", "tables left", "cells", "small", "found"],
+            ["step", "close", Message("tables left"), "cells", "small", "found"],
             rows,
             left=("step", "close"),
-            title=f"What to close first, until {limit:.1%} are found",
+            title=Message("What to close first, until {limit:.1%} are found", limit=limit),
         )
     if noise:
         terminal.table(
             ["noise", "tables", "cells", "small", "found"],
             [[one.what, *_left(one)] for one in noise],
             left=("noise",),
-            title="Or more noise, drawn anew",
+            title=Message("Or more noise, drawn anew"),
         )
 
 
@@ -271,10 +275,12 @@ def _show_found(terminal: Terminal, found: Audit) -> None:
     terminal.table(
         names,
         [[of(one) for of in cells] for one in found.exposures],
-        title=f"Small counts are those from 1 to {found.small}",
-        caption="alone: from the table of the cell; together: from all of them, for so many "
-        "guesses that a cell is small; sure: where 20 other cells look alike; certain: no "
-        "other count fits. Other attacks may find more.",
+        title=Message("Small counts are those from 1 to {small}", small=found.small),
+        caption=Message(
+            "alone: from the table of the cell; together: from all of them, for so "
+            "many guesses that a cell is small; sure: where 20 other cells look alike; "
+            "certain: no other count fits. Other attacks may find more."
+        ),
     )
 
 
@@ -284,8 +290,8 @@ def _tell(terminal: Terminal, facts: ExposureFacts, reasons: Mapping[str, str]) 
     from reports.pages.exposure import findings
 
     for name in facts.left_out:
-        why = reasons.get(name, "the rules alone say what is looked at")
-        terminal.tell(f"left out: {name}, as {why}")
+        why = reasons.get(name, Message("the rules alone say what is looked at"))
+        terminal.tell(Message("left out: {name}, as {why}", name=Name(name), why=said(why)))
     for text in findings(words_of(terminal.language), facts):
         terminal.tell(text)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,12 +60,18 @@ def demo(terminal: Terminal, /, *, out: Path, **options: Any) -> None:
     with terminal.progress() as report_progress:
         made = make_demo(out, progress=report_progress, **options)
     if made is None:
-        terminal.step("dry run complete", f"dry run: a demonstration would go to {out}")
+        terminal.step(
+            "dry run complete", Message("dry run: a demonstration would go to {out}", out=out)
+        )
         return
     terminal.step(
         "released",
-        f"{len(made.release.tables)} tables, {made.release.cells:,} cells, "
-        f"{made.release.seconds:.1f} s",
+        Message(
+            "{number} tables, {cells:,} cells, {seconds:.1f} s",
+            number=len(made.release.tables),
+            cells=made.release.cells,
+            seconds=made.release.seconds,
+        ),
         tables=len(made.release.tables),
         cells=made.release.cells,
         seconds=round(made.release.seconds, 3),

@@ -17,6 +17,7 @@ from ckm.cli.terminal.output_options import may_replace, output_options
 from ckm.errors import CheckFailedError, ConfigError
 from footing.drafts import PrivateFolder
 from footing.files import csv_text, new_file, write_whole
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from ckm.config.draft import Draft
@@ -93,11 +94,19 @@ def init(
     write_whole(output, head + draft.text, error=ConfigError, overwrite=may_replace())
     for name, columns in draft.hierarchies.items():
         terminal.step("hierarchy found", f"{name}: {' > '.join(map(printable, columns))}")
-    terminal.step("tables drafted", f"tables: {', '.join(draft.tables)}")
+    terminal.step("tables drafted", Message("tables: {tables}", tables=Name.each(draft.tables)))
     if draft.unique:
-        terminal.step("identifier found", f"identifier: {printable(draft.unique[0])}")
+        terminal.step(
+            "identifier found",
+            Message("identifier: {printable}", printable=said(printable(draft.unique[0]))),
+        )
     else:
-        terminal.warn("no identifier", f"No column tells records apart: {output.name} says how")
+        terminal.warn(
+            "no identifier",
+            Message(
+                "No column tells records apart: {output} says how", output=Name(output.name)
+            ),
+        )
     click.echo(str(output))
 
 
@@ -151,7 +160,9 @@ def cells(
     found = job_cells(plan)
     with new_file(output, error=ConfigError, overwrite=force) as draft:
         pq.write_table(found, draft, compression="zstd")
-    terminal.step("cells written", "disclosive: true counts, for whoever protects them")
+    terminal.step(
+        "cells written", Message("disclosive: true counts, for whoever protects them")
+    )
     names = found.column_names
     lines = ["[data]", f"path = {json.dumps(output.name)}"]
     lines += [f"cells = {json.dumps(names[: names.index('count')], ensure_ascii=False)}"]
@@ -179,11 +190,13 @@ def argus(terminal: Terminal, /, *, job: Path, output: Path) -> None:
     ckm job argus job.toml -o argus/
     """
     from ckm.config import read_job
-    from ckm.suppression.argus.write import argus_files
+    from ckm.methods.suppression.argus.write import argus_files
 
     files = argus_files(read_job(job))
     _write_folder(output, files)
-    terminal.step("files of tau-ARGUS written", "disclosive: true numbers, for comparison")
+    terminal.step(
+        "files of tau-ARGUS written", Message("disclosive: true numbers, for comparison")
+    )
     click.echo(str(output))
 
 
@@ -202,13 +215,16 @@ def from_argus(terminal: Terminal, /, *, batch: Path, output: Path) -> None:
     -------
     ckm job from-argus sectors.arb -o sectors/
     """
-    from ckm.suppression.argus.read import job_of_batch
+    from ckm.methods.suppression.argus.read import job_of_batch
 
     found = job_of_batch(batch)
     _write_folder(output, found.files)
     for text in found.left_out:
-        terminal.warn("not taken over", f"not taken over: {printable(text)}")
-    terminal.step("job written", "ckm suppress takes it")
+        terminal.warn(
+            "not taken over",
+            Message("not taken over: {printable}", printable=said(printable(text))),
+        )
+    terminal.step("job written", Message("ckm suppress takes it"))
     for name in found.files:
         if name.endswith("job.toml"):
             click.echo(str(output / name))
@@ -237,7 +253,7 @@ def audit_pattern(
     import numpy as np
 
     from ckm.config import read_job
-    from ckm.suppression.argus.pattern import choice_of_pattern
+    from ckm.methods.suppression.argus.pattern import choice_of_pattern
 
     plan = read_job(job)
     with terminal.progress() as report_progress:
@@ -253,26 +269,36 @@ def audit_pattern(
         rows.append((printable(system.measure), *(f"{n:,}" for n in numbers)))
         failed += [system.cells[cells.astype(int)] for cells in counted]
     headings = ("measure", "unsafe", "hidden", "disclosed", "under-protected", "exposed")
-    title = "Cells, for inside use only"
+    title = Message("Cells, for inside use only")
     terminal.table(headings, rows, left=("measure",), title=title)
-    cells, named = np.unique(np.concatenate(failed)), "-o cells.csv names them"
+    cells, named = np.unique(np.concatenate(failed)), Message("-o cells.csv names them")
     if cells.size:
         if output is not None:
             places = choice.places(cells)
             text = csv_text((places.columns, *places.rows))
             write_whole(output, text, error=ConfigError, overwrite=may_replace())
-            named = f"{output.name!r} names them, for inside use only"
+            named = Message(
+                "{output!r} names them, for inside use only", output=Name(output.name)
+            )
         raise CheckFailedError(
-            f"The pattern does not protect {cells.size:,} cells as the rules demand.",
-            hint=f"{named}; ckm suppress chooses cells that do",
+            Message(
+                "The pattern does not protect {size:,} cells as the rules demand.",
+                size=cells.size,
+            ),
+            hint=Message("{named}; ckm suppress chooses cells that do", named=named),
         )
-    terminal.step("pattern audited", "every unsafe cell is protected as the rules demand")
+    terminal.step(
+        "pattern audited", Message("every unsafe cell is protected as the rules demand")
+    )
 
 
 def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
     """Make a folder of files that their owner alone may read."""
     if os.path.lexists(folder):
-        raise ConfigError(f"{folder.name!r} exists.", hint="choose another folder")
+        raise ConfigError(
+            Message("{folder!r} exists.", folder=Name(folder.name)),
+            hint=Message("choose another folder"),
+        )
     with PrivateFolder(folder.parent, f".{folder.name[:40]}.partial-") as private:
         draft = private / folder.name
         draft.mkdir(mode=0o700)

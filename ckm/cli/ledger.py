@@ -12,6 +12,7 @@ from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output_options import may_replace, output_options
 from ckm.errors import ConfigError
 from footing.files import csv_text, write_whole
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -111,21 +112,32 @@ def audit(
     from ckm.ledger import PAIR_COLUMNS, Ledger
 
     if secret is not None and job is not None:
-        raise click.UsageError("The secret comes from --secret or from --job, not from both.")
+        raise click.UsageError(
+            Message("The secret comes from --secret or from --job, not from both.")
+        )
     found: list[ThinPair] = []
     with Ledger.open(target, secret=_secret(secret, job), create=False) as opened:
         end = opened.require_whole(head=head)
-        terminal.step("ledger whole", f"no entry is missing or altered; its head is {end}")
+        terminal.step(
+            "ledger whole",
+            Message("no entry is missing or altered; its head is {end}", end=said(end)),
+        )
         found = list(opened.audit(history=history, threshold=threshold))
         seconds = [second.words for second in opened.audit_methods(history=history)]
     for words in seconds:
         terminal.warn("second method", words)
-    count = "no thin difference" if not found else f"{len(found):,} thin differences"
-    terminal.step("ledger audited", count if len(found) != 1 else "1 thin difference")
+    count = (
+        Message("no thin difference")
+        if not found
+        else Message("{number:,} thin differences", number=len(found))
+    )
+    terminal.step("ledger audited", count if len(found) != 1 else Message("1 thin difference"))
     if output is not None:
         _write(terminal, PAIR_COLUMNS, (pair.row for pair in found), output)
     elif found:
-        terminal.step("differences not named", "-o thin.csv names them, for inside use only")
+        terminal.step(
+            "differences not named", Message("-o thin.csv names them, for inside use only")
+        )
     return CHECK_FAILED if strict and (found or seconds) else 0
 
 
@@ -176,7 +188,7 @@ def _write(
         click.echo(text, nl=False)
         return
     write_whole(output, text, error=ConfigError, overwrite=may_replace())
-    terminal.step("list written", f"written to {output.name}")
+    terminal.step("list written", Message("written to {output}", output=Name(output.name)))
 
 
 def _visible(text: str) -> str:

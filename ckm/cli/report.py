@@ -9,6 +9,7 @@ import click
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import printable
+from footing.messages import Message, Name, said
 
 
 @click.command(cls=Command)
@@ -54,10 +55,12 @@ def report(terminal: Terminal, /, *, folder: Path, dry_run: bool, **options: Any
     from ckm.release.pages.rerender import remake_report
 
     pages = remake_report(folder, dry_run=dry_run, **options)
-    terminal.step("release verified", "the files are those that were released")
+    terminal.step("release verified", Message("the files are those that were released"))
     for page in pages:
         terminal.step(
-            f"page {page.state}", f"{page.path.name}: {page.state}", file=page.path.name
+            f"page {page.state}",
+            Message("{name}: {text}", name=Name(page.path.name), text=said(page.state)),
+            file=page.path.name,
         )
     if not dry_run:
         for page in pages:
@@ -102,7 +105,9 @@ def explain(
 
     wanted = dict(word.partition("=")[::2] for word in cell)
     if len(wanted) < len(cell) or not all("=" in word for word in cell):
-        raise click.UsageError("Write each column once, as COLUMN=CATEGORY, such as sex=F.")
+        raise click.UsageError(
+            Message("Write each column once, as COLUMN=CATEGORY, such as sex=F.")
+        )
     plan = read_job(job)
     with terminal.progress() as report_progress:
         found = run(plan, table, wanted, measure=measure, progress=report_progress)
@@ -116,6 +121,6 @@ def explain(
             said = ", ".join(map(str, value)) if isinstance(value, list) else say(str(value))
             click.echo(printable(f"{say(name) + ':':<20} {said}"))
             continue
-        click.echo(say(f"the same records {name}:"))
-        for one in value or [say("nowhere else")]:
+        click.echo(say(Message("the same records {name}:", name=Name(name))))
+        for one in value or [say(Message("nowhere else"))]:
             click.echo(printable(f"  {one}"))

@@ -1,47 +1,66 @@
-"""Measure methods by the same criteria on the records and tables of a job."""
+"""The method of a job as it would be released, and others beside it by the same criteria."""
 
 from __future__ import annotations
 
 import logging
-import math
 import time
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ckm.comparison.cell_key import AdditiveMethod, KeyedMethod, LedgerMethod
-from ckm.comparison.private_tables import PrivateMethod
-from ckm.comparison.suppression import SuppressionMethod
-from ckm.comparison.swapped_or_synthetic import SyntheticMethod, read_synthetic, swapped_records
-from ckm.comparison.testbed import Testbed, open_testbed
+from ckm.comparison.bench import Bench, open_bench
+from ckm.comparison.released import ReleasedTables, released_tables
+from ckm.comparison.rivals import Rivals
+from ckm.comparison.trials import (
+    BatchTrial,
+    Trial,
+    ledger_trial,
+    noise_trial,
+    opened_method,
+    quietly,
+)
 from ckm.config.comparison.method_settings import (
     DEFAULTS,
+    AsReleased,
     CellKeyDesign,
     Experiment,
     MethodChoice,
+    Way,
 )
-from ckm.config.job.job import Job
+from ckm.config.job.ledger import JobLedger
 from ckm.errors import CkmError, ConfigError
-from ptable import NoiseSpec, PTable, solve
-from ptable.design.mechanisms import Mechanism
+from ckm.release.job_inputs import silent
+from footing.messages import Message, Name
 from ptable.errors import PTableError
-from ptable.pictures import Picture
-from risk.criteria.coded import CountingMethod, CubeRequest, LookedUpMethod, RecordMethod
-from risk.criteria.criteria import MakeMethod, measure_criteria, small_counts_found
-from risk.criteria.result import Criteria
+from risk.criteria.criteria import judge, share_of_small_counts
 from risk.errors import RiskError
 from synth.guarantee import Guarantee, guarantee_beside
-from tables import Secret, TablesError
+from tables import TablesError
 
-Numbers = NDArray[np.float64]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from ckm.config.job.job import Job
+    from ckm.engine.engine import Progress
+    from ptable import PTable
+    from ptable.pictures import Picture
+    from risk.criteria.result import Criteria
 
 logger = logging.getLogger(__name__)
 
-#: Cells that a ledger compares where the job has none: those of services.
-_SMALLEST = 10
+#: What a job's own method is called among the others.
+OWN = "job"
+_FAILURES = (CkmError, PTableError, RiskError, TablesError)
+#: A way of releasing → the method of the defaults that is the same.
+_SAME = {
+    "noise": "cell-key",
+    "noise-ledger": "cell-key-ledger",
+    "noise-additive": "cell-key-additive",
+    "suppression": "suppression",
+}
+#: Methods of the defaults that need the p-table of the job.
+_OF_PTABLE = ("cell-key", "cell-key-ledger", "cell-key-additive")
+_DESIGN = CellKeyDesign(variance=3.0, max_noise=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +81,8 @@ class MethodResult:
         What else there is to tell: cells that were hidden, households that moved.
     guarantee
         Of synthetic records, what the certificate beside them promises; None for others.
+    released
+        Of the job's own method, its tables as they would be released; None for others.
     seconds
         How long it took.
     """
@@ -72,6 +93,7 @@ class MethodResult:
     n_records: int = 0
     facts: Mapping[str, float | None] = field(default_factory=dict)
     guarantee: Guarantee | None = None
+    released: ReleasedTables | None = None
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -91,15 +113,15 @@ class MethodComparison:
 
     Parameters
     ----------
-    testbed
-        The records and tables.
+    bench
+        The records and the questions; its file is gone.
     experiment
         What was asked of them.
     results
-        One per method.
+        One per method, that of the job first.
     """
 
-    testbed: Testbed
+    bench: Bench
     experiment: Experiment
     results: tuple[MethodResult, ...]
 
@@ -108,7 +130,7 @@ class MethodComparison:
         for result in self.results:
             if result.choice.name == name:
                 return result
-        raise ConfigError(f"No method {name!r} was compared.")
+        raise ConfigError(Message("No method {name!r} was compared.", name=Name(name)))
 
     def plot(self, *, language: str = "en") -> Picture:
         """Draw the methods by persons found and changes, as on the page; for inside."""
@@ -126,73 +148,193 @@ def compare_methods(
     methods: Mapping[str, MethodChoice] = DEFAULTS,
     *,
     experiment: Experiment | None = None,
+    named: Collection[str] = (),
     progress: Callable[[str, int, int], None] | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> MethodComparison:
-    """Try methods on the records and tables of a job, and measure the criteria of each.
+    """Make the tables of a job as they would be released, and try other methods on them.
 
-    The records are a sample where there are many, and the same for all methods, as are the
-    persons sought. Nothing is published.
+    The job's own method comes first: what `ckm release` would publish now of all records, and
+    by the criteria of all methods. These are measured on a sample where there are many
+    records, the same for all, as are the persons sought. Nothing is published, and no ledger
+    written.
+
+    Parameters
+    ----------
+    job
+        The job.
+    methods
+        Name → method.
+    experiment
+        What the methods are tried on.
+    named
+        Names of methods that were asked for: a method of the defaults that is the job's own,
+        or cannot be had of the job, is left out unless it is one of them.
+    progress
+        Called with a stage, how much of it is done, and how much there is.
+    memory_limit, threads
+        Limits of the tabulation; they never change a result.
     """
     from ckm.release.job_inputs import load_ptable, load_secret
 
-    report_progress = progress or (lambda _stage, _done, _total: None)
+    report_progress = progress or silent
     asked = experiment or Experiment()
     secret = load_secret(job)
-    ptable = load_ptable(job)
-    report_progress("scan", 0, 1)
+    ptable = load_ptable(job) if job.ptable is not None else None
+    resources: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
     taken = [choice.parameters for choice in methods.values()]
     groups = [given[name] for given in taken for name in ("household", "unit") if name in given]
-    testbed = open_testbed(
-        job,
-        asked,
-        secret=secret,
-        households=groups,
-        memory_limit=memory_limit,
-        threads=threads,
-    )
-    report_progress("scan", 1, 1)
-    builder = _Builder(job, testbed, ptable, secret, asked, report_progress)
-    results = []
-    for done, choice in enumerate(methods.values()):
-        report_progress("methods", done, len(methods))
-        results.append(_tried(builder, choice))
-    report_progress("methods", len(methods), len(methods))
-    return MethodComparison(testbed=testbed, experiment=asked, results=tuple(results))
+    own = _own_choice(job, ptable)
+    with open_bench(
+        job, asked, secret=secret, households=groups, progress=report_progress, **resources
+    ) as bench:
+        report_progress("scan", 1, 1)
+        rivals = Rivals(
+            job=job, bench=bench, ptable=ptable, seed=asked.seed, progress=report_progress
+        )
+        chosen = _beside(own, methods, named)
+        results = [_own_result(own, rivals, resources)]
+        for done, choice in enumerate(chosen.values(), start=1):
+            report_progress("methods", done, len(chosen) + 1)
+            results.append(_tried(rivals, choice, asked))
+        report_progress("methods", len(chosen) + 1, len(chosen) + 1)
+    return MethodComparison(bench=bench, experiment=asked, results=tuple(results))
 
 
-def _tried(builder: _Builder, choice: MethodChoice) -> MethodResult:
-    started = time.perf_counter()
-    asked = builder.experiment
-    promised = _promised(choice)
-    with ExitStack() as stack:
+def _own_choice(job: Job, ptable: PTable | None) -> MethodChoice:
+    """Say what the method of a job is, in its parameters."""
+    from dataclasses import fields
+
+    given: dict[str, Any] = {}
+    way: Way
+    if job.suppression is not None:
+        way, settings = "suppression", job.suppression.settings
+        given = {
+            f.name: _in_words(getattr(settings, f.name))
+            for f in fields(settings)
+            if getattr(settings, f.name) not in (f.default, ())
+        }
+    elif job.rounding is not None:
+        way, given = "rounding", {"base": job.rounding.base}
+    else:
+        way = "noise-additive" if job.output.additive else "noise"
+        way = "noise-ledger" if job.ledger is not None else way
+        if ptable is not None:
+            given = {"max_noise": ptable.max_noise}
+            spec = ptable.spec
+            for name in ("variance", "small"):
+                if isinstance(value := getattr(spec, name, None), int | float) and value:
+                    given[name] = value
+    settings_of = AsReleased(way=way, given={n: v for n, v in given.items() if v is not None})
+    return MethodChoice(name=OWN, settings=settings_of)
+
+
+def _in_words(value: Any) -> Any:
+    """Return a setting as a page shows it: numbers and words, of files how many there are."""
+    if isinstance(value, bool | int | float | str) or value is None:
+        return value
+    if isinstance(value, tuple) and all(isinstance(each, int | float) for each in value):
+        return " ".join(f"{each:g}" for each in value)
+    return len(value) if isinstance(value, tuple | list) else "yes"
+
+
+def _beside(
+    own: MethodChoice, methods: Mapping[str, MethodChoice], named: Collection[str]
+) -> dict[str, MethodChoice]:
+    """Return what is tried beside the job's own method."""
+    way = own.parameters["way"]
+    is_noise = way.startswith("noise")
+    gone = {_SAME.get(way)} | (set() if is_noise else set(_OF_PTABLE))
+    found = {
+        name: choice
+        for name, choice in methods.items()
+        if name in named or name not in gone or choice != DEFAULTS.get(name)
+    }
+    if not is_noise and not named and "cell-key-design" not in found:
+        found["cell-key-design"] = MethodChoice(name="cell-key-design", settings=_DESIGN)
+    return found
+
+
+def _own_result(
+    own: MethodChoice, rivals: Rivals, resources: Mapping[str, Any]
+) -> MethodResult:
+    """Make the tables of the job as they would be released, and ask its method on the bench."""
+    released, job, progress = None, rivals.job, rivals.progress
+    if not job.output.stream and job.output.place is None:  # else no machine holds them
+        report = job.report.changed(designs=None)
         try:
-            choice = builder.completed(choice)
-            testbed = builder.bench_of(choice)
+            released = released_tables(
+                job.changed(report=report), progress=progress, **resources
+            )
+        except _FAILURES as error:  # as ckm release would fail
+            released = ReleasedTables(stopped=error.problem)
+
+    def trial(choice: MethodChoice, stack: ExitStack) -> Trial:
+        del choice
+        return own_trial(rivals.bench, stack, progress=progress)
+
+    return replace(_measured(rivals, own, trial), released=released)
+
+
+def own_trial(bench: Bench, stack: ExitStack, *, progress: Progress = silent) -> Trial:
+    """Put the method of a job to work on its bench, as a release has it.
+
+    A ledger is replaced by one of the trial's own. What is no method with noise makes the
+    tables of the job, and no others.
+    """
+    job = bench.job
+    output = job.output.changed(stream=False, place=None)
+    tables = tuple(table for table in job.table if table.name in bench.counted)
+    report = job.report.changed(designs=None)
+    own = job.changed(output=output, table=tables, report=report, ledger=None)
+    if job.ledger is not None and job.has_noise:
+        ledger = JobLedger(
+            path=bench.folder / "own.db",
+            threshold=job.ledger.threshold,
+            smallest=job.ledger.smallest,
+        )
+        return ledger_trial(bench, own.changed(ledger=ledger), stack)
+    with opened_method(own) as opened:
+        is_noise = opened.noise is not None
+    if is_noise:
+        return noise_trial(bench, own, stack, tables=own.tables)
+    return BatchTrial(bench, own, own.tables, progress=progress)
+
+
+def _tried(rivals: Rivals, choice: MethodChoice, asked: Experiment) -> MethodResult:
+    try:
+        with quietly():
+            choice = rivals.completed(choice)
             if asked.most_found is not None:
-                choice = builder.tuned(choice, testbed, asked.most_found)
-            criteria = measure_criteria(
-                builder.maker(choice, testbed, stack),
-                testbed.records,
-                tables=testbed.tables,
-                geography=testbed.geography,
-                sensitive=testbed.target,
-                rng=np.random.default_rng(asked.seed),
+                choice = _tuned(rivals, choice, asked.most_found)
+    except _FAILURES as error:
+        return MethodResult(choice=choice, reason=error.problem, guarantee=_promised(choice))
+    return _measured(rivals, choice, rivals.trial)
+
+
+def _measured(
+    rivals: Rivals, choice: MethodChoice, make: Callable[[MethodChoice, ExitStack], Trial]
+) -> MethodResult:
+    started, promised = time.perf_counter(), _promised(choice)
+    with quietly(), ExitStack() as stack:
+        try:
+            trial = make(choice, stack)
+            criteria = judge(
+                rivals.bench.answers(trial),
                 method=choice.name,
                 simple=choice.simple or "",
-                n_persons=asked.persons,
-                small=builder.job.report.sensitive,
+                small=rivals.job.report.sensitive,
             )
-            facts = builder.facts()
-        except (CkmError, PTableError, RiskError, TablesError) as error:
+            facts = trial.facts()
+        except _FAILURES as error:
             return MethodResult(choice=choice, reason=error.problem, guarantee=promised)
     seconds = time.perf_counter() - started
     logger.info("method measured", extra={"method": choice.name, "method_s": round(seconds, 2)})
     return MethodResult(
         choice=choice,
         criteria=criteria,
-        n_records=len(testbed.records),
+        n_records=rivals.bench.n_records,
         facts=facts,
         guarantee=promised,
         seconds=seconds,
@@ -203,175 +345,35 @@ def _promised(choice: MethodChoice) -> Guarantee | None:
     """Read the certificate beside synthetic records; other methods have none."""
     if choice.kind != "synthetic":
         return None
-
     return guarantee_beside(choice.parameters["path"])
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class _Builder:
-    """Make methods from choices; `facts` tells what else there is to tell of the last one."""
-
-    job: Job
-    testbed: Testbed
-    ptable: PTable
-    secret: Secret | None
-    experiment: Experiment
-    progress: Callable[[str, int, int], None]
-    facts: Callable[[], Mapping[str, float | None]] = dict
-
-    def bench_of(self, choice: MethodChoice) -> Testbed:
-        """Return the records that a method is tried on: fewer where it takes long."""
-        if choice.kind != "suppression":
-            return self.testbed
-        most = choice.parameters["most_cells"]
-        return self.testbed.narrowed(most, seed=self.experiment.seed)
-
-    def maker(self, choice: MethodChoice, testbed: Testbed, stack: ExitStack) -> MakeMethod:
-        """Return what makes a method; the stack closes what it opens."""
-        self.facts = dict
-        makers: dict[str, Callable[[], MakeMethod]] = {
-            "exact": lambda: lambda _office, _planned: RecordMethod(self.testbed.records),
-            "discrete-gaussian": lambda: self._private(choice),
-            "swapping": lambda: self._swapping(choice),
-            "synthetic": lambda: self._synthetic(choice),
-            "suppression": lambda: self._suppression(choice, testbed),
-            "cell-key": lambda: self._keyed(self.ptable),
-            "cell-key-design": lambda: self._of_its_own(choice),
-            "cell-key-additive": lambda: self._additive(self._keyed(self.ptable), choice),
-            "controlled-rounding": lambda: self._additive(
-                lambda _office, _planned: RecordMethod(testbed.records), choice
-            ),
-            "cell-key-ledger": lambda: self._behind_ledger(choice, stack),
-        }
-        return makers.get(choice.kind, lambda: self._looked_up(choice))()
-
-    def completed(self, choice: MethodChoice) -> MethodChoice:
-        """Return the choice with the parameters that the job tells."""
-        rest: dict[str, int] = {}
-        if choice.kind == "suppression":
-            rest = {"least": self.job.report.sensitive + 1}
-        elif choice.kind == "cell-key-ledger":
-            ledger = self.job.ledger
-            rest = {
-                "threshold": 2 if ledger is None else ledger.threshold,
-                "smallest": _SMALLEST if ledger is None else ledger.smallest,
-            }
-        settings = choice.settings.changed(**{**rest, **choice.parameters})
-        return replace(choice, settings=settings)
-
-    def tuned(self, choice: MethodChoice, testbed: Testbed, most: float) -> MethodChoice:
-        """Return a method with the least strength at which no more small counts are found."""
-        settings = choice.settings
-        if choice.kind == "cell-key":
-            settings = CellKeyDesign(variance=1.0)
-        if settings.strength is None:
-            return choice
-        name, values = settings.strength
-        least = 1.0
-        for value in values:
-            tried = replace(choice, settings=settings.changed(**{name: value}))
-            with ExitStack() as stack:
-                share = small_counts_found(
-                    self.maker(tried, testbed, stack),
-                    testbed.records,
-                    tables=testbed.tables,
-                    small=self.job.report.sensitive,
-                )
-            least = min(least, share or 0.0)
-            if least <= most:
-                return tried
-        raise ConfigError(
-            f"No {name} up to {values[-1]:g} lets no more than {most:.0%} of the small counts"
-            f" be found; the least is {least:.1%}."
-        )
-
-    def _of_its_own(self, choice: MethodChoice) -> MakeMethod:
-        variance, most = choice.parameters["variance"], choice.parameters.get("max_noise")
-        widest = math.ceil(3 * math.sqrt(variance)) if most is None else most
-        spec = NoiseSpec(max_noise=widest, variance=variance, variance_rule="at-most")
-        return self._keyed(solve(spec))
-
-    def _looked_up(self, choice: MethodChoice) -> MakeMethod:
-        given = {"name": choice.kind, **choice.parameters}
-        keys = given.pop("keys", "cell")
-        ptable = Mechanism.from_dict(given).build()
-        if keys == "cell":
-            return self._keyed(ptable)
-        seed = self.experiment.seed
-        return lambda office, _planned: LookedUpMethod(
-            self.testbed.records,
-            ptable,
-            keys="fresh",
-            rng=np.random.default_rng([seed, office]),
-        )
-
-    def _keyed(self, ptable: PTable) -> MakeMethod:
-        method = KeyedMethod(
-            self.testbed, ptable, secret=self.secret if self.job.keys.mix else None
-        )
-
-        def make(_office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
-            for request in planned:  # what is wrong with a p-table is no refusal of a table
-                method.publish(request)
-            return method
-
-        return make
-
-    def _additive(self, make: MakeMethod, choice: MethodChoice) -> MakeMethod:
-        return lambda office, planned: AdditiveMethod(
-            self.testbed, make(office, planned), **choice.parameters
-        )
-
-    def _behind_ledger(self, choice: MethodChoice, stack: ExitStack) -> MakeMethod:
-        if self.secret is None:
-            raise ConfigError("A ledger is sealed with a secret, and the job has none.")
-        secret = self.secret
-
-        def make(_office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
-            method = LedgerMethod(
-                self.testbed,
-                self.ptable,
-                secret=secret,
-                mix=self.job.keys.mix,
-                planned=planned,
-                **choice.parameters,
+def _tuned(rivals: Rivals, choice: MethodChoice, most: float) -> MethodChoice:
+    """Return a method with the least strength at which no more small counts are found."""
+    settings = choice.settings
+    if choice.kind == "cell-key":
+        settings = CellKeyDesign(variance=1.0)
+    if settings.strength is None:
+        return choice
+    name, values = settings.strength
+    least = 1.0
+    for value in values:
+        tried = replace(choice, settings=settings.changed(**{name: value}))
+        with ExitStack() as stack:
+            planned = rivals.trial(tried, stack).planned()
+            share = share_of_small_counts(
+                list(planned.values()), small=rivals.job.report.sensitive
             )
-            stack.callback(method.close)
-            return method
-
-        return make
-
-    def _private(self, choice: MethodChoice) -> MakeMethod:
-        def make(office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
-            rng = np.random.default_rng([self.experiment.seed, office])
-            method = PrivateMethod(self.testbed, planned, **choice.parameters, rng=rng)
-            if not office:
-                self.facts = method.facts
-            return method
-
-        return make
-
-    def _swapping(self, choice: MethodChoice) -> MakeMethod:
-        swapped, facts = swapped_records(
-            self.testbed, **choice.parameters, seed=self.experiment.seed
+        least = min(least, share or 0.0)
+        if least <= most:
+            return tried
+    raise ConfigError(
+        Message(
+            "No {name} up to {most_value:g} lets no more than {most:.0%} of the small "
+            "counts be found; the least is {least:.1%}.",
+            name=Name(name),
+            most_value=values[-1],
+            most=most,
+            least=least,
         )
-        self.facts = lambda: facts
-        return lambda _office, _planned: RecordMethod(swapped)
-
-    def _synthetic(self, choice: MethodChoice) -> MakeMethod:
-        made, facts = read_synthetic(choice.parameters["path"], self.job, self.testbed)
-        self.facts = lambda: facts
-        return lambda _office, _planned: SyntheticMethod(made)
-
-    def _suppression(self, choice: MethodChoice, testbed: Testbed) -> MakeMethod:
-        taken = {n: v for n, v in choice.parameters.items() if n != "most_cells"}
-
-        def make(office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
-            method = SuppressionMethod(
-                testbed.records, planned, progress=self.progress, **taken
-            )
-            if not office:
-                self.facts = method.facts
-            return method
-
-        return make
+    )

@@ -9,41 +9,129 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckm import __version__
+from ckm.comparison.compare_methods import OWN
 from ckm.config.comparison.method_settings import DEFAULTS
 from reports.facts.copying import fact_of
-from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
+from reports.facts.methods import CriterionFact, MethodFact, MethodFacts, ReleasedFact
 from reports.facts.release import ComparisonFacts, ScenarioFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckm.comparison.compare_methods import MethodComparison, MethodResult
+    from ckm.comparison.released import ReleasedTables
     from ckm.config.comparison.method_settings import MethodChoice
     from reports.facts.release import Text
 
-_VARIANTS = ("keys", "others")
+_VARIANTS = ("way", "keys", "others")
+_CLOSE = 1e-9
 #: Shares that are 1 where the same question has the same answer.
 _SAME = ("same_answer", "same_by_another_route", "decentral")
 
 
 def method_facts(found: MethodComparison) -> MethodFacts:
     """Give all that a page says of the methods."""
-    testbed = found.testbed
+    bench = found.bench
     methods = tuple(_method(result) for result in found.results)
+    planned, own = bench.job.tables, found.results[0].released
     return fact_of(
         MethodFacts,
         found.experiment,
-        testbed,
         methods=methods,
         conclusion=conclusion_of(methods),
-        tables=tuple(
-            tuple(testbed.names[place] for place in table) for table in testbed.tables
-        ),
-        geography=testbed.names[testbed.geography],
-        target=testbed.names[testbed.target],
-        records=len(testbed.records),
-        all_records=testbed.n_records,
+        tables=tuple(tuple(table.dimensions) for table in bench.counted.values()),
+        geography=bench.geography or "",
+        target=bench.target,
+        records=bench.n_records,
+        all_records=bench.sample.n_records,
+        drawn=bench.sample.drawn,
+        left_out=bench.left_out,
+        summed=tuple(n for n, t in planned.items() if tuple(t.measures) != ("count",)),
+        standing=standing_of(methods, own),
+        released=() if own is None else tuple(fact_of(ReleasedFact, m) for m in own.measures),
+        stopped="" if own is None else own.stopped,
+        has_ledger=own is not None and own.has_ledger,
     )
+
+
+def standing_of(
+    methods: Sequence[MethodFact], released: ReleasedTables | None
+) -> dict[str, dict[str, float | str]]:
+    """Say where the job's own method stands, the first, and only then what is better.
+
+    A method is better that finds no more and loses no more, and less of one of them: of small
+    counts, of persons, of counts. Where none is, the one is named that finds less and loses
+    least, and the one that loses less and finds least.
+    """
+    own, *others = methods
+    if not own.criteria:
+        return {"own-not-tried": {"method": own.name, "reason": own.reason}}
+    now = _numbers(own)
+    said = {name: number for name, number in now.items() if number is not None}
+    change = None if released is None else released.mean_change
+    lost = now["lost"]
+    if released is not None and released.cells:
+        lost = released.hidden / released.cells
+    shown: dict[str, float | str] = {**said, "method": own.name, "lost": lost or 0.0}
+    if now["loss"] is None:
+        amount = [m.lost for m in (released.measures if released else ()) if m.lost is not None]
+        return {"own-amounts": {**shown, "amount": max(amount, default=0.0)}, "only-counts": {}}
+    shown["change"] = change if change is not None else own.mean_change or 0.0
+    found: dict[str, dict[str, float | str]] = {}
+    found["own" if now["small"] is not None else "own-none-small"] = shown
+    rivals = [
+        (method, numbers)
+        for method in others
+        if method.criteria and method.kind != "exact"
+        for numbers in [_numbers(method)]
+        if numbers["loss"] is not None
+    ]
+    for name, (method, numbers) in _beside(now, rivals).items():
+        own_numbers = {f"own_{key}": value for key, value in now.items()}
+        both = {**numbers, **own_numbers, "method": method.name}
+        found[name] = {key: 0.0 if value is None else value for key, value in both.items()}
+    if len(found) == 1 and rivals:
+        found["none-better"] = {"tried": len(rivals)}
+    return found
+
+
+def _numbers(method: MethodFact) -> dict[str, float | None]:
+    share = {c.name: c.share for c in method.criteria}
+    persons = {c.name: c.base for c in method.criteria}["found_by_differencing"]
+    return {
+        "small": share["small_counts_found"],
+        "found": round((share["found_by_differencing"] or 0.0) * persons),
+        "persons": persons,
+        "loss": method.mean_loss,
+        "lost": share["cells_lost"],
+    }
+
+
+def _beside(
+    own: Mapping[str, float | None],
+    rivals: Sequence[tuple[MethodFact, dict[str, float | None]]],
+) -> dict[str, tuple[MethodFact, dict[str, float | None]]]:
+    """Choose what to name beside the job's own method: what is better, or what each costs."""
+
+    def of(numbers: Mapping[str, float | None], *names: str) -> list[float]:
+        return [numbers[name] or 0.0 for name in names]
+
+    def is_less(numbers: Mapping[str, float | None], *names: str) -> bool:
+        pairs = [*zip(of(numbers, *names), of(own, *names), strict=True)]
+        none_more = all(theirs <= ours + _CLOSE for theirs, ours in pairs)
+        return none_more and any(theirs < ours - _CLOSE for theirs, ours in pairs)
+
+    better = [each for each in rivals if is_less(each[1], "small", "found", "loss")]
+    if better:
+        return {"beaten": min(better, key=lambda each: of(each[1], "loss", "small", "found"))}
+    chosen = {}
+    safer = [each for each in rivals if is_less(each[1], "small", "found")]
+    if safer:
+        chosen["safer"] = min(safer, key=lambda each: of(each[1], "loss", "small", "found"))
+    nearer = [each for each in rivals if is_less(each[1], "loss")]
+    if nearer:
+        chosen["nearer"] = min(nearer, key=lambda each: of(each[1], "found", "small", "loss"))
+    return chosen
 
 
 def conclusion_of(methods: Sequence[MethodFact]) -> dict[str, dict[str, float | str]]:
@@ -125,6 +213,11 @@ def methods_csv(found: MethodComparison) -> str:
         for name, number in rest.items():
             writer.writerow([*head, name, "" if number is None else repr(float(number)), ""])
         writer.writerow([*head, "simple", choice.simple, ""])
+        for each in result.released.measures if result.released else ():
+            of = f"{each.table} {each.measure}"
+            writer.writerow([*head, f"hidden: {of}", each.hidden, each.cells])
+            if each.change is not None:
+                writer.writerow([*head, f"change: {of}", repr(each.change), each.cells])
     return text.getvalue()
 
 
@@ -137,7 +230,8 @@ def _method(result: MethodResult) -> MethodFact:
         result,
         name=choice.name,
         kind=_kind(choice),
-        is_default=default is not None and _kind(default) == _kind(choice),
+        is_default=choice.name == OWN
+        or (default is not None and _kind(default) == _kind(choice)),
         parameters=_shown(choice),
         simple=choice.simple or "",
         records=result.n_records,

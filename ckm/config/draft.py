@@ -4,13 +4,14 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from footing.messages import Message, Name, joined
 from footing.places import Place, PlaceKind, place_of
 from tables import (
     DerivedVariable,
@@ -100,17 +101,19 @@ class DraftBands:
 
 
 _NOISE = (
-    ("max_noise", 5, "no published count is further than this from the truth"),
-    ("variance", 3.0, "how much noise there is"),
-    ("small", 2, "no published count is 1 or 2"),
+    ("max_noise", 5, Message("no published count is further than this from the truth")),
+    ("variance", 3.0, Message("how much noise there is")),
+    ("small", 2, Message("no published count is 1 or 2")),
 )
 _LIMITS = {
-    "posterior": "decide: how likely one small count may become",
-    "posterior_set": "decide: how likely it may become that a count is small",
-    "known_small": "decide: what share of a table's small counts may be known as small",
-    "aad": "decide: how far the counts of a table may lie off on average",
-    "changed_cells": "decide: what share of the cells may have another count",
-    "false_zeros": "decide: what share of the cells may be published as 0",
+    "posterior": Message("decide: how likely one small count may become"),
+    "posterior_set": Message("decide: how likely it may become that a count is small"),
+    "known_small": Message(
+        "decide: what share of a table's small counts may be known as small"
+    ),
+    "aad": Message("decide: how far the counts of a table may lie off on average"),
+    "changed_cells": Message("decide: what share of the cells may have another count"),
+    "false_zeros": Message("decide: what share of the cells may be published as 0"),
 }
 
 
@@ -214,16 +217,20 @@ def draft_job(
             found.limits = dict(measure(found, source))
     if not found.tables:
         raise SourceError(
-            f"No column of {source.label!r} has 2 to {_FEW} categories: there is nothing to "
-            "tabulate.",
-            hint="make columns of groups first, such as bands of age",
+            Message(
+                "No column of {label!r} has 2 to {few} categories: there is nothing to "
+                "tabulate.",
+                label=Name(source.label),
+                few=_FEW,
+            ),
+            hint=Message("make columns of groups first, such as bands of age"),
         )
     if not place.is_elsewhere:
         place = place_of(Path(os.path.relpath(data, output.parent)))
-    text = _text(
+    lines = _text(
         found, place, table=table, folder=output.parent, reading=reading or ReadOptions()
     )
-    found.text = re.sub("\t(.*?)\t", lambda note: say(note[1]), text)
+    found.text = "".join(f"{_written(line, say)}\n" for line in lines)
     return found
 
 
@@ -329,17 +336,19 @@ def _find_refused(found: Draft, source: Source) -> None:
     nested = {name for chain in found.hierarchies.values() for name in chain}
     for name in [*source.columns, *source.refusals]:
         if (problem := source.category_problem_of(name)) is not None:
-            found.refused[name] = " ".join(map(_note, filter(None, problem)))
+            found.refused[name] = joined(" ", filter(None, problem))
         elif name in found.unique:
-            text = "tells records apart: no dimension, no filter, no variable"
-            found.refused[name] = _note(text)
+            text = Message("tells records apart: no dimension, no filter, no variable")
+            found.refused[name] = text
         elif name in nested or found.columns[name].distinct <= MOST_VALUES / _SLACK:
             continue
         elif (figures := forbidden_figures(source, name)) is not None:
-            found.refused[name] = _note(
-                f"no dimension as it is: it has {figures.values:,} values; one record alone "
-                f"has {100 * figures.alone:.0f} %, and the median number of records of a "
-                f"value is {figures.median:g}"
+            found.refused[name] = Message(
+                "no dimension as it is: it has {values:,} values; one record alone has "
+                "{alone:.0f} %, and the median number of records of a value is {median:g}",
+                values=figures.values,
+                alone=100 * figures.alone,
+                median=figures.median,
             )
 
 
@@ -384,45 +393,67 @@ def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
 
 
-def _note(text: str) -> str:
-    """Mark what is translated: no name or value holds a bare tab."""
-    return f"\t{text}\t"
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    """A line that ends in notes, which are said in the language of the user."""
+
+    start: str
+    notes: tuple[str, ...]
 
 
-def _setting(setting: str, note: str) -> str:
-    return f"{setting:<30} # {_note(note)}"
+def _written(line: str | _Noted, say: Callable[[str], str]) -> str:
+    if isinstance(line, str):
+        return line
+    return line.start + ", ".join(map(say, line.notes))
+
+
+def _note(*notes: str) -> _Noted:
+    return _Noted("# ", notes)
+
+
+def _setting(setting: str, note: str) -> _Noted:
+    return _Noted(f"{setting:<30} # ", (note,))
 
 
 def _text(
     found: Draft, place: Place, *, table: str | None, folder: Path, reading: ReadOptions
-) -> str:
-    lines = [
-        f"# {_note('A release job, drafted by ckm job init: see what is marked with decide.')}",
-        f"# {_note('Comments tell shares and categories of the data: keep them inside.')}",
+) -> list[str | _Noted]:
+    lines: list[str | _Noted] = [
+        _note(
+            Message("A release job, drafted by ckm job init: see what is marked with decide.")
+        ),
+        _note(Message("Comments tell shares and categories of the data: keep them inside.")),
         "schema = 1",
-        _setting('# title = "…"', "decide: what the release is called"),
+        _setting('# title = "…"', Message("decide: what the release is called")),
         "",
         *_data(found, place, table, reading),
         "",
         "[keys]",
         _secret(folder),
         "",
-        _setting("[ptable]", "decide: how much noise; ckm ptable advise compares designs"),
+        _setting(
+            "[ptable]", Message("decide: how much noise; ckm ptable advise compares designs")
+        ),
         *(_setting(f"{key} = {value}", note) for key, value, note in _NOISE),
         "",
         *_limits(found),
     ]
     if found.hierarchies:
-        note = "decide: each value of a column lies in one value of the column before"
+        note = Message("decide: each value of a column lies in one value of the column before")
         lines.append(_setting("[hierarchies]", note))
         for name, chain in found.hierarchies.items():
             sizes = " > ".join(str(found.columns[c].distinct) for c in chain)
-            lines.append(_setting(f"{name} = {_quoted(chain)}", f"{sizes} categories"))
+            lines.append(
+                _setting(
+                    f"{name} = {_quoted(chain)}",
+                    Message("{sizes} categories", sizes=Name(sizes)),
+                )
+            )
         lines.append("")
     used = {name for dimensions in found.tables.values() for name in dimensions}
     listed = {name: found.categories[name] for name in found.categories if name in used}
     if listed:
-        note = (
+        note = Message(
             "decide: these codes are printed; add what may occur, so that its zeros are known"
         )
         lines.append(_setting("[categories]", note))
@@ -431,17 +462,23 @@ def _text(
     for name, bands in found.bands.items():
         lines += [*_banded(name, bands), ""]
     for name, dimensions in found.tables.items():
-        cells = f"at most {found.cells(dimensions):,} cells"
+        cells = Message("at most {cells:,} cells", cells=found.cells(dimensions))
         lines += ["[[table]]", f'name = "{name}"']
-        lines += [_setting(f"dimensions = {_quoted(dimensions)}", f"{cells}; decide"), ""]
-    columns = "The columns of the data (sums need a section [[magnitude]]):"
-    lines.append(f"# {_note(columns)}")
-    lines += [f"# {one}" for one in _columns(found, used)]
+        lines += [
+            _setting(
+                f"dimensions = {_quoted(dimensions)}", Message("{cells}; decide", cells=cells)
+            ),
+            "",
+        ]
+    columns = Message("The columns of the data (sums need a section [[magnitude]]):")
+    lines += [_note(columns), *_columns(found, used)]
     if found.refused:
-        refused = "Columns that are refused, and why (bands and declared categories can help):"
-        lines += ["", f"# {_note(refused)}"]
-        lines += [f"# {_quoted(name)}: {why}" for name, why in found.refused.items()]
-    return "\n".join(lines) + "\n"
+        refused = Message(
+            "Columns that are refused, and why (bands and declared categories can help):"
+        )
+        lines += ["", _note(refused)]
+        lines += [_Noted(f"# {_quoted(name)}: ", (why,)) for name, why in found.refused.items()]
+    return lines
 
 
 def drafted_noise() -> "NoiseSpec":
@@ -452,13 +489,19 @@ def drafted_noise() -> "NoiseSpec":
     return NoiseSpec(**noise)
 
 
-def _limits(found: Draft) -> list[str]:
+def _limits(found: Draft) -> list[str | _Noted]:
     """Write the limits that the drafted noise keeps, each for somebody to decide."""
     if not found.limits:
         return []
-    note = "drafted: the strictest that this noise keeps on these tables; nobody decided"
-    who = "decide: who decided the limits, and when; until then the report says: nobody"
-    all_tables = "decide, after ckm audit: what share of small counts all tables may give away"
+    note = Message(
+        "drafted: the strictest that this noise keeps on these tables; nobody decided"
+    )
+    who = Message(
+        "decide: who decided the limits, and when; until then the report says: nobody"
+    )
+    all_tables = Message(
+        "decide, after ckm audit: what share of small counts all tables may give away"
+    )
     return [
         _setting("[report.limits]", note),
         *(_setting(f"{key} = {value}", _LIMITS[key]) for key, value in found.limits.items()),
@@ -468,33 +511,41 @@ def _limits(found: Draft) -> list[str]:
     ]
 
 
-def _data(found: Draft, place: Place, table: str | None, reading: ReadOptions) -> list[str]:
+def _data(
+    found: Draft, place: Place, table: str | None, reading: ReadOptions
+) -> list[str | _Noted]:
     path, read = place.texts[0], _read(reading)
     key = "database" if place.kind is PlaceKind.DATABASE else "path"
-    lines = [f"table = {_quoted(table)}"] if table is not None else []
+    lines: list[str | _Noted] = []
+    if table is not None:
+        lines.append(f"table = {_quoted(table)}")
     stored = [name for name in found.unique if name in _STORED]
     if stored:
-        lines.append(_setting(f"record_key = {_quoted(stored[0])}", "a column of stored keys"))
+        lines.append(
+            _setting(f"record_key = {_quoted(stored[0])}", Message("a column of stored keys"))
+        )
     elif found.unique:
-        note = "each record has its own; decide: is it the same in every release?"
+        note = Message("each record has its own; decide: is it the same in every release?")
         lines.append(_setting(f"id = {_quoted(found.unique[0])}", note))
-        lines += [_setting(f"# id = {_quoted(n)}", "the same") for n in found.unique[1:]]
+        lines += [
+            _setting(f"# id = {_quoted(n)}", Message("the same")) for n in found.unique[1:]
+        ]
     else:
         keyed = re.sub(r"[*?\[\]]", "_", Path(path).stem) + ".keyed.parquet"
         words = [path, *(["--table", table] if table is not None else []), "-o", keyed]
         words += _arguments(reading)
         shown = " ".join(shlex.quote(w) if w.isprintable() else _quoted(w) for w in words)
         lines += [
-            f"# {_note('No column tells records apart. Draw keys here, once; keep them:')}",
+            _note(Message("No column tells records apart. Draw keys here, once; keep them:")),
             f"#     ckm keys draw {shown}",
-            _setting('# id = "…"', "or a column that does, in place of record_key"),
+            _setting('# id = "…"', Message("or a column that does, in place of record_key")),
             'record_key = "record_key"',
         ]
-        key, path, lines = "path", keyed, [one for one in lines if not one.startswith("table")]
+        key, path, lines = "path", keyed, lines[table is not None :]
         read = []
     for number, name in enumerate(found.weights):
         setting = f"{'# ' if number else ''}weight = {_quoted(name)}"
-        lines.append(_setting(setting, 'decide: for measures = ["count", "weighted"]'))
+        lines.append(_setting(setting, Message('decide: for measures = ["count", "weighted"]')))
     return ["[data]", f"{key} = {_quoted(path)}", *read, *lines]
 
 
@@ -515,9 +566,9 @@ def _arguments(reading: ReadOptions) -> list[str]:
     return words + (["--decimal", reading.decimal] if reading.decimal != "." else [])
 
 
-def _banded(name: str, bands: DraftBands) -> list[str]:
+def _banded(name: str, bands: DraftBands) -> list[str | _Noted]:
     """Write a variable in bands; as a comment where others would cut otherwise."""
-    note = "decide: a variable in bands, made of a column whenever the data are read"
+    note = Message("decide: a variable in bands, made of a column whenever the data are read")
     settings = [
         f"name = {_quoted(name)}",
         f"of = {_quoted(bands.of)}",
@@ -528,41 +579,60 @@ def _banded(name: str, bands: DraftBands) -> list[str]:
     return [_setting(f"{mark}[[variable]]", note), *(f"{mark}{one}" for one in settings)]
 
 
-def _secret(folder: Path) -> str:
+def _secret(folder: Path) -> _Noted:
     is_set = bool(os.environ.get(SECRET_VARIABLE)) and not (folder / "secret.key").exists()
     setting = f'{"# " if is_set else ""}secret = "secret.key"'
-    return _setting(setting, "made once by ckm keys secret secret.key; without it CKM_SECRET")
+    return _setting(
+        setting, Message("made once by ckm keys secret secret.key; without it CKM_SECRET")
+    )
 
 
-def _columns(found: Draft, used: set[str]) -> Sequence[str]:
+def _columns(found: Draft, used: set[str]) -> list[_Noted]:
     nested = {c: name for name, chain in found.hierarchies.items() for c in chain}
     lines = []
     for name, column in found.columns.items():
         number = column.distinct
-        facts = [f"{number} values" if number <= COUNTED else f"about {number} values"]
+        facts = [
+            Message("{number} values", number=number)
+            if number <= COUNTED
+            else Message("about {number} values", number=number)
+        ]
         if column.missing:
-            facts.append(f"{100 * column.missing:.3g} % missing")
+            facts.append(Message("{share:.3g} % missing", share=100 * column.missing))
         if name in {*found.unique, *found.weights}:
-            facts.append("a weight" if name in found.weights else "an identifier")
+            facts.append(
+                Message("a weight") if name in found.weights else Message("an identifier")
+            )
         elif name in found.same:
-            facts.append(f"divides the records as {_quoted(found.same[name])} does")
+            facts.append(
+                Message(
+                    "divides the records as {quoted} does",
+                    quoted=Name(_quoted(found.same[name])),
+                )
+            )
         elif name in nested:
-            facts.append(f"a level of {nested[name]}")
+            facts.append(Message("a level of {nested}", nested=Name(nested[name])))
         elif name in used:
-            facts.append("in a table")
+            facts.append(Message("in a table"))
         elif name in found.categories:
-            facts.append("may be a dimension")
+            facts.append(Message("may be a dimension"))
         elif column.kind in ("integer", "number") and column.distinct > _FEW:
             sums = _quoted(["count", f"sum:{name}"])
-            skipped = f'measures = {sums} with missing_values = "skip"'
-            facts.append(skipped if column.missing else f"measures = {sums}")
-            facts += [] if column.is_positive else ["signed = true in its [[magnitude]]"]
-            facts += ["or a dimension once cut into bands"]
+            skipped = Message('measures = {sums} with missing_values = "skip"', sums=Name(sums))
+            facts.append(
+                skipped if column.missing else Message("measures = {sums}", sums=Name(sums))
+            )
+            facts += (
+                [] if column.is_positive else [Message("signed = true in its [[magnitude]]")]
+            )
+            facts += [Message("or a dimension once cut into bands")]
             banded = [made for made, bands in found.bands.items() if bands.of == name]
-            facts += [f"see {_quoted(banded[0])} above"] if banded else []
+            facts += (
+                [Message("see {quoted} above", quoted=Name(_quoted(banded[0])))]
+                if banded
+                else []
+            )
         elif column.kind == "date" and column.distinct > _FEW:
-            facts.append('a dimension by width = "year" or "month" of a [[variable]]')
-        lines.append(
-            f"{_quoted(name)}: {column.kind}, {', '.join(_note(fact) for fact in facts)}"
-        )
+            facts.append(Message('a dimension by width = "year" or "month" of a [[variable]]'))
+        lines.append(_Noted(f"# {_quoted(name)}: {column.kind}, ", tuple(facts)))
     return lines

@@ -16,6 +16,7 @@ from ckm.demo.register import OUTSIDE, job_seekers
 from ckm.errors import ConfigError, ReleaseError
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
 from ckm.release.perturbed import release
+from footing.messages import Argument, Message, Name
 from reports.i18n.languages import LANGUAGES
 
 if TYPE_CHECKING:
@@ -125,8 +126,12 @@ def make_demo(
     """
     if persons < _FEWEST_PERSONS:
         raise ConfigError(
-            f"The demonstration needs at least {_FEWEST_PERSONS} persons, not {persons}.",
-            hint=f"the default is {_PERSONS}",
+            Message(
+                "The demonstration needs at least {fewest_persons} persons, not {persons}.",
+                fewest_persons=_FEWEST_PERSONS,
+                persons=Argument(persons),
+            ),
+            hint=Message("the default is {persons}", persons=_PERSONS),
         )
     target = resolve_target(out)
     may_replace = refuse_other_than_demo if force else None
@@ -134,7 +139,7 @@ def make_demo(
     if dry_run:
         return None
     report_progress = progress or (lambda _stage, _done, _total: None)
-    report_progress("making up the register", 0, 1)
+    report_progress(Message("making up the register"), 0, 1)
     with new_folder(target, may_replace=may_replace) as folder:
         register = write_register(folder, persons=persons, seed=seed)
         (folder / "job.toml").write_text(JOB, encoding="utf-8")
@@ -188,11 +193,19 @@ def refuse_other_than_demo(folder: Path) -> None:
         if path.as_posix() not in _OURS and path.parts[:2] not in _RELEASED
     ]
     if not is_demo or others:
-        also = f" (it holds {min(others)!r})" if others else ""
+        also = (
+            Message(" (it holds {others!r})", others=Argument(min(others)))
+            if others
+            else Message()
+        )
         raise ReleaseError(
-            f"The folder {folder.name!r} is no untouched demonstration{also}; "
-            "--force does not replace it.",
-            hint="choose another folder: ckm demo --out demo2",
+            Message(
+                "The folder {folder!r} is no untouched demonstration{also}; --force does "
+                "not replace it.",
+                folder=Name(folder.name),
+                also=also,
+            ),
+            hint=Message("choose another folder: ckm demo --out demo2"),
         )
 
 

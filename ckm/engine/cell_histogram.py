@@ -9,6 +9,7 @@ import numpy as np
 
 from ckm.engine.published_table import block_size, grid_size, shows_grid
 from ckm.errors import ConfigError
+from footing.messages import Message, Name
 from risk.distributions.histogram import Histogram
 from tables.cells.places import level_of
 
@@ -81,8 +82,8 @@ def count_histogram(
         counter.add(name, cells[name], where=request.where, empty_cells=empty_cells[name])
         if not len(cells[name]) and not shows_grid(cells[name], empty_cells[name]):
             raise ConfigError(
-                f"Table {name!r} has no cells.",
-                hint="do its filter and its categories fit the data?",
+                Message("Table {name!r} has no cells.", name=Name(name)),
+                hint=Message("do its filter and its categories fit the data?"),
             )
     return counter.result()
 

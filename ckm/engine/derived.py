@@ -8,6 +8,7 @@ import numpy as np
 
 from ckm.engine.published_table import PublishedTable, measure_columns
 from ckm.errors import ConfigError
+from footing.messages import Argument, Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,11 +74,21 @@ def shares(
 
     counts = _counts(table)
     if not isinstance(of, str):
-        raise ConfigError(f"Shares are over one column, not {of!r}.", hint="give its name")
+        raise ConfigError(
+            Message("Shares are over one column, not {of!r}.", of=Argument(of)),
+            hint=Message("give its name"),
+        )
     if total_label not in table.dimensions.get(of, (None, ()))[1]:
         raise ConfigError(
-            f"The table has no column {of!r} with totals, which are called {total_label!r}.",
-            hint=f"columns are {', '.join(table.dimensions)}; ask for margins",
+            Message(
+                "The table has no column {of!r} with totals, which are called {total_label!r}.",
+                of=Argument(of),
+                total_label=Name(total_label),
+            ),
+            hint=Message(
+                "columns are {dimensions}; ask for margins",
+                dimensions=Name.each(table.dimensions),
+            ),
         )
     cells, place = _cells(table), list(table.dimensions).index(of)
     whole = [(*cell[:place], total_label, *cell[place + 1 :]) for cell in cells]
@@ -152,9 +163,12 @@ def changes(
     ours, theirs = _counts(later), _counts(earlier)
     if tuple(later.dimensions) != tuple(earlier.dimensions):
         raise ConfigError(
-            "The two tables have other columns: "
-            f"{', '.join(later.dimensions)}; {', '.join(earlier.dimensions)}.",
-            hint="compare tables of the same dimensions",
+            Message(
+                "The two tables have other columns: {dimensions}; {dimensions_2}.",
+                dimensions=Name.each(later.dimensions),
+                dimensions_2=Name.each(earlier.dimensions),
+            ),
+            hint=Message("compare tables of the same dimensions"),
         )
     rows, at = _matched(_cells(earlier), _cells(later))
     hidden = np.ma.getmaskarray(ours)[rows] | np.ma.getmaskarray(theirs)[at]
@@ -173,7 +187,9 @@ def _counts(table: PublishedTable) -> Integers:
     """Return the published counts of a table."""
     (column,) = measure_columns(["count"], table.dimensions)
     if column not in table.measures:
-        raise ConfigError("The table shows no counts.", hint='measures = ["count"] has them')
+        raise ConfigError(
+            Message("The table shows no counts."), hint=Message('measures = ["count"] has them')
+        )
     counts: Integers = table.measures[column]
     return counts
 

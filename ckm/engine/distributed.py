@@ -12,6 +12,7 @@ from ckm.engine.key_mixing import mix_key
 from ckm.engine.perturbation import perturb
 from ckm.engine.published_table import measure_columns, published_numbers
 from ckm.errors import ConfigError
+from footing.messages import Message
 from tables import Cells
 from tables.cells.axes import encode
 from tables.cells.cube import all_cells
@@ -45,7 +46,9 @@ def write_distributed(
     """Tabulate, protect and, into a place, write a table by the workers; count its rows."""
     _require_cells_alone(request, built)
     if not isinstance(source, SparkSource):
-        raise ConfigError("Workers of Spark write tables.", hint='engine = "spark"')
+        raise ConfigError(
+            Message("Workers of Spark write tables."), hint=Message('engine = "spark"')
+        )
     parameters: dict[str, object] = {}
     sql, key_range = all_cells(source, keys, built, parameters)
     if protection.mixes and protection.secret is not None:
@@ -79,9 +82,11 @@ def _require_cells_alone(request: TableRequest, built: Request) -> None:
     has_trees = any(nested.tree is not None for nested in built.hierarchies.values())
     if request.needs_whole_table or built.categories or has_trees:
         raise ConfigError(
-            "Workers of Spark write counts and weighted counts of tables with dimensions, "
-            "without declared categories, code trees and empty cells.",
-            hint="leave them out, or use tabulate",
+            Message(
+                "Workers of Spark write counts and weighted counts of tables with "
+                "dimensions, without declared categories, code trees and empty cells."
+            ),
+            hint=Message("leave them out, or use tabulate"),
         )
 
 

@@ -21,6 +21,7 @@ from ckm.engine.protection import Protected, Protection
 from ckm.engine.request import EmptyCells, MissingValues, TableRequest
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import ConfigError
+from footing.messages import Message
 from footing.svg import html_table
 from tables import (
     Filter,
@@ -187,8 +188,8 @@ class Engine:
     ) -> None:
         if (id is None) + (record_key is None) + (cells is None) != 2:
             raise ConfigError(
-                "Keys need one of id, record_key, and cells with cell_key.",
-                hint='id = "person_id" hashes a stable identifier',
+                Message("Keys need one of id, record_key, and cells with cell_key."),
+                hint=Message('id = "person_id" hashes a stable identifier'),
             )
         given = None
         if cells is not None:
@@ -218,6 +219,7 @@ class Engine:
             rounds_weighted=round_weighted,
         )
         self._checks, self._allows_empty = checks, allow_empty
+        self._known: Mapping[object, Cells] = {}
         self._quality: KeyQuality | None = None
         self._source = open_records(
             data,
@@ -557,8 +559,10 @@ class Engine:
         protection.require_keys([request], quality=self.check_keys())
         if request.quantiles or self._named_requests({"": request}):
             raise ConfigError(
-                "Quantiles, and sums with named contributors, need whole tables in memory.",
-                hint="leave them out, or ask for a smaller table",
+                Message(
+                    "Quantiles, and sums with named contributors, need whole tables in memory."
+                ),
+                hint=Message("leave them out, or ask for a smaller table"),
             )
         parts = cube_parts(
             self._source,
@@ -725,6 +729,9 @@ class Engine:
     def _cells(
         self, built: Sequence[Request], progress: Progress | None, *, sketch: int = 0
     ) -> list[Cells]:
+        known = [self._known.get(_identity(request)) for request in built]
+        if not sketch and None not in known:
+            return [cells for cells in known if cells is not None]
         return cube(
             self._source,
             self._keys,
@@ -764,8 +771,8 @@ class Engine:
         """
         if self._source.cells is not None:
             raise ConfigError(
-                "Requests on the fly and audits need records, and the data are cells.",
-                hint="release tables of the cells: ckm release",
+                Message("Requests on the fly and audits need records, and the data are cells."),
+                hint=Message("release tables of the cells: ckm release"),
             )
         self.check_keys()
         wanted = {name: TableRequest(dimensions=[name], margins="none") for name in dimensions}
@@ -850,6 +857,20 @@ class Engine:
     def _allow_continuous(self, columns: Sequence[str]) -> None:
         """Accept continuous dimensions; for a job that says who allowed them, and why."""
         self._fitter.allow_continuous(columns)
+
+    def _take_cells(
+        self, requests: Mapping[str, TableRequest], cells: Mapping[str, Cells]
+    ) -> None:
+        """Take cells of another engine with the same records and keys, to save their scan."""
+        built = self._fitter.fit(requests)
+        self._known = {_identity(request): cells[name] for name, request in built.items()}
+
+
+def _identity(request: Request) -> object:
+    """Return what the cells of a request follow from, beside the records and the keys."""
+    numbers = (request.weight, request.sums, request.top, request.ordered)
+    words = (request.margins, request.where, tuple(request.categories.items()))
+    return (request.dimensions, tuple(request.hierarchies), *numbers, *words)
 
 
 def _scan_progress(progress: Progress | None) -> Callable[[float], None] | None:

@@ -23,6 +23,7 @@ from ckm.engine.published_table import PublishedTable, published_numbers, table_
 from ckm.engine.request import variable_of
 from ckm.errors import InternalError, MagnitudeError
 from footing.disclosive import Disclosive
+from footing.messages import Message, Name
 from tables import Filter
 from tables.magnitudes.exact import has_few_values, joint_moments
 
@@ -214,9 +215,12 @@ class Protection:
         used = [name for name in map(variable_of, measures) if name is not None]
         if used and quality.missing_share > 0:
             raise MagnitudeError(
-                f"Some records have no key, and what is published of {used[0]!r} would give "
-                "their amounts away: they would have no part in the noise.",
-                hint="give every record a key, or leave these out beforehand",
+                Message(
+                    "Some records have no key, and what is published of {used!r} would give "
+                    "their amounts away: they would have no part in the noise.",
+                    used=Name(used[0]),
+                ),
+                hint=Message("give every record a key, or leave these out beforehand"),
             )
 
     def require_amounts(
@@ -229,19 +233,33 @@ class Protection:
                 spread = source.spreads[name]
                 if spread.decimals == 0 and 0 < spread.largest <= 1:
                     raise MagnitudeError(
-                        f"The variable {name!r} holds 0 and 1 alone: its sum is a count, and "
-                        "the noise of sums does not protect counts.",
-                        hint="count these records: put the variable into where",
+                        Message(
+                            "The variable {name!r} holds 0 and 1 alone: its sum is a count, "
+                            "and the "
+                            "noise of sums does not protect counts.",
+                            name=Name(name),
+                        ),
+                        hint=Message("count these records: put the variable into where"),
                     )
                 is_own = self.noises[name].rules == "ckm"  # others are repeated as they are
                 condition = where if isinstance(where, Filter) else None
                 if is_own and has_few_values(source, name, condition):
-                    prefix = f"table {table!r}: " if table else ""
+                    prefix = (
+                        Message("table {table!r}: ", table=Name(table)) if table else Message()
+                    )
                     raise MagnitudeError(
-                        f"{prefix}The variable {name!r} has one value or two among the records "
-                        "of the table: its sum tells how many have each.",
-                        hint="publish that count instead: put the variable and one of its "
-                        'values into where, with the measure "count"',
+                        Message(
+                            "{prefix}The variable {name!r} has one value or two among the "
+                            "records of "
+                            "the table: its sum tells how many have each.",
+                            prefix=prefix,
+                            name=Name(name),
+                        ),
+                        hint=Message(
+                            "publish that count instead: put the variable and one of its "
+                            "values into "
+                            'where, with the measure "count"'
+                        ),
                     )
         self._require_no_count_together(requests, built, source)
 
@@ -272,12 +290,16 @@ class Protection:
                 variations=spread,
                 variance=variance,
             ):
-                prefix = f"table {table!r}: " if table else ""
+                prefix = Message("table {table!r}: ", table=Name(table)) if table else Message()
                 raise MagnitudeError(
-                    f"{prefix}A combination of the variables {', '.join(map(repr, names))} is "
-                    "nearly the same for every record: their sums together tell how many there "
-                    "are.",
-                    hint="publish all but one of them",
+                    Message(
+                        "{prefix}A combination of the variables {names!r} is nearly the same "
+                        "for "
+                        "every record: their sums together tell how many there are.",
+                        prefix=prefix,
+                        names=Name.each(names),
+                    ),
+                    hint=Message("publish all but one of them"),
                 )
 
     def alike(self, cells: Cells) -> dict[str, NDArray[np.int64]]:
@@ -350,7 +372,9 @@ class Protection:
         if not request.quantiles:
             return {}
         if secret is None or values is None:
-            raise InternalError("Quantiles were asked for without records or a secret.")
+            raise InternalError(
+                Message("Quantiles were asked for without records or a secret.")
+            )
         return published_quantiles(
             list(request.quantiles),
             cells,

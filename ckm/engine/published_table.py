@@ -9,6 +9,7 @@ import numpy as np
 
 from ckm.engine.request import column_of
 from ckm.errors import ReleaseError
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     import os
@@ -180,8 +181,12 @@ class PublishedTable:
         numbers = self.measures.get(measure)
         if numbers is None or np.ma.is_masked(numbers) or not np.all(numbers >= 0):
             raise ReleaseError(
-                f"{measure!r} is no measure whose numbers are all published and not negative.",
-                hint=f"the measures are {', '.join(self.measures)}",
+                Message(
+                    "{measure!r} is no measure whose numbers are all published and not "
+                    "negative.",
+                    measure=Name(measure),
+                ),
+                hint=Message("the measures are {measures}", measures=Name.each(self.measures)),
             )
         texts = [[labels[n] for n in codes] for codes, labels in self.dimensions.values()]
         cells = zip(zip(*texts, strict=True), numbers.tolist(), strict=bool(texts))
@@ -418,9 +423,15 @@ def _fill_grid(
     size = grid_size(cells)
     if size > _MAX_GRID:
         raise ReleaseError(
-            f"The full grid has {size:,} cells; at most {_MAX_GRID:,} are written.",
-            hint='ask for fewer dimensions or for empty_cells = "drop", or in a job for '
-            "stream = true under [output]",
+            Message(
+                "The full grid has {size:,} cells; at most {max_grid:,} are written.",
+                size=size,
+                max_grid=_MAX_GRID,
+            ),
+            hint=Message(
+                'ask for fewer dimensions or for empty_cells = "drop", or in a job for '
+                "stream = true under [output]"
+            ),
         )
     sizes = [axis.size for axis in cells.axes]
     everything = len(cells.level_sets) == int(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckm.errors import ConfigError
 from ckm.formats.words import say
+from footing.messages import Message, joined
 
 if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
@@ -121,7 +122,12 @@ class TableAbout:
         if not problems:
             problems += _problems(self)
         if problems:
-            raise ConfigError("What is said about the table is wrong: " + "; ".join(problems))
+            raise ConfigError(
+                Message(
+                    "What is said about the table is wrong: {problems}",
+                    problems=joined("; ", problems),
+                )
+            )
 
 
 def _checked(name: str, value: Any, problems: list[str]) -> Any:
@@ -172,32 +178,36 @@ def _mapping(name: str, value: object, problems: list[str]) -> dict[Any, Any]:
 def _problems(about: TableAbout) -> list[str]:
     found = []
     if not _LANGUAGE.fullmatch(about.language):
-        found.append('language is a code such as "en"')
+        found.append(Message('language is a code such as "en"'))
     if about.dataflow and not is_dataflow(about.dataflow):
-        found.append('dataflow is written "AGENCY:ID(1.0)"')
+        found.append(Message('dataflow is written "AGENCY:ID(1.0)"'))
     if len(set(about.notes)) < len(about.notes):
-        found.append("notes repeat")
+        found.append(Message("notes repeat"))
     if type(about.reliable_from) is not int:
-        found.append("reliable_from is a whole number")
+        found.append(Message("reliable_from is a whole number"))
     when = about.updated
     if when is not None and not isinstance(when, dt.date):
-        found.append("updated is a date")
+        found.append(Message("updated is a date"))
     if isinstance(when, dt.datetime) and when.tzinfo is None:
-        found.append("updated has a time without its zone")
+        found.append(Message("updated has a time without its zone"))
     if about.geography and about.geography == about.time:
-        found.append("geography and time are the same column")
+        found.append(Message("geography and time are the same column"))
     columns = [column for listed in about.hierarchies.values() for column in listed]
     if len(set(columns)) < len(columns):
-        found.append("a column belongs to two hierarchies")
+        found.append(Message("a column belongs to two hierarchies"))
     return found + _problems_of_translations(about)
 
 
 def _problems_of_translations(about: TableAbout) -> list[str]:
     others = about.translations
     if not (isinstance(others, tuple) and all(isinstance(o, TableAbout) for o in others)):
-        return ["translations is a list of TableAbout"]
+        return [Message("translations is a list of TableAbout")]
     languages = {each.language for each in (about, *others)}
-    return ["two translations have the same language"] if len(languages) <= len(others) else []
+    return (
+        [Message("two translations have the same language")]
+        if len(languages) <= len(others)
+        else []
+    )
 
 
 def noise_said(margin: MarginOfError) -> dict[str, int]:

@@ -16,6 +16,7 @@ from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout
 from ckm.formats.content import encoded, is_weighted, labelled, masked
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -182,8 +183,11 @@ def read_texts(path: Path, names: Sequence[str], kinds: Mapping[str, str]) -> pa
         )
     except pa.ArrowInvalid:
         raise FormatError(
-            f"The file {path.name!r} is no table: a row has too many or too few columns, a"
-            " number is none, or a text is not in UTF-8.",
+            Message(
+                "The file {path!r} is no table: a row has too many or too few columns, a "
+                "number is none, or a text is not in UTF-8.",
+                path=Name(path.name),
+            ),
         ) from None
 
 
@@ -193,7 +197,9 @@ def _numbers(name: str, column: pa.Array) -> Any:
     if pa.types.is_null(column.type):
         column = column.cast(pa.int64())
     if not (pa.types.is_int64(column.type) or pa.types.is_float64(column.type)):
-        raise FormatError(f"Column {name!r} holds texts where numbers are meant.")
+        raise FormatError(
+            Message("Column {name!r} holds texts where numbers are meant.", name=Name(name))
+        )
     values = column.fill_null(0).to_numpy(zero_copy_only=False)
     return masked(values, np.asarray(column.is_null().to_numpy(zero_copy_only=False), bool))
 
@@ -208,10 +214,15 @@ def _start(path: Path) -> tuple[list[tuple[str, bool]], list[tuple[bytes, bool]]
         first = _record(head, place)[0] if place < len(head) else []
     except ValueError:
         raise FormatError(
-            f"The file {path.name!r} does not begin with a row of column names in UTF-8."
+            Message(
+                "The file {path!r} does not begin with a row of column names in UTF-8.",
+                path=Name(path.name),
+            )
         ) from None
     if len({name for name, _ in names}) < len(names):
-        raise FormatError(f"Two columns of {path.name!r} have the same name.")
+        raise FormatError(
+            Message("Two columns of {path!r} have the same name.", path=Name(path.name))
+        )
     return names, first
 
 
@@ -226,8 +237,13 @@ def _columns(path: Path) -> tuple[list[str], list[bool]]:
         known += 1
     if not known:
         raise FormatError(
-            f"The file {path.name!r} does not tell its measures from its dimensions.",
-            hint="keep the quotation marks, or keep its metadata beside it (format 'csvw')",
+            Message(
+                "The file {path!r} does not tell its measures from its dimensions.",
+                path=Name(path.name),
+            ),
+            hint=Message(
+                "keep the quotation marks, or keep its metadata beside it (format 'csvw')"
+            ),
         )
     return names, [place < len(names) - known for place in range(len(names))]
 

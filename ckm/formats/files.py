@@ -17,6 +17,7 @@ from ckm.formats.content import checked
 from ckm.formats.csvw import METADATA_SUFFIX
 from ckm.formats.registry import FORMATS, Format, format_named, format_of
 from footing.files import new_file
+from footing.messages import Argument, Enumeration, Message, Name, Shape, said
 
 
 def write_table(
@@ -69,8 +70,11 @@ def write_table(
     has_stale = target.suffix.lower() == ".csv" and _exists(beside)
     if not overwrite and (_exists(target) or has_stale):
         raise ReleaseError(
-            f"The file {(beside if has_stale else target).name!r} exists.",
-            hint="choose another, or ask to overwrite",
+            Message(
+                "The file {beside!r} exists.",
+                beside=Argument((beside if has_stale else target).name),
+            ),
+            hint=Message("choose another, or ask to overwrite"),
         )
     files: dict[Path, Callable[[IO[bytes]], None]] = {}
     write_sidecar = kind.write_sidecar
@@ -86,7 +90,9 @@ def _said(about: object) -> TableAbout:
     if about is None:
         return TableAbout()
     if not isinstance(about, TableAbout):
-        raise ConfigError(f"about is a TableAbout, not {type(about).__name__!r}.")
+        raise ConfigError(
+            Message("about is a TableAbout, not {name!r}.", name=Shape(type(about)))
+        )
     return about
 
 
@@ -112,10 +118,18 @@ def _write_files(files: dict[Path, Callable[[IO[bytes]], None]]) -> None:
         if isinstance(error, ValueError):
             raise
         is_full = error.errno in {errno.ENOSPC, errno.EDQUOT} or "No space left" in str(error)
-        reason = "the disk is full" if is_full else error.strerror or "the disk refused it"
+        reason = (
+            Message("the disk is full")
+            if is_full
+            else error.strerror or Message("the disk refused it")
+        )
         raise ReleaseError(
-            f"The file {target.name!r} cannot be written: {reason}.",
-            hint="choose a folder on another disk" if is_full else None,
+            Message(
+                "The file {target!r} cannot be written: {reason}.",
+                target=Name(target.name),
+                reason=said(reason),
+            ),
+            hint=Message("choose a folder on another disk") if is_full else None,
         ) from None
     finally:
         for path in made:
@@ -252,15 +266,27 @@ def _read(path: str | os.PathLike[str], named: str | None) -> tuple[PublishedTab
     if kind.read is None:
         readable = [name for name, each in FORMATS.items() if each.read is not None]
         raise FormatError(
-            f"Tables are written to {kind.name!r}, not read from it.",
-            hint=f"read the release from {' or '.join(readable)}",
+            Message("Tables are written to {kind!r}, not read from it.", kind=Name(kind.name)),
+            hint=Message(
+                "read the release from {readable}",
+                readable=Enumeration(" or ", Name.each(readable)),
+            ),
         )
     if not source.is_file():
-        raise FormatError(f"There is no file {source.name!r}.", hint="check the folder")
+        raise FormatError(
+            Message("There is no file {source!r}.", source=Name(source.name)),
+            hint=Message("check the folder"),
+        )
     try:
         return kind.read(source)
     except OSError as error:
         if isinstance(error, ValueError):
             raise
-        reason = error.strerror or "the disk refused it"
-        raise FormatError(f"The file {source.name!r} cannot be read: {reason}.") from None
+        reason = error.strerror or Message("the disk refused it")
+        raise FormatError(
+            Message(
+                "The file {source!r} cannot be read: {reason}.",
+                source=Name(source.name),
+                reason=said(reason),
+            )
+        ) from None

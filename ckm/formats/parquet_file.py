@@ -11,6 +11,7 @@ from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout, about_table, from_plain, to_plain
 from ckm.formats.content import encoded, masked
+from footing.messages import Argument, Message, Name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +44,9 @@ def read_parquet(path: Path) -> tuple[PublishedTable, TableAbout]:
     try:
         arrow = pq.read_table(path)
     except pa.ArrowInvalid:
-        raise FormatError(f"The file {path.name!r} is no Parquet file.") from None
+        raise FormatError(
+            Message("The file {path!r} is no Parquet file.", path=Name(path.name))
+        ) from None
     dimensions, measures = {}, {}
     for name, column in zip(arrow.column_names, arrow.columns, strict=True):
         kind = column.type
@@ -53,7 +56,14 @@ def read_parquet(path: Path) -> tuple[PublishedTable, TableAbout]:
             values = column.fill_null(0).to_numpy()
             measures[name] = masked(values, np.asarray(column.is_null().to_numpy(), bool))
         else:
-            raise FormatError(f"Column {name!r} of {path.name!r} holds {kind}.")
+            raise FormatError(
+                Message(
+                    "Column {name!r} of {path!r} holds {kind}.",
+                    name=Name(name),
+                    path=Name(path.name),
+                    kind=Argument(kind),
+                )
+            )
     said = (arrow.schema.metadata or {}).get(_KEY)
     about = from_plain(json.loads(said)) if said else TableAbout()
     return PublishedTable(dimensions=dimensions, measures=measures), about

@@ -29,6 +29,7 @@ from ckm.ledger.storage.settings import (
 from ckm.ledger.storage.store import Database, Row, open_store
 from ckm.ledger.storage.writer import Submission, Writer
 from footing.arrays import Flags
+from footing.messages import Argument, Message
 from tables import Cells, Secret
 
 logger = logging.getLogger(__name__)
@@ -426,7 +427,12 @@ class Ledger:
         """
         for wanted in (policy, second_method):
             if wanted not in {"refuse", "flag"}:
-                raise ConfigError(f"The policy is 'refuse' or 'flag', not {wanted!r}.")
+                raise ConfigError(
+                    Message(
+                        "The policy is 'refuse' or 'flag', not {policy!r}.",
+                        policy=Argument(wanted),
+                    )
+                )
         submission = self._submission(entries, history, also)
         submission.allowed = set(allowed) if policy == "refuse" else None
         submission.allows_second = second_method == "flag"
@@ -495,8 +501,13 @@ class Ledger:
         wanted = self.threshold if threshold is None else threshold
         if not 1 <= wanted <= self.width:
             raise ConfigError(
-                f"This ledger can tell differences of 1 to {self.width} records, not {wanted}.",
-                hint="a ledger is made for the largest threshold it will ever need",
+                Message(
+                    "This ledger can tell differences of 1 to {width} records, not "
+                    "{threshold}.",
+                    width=self.width,
+                    threshold=Argument(wanted),
+                ),
+                hint=Message("a ledger is made for the largest threshold it will ever need"),
             )
         yield from self._histories.audit(history, wanted)
 

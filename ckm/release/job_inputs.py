@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
-from ckm.config.problems import JobError, Problem
+from ckm.config.problems import JobError, problems_of_error
 from ckm.errors import ConfigError
 from footing.errors import ExplainedError
+from footing.messages import Enumeration, Message, Name, said
 from tables import Secret, SourceError
 from tables.keys import KEY_VERSION
 from tables.recoding.variable import words_of
@@ -58,15 +59,18 @@ def load_ptable(job: Job) -> PTable:
     """Read the p-table of a job, or solve it. Only solving loads a solver."""
     if job.ptable is None:
         raise ConfigError(
-            f"The job {job.path.name!r} has no noise: it is one for suppression or rounding.",
-            hint="ckm release makes its release; this needs a job with [ptable]",
+            Message(
+                "The job {path!r} has no noise: it is one for suppression or rounding.",
+                path=Name(job.path.name),
+            ),
+            hint=Message("ckm release makes its release; this needs a job with [ptable]"),
         )
     from ptable import InfeasibleError
 
     try:
         table = _read_or_solve(job.ptable)
     except InfeasibleError as error:
-        job.place(error, "[ptable]")
+        job.place(error, ("ptable",))
         raise
     for text in cautions_of(table):
         logger.warning("%s", text, extra={"event": "noise"})
@@ -98,7 +102,12 @@ def load_noises(job: Job) -> dict[str, MagnitudeNoise]:
             noises[variable] = magnitude.noise(tables)
         except ConfigError as error:
             raise ConfigError(
-                f"[[magnitude]] of {variable!r}: {error.problem}", hint=error.hint
+                Message(
+                    "[[magnitude]] of {variable!r}: {problem}",
+                    variable=Name(variable),
+                    problem=said(error.problem),
+                ),
+                hint=error.hint,
             ) from None
     return noises
 
@@ -111,8 +120,12 @@ def _read_or_solve(wanted: NoiseSpec | Path) -> PTable:
         table = PTable.read(wanted)
         if table.certificate is None and not isinstance(table.spec, Mechanism):
             logger.warning(
-                "The p-table %r has no certificate: nobody has proved its bias and variance.",
-                wanted.name,
+                "%s",
+                Message(
+                    "The p-table {name!r} has no certificate: nobody has proved its bias and "
+                    "variance.",
+                    name=Name(wanted.name),
+                ),
                 extra={"event": "p-table without certificate", "file": wanted.name},
             )
         return table
@@ -132,10 +145,12 @@ def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
     if not names or kept.get(1, 1.0) == 1:
         return None
     listed = ", ".join(f"{share:.2f} ({count})" for count, share in sorted(kept.items()))
-    return (
-        f"[[table]] {' and '.join(map(repr, names))}: by zero_with_count a sum is 0 where the "
-        "noisy count is, so that sums of small cells are too low on average. The mean of "
-        f"published over true, by records of the cell: {listed}."
+    return Message(
+        "[[table]] {names!r}: by zero_with_count a sum is 0 where the noisy count "
+        "is, so that sums of small cells are too low on average. The mean of "
+        "published over true, by records of the cell: {listed}.",
+        names=Enumeration(" and ", Name.each(names)),
+        listed=Name(listed),
     )
 
 
@@ -145,7 +160,9 @@ def load_secret(job: Job) -> Secret | None:
         return None
     return read_secret(
         job.keys.secret,
-        problem="The job needs a secret: [keys] names no file and CKM_SECRET is not set.",
+        problem=Message(
+            "The job needs a secret: [keys] names no file and CKM_SECRET is not set."
+        ),
     )
 
 
@@ -156,7 +173,7 @@ def _is_given(path: Path | None) -> bool:
 def read_secret(path: Path | None, *, problem: str) -> Secret:
     """Read a secret from its file, or without one from the environment."""
     if not _is_given(path):
-        raise ConfigError(problem, hint="make one with: ckm keys secret secret.key")
+        raise ConfigError(problem, hint=Message("make one with: ckm keys secret secret.key"))
     try:
         return Secret.from_env() if path is None else Secret.from_file(path)
     except SourceError as error:
@@ -184,8 +201,10 @@ def opened_ledger(
     target = ledger.target
     sealing = read_secret(
         secret,
-        problem="A ledger is sealed with the secret: [keys] names no file and CKM_SECRET is "
-        "not set.",
+        problem=Message(
+            "A ledger is sealed with the secret: [keys] names no file and CKM_SECRET "
+            "is not set."
+        ),
     )
     with contextlib.ExitStack() as stack:
         create = is_kept
@@ -208,8 +227,12 @@ def opened_ledger(
 def tell_ledger(ledger: LedgerPlace | None, *, is_there: bool, step: Step) -> None:
     """Tell that the ledger of a job can be used."""
     if ledger is not None:
-        state = "can be used" if is_there else "is not there yet; a release makes it"
-        step("ledger checked", f"the ledger {state}")
+        state = (
+            Message("can be used")
+            if is_there
+            else Message("is not there yet; a release makes it")
+        )
+        step("ledger checked", Message("the ledger {state}", state=state))
 
 
 def _require_place(target: Path | str) -> None:
@@ -218,8 +241,12 @@ def _require_place(target: Path | str) -> None:
         from ckm.ledger import LedgerError
 
         raise LedgerError(
-            f"The ledger {target.name!r} cannot be opened: {os.strerror(errno.EACCES)}.",
-            hint="look at the file's permissions",
+            Message(
+                "The ledger {target!r} cannot be opened: {reason}.",
+                target=Name(target.name),
+                reason=said(os.strerror(errno.EACCES)),
+            ),
+            hint=Message("look at the file's permissions"),
         )
 
 
@@ -259,13 +286,15 @@ def job_cells(job: Job) -> pa.Table:
     from tables import cell_table
 
     if job.suppression is not None:
-        from ckm.suppression.original_cells import open_originals
+        from ckm.methods.suppression.original_cells import open_originals
 
         if job.suppression.holding is not None or job.suppression.request is not None:
             raise ConfigError(
-                "Cells of holdings, or of who asked, are not written: other records than those "
-                "of the table would have to be known.",
-                hint="remove holding and request, or suppress where the records are",
+                Message(
+                    "Cells of holdings, or of who asked, are not written: other records than "
+                    "those of the table would have to be known."
+                ),
+                hint=Message("remove holding and request, or suppress where the records are"),
             )
         with open_originals(job) as given:
             given.require_some()
@@ -327,9 +356,12 @@ def opened_job(
         infeasible, noises = error, {}
         ptable = solve(NoiseSpec(max_noise=2, variance=1.0))
     else:
-        step("p-table ready", "the p-table exists and its certificate holds")
+        step("p-table ready", Message("the p-table exists and its certificate holds"))
         if noises:
-            step("noise of sums ready", f"p-tables are there for {', '.join(noises)}")
+            step(
+                "noise of sums ready",
+                Message("p-tables are there for {noises}", noises=Name.each(noises)),
+            )
     report_progress("p-table", 1, 1)
     with contextlib.ExitStack() as stack:
         try:
@@ -339,11 +371,11 @@ def opened_job(
             job.place(error)
             if infeasible is None:
                 raise
-            both = [Problem(where="", text=e.problem, hint=e.hint) for e in (infeasible, error)]
+            both = [*problems_of_error(infeasible), *problems_of_error(error)]
             raise JobError(job.path.name, both) from None
         if infeasible is not None:
             raise infeasible
-        step("columns checked", "the data have every column, with types that fit")
+        step("columns checked", Message("the data have every column, with types that fit"))
         for variable in job.derived:
             step("variable derived", words_of(variable))
         is_there = ledger is not None and has_ledger(ledger.target)

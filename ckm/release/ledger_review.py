@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckm.errors import InternalError
 from ckm.release.review import NoReview, Pages
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +47,7 @@ class LedgerReview(NoReview):
     ) -> None:
         super().__init__(tools)
         if release_check.watch is None:
-            raise InternalError("Tables are to be recorded, and there is no ledger.")
+            raise InternalError(Message("Tables are to be recorded, and there is no ledger."))
         self._release_check, self._watch = release_check, release_check.watch
         self._method, self._requests, self._notes = method, requests, tools.notes
 

@@ -11,6 +11,7 @@ from ckm.errors import InternalError
 from ckm.release.files.manifest import KIND
 from ckm.release.job_inputs import load_secret, opened_job, opened_ledger, tell_ledger
 from ckm.release.review import NoReview
+from footing.messages import Message, Name
 from tables.recoding.variable import words_of
 
 if TYPE_CHECKING:
@@ -88,9 +89,9 @@ def opened_noise(
     **resources: Unpack[Resources],
 ) -> Iterator[OpenedMethod]:
     """Open the data with the keys, the p-tables and the ledger."""
-    from ckm.additivity.release_step import Restorer
     from ckm.ledger.release_check import ReleaseCheck
-    from ckm.methods.additivity import Additivity
+    from ckm.methods.additivity.method import Additivity
+    from ckm.methods.additivity.release_step import Restorer
     from ckm.methods.settings import AdditivitySettings
     from ckm.release.noise_review import NoiseReview, read_job_designs
 
@@ -109,7 +110,9 @@ def opened_noise(
 
         def tell_keys(step: Step) -> None:
             if job.checks == "skip":
-                step("keys not checked", 'record keys: not checked, for checks = "skip"')
+                step(
+                    "keys not checked", Message('record keys: not checked, for checks = "skip"')
+                )
             elif (quality := opened.engine.check_keys()).is_sound:
                 step("keys checked", quality.summary())
 
@@ -128,8 +131,10 @@ def opened_noise(
             yield opened_method
         except BaseException:
             if opened_method.written:
-                left = ", ".join(opened_method.written)
-                text = f"No release: unless another run writes there, remove {left}"
+                text = Message(
+                    "No release: unless another run writes there, remove {files}",
+                    files=Name.each(opened_method.written),
+                )
                 notes.note_warning(text, event="tables left")
             raise
 
@@ -137,10 +142,12 @@ def opened_noise(
 @contextmanager
 def opened_suppression(job: Job, **options: Any) -> Iterator[OpenedMethod]:
     """Open the records, to hide cells of their tables."""
-    from ckm.methods.suppression import CellSuppression
+    from ckm.methods.suppression.method import CellSuppression
 
     if job.suppression is None:
-        raise InternalError("Cells are to be hidden, and the job has no rules for that.")
+        raise InternalError(
+            Message("Cells are to be hidden, and the job has no rules for that.")
+        )
     method = CellSuppression(job.suppression.settings, shown=job.shown)
     with _opened_originals(job, method, **options) as opened:
         yield opened
@@ -152,7 +159,9 @@ def opened_rounding(job: Job, **options: Any) -> Iterator[OpenedMethod]:
     from ckm.methods.rounding import ControlledRounding
 
     if job.rounding is None:
-        raise InternalError("Counts are to be rounded, and the job has no base for that.")
+        raise InternalError(
+            Message("Counts are to be rounded, and the job has no base for that.")
+        )
     method = ControlledRounding(job.rounding.settings)
     with _opened_originals(job, method, **options) as opened:
         yield opened
@@ -173,21 +182,21 @@ def _opened_originals(
     from ckm.engine.inputs import refuse_ledger_of_cells
     from ckm.ledger.release_check import ReleaseCheck
     from ckm.ledger.storage.store import has_ledger
+    from ckm.methods.suppression.original_cells import open_originals
     from ckm.release.ledger_review import LedgerReview
-    from ckm.suppression.original_cells import open_originals
     from tables.cells.sketch import require_sketchable
 
     del notes, progress
 
     def tell_keys(step: Step) -> None:
         if job.checks != "skip":
-            step("records checked", "no record is there twice")
+            step("records checked", Message("no record is there twice"))
 
     ledger = job.ledger
     secret = None if ledger is None else load_secret(job)
     with ExitStack() as stack:
         originals = stack.enter_context(open_originals(job, secret=secret, **resources))
-        step("columns checked", "the data have every column, with types that fit")
+        step("columns checked", Message("the data have every column, with types that fit"))
         for variable in job.derived:
             step("variable derived", words_of(variable))
         source = originals.source

@@ -14,6 +14,7 @@ from ckm.ledger.ledger import list_published
 from ckm.ledger.storage.store import has_ledger
 from ckm.ledger.watch import Watch
 from ckm.release.job_inputs import opened_ledger, read_secret
+from footing.messages import Message
 from tables import HashedKeys, StoredKeys, cube
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ class RecordsGate:
     def _keys(self, rules: RecordsLedger, column: str | None) -> HashedKeys | StoredKeys:
         if rules.record_key is not None:
             return StoredKeys(column=rules.record_key, key_range=rules.key_range)
-        secret = read_secret(self._secret, problem="A ledger is sealed with the secret.")
+        secret = read_secret(
+            self._secret, problem=Message("A ledger is sealed with the secret.")
+        )
         return HashedKeys(column=str(rules.id or column), secret=secret)
 
     def compare(self) -> None:

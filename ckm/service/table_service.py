@@ -27,6 +27,7 @@ from ckm.service.answering.variables import Variable
 from ckm.service.jobs import Job, Jobs
 from ckm.service.metrics import Metrics
 from ckm.service.rules.shape import Finding
+from footing.messages import Message
 from tables import Deadline
 
 logger = logging.getLogger(__name__)
@@ -270,7 +271,7 @@ class TableService:
         judge = self._filtered_sets.admissible
         if not asked or self._projects.take(caller.account, asked, judge=judge):
             return None
-        logger.warning("project spent", extra={"account": caller.account})
+        logger.warning(Message("project spent"), extra={"account": caller.account})
         return _SPENT
 
     def _note(self, query: Query, caller: Caller, *, form: str, outcome: str) -> None:

@@ -264,8 +264,8 @@ def _missed(goal: Goal, spec: NoiseSpec, risk: Figures) -> tuple[str, ...]:
         )
     low, high = goal.variance_range
     values = spec.variance if isinstance(spec.variance, tuple) else (spec.variance,)
-    outside = [v for v in values if v < low or (high is not None and v > high)]
-    if outside:
+    exact_values = [exact(v) for v in values]
+    if min(exact_values) < low or (high is not None and max(exact_values) > high):
         missed.append(
             Message("variances reach {low:g} to {high:g}", low=min(values), high=max(values))
         )

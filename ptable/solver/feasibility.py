@@ -272,7 +272,7 @@ def _structure(problem: RowProblem, end: int) -> Message:
         )
     below = max((v for v in noise if v <= 0), default=noise[0])
     above = min((v for v in noise if v >= 0), default=noise[-1])
-    if end == 0 and problem.count and problem.mean:
+    if end == 0 and problem.mean:
         return Message("its mean noise is {mean:g}", mean=float(problem.mean / step))
     if end == 0:
         return Message(

@@ -32,6 +32,7 @@ DETAILS = _WORDS.sentences("details")
 DRAWN = _WORDS.sentences("drawn")
 TRIALS, PICTURES = _WORDS.sentences("trials"), _WORDS.pictures()
 FINDINGS, RECOMMENDED = _WORDS.sentences("findings"), _WORDS.sentences("recommended")
+STANDING = _WORDS.sentences("standing")
 ADVICE, DISAGREED = _WORDS.sentences("advice"), _WORDS.sentences("disagreed")
 #: Kind of method → criterion → "yes" or "no", with a star where there are conditions.
 SLIDES = {

@@ -72,6 +72,30 @@ class MethodFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasedFact:
+    """One measure of one table as the job's own method would release it.
+
+    Parameters
+    ----------
+    table, measure
+        Their names.
+    cells, hidden
+        How many cells with records there are, and how many of them are not published.
+    change
+        The mean change of a published count; of sums, all changes as a share of the sums.
+    lost
+        Of sums, the share that is not published.
+    """
+
+    table: str
+    measure: str
+    cells: int
+    hidden: int
+    change: float | None = None
+    lost: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MethodFacts:
     """All methods, and what they were tried on.
 
@@ -93,12 +117,18 @@ class MethodFacts:
         Of all that was drawn.
     most_found
         The share of small counts found that all methods were tuned to, where they were.
-    levels
-        Dimension → the column of the level that was taken, where it is not the finest.
-    left_out, filtered, summed
-        Names of tables that are too large, whose filter was left out, whose sums were.
+    left_out, summed
+        Names of tables that are too large, and whose sums the other methods leave out.
     conclusion
         A name of the catalogue of advice → its numbers and names, in order.
+    standing
+        The same of the job's own method: where it stands, and what is better at what price.
+    released
+        What it would release, table by table; empty where that was not made.
+    stopped
+        Why the release would be stopped; empty where it would not.
+    has_ledger
+        Whether the job has a ledger, which was read.
     """
 
     methods: tuple[MethodFact, ...]
@@ -111,8 +141,10 @@ class MethodFacts:
     persons: int
     seed: int
     most_found: float | None = None
-    levels: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
-    filtered: tuple[str, ...] = ()
     summed: tuple[str, ...] = ()
     conclusion: Mapping[str, Mapping[str, float | str]] = field(default_factory=dict)
+    standing: Mapping[str, Mapping[str, float | str]] = field(default_factory=dict)
+    released: tuple[ReleasedFact, ...] = ()
+    stopped: str = ""
+    has_ledger: bool = False

@@ -12,12 +12,13 @@ from reports.catalogues.comparison import (
     DRAWN,
     METHODS,
     SLIDES,
+    STANDING,
     TRIALS,
 )
 from reports.catalogues.synthesis import say_guarantee
 from reports.catalogues.wording import Kind, written
 from reports.charts.curves import Design
-from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
+from reports.facts.methods import CriterionFact, MethodFact, MethodFacts, ReleasedFact
 from reports.i18n.languages import Words
 from reports.i18n.messages import translated
 from reports.pages.scenarios import points_map
@@ -30,6 +31,8 @@ _CLOSE = 1e-9
 def method_parts(words: Words, facts: MethodFacts) -> dict[str, Any]:
     """Arrange what was measured of the methods."""
     return {
+        "standing": standing(words, facts),
+        "released": _released(words, facts),
         "verdict": _advice(words, facts),
         "pictures": methods_map(words, facts),
         "slides": _slides(words, facts),
@@ -131,6 +134,86 @@ def _advice(words: Words, facts: MethodFacts) -> list[str]:
     return [ADVICE[name].say(words, values, of=name) for name, values in sentences.items()]
 
 
+def standing(words: Words, facts: MethodFacts) -> list[str]:
+    """Say where the job's own method stands, and then what is better, at what price."""
+    labels = {method.name: _label(words, method) for method in facts.methods}
+    said = []
+    for name, values in facts.standing.items():
+        method = str(values.get("method"))
+        shown = {**values, "method": labels.get(method, method)}
+        if "reason" in shown:
+            shown["reason"] = translated(str(shown["reason"]), words.language)
+        said.append(STANDING[name].say(words, shown, of=name))
+        if not name.startswith("own"):
+            said += _given_up(words, facts, method)
+            continue
+        if facts.stopped:
+            reason = {"reason": translated(facts.stopped, words.language)}
+            said.append(STANDING["stopped"].say(words, reason))
+        elif facts.has_ledger:
+            said.append(STANDING["ledger"].say(words))
+    return said
+
+
+def _given_up(words: Words, facts: MethodFacts, name: str) -> Iterator[str]:
+    """Say by which other criteria a method is worse than that of the job."""
+    own, *others = facts.methods
+    other = next((method for method in others if method.name == name), None)
+    if other is None:
+        return
+    worse = []
+    for criterion in own.criteria:
+        better = CRITERIA[criterion.name].better
+        named = {"found_by_differencing", "small_counts_found"}  # told already
+        theirs = _criterion(other, criterion.name)
+        if not better or criterion.name in named or None in (criterion.share, theirs.share):
+            continue
+        gain = float(theirs.share or 0) - float(criterion.share or 0)
+        if (gain if better == "less" else -gain) > _CLOSE:
+            here, there = (
+                words.numbers.share(float(c.share or 0)) for c in (criterion, theirs)
+            )
+            heading = words.say(CRITERIA[criterion.name].heading)
+            text = words.say(
+                "%(criterion)s (%(share)s instead of %(own)s)",
+                criterion=heading,
+                share=there,
+                own=here,
+            )
+            worse.append(text)
+    if worse:
+        yield STANDING["given-up"].say(words, {"criteria": words.listed(worse)})
+
+
+def _released(words: Words, facts: MethodFacts) -> Table:
+    """Arrange what the job's own method would release, table by table."""
+
+    def change(one: ReleasedFact) -> Cell:
+        if one.change is None:
+            return Cell(text=words.say("none"))
+        if one.measure == "count":
+            return Cell(text=words.numbers.amount(one.change))
+        return Cell(text=words.numbers.share(one.change))
+
+    def lost(one: ReleasedFact) -> str:
+        return "" if one.lost is None else words.numbers.share(one.lost)
+
+    return (
+        Lines(words, facts.released)
+        .text("Table", lambda one: Cell(text=one.table, is_code=True))
+        .text("Measure", lambda one: Cell(text=one.measure, is_code=True))
+        .number("Cells", lambda one: one.cells, "count")
+        .number("Hidden", lambda one: one.hidden, "count")
+        .text("Mean change", change)
+        .text("Hidden of all amounts", lost)
+        .table(
+            "methods-released",
+            words.say("What your method would release now, table by table"),
+            notes=(TRIALS["released"].say(words),),
+        )
+    )
+
+
 def _rated(facts: MethodFacts) -> list[MethodFact]:
     return [method for method in facts.methods if method.criteria and method.kind in SLIDES]
 
@@ -202,9 +285,7 @@ def _about(words: Words, facts: MethodFacts) -> Iterator[str]:
     yield TRIALS["tables"].say(words, {"tables": words.listed(table_names)})
     places = {"geography": facts.geography, "target": facts.target}
     yield TRIALS["areas" if facts.geography else "no-areas"].say(words, places)
-    for name, column in facts.levels.items():
-        yield TRIALS["level"].say(words, {"name": name, "column": column})
-    for reason in ("filtered", "summed", "left_out"):
+    for reason in ("summed", "left_out"):
         if names := getattr(facts, reason):
             yield TRIALS[reason].say(words, {"names": words.listed(names)})
     if facts.most_found is not None:
@@ -215,7 +296,7 @@ def _about(words: Words, facts: MethodFacts) -> Iterator[str]:
 def _matrix(words: Words, facts: MethodFacts) -> Table:
     trials = [method for method in facts.methods if method.criteria]
     notes = [TRIALS["base"].say(words), TRIALS["signs"].say(words)]
-    if any(method.kind == "cell-key-ledger" for method in trials):
+    if any(method.kind.endswith("-ledger") for method in trials):
         notes.append(TRIALS["ledger"].say(words))
     return (
         Lines(words, trials)
@@ -286,8 +367,6 @@ def _details(words: Words, facts: MethodFacts) -> Table:
             for name, number in method.facts.items()
             if number is not None
         ]
-        if method.criteria and method.records != facts.records:
-            notes.insert(0, TRIALS["fewer"].say(words, {"records": method.records}))
         if notes:
             lines.append((method, " ".join(notes)))
     return (

@@ -1,18 +1,21 @@
 """Records as codes, the tables that can be asked of them, and methods that publish these."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeVar
+from itertools import product
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footing.checks import is_integer
-from footing.messages import Message, Name
+from footing.messages import Argument, Message, Name, Shape
 from ptable import PTable
+from risk.criteria.answers import Answer, Answers, Slice, Sought, identity_of
 from risk.errors import RiskError
 from risk.wellformed import read_array
+from tables.cells.axes import Axis, Level
 
 Numbers = NDArray[np.float64]
 
@@ -282,3 +285,144 @@ class LookedUpMethod:
             number.to_bytes(8, "little"), digest_size=8, key=self._secret, person=purpose
         )
         return int.from_bytes(digest.digest(), "little")
+
+
+#: Called with an office's number and the tables it plans; gives the method as it has it.
+MakeMethod: TypeAlias = Callable[[int, Sequence[CubeRequest]], CountingMethod]
+
+
+class CodedQuestions:
+    """One method asked for tables of coded records, as users would ask.
+
+    Parameters
+    ----------
+    make
+        Gives the method.
+    records
+        The records.
+    requests
+        The planned tables.
+    """
+
+    def __init__(
+        self, make: MakeMethod, records: CodedRecords, requests: Sequence[CubeRequest]
+    ) -> None:
+        self._make, self._records, self._requests = make, records, requests
+        self._axes = [_axis(place, size) for place, size in enumerate(records.sizes)]
+        self._method = make(0, requests)
+        self.planned = [self._asked(self._method, request) for request in requests]
+
+    def answers(
+        self,
+        geography: int,
+        sensitive: int,
+        *,
+        rng: np.random.Generator,
+        n_persons: int,
+        n_unplanned: int,
+    ) -> Answers:
+        """Ask for all that criteria look at."""
+        first, second = (
+            [self._asked(self._make(n, [request]), request) for request in self._requests]
+            for n in (1, 2)
+        )
+        return Answers(
+            planned=self.planned,
+            again=[self._asked(self._method, request) for request in self._requests],
+            alone=(first, second),
+            slices=list(self._slices()),
+            sought=list(self._sought(geography, sensitive, rng, n_persons)),
+            unplanned=list(self._unplanned(rng, n_unplanned)),
+        )
+
+    def _asked(self, method: CountingMethod, request: CubeRequest) -> Answer:
+        """Return what is published of a table, nothing where it was refused."""
+        counts = self._records.counts(request)
+        try:
+            answer = method.publish(request)
+        except RiskError:
+            raise  # a mistake, not a rule
+        except (ValueError, PermissionError):
+            answer = None
+        if answer is None:
+            answer = np.full(counts.shape, np.nan)
+        numbers = np.ma.filled(np.ma.asarray(answer, np.float64), np.nan)
+        if numbers.shape != counts.shape:
+            raise RiskError(
+                Message(
+                    "The method must answer with a table of shape {shape}, not "
+                    "{numbers_shape}.",
+                    shape=Argument(counts.shape),
+                    numbers_shape=Shape(numbers.shape),
+                ),
+                hint=Message("totals stand last in every dimension; what is not shown is NaN"),
+            )
+        places = np.indices(counts.shape).reshape(counts.ndim, counts.size)
+        return Answer(
+            axes=tuple(self._axes[place] for place in request.dimensions),
+            ranks=tuple(
+                np.where(code == size, 0, code + 1).astype(np.int32)
+                for code, size in zip(
+                    places, [self._records.sizes[d] for d in request.dimensions], strict=True
+                )
+            ),
+            level_sets=tuple(product((0, 1), repeat=len(request.dimensions))),
+            count=counts.ravel(),
+            published=np.asarray(numbers, np.float64).ravel(),
+        )
+
+    def _slices(self) -> Iterator[Slice]:
+        """Ask for the slices of the first dimension by a filter."""
+        for table, request in enumerate(self._requests):
+            if not request.dimensions:
+                continue
+            first, *rest = request.dimensions
+            categories = identity_of(self._axes[first])[1:].tolist()
+            for code, category in enumerate(categories):
+                narrowed = CubeRequest(dimensions=tuple(rest), within={first: (code,)})
+                answer = self._asked(self._method, narrowed)
+                yield Slice(table=table, category=category, answer=answer)
+
+    def _sought(
+        self, geography: int, sensitive: int, rng: np.random.Generator, n_persons: int
+    ) -> Iterator[Sought]:
+        codes = self._records.codes
+        chosen = rng.choice(len(codes), min(n_persons, len(codes)), replace=False)
+        categories = identity_of(self._axes[sensitive])[1:].tolist()
+        for person in chosen.tolist():
+            area = {geography: (int(codes[person, geography]),)}
+            present, absent = (
+                self._asked(
+                    self._method,
+                    CubeRequest(dimensions=(sensitive,), within=area, without=left_out),
+                )
+                for left_out in ((), (person,))
+            )
+            category = categories[codes[person, sensitive]]
+            yield Sought(category=category, present=present, absent=absent)
+
+    def _unplanned(self, rng: np.random.Generator, n_unplanned: int) -> Iterator[Answer]:
+        for _ in range(n_unplanned):
+            request = self._requests[int(rng.integers(len(self._requests)))]
+            every = range(len(self._records.sizes))
+            others = [place for place in every if place not in request.dimensions]
+            kept = request.dimensions if others else request.dimensions[1:]
+            by = int(rng.choice(others or request.dimensions[:1]))
+            size = self._records.sizes[by]
+            half = rng.choice(size, max(1, size // 2), replace=False)
+            asked = CubeRequest(dimensions=kept, within={by: tuple(half.tolist())})
+            yield self._asked(self._method, asked)
+
+
+def _axis(place: int, size: int) -> Axis:
+    """Return the axis of an attribute: its categories, and their total."""
+    codes = np.arange(size, dtype=np.int32)
+    finest = Level(ranks=codes + 1, up=np.zeros(size, np.int32), is_shown=np.ones(size, bool))
+    total = Level(ranks=np.zeros(1, np.int32), up=None, is_shown=np.ones(1, bool))
+    return Axis(
+        columns=(f"attribute {place}",),
+        labels=(np.array(["Total", *map(str, range(size))], object),),
+        levels=(finest, total),
+        is_declared=False,
+        is_found=np.arange(size + 1) > 0,
+    )

@@ -1,33 +1,28 @@
 """The criteria by which an office chooses a method, measured on its own records."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, combinations
-from typing import TypeAlias, TypeVar
+from collections.abc import Iterable, Sequence
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from footing.arrays import Levels
+from footing.arrays import Floats
 from footing.checks import is_integer
-from footing.messages import Argument, Message, Name, Shape
-from risk.criteria.coded import CodedRecords, CountingMethod, CubeRequest
+from footing.messages import Argument, Message, Name
+from risk.criteria.answers import Answer, Answers, Sought
+from risk.criteria.coded import CodedQuestions, CodedRecords, CubeRequest, MakeMethod
+from risk.criteria.joint import JointTables
 from risk.criteria.result import Criteria, Criterion
 from risk.errors import RiskError
 from risk.reconstruction.lattice import Lattice, Shown, guessed_counts, most_probable_counts
 from risk.wellformed import require_whole
 
-Numbers = NDArray[np.float64]
-
-#: Called with an office's number and the tables it plans; gives the method as it has it.
-MakeMethod: TypeAlias = Callable[[int, Sequence[CubeRequest]], CountingMethod]
-
 _CLOSE = 1e-9
-#: Tables of more joint cells are attacked one by one.
-_MAX_JOINT = 50_000
+#: Tables of more joint cells are attacked one by one; one of more than that is not.
+_MAX_JOINT, _MAX_ALONE = 50_000, 500_000
 #: Published numbers are never taken for more exact than this variance, and somebody is sure
 #: of a count who is right so often.
 _LEAST_VARIANCE, _CONFIDENCE = 0.05, 0.75
-_Number = TypeVar("_Number", np.float64, np.int64)
 
 
 def measure_criteria(
@@ -124,31 +119,11 @@ def measure_criteria(
     require_whole(n_persons, name="n_persons", least=1)
     require_whole(n_unplanned, name="n_unplanned", least=1)
     require_whole(small, name="small", least=1)
-    bench = _Testbed(make, records, planned)
-    right, wrong = bench.differencing(geography, sensitive, rng=rng, n_persons=n_persons)
-    shares = {
-        "same_answer": bench.same_answer(),
-        "same_by_another_route": bench.same_by_another_route(),
-        "parts_below_totals": bench.parts_below_totals(),
-        "additive": bench.additive(),
-        "found_by_differencing": right,
-        "sure_but_wrong": wrong,
-        "on_demand": bench.on_demand(rng, n_unplanned),
-        "decentral": bench.decentral(),
-        "cells_lost": bench.cells_lost(),
-        "small_counts_found": bench.small_counts_found(small),
-    }
-    criteria = tuple(
-        Criterion(name=name, share=float(cases.mean()) if cases.size else None, base=cases.size)
-        for name, cases in shares.items()
+    questions = CodedQuestions(make, records, planned)
+    answers = questions.answers(
+        geography, sensitive, rng=rng, n_persons=n_persons, n_unplanned=n_unplanned
     )
-    return Criteria(
-        method=method,
-        simple=simple,
-        measured=criteria,
-        mean_change=bench.mean_change(),
-        mean_loss=bench.mean_loss(),
-    )
+    return judge(answers, method=method, simple=simple, small=small)
 
 
 def small_counts_found(
@@ -179,8 +154,24 @@ def small_counts_found(
     ... )
     1.0
     """
-    hits = _Testbed(make, records, _planned(tables)).small_counts_found(small)
-    return float(hits.mean()) if hits.size else None
+    questions = CodedQuestions(make, records, _planned(tables))
+    return share_of_small_counts(questions.planned, small=small)
+
+
+def share_of_small_counts(planned: Sequence[Answer], *, small: int) -> float | None:
+    """Give the share of `small_counts_found` of tables that were answered already.
+
+    Parameters
+    ----------
+    planned, small
+        As for `named_small_counts`.
+
+    Examples
+    --------
+    >>> share_of_small_counts([], small=2)
+    """
+    cases = named_small_counts(planned, small=small)
+    return float(cases.mean()) if cases.size else None
 
 
 def _planned(tables: Sequence[tuple[int, ...]]) -> list[CubeRequest]:
@@ -191,252 +182,230 @@ def _planned(tables: Sequence[tuple[int, ...]]) -> list[CubeRequest]:
     return [CubeRequest(dimensions=tuple(table)) for table in tables]
 
 
-class _Testbed:
-    """One method on one set of records; every measure gives a truth value per case."""
+def judge(answers: Answers, *, method: str = "", simple: str = "", small: int = 2) -> Criteria:
+    """Judge a method by all that it answered.
 
-    def __init__(
-        self, make: MakeMethod, records: CodedRecords, planned: list[CubeRequest]
-    ) -> None:
-        self.make = make
-        self.records = records
-        self.planned = planned
-        self.method = make(0, planned)
-        self.answers = [self.ask(self.method, request) for request in planned]
-        self.counts = [records.counts(request) for request in planned]
+    Parameters
+    ----------
+    answers
+        The answers.
+    method, simple, small
+        As in `measure_criteria`.
 
-    def ask(self, method: CountingMethod, request: CubeRequest) -> Numbers:
-        """Return the numbers of a table, all missing where it was refused."""
-        shape = self.records.shape(request)
-        try:
-            answer = method.publish(request)
-        except RiskError:
-            raise  # a mistake, not a rule
-        except (ValueError, PermissionError):
-            answer = None
-        if answer is None:
-            return np.full(shape, np.nan)
-        numbers = np.ma.filled(np.ma.asarray(answer, np.float64), np.nan)
-        if numbers.shape != shape:
-            raise RiskError(
-                Message(
-                    "The method must answer with a table of shape {shape}, not "
-                    "{numbers_shape}.",
-                    shape=Argument(shape),
-                    numbers_shape=Shape(numbers.shape),
-                ),
-                hint=Message("totals stand last in every dimension; what is not shown is NaN"),
+    Examples
+    --------
+    >>> judge(answers)  # doctest: +SKIP
+    """
+    cases, wrong = _differencing(answers.sought)
+    shares = {
+        "same_answer": _same_answer(answers),
+        "same_by_another_route": _same_by_another_route(answers),
+        "parts_below_totals": _parts_below_totals(answers.planned),
+        "additive": _additive(answers.planned),
+        "found_by_differencing": cases,
+        "sure_but_wrong": wrong,
+        "on_demand": _joined(each.is_shown[each.is_held] for each in answers.unplanned),
+        "decentral": _decentral(answers),
+        "cells_lost": _joined(~each.is_shown[each.is_held] for each in answers.planned),
+        "small_counts_found": named_small_counts(answers.planned, small=small),
+    }
+    return Criteria(
+        method=method,
+        simple=simple,
+        measured=tuple(
+            Criterion(
+                name=name, share=float(flags.mean()) if flags.size else None, base=flags.size
             )
-        return np.asarray(numbers, np.float64)
+            for name, flags in shares.items()
+        ),
+        mean_change=_mean_change(answers.planned),
+        mean_loss=_mean_loss(answers.planned),
+    )
 
-    def mean_change(self) -> float | None:
-        """Give the mean distance of the planned cells that are shown from their counts."""
-        moved, n_cells = 0.0, 0
-        for answer, count in zip(self.answers, self.counts, strict=True):
-            is_shown = (count > 0) & ~np.isnan(answer)
-            moved += float(np.abs(answer - count)[is_shown].sum())
-            n_cells += int(is_shown.sum())
-        return moved / n_cells if n_cells else None
 
-    def mean_loss(self) -> float | None:
-        """Give the mean distance of all planned cells, as if what is hidden were 0."""
-        pairs = zip(self.answers, self.counts, strict=True)
-        lost = [np.abs(np.nan_to_num(answer) - count)[count > 0] for answer, count in pairs]
-        cells = np.concatenate(lost)
-        return float(cells.mean()) if cells.size else None
+def _mean_change(planned: Sequence[Answer]) -> float | None:
+    """Give the mean distance of the planned counts that are shown from the true ones."""
+    moved = np.concatenate(
+        [
+            np.abs(each.published - each.count)[each.is_held & each.is_shown]
+            for each in planned
+            if each.has_counts
+        ]
+        or [np.zeros(0)]
+    )
+    return float(moved.mean()) if moved.size else None
 
-    def small_counts_found(self, small: int) -> NDArray[np.bool_]:
-        """Attack the planned tables, together where that is not too large."""
-        places = sorted({place for request in self.planned for place in request.dimensions})
-        joint = float(np.prod([self.records.sizes[place] for place in places]))
-        every = range(len(self.planned))
-        if joint <= _MAX_JOINT:
-            return self._found_together(places, list(every), small)
-        return _joined(
-            self._found_together(sorted(self.planned[one].dimensions), [one], small)
-            for one in every
+
+def _mean_loss(planned: Sequence[Answer]) -> float | None:
+    """Give the mean distance of all planned counts, as if what is hidden were 0."""
+    lost = np.concatenate(
+        [
+            np.abs(np.nan_to_num(each.published) - each.count)[each.is_held]
+            for each in planned
+            if each.has_counts
+        ]
+        or [np.zeros(0)]
+    )
+    return float(lost.mean()) if lost.size else None
+
+
+def named_small_counts(planned: Sequence[Answer], *, small: int) -> NDArray[np.bool_]:
+    """Tell for every small count of planned tables whether a reader of all names it.
+
+    Parameters
+    ----------
+    planned
+        The tables. Those of one population are attacked together, where that is not too large.
+    small
+        Counts from 1 to this are small.
+
+    Examples
+    --------
+    >>> named_small_counts([], small=2)
+    array([], dtype=bool)
+    """
+    groups: dict[str, list[Answer]] = {}
+    for each in planned:
+        if each.has_counts and len(each.count):
+            groups.setdefault(each.population, []).append(each)
+    cases = []
+    for tables in groups.values():
+        together = JointTables.of(tables)
+        apart = [JointTables.of([table]) for table in tables]
+        attacked = [together] if together.n_joint <= _MAX_JOINT else apart
+        cases += [
+            _named_together(joint, small) for joint in attacked if joint.n_joint <= _MAX_ALONE
+        ]
+    return _joined(cases)
+
+
+def _named_together(tables: JointTables, small: int) -> NDArray[np.bool_]:
+    cells = tables.cells
+    change = np.concatenate([(a - c)[(c > 0) & ~np.isnan(a)] for a, c in cells.values()])
+    if not change.size:
+        return np.zeros(0, np.bool_)  # nothing is shown
+    tables_shown = {
+        levels: Shown(
+            published=np.nan_to_num(answer).round().astype(np.int64),
+            is_shown=~np.isnan(answer),
         )
-
-    def _found_together(
-        self, places: Sequence[int], tables: Sequence[int], small: int
-    ) -> NDArray[np.bool_]:
-        """Tell for every small count of some tables whether a reader of all names it."""
-        cells: dict[Levels, tuple[Numbers, NDArray[np.int64]]] = {}
-        for table in tables:
-            for levels, cell in self._margins(places, table):
-                cells.setdefault(levels, cell)
-        change = np.concatenate([(a - c)[(c > 0) & ~np.isnan(a)] for a, c in cells.values()])
-        if not change.size:
-            return np.zeros(0, np.bool_)  # nothing is shown
-        published_cells = {
-            levels: Shown(
-                published=np.nan_to_num(answer).round().astype(np.int64),
-                is_shown=~np.isnan(answer),
-            )
-            for levels, (answer, _) in cells.items()
-        }
-        sizes = [self.records.sizes[place] for place in places]
-        groups = [(np.arange(size), np.zeros(size, np.int64)) for size in sizes]
-        variance = max(float((change**2).mean()), _LEAST_VARIANCE)
-        estimates = most_probable_counts(
-            Lattice(groups, list(cells)), published_cells, variance=variance
-        )
-        guess = np.concatenate([estimates[levels].ravel() for levels in cells])
-        answers = np.concatenate([answer.ravel() for answer, _ in cells.values()])
-        clues = np.nan_to_num(answers, nan=-1), np.rint(2 * guess)
-        guesses = guessed_counts(
-            np.concatenate([count.ravel() for _, count in cells.values()]),
-            np.rint(guess).astype(np.int64),
-            [clue.astype(np.int64) for clue in clues],
-            small=small,
-            confidence=_CONFIDENCE,
-        )
-        return guesses.is_right[guesses.is_small]
-
-    def _margins(
-        self, places: Sequence[int], table: int
-    ) -> Iterator[tuple[Levels, tuple[Numbers, NDArray[np.int64]]]]:
-        """Give what a planned table and its margins show, and the counts, by levels."""
-        inner = self.planned[table].dimensions
-        for subset in chain.from_iterable(
-            combinations(inner, n) for n in range(len(inner) + 1)
-        ):
-            at = tuple(slice(-1) if place in subset else slice(-1, None) for place in inner)
-            order = np.argsort(inner)
-            shape = [self.records.sizes[place] if place in subset else 1 for place in places]
-            answer = self.answers[table][at].transpose(order).reshape(shape)
-            count = self.counts[table][at].transpose(order).reshape(shape)
-            yield tuple(int(place not in subset) for place in places), (answer, count)
-
-    def same_answer(self) -> NDArray[np.bool_]:
-        again = [self.ask(self.method, request) for request in self.planned]
-        return _joined(
-            _same(first, second)[count > 0]
-            for first, second, count in zip(self.answers, again, self.counts, strict=True)
-        )
-
-    def same_by_another_route(self) -> NDArray[np.bool_]:
-        return _joined([self._in_other_tables(self.answers, self.answers), *self._filtered()])
-
-    def _in_other_tables(
-        self, some: Sequence[Numbers], others: Sequence[Numbers]
-    ) -> NDArray[np.bool_]:
-        """Compare the margins that tables of one list have in common with those of another."""
-        comparisons = []
-        for first, second in combinations(range(len(self.planned)), 2):
-            one, other = self.planned[first], self.planned[second]
-            shared = tuple(name for name in one.dimensions if name in other.dimensions)
-            is_same = _same(
-                _margin(some[first], one, shared), _margin(others[second], other, shared)
-            )
-            comparisons.append(is_same[_margin(self.counts[first], one, shared) > 0])
-        return _joined(comparisons)
-
-    def _filtered(self) -> Iterator[NDArray[np.bool_]]:
-        """Ask for the slices of the first dimension by a filter."""
-        for request, answer, count in zip(self.planned, self.answers, self.counts, strict=True):
-            if not request.dimensions:
-                continue
-            first, *rest = request.dimensions
-            for category in range(self.records.sizes[first]):
-                narrowed = CubeRequest(dimensions=tuple(rest), within={first: (category,)})
-                part = self.ask(self.method, narrowed)
-                if np.isnan(part).all():
-                    continue  # a refusal is no other answer
-                yield _same(part, answer[category])[count[category] > 0]
-
-    def _lines(self) -> Iterator[tuple[Numbers, Numbers, NDArray[np.int64]]]:
-        """Give totals, their parts with the lines' axis first, and the counts of the parts."""
-        for answer, count in zip(self.answers, self.counts, strict=True):
-            for axis in range(answer.ndim):
-                line, true = np.moveaxis(answer, axis, 0), np.moveaxis(count, axis, 0)
-                yield line[-1], line[:-1], true[:-1]
-
-    def parts_below_totals(self) -> NDArray[np.bool_]:
-        return _joined(
-            (parts <= total + _CLOSE * np.abs(total))[
-                (true > 0) & ~np.isnan(parts) & ~np.isnan(total)
-            ]
-            for total, parts, true in self._lines()
-        )
-
-    def additive(self) -> NDArray[np.bool_]:
-        comparisons = []
-        for total, parts, true in self._lines():
-            is_whole = ~np.isnan(total) & ~np.isnan(parts).any(axis=0) & (true.sum(axis=0) > 0)
-            sums = np.where(is_whole, np.nan_to_num(parts).sum(axis=0), np.nan)
-            comparisons.append(_same(sums, total)[is_whole])
-        return _joined(comparisons)
-
-    def differencing(
-        self, geography: int, sensitive: int, *, rng: np.random.Generator, n_persons: int
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        n_sought = min(n_persons, len(self.records))
-        sought = rng.choice(len(self.records), n_sought, replace=False)
-        guesses = np.array(
-            [self._named(person, geography, sensitive) for person in sought.tolist()]
-        )
-        right = self.records.codes[sought, sensitive][:, None]
-        is_right, wrong = guesses == right, (guesses >= 0) & (guesses != right)
-        better = int(is_right.sum(axis=0).argmax())
-        return is_right[:, better], wrong[:, better]
-
-    def _named(self, person: int, geography: int, sensitive: int) -> tuple[int, int]:
-        """Name a person's category by the deepest fall and by the only change; -1 is none."""
-        area = {geography: (int(self.records.codes[person, geography]),)}
-        here, without = (
-            self.ask(
-                self.method,
-                CubeRequest(dimensions=(sensitive,), within=area, without=left_out),
-            )[:-1]
-            for left_out in ((), (person,))
-        )
-        fall = np.nan_to_num(here - without)
-        deepest = np.flatnonzero((fall > 0) & (fall == fall.max()))
-        changed = np.flatnonzero(fall)
-        return (
-            int(deepest[0]) if len(deepest) == 1 else -1,
-            int(changed[0]) if len(changed) == 1 else -1,
-        )
-
-    def on_demand(self, rng: np.random.Generator, n_unplanned: int) -> NDArray[np.bool_]:
-        masks = []
-        for _ in range(n_unplanned):
-            request = self.planned[int(rng.integers(len(self.planned)))]
-            others = [a for a in range(len(self.records.sizes)) if a not in request.dimensions]
-            dimensions = request.dimensions if others else request.dimensions[1:]
-            by = int(rng.choice(others or request.dimensions[:1]))
-            size = self.records.sizes[by]
-            half = rng.choice(size, max(1, size // 2), replace=False)
-            query = CubeRequest(dimensions=dimensions, within={by: tuple(half.tolist())})
-            answer = self.ask(self.method, query)
-            masks.append(~np.isnan(answer)[self.records.counts(query) > 0])
-        return _joined(masks)
-
-    def decentral(self) -> NDArray[np.bool_]:
-        first, second = (
-            [self.ask(self.make(office, [request]), request) for request in self.planned]
-            for office in (1, 2)
-        )
-        alone = [self._in_other_tables(first, second), self._in_other_tables(second, first)]
-        return _joined(alone)
-
-    def cells_lost(self) -> NDArray[np.bool_]:
-        return _joined(
-            np.isnan(answer)[count > 0]
-            for answer, count in zip(self.answers, self.counts, strict=True)
-        )
+        for levels, (answer, _) in cells.items()
+    }
+    variance = max(float((change**2).mean()), _LEAST_VARIANCE)
+    lattice = Lattice(tables.groups, list(cells))
+    fitted = most_probable_counts(lattice, tables_shown, variance=variance)
+    guess = np.concatenate([fitted[levels].ravel() for levels in cells])
+    answers = np.concatenate([answer.ravel() for answer, _ in cells.values()])
+    clues = np.nan_to_num(answers, nan=-1), np.rint(2 * guess)
+    guesses = guessed_counts(
+        np.concatenate([count.ravel() for _, count in cells.values()]),
+        np.rint(guess).astype(np.int64),
+        [clue.astype(np.int64) for clue in clues],
+        small=small,
+        confidence=_CONFIDENCE,
+    )
+    return guesses.is_right[guesses.is_small]
 
 
-def _margin(
-    table: NDArray[_Number], request: CubeRequest, dimensions: tuple[int, ...]
-) -> NDArray[_Number]:
-    """Take the margin over some dimensions, in their order."""
-    at = tuple(slice(None) if name in dimensions else -1 for name in request.dimensions)
-    order = [name for name in request.dimensions if name in dimensions]
-    return table[at].transpose([order.index(name) for name in dimensions])
+def _same_answer(answers: Answers) -> NDArray[np.bool_]:
+    return _joined(
+        _same(first.published, second.published)[first.is_held]
+        for first, second in zip(answers.planned, answers.again, strict=True)
+    )
 
 
-def _same(first: Numbers, second: Numbers) -> NDArray[np.bool_]:
+def _same_by_another_route(answers: Answers) -> NDArray[np.bool_]:
+    cases = [_in_other_tables(answers.planned, answers.planned)]
+    for each in answers.slices:
+        part, whole = each.answer, answers.planned[each.table]
+        if part.is_shown.any():  # a refusal is no other answer
+            here, there = part.common(whole, apart=each.category)
+            is_same = _same(part.published[here], whole.published[there])
+            cases.append(is_same[whole.is_held[there]])
+    return _joined(cases)
+
+
+def _decentral(answers: Answers) -> NDArray[np.bool_]:
+    first, second = answers.alone
+    return _joined([_in_other_tables(first, second), _in_other_tables(second, first)])
+
+
+def _in_other_tables(some: Sequence[Answer], others: Sequence[Answer]) -> NDArray[np.bool_]:
+    """Compare the cells that tables of one list have in common with those of another."""
+    cases = []
+    for first, second in combinations(range(len(some)), 2):
+        one, other = some[first], others[second]
+        if one.population == other.population and one.has_counts == other.has_counts:
+            here, there = one.common(other)
+            is_same = _same(one.published[here], other.published[there])
+            cases.append(is_same[one.is_held[here]])
+    return _joined(cases)
+
+
+def _parts_below_totals(planned: Sequence[Answer]) -> NDArray[np.bool_]:
+    cases = []
+    for each in planned:
+        for parts, totals in each.lines() if each.has_counts else ():
+            part, total = each.published[parts], each.published[totals]
+            is_counted = each.is_held[parts] & ~np.isnan(part) & ~np.isnan(total)
+            cases.append((part <= total + _CLOSE * np.abs(total))[is_counted])
+    return _joined(cases)
+
+
+def _additive(planned: Sequence[Answer]) -> NDArray[np.bool_]:
+    cases = []
+    for each in planned:
+        for parts, totals in each.lines() if each.has_counts else ():
+            lines, line = np.unique(totals, return_inverse=True)
+            sums = np.zeros(len(lines))
+            np.add.at(sums, line, each.published[parts])  # of a hidden part: not a number
+            total = each.published[lines]
+            is_whole = each.is_held[lines] & ~np.isnan(sums) & ~np.isnan(total)
+            cases.append(_same(sums, total)[is_whole])
+    return _joined(cases)
+
+
+def _differencing(sought: Sequence[Sought]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Tell whose category two tables single out, and for whom they single out another."""
+    if not sought:
+        return np.zeros(0, np.bool_), np.zeros(0, np.bool_)
+    categories = np.array([_singled_out(each) for each in sought], object)
+    right = np.array([each.category for each in sought], object)[:, None]
+    cases = np.asarray(categories == right, np.bool_)
+    wrong = np.asarray(categories != -1, np.bool_) & ~cases
+    better = int(cases.sum(axis=0).argmax())
+    return cases[:, better], wrong[:, better]
+
+
+def _singled_out(person: Sought) -> tuple[int, int]:
+    """Name a person's category by the deepest fall and by the only change; -1 is none."""
+    both = (person.present, person.absent)
+    if any(len(answer.count) and not answer.is_shown.any() for answer in both):
+        return -1, -1  # a table that is refused singles out nobody
+    before, after = map(_finest, both)
+    fall = {
+        category: float(np.nan_to_num(number - after.get(category, 0.0)))
+        for category, number in before.items()
+    }
+    fall |= {c: float(np.nan_to_num(-n)) for c, n in after.items() if c not in before}
+    most = max(fall.values(), default=0.0)
+    deepest = [category for category, number in fall.items() if number == most > 0]
+    changed = [category for category, number in fall.items() if number]
+    return (
+        deepest[0] if len(deepest) == 1 else -1,
+        changed[0] if len(changed) == 1 else -1,
+    )
+
+
+def _finest(answer: Answer) -> dict[int, float]:
+    """Return the published numbers of the finest categories of a table of one dimension."""
+    (axis,), (rank,) = answer.axes, answer.ranks
+    is_finest = np.isin(rank, axis.levels[0].ranks)
+    identities = answer.identities[is_finest].tolist()
+    return dict(zip(identities, answer.published[is_finest].tolist(), strict=True))
+
+
+def _same(first: Floats, second: Floats) -> NDArray[np.bool_]:
     return np.isclose(first, second, rtol=_CLOSE, atol=_CLOSE, equal_nan=True)
 
 

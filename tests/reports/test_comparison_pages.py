@@ -167,14 +167,14 @@ def test_methods_are_drawn_by_small_counts_found_and_loss_those_that_hide_cells_
 
 
 def test_why_something_was_not_tried_is_told_in_the_language_of_the_page():
-    why = "The tables of two areas have more than 1,000 cells."
+    why = "A ledger is sealed with a secret, and the job has none."
     compared = made.comparison()
     refused = replace(compared.scenarios, refused={"D=5": why})
     left_out = replace(method("suppression-alone"), criteria=(), reason=why)
     methods = facts(method("exact"), left_out)
     for told in (replace(compared, scenarios=refused), replace(compared, methods=methods)):
         page = make_report(told, language="fr").html
-        assert "Les tableaux de deux zones ont plus de 1" in page
+        assert "Un registre est scellé" in page
         assert why not in page
 
 

@@ -14,6 +14,7 @@ from ckm.cli.compare.method_table import show_methods, told
 from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
 from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,7 +41,7 @@ _RISK, _LOSS = "q_worst_set", "hellinger_raw"
 _TALKATIVE = (
     "ckm.engine.engine",
     "ckm.ledger",
-    "ckm.suppression.secondary.search",
+    "ckm.methods.suppression.secondary.search",
     "tables.cells.cube",
     "tables.swapping",
 )
@@ -100,8 +101,10 @@ def compare(
 ) -> None:
     """Compare methods, or designs of noise, on the tables of a job.
 
-    Without DESIGNS, every method is tried on the records of the job, a sample where there are
-    many, and the criteria by which offices choose are measured. With DESIGNS, risk and utility
+    Without DESIGNS, the job's own method comes first, exactly as ckm release would apply it
+    now, and then the others, tried on the records of the job, a sample where there are many, by
+    the criteria that offices choose by. Nothing is published, and no ledger is written. With
+    DESIGNS, risk and utility
     of designs are mapped, the job's own p-table among them; these are expectations over all
     keys.
 
@@ -178,10 +181,12 @@ def _warn_of(terminal: Terminal, found: Comparison) -> None:
     from ckm.release.job_inputs import cautions_of
 
     for name, reason in found.map.refused.items():
-        terminal.warn("design refused", f"{name}: {reason}", design=name)
+        refusal = Message("{name}: {text}", name=Name(name), text=said(reason))
+        terminal.warn("design refused", refusal, design=name)
     for name, table in found.ptables.items():
         for text in cautions_of(table) if name != found.chosen else ():  # the job's were told
-            terminal.warn("noise", f"{name}: {text}", design=name)
+            words = Message("{name}: {text}", name=Name(name), text=said(text))
+            terminal.warn("noise", words, design=name)
 
 
 def _finish(terminal: Terminal, found: _Found, output: Path | None, lang: str | None) -> None:
@@ -200,7 +205,9 @@ def _finish(terminal: Terminal, found: _Found, output: Path | None, lang: str | 
         return
     text = _WRITERS[output.suffix.lower()](found, lang or terminal.language)
     write_whole(output, text, is_private=True)
-    terminal.step("comparison written", "it follows from original counts: keep it inside")
+    terminal.step(
+        "comparison written", Message("it follows from original counts: keep it inside")
+    )
     click.echo(str(output))
 
 
@@ -232,7 +239,7 @@ def _names(methods: str | None) -> tuple[str, ...]:
         return ()
     names = tuple(name.strip() for name in methods.split(",") if name.strip())
     if not names:
-        raise click.UsageError("--methods names no method.")
+        raise click.UsageError(Message("--methods names no method."))
     return names
 
 
@@ -240,8 +247,11 @@ def _require_fit(wanted: Comparanda, output: Path | None) -> None:
     suffix = "" if output is None else output.suffix.lower()
     if wanted.methods and wanted.designs and suffix in {".csv", ".svg"}:
         raise click.UsageError(
-            f"Methods and designs do not fit into one {suffix[1:].upper()}: write .html or "
-            ".json, or compare them one after the other."
+            Message(
+                "Methods and designs do not fit into one {suffix}: write .html or .json, "
+                "or compare them one after the other.",
+                suffix=said(suffix[1:].upper()),
+            )
         )
 
 
@@ -266,7 +276,9 @@ def _compared_methods(
     for logger in levels:
         logger.setLevel(logging.WARNING)
     try:
-        return compare_methods(plan, wanted.methods, experiment=wanted.experiment, **options)
+        return compare_methods(
+            plan, wanted.methods, experiment=wanted.experiment, named=wanted.named, **options
+        )
     finally:
         for logger, level in levels.items():
             logger.setLevel(level)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from footing.messages import Message, Name, said
+
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from ckm.comparison.compare_methods import MethodComparison, MethodResult
@@ -11,9 +13,9 @@ if TYPE_CHECKING:
 _SHOWN = {
     "same_answer": "same\nagain",
     "same_by_another_route": "other\nroute",
-    "parts_below_totals": "parts <=\ntotals",
+    "parts_below_totals": Message("parts <=\ntotals"),
     "additive": "adds\nup",
-    "found_by_differencing": "found by\ndiff.",
+    "found_by_differencing": Message("found by\ndiff."),
     "on_demand": "on\ndemand",
     "decentral": "two\noffices",
     "cells_lost": "cells\nlost",
@@ -30,10 +32,16 @@ _DRAWN = {
 
 
 def show_methods(terminal: Terminal, found: MethodComparison) -> None:
-    """Print one line per method."""
+    """Print where the job's own method stands, and one line per method."""
     from rich.table import Column
     from rich.text import Text
 
+    from ckm.comparison.method_facts import method_facts
+    from reports.i18n.languages import words_of
+    from reports.pages.methods import standing
+
+    for line in standing(words_of(terminal.language), method_facts(found)):
+        terminal.out.print(line, markup=False, highlight=False, soft_wrap=True)
     names = list(_SHOWN) if terminal.out.width >= _WIDE else list(_FEW)
     headings = [*(terminal.say(_SHOWN[name]) for name in names), "mean\n|d|"]
     rows = []
@@ -56,12 +64,10 @@ def show_methods(terminal: Terminal, found: MethodComparison) -> None:
         if result.guarantee is not None:
             line = f"{result.choice.name}: {result.guarantee.text}"
             terminal.out.print(line, markup=False, highlight=False)
-    testbed = found.testbed
-    name = testbed.names[testbed.geography]
-    area = repr(name) if name else "none"
+    bench = found.bench
+    area = repr(bench.geography) if bench.geography else "none"
     terminal.out.print(
-        f"Tried on {_DRAWN[testbed.drawn]}; areas: {area}; "
-        f"sought: {testbed.names[testbed.target]!r}.\n"
+        f"Tried on {_DRAWN[bench.sample.drawn]}; areas: {area}; sought: {bench.target!r}.\n"
         "found by diff., cells lost, small found: less is better. -: nothing to measure.\n"
         "Bases, parameters and the rest: with -o methods.html, .csv or .json",
         markup=False,
@@ -69,9 +75,9 @@ def show_methods(terminal: Terminal, found: MethodComparison) -> None:
     )
 
 
-def told(result: MethodResult) -> str:
+def told(result: MethodResult) -> Message:
     """Say why a method could not be tried."""
-    return f"{result.choice.name}: {result.reason}"
+    return Message("{name}: {text}", name=Name(result.choice.name), text=said(result.reason))
 
 
 def _percent(share: float | None) -> str:

@@ -10,6 +10,7 @@ import click
 from ckm.cli.terminal.click_group import PATH, Group, common_options, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output_options import output_options
+from footing.messages import Argument, Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,11 +20,18 @@ if TYPE_CHECKING:
     from dp import BudgetLedger, Guarantee
 
 _ASSUMED = {
-    "poisson": "Holds where each record joins each batch by its own coin; batches cut from a "
-    "shuffled file\nmay cost far more: --sampling shuffled.",
-    "fixed": "Holds where each batch has as many records, drawn afresh without replacement.",
-    "shuffled": "Holds where each pass cuts the shuffled file into batches: nothing is proved "
-    "of shuffling,\nso that the noise alone counts. A customary figure is no promise.",
+    "poisson": Message(
+        "Holds where each record joins each batch by its own coin; batches cut "
+        "from a shuffled file\nmay cost far more: --sampling shuffled."
+    ),
+    "fixed": Message(
+        "Holds where each batch has as many records, drawn afresh without replacement."
+    ),
+    "shuffled": Message(
+        "Holds where each pass cuts the shuffled file into batches: nothing is "
+        "proved of shuffling,\nso that the noise alone counts. A customary figure "
+        "is no promise."
+    ),
 }
 
 
@@ -237,7 +245,9 @@ def _chosen(priors: tuple[float, ...], most: float, cost: dict[str, Any]) -> flo
 
     if not priors or cost["epsilon"] is not None or cost["rho"] is not None or cost["delta"]:
         raise click.UsageError(
-            "--at-most goes with --prior and gives a pure epsilon: leave the others out."
+            Message(
+                "--at-most goes with --prior and gives a pure epsilon: leave the others out."
+            )
         )
     found = epsilon_for_belief(priors[0], most=most, adjacency=Adjacency(cost["adjacency"]))
     # Digits that are not shown must not be in it.
@@ -280,8 +290,16 @@ def create(
         own = parent.settings
         common([(own.adjacency, own.unit), (cost.pop("adjacency"), cost.pop("unit"))])
         made = parent.allot(file, who=who, about=about, **cost)
-        terminal.step("charged", f"left in {out_of.name}: {parent.left}")
-    terminal.step("ledger made", f"{file.name}: {made.left}")
+        terminal.step(
+            "charged",
+            Message(
+                "left in {out_of}: {left}", out_of=Name(out_of.name), left=Argument(parent.left)
+            ),
+        )
+    terminal.step(
+        "ledger made",
+        Message("{name}: {text}", name=Name(file.name), text=said(str(made.left))),
+    )
 
 
 @ledger.command()
@@ -296,7 +314,12 @@ def spend(terminal: Terminal, /, *, file: Path, who: str, what: str, **cost: Any
 
     opened = BudgetLedger.open(file)
     entry = opened.spend(_guarantee(**cost), who=who, what=what)
-    terminal.step("charged", f"entry {entry.number}; left: {opened.left}")
+    terminal.step(
+        "charged",
+        Message(
+            "entry {number}; left: {left}", number=entry.number, left=Argument(opened.left)
+        ),
+    )
 
 
 @ledger.command()
@@ -316,7 +339,9 @@ def show(terminal: Terminal, *, files: tuple[Path, ...]) -> None:
         together = basic(one.spent for one in opened)
         if not together.is_private:
             raise click.UsageError(
-                "Budgets of rho, and of epsilon with a delta, have no sum: show them apart."
+                Message(
+                    "Budgets of rho, and of epsilon with a delta, have no sum: show them apart."
+                )
             )
         click.echo(f"together, spent: {together}")
 
@@ -363,7 +388,7 @@ def _guarantee(
     from dp import Adjacency, Guarantee
 
     if epsilon is None and rho is None:
-        raise click.UsageError("The cost is missing: --epsilon, or --rho.")
+        raise click.UsageError(Message("The cost is missing: --epsilon, or --rho."))
     return Guarantee(
         epsilon=math.inf if epsilon is None else epsilon,
         delta=0.0 if epsilon is None else delta,
@@ -380,7 +405,9 @@ def orders_of(texts: Sequence[str]) -> list[float]:
             {float(word) for text in texts for word in text.replace(",", " ").split()}
         )
     except ValueError:
-        raise click.UsageError("--alphas are numbers above 1: -a '2 4 8 16'.") from None
+        raise click.UsageError(
+            Message("--alphas are numbers above 1: -a '2 4 8 16'.")
+        ) from None
 
 
 def _belief_table() -> None:

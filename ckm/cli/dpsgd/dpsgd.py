@@ -14,6 +14,7 @@ from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
+from footing.messages import Message, Name
 
 _PATH = click.Path(path_type=Path, exists=True, dir_okay=False)
 
@@ -99,9 +100,13 @@ def audit(
         click.echo(f"epsilon is not below  {bound.epsilon:.3f}  (wrong 5 times in 100)")
     if output is not None:
         write_whole(output, write_evidence([evidence]) + "\n", is_private=True)
-        terminal.step("findings written", "they are about people in the data: keep them inside")
+        terminal.step(
+            "findings written", Message("they are about people in the data: keep them inside")
+        )
     if evidence.is_refuted or found.is_above:
-        terminal.warn("promise broken", "The scores are above what the promise allows.")
+        terminal.warn(
+            "promise broken", Message("The scores are above what the promise allows.")
+        )
         return CHECK_FAILED
     return 0
 
@@ -125,8 +130,11 @@ def _scores(file: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202
     table = np.array(rows, dtype=np.float64).reshape(-1, 2)
     if not np.isin(table[:, 1], (0, 1)).all() or len(set(table[:, 1])) < 2:
         raise TrainingDataError(
-            f"{file.name!r} needs numbers in columns score and is_member, the latter 0 and 1.",
-            hint="one line a record",
+            Message(
+                "{file!r} needs numbers in columns score and is_member, the latter 0 and 1.",
+                file=Name(file.name),
+            ),
+            hint=Message("one line a record"),
         )
     return table[:, 0], table[:, 1] == 1
 

@@ -11,6 +11,7 @@ from ckm.cli.dpsgd.train import asked_job, on_threads, plan_options
 from ckm.cli.terminal.click_group import Command, with_terminal
 from ckm.cli.terminal.output_options import output_options
 from footing.files import csv_text, write_whole
+from footing.messages import Message, joined, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +62,7 @@ def memory(
     """
     if formulas:
         if units is None or not batches:
-            raise click.UsageError("--formulas needs --units and --batch.")
+            raise click.UsageError(Message("--formulas needs --units and --batch."))
         rows = _by_formula(units, batches, factor)
     else:
         rows = _measured(asked_job(plan_file, options), batches)
@@ -126,7 +127,7 @@ def _show(terminal: Terminal, rows: Sequence[dict[str, Any]]) -> None:
             for row in rows
         ),
         is_plain=True,
-        title="Megabytes after each stage",
+        title=Message("Megabytes after each stage"),
     )
 
 
@@ -135,7 +136,10 @@ def _advise(terminal: Terminal, rows: Sequence[dict[str, Any]], limit: float | N
 
     for row in rows:
         if limit is not None and row["peak"] > limit * _MEGA:
-            words = (
-                f"a {row['kind']} batch of {row['batch_size']:,} takes more than {limit:g} MB"
+            words = Message(
+                "a {kind} batch of {size:,} takes more than {limit:g} MB",
+                kind=said(row["kind"]),
+                size=row["batch_size"],
+                limit=limit,
             )
-            terminal.warn("memory", f"{words}: {advice(row['batch_size'])}")
+            terminal.warn("memory", joined(": ", [words, advice(row["batch_size"])]))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpsgd.errors import DPSGDError, TrainingDataError
 from footing.files import write_whole
+from footing.messages import Argument, Message, Name
 from tables import ReadOptions, open_source
 from tables.filtering.filters import quote
 
@@ -45,8 +46,12 @@ def _require(source: Source, names: Sequence[str]) -> None:
             raise TrainingDataError(refusal.problem, hint=refusal.hint)
     if missing := [name for name in names if name not in source.columns]:
         raise TrainingDataError(
-            f"{source.label!r} lacks {', '.join(map(repr, missing))}.",
-            hint=f"it has {', '.join(map(repr, [*source.columns][:20]))}",
+            Message(
+                "{label!r} lacks {names!r}.",
+                label=Name(source.label),
+                names=Name.each(missing),
+            ),
+            hint=Message("it has {value!r}", value=Name.each([*source.columns][:20])),
         )
 
 
@@ -72,8 +77,11 @@ def predicted(model: Any, records: pa.Table, *, keep: Sequence[str] = ()) -> pa.
         found["prediction"] = model.predict(records)
     if both := set(columns) & set(found):
         raise DPSGDError(
-            f"The column {min(both)!r} to keep has the name of a prediction.",
-            hint="rename it, or leave it out",
+            Message(
+                "The column {both!r} to keep has the name of a prediction.",
+                both=Argument(min(both)),
+            ),
+            hint=Message("rename it, or leave it out"),
         )
     arrays = {
         name: pa.array(values if values.dtype.kind == "f" else values.tolist())

@@ -10,6 +10,7 @@ import click
 from ckm.cli.dpsgd.train import ADJACENCY, SAMPLING
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.output_options import may_replace, output_options
+from footing.messages import Message, Name, said
 from footing.text_files import read_text
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ def report(
     found = make_report(facts, language=language)
     found.write(output, overwrite=may_replace())
     if found.edition == "internal":
-        terminal.step("page written", "it follows from confidential records: keep it inside")
+        terminal.step(
+            "page written", Message("it follows from confidential records: keep it inside")
+        )
     click.echo(str(output))
 
 
@@ -146,8 +149,10 @@ def _choices(options: dict[str, Any]) -> Choices:
     missing = [name for name in names if options[name] is None]
     if missing:
         raise click.UsageError(
-            "Give a file, or a run by -s, -b, -n and -e; "
-            f"--{missing[0].replace('_', '-')} is missing."
+            Message(
+                "Give a file, or a run by -s, -b, -n and -e; --{replace} is missing.",
+                replace=said(missing[0].replace("_", "-")),
+            )
         )
     delta = 1e-5 if options["delta"] is None else options["delta"]
     return Choices(delta=delta, **{name: options[name] for name in names})
@@ -159,10 +164,15 @@ def _sweep(file: Path, options: dict[str, Any], about: dict[str, Any]) -> Any:
     from dpsgd.sweeps.sweep import outcomes
 
     if not file.is_file():
-        raise click.UsageError(f"The file {file.name!r} cannot be read.")
+        raise click.UsageError(
+            Message("The file {file!r} cannot be read.", file=Name(file.name))
+        )
     found = outcomes(file, classes=options["classes"])
     if not found:
-        raise TrainingDataError(f"{file.name!r} has no runs.", hint="run the sweep first")
+        raise TrainingDataError(
+            Message("{file!r} has no runs.", file=Name(file.name)),
+            hint=Message("run the sweep first"),
+        )
     known = options["delta"] is not None
     return sweep_facts(
         found,
@@ -194,8 +204,8 @@ def _card_in_model(file: Path) -> PrivacyCard:
 
     if (card := read_facts(file).card) is None:
         raise CheckpointError(
-            f"The file {file.name!r} has no privacy card.",
-            hint="it was written without one, or holds no model",
+            Message("The file {file!r} has no privacy card.", file=Name(file.name)),
+            hint=Message("it was written without one, or holds no model"),
         )
     return card
 
@@ -214,7 +224,9 @@ def _read_json(file: Path) -> dict[str, Any]:
     try:
         text = read_text(file) if file.stat().st_size <= _LARGEST else ""
     except (OSError, UnicodeDecodeError):
-        raise click.UsageError(f"The file {file.name!r} cannot be read.") from None
+        raise click.UsageError(
+            Message("The file {file!r} cannot be read.", file=Name(file.name))
+        ) from None
     found = parsed_json(text)
     if not isinstance(found, dict):
         raise _unknown(file)
@@ -225,14 +237,17 @@ def _unknown(file: Path) -> Exception:
     from dpsgd.errors import DPSGDError
 
     return DPSGDError(
-        f"{file.name!r} is no plan, sweep, audit, model or privacy card.",
-        hint="plans, audits and cards are JSON, sweeps CSV, models .safetensors",
+        Message(
+            "{file!r} is no plan, sweep, audit, model or privacy card.",
+            file=Name(file.name),
+        ),
+        hint=Message("plans, audits and cards are JSON, sweeps CSV, models .safetensors"),
     )
 
 
 def _only(files: tuple[Path, ...]) -> Path:
     if len(files) > 1:
-        raise click.UsageError("Only audits come in several files.")
+        raise click.UsageError(Message("Only audits come in several files."))
     return files[0]
 
 
@@ -240,5 +255,8 @@ def _refuse(options: dict[str, Any]) -> None:
     given = [name for name, value in options.items() if value is not None]
     if given:
         raise click.UsageError(
-            f"--{given[0].replace('_', '-')} does not go with this file: it says all itself."
+            Message(
+                "--{replace} does not go with this file: it says all itself.",
+                replace=said(given[0].replace("_", "-")),
+            )
         )

@@ -11,6 +11,7 @@ import click
 from ckm.cli.dpsgd.train import on_threads, source_of, thread_option
 from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.output import check_output
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +49,7 @@ class _Numbers(click.ParamType[Any]):
         try:
             return [float(word) for word in str(value).split(",")]
         except ValueError:
-            self.fail("it takes numbers between commas: 64,32", param, ctx)
+            self.fail(Message("it takes numbers between commas: 64,32"), param, ctx)
 
 
 _choice_options = options(
@@ -112,7 +113,9 @@ def sweep(
     job = read_training(plan_file)
     source = source_of(data, job)
     if test.exists() and source.exists() and test.samefile(source):
-        raise click.UsageError("--test must hold other records than those to learn from.")
+        raise click.UsageError(
+            Message("--test must hold other records than those to learn from.")
+        )
     check_output(output, force=True, endings=(".csv",), inputs=(source, test, plan_file))
     tried = Sweep(
         values=_values(job, choices),
@@ -140,7 +143,10 @@ def sweep(
                 file=output,
                 report_progress=lambda n, all_: report_progress("runs", n, all_),
             )
-    terminal.step("sweep done", f"{done} runs, the others were there; keep the file inside")
+    terminal.step(
+        "sweep done",
+        Message("{done} runs, the others were there; keep the file inside", done=done),
+    )
     target: Any = job.declared.target
     found = outcomes(output, classes=len(target.values))
     _show(terminal, found, asked=[name for name, listed in choices.items() if listed])
@@ -179,7 +185,7 @@ def _show(terminal: Terminal, found: Sequence[Outcome], *, asked: Sequence[str])
         spread = "" if one.sd is None else f"{one.sd:.4f}"
         chance = "" if one.times_chance is None else f"{one.times_chance:.3g}"
         rows.append((*cells, epsilon, str(one.runs), f"{one.mean:.4f}", spread, chance))
-    headings = (*names, "epsilon", "runs", "accuracy", "sd", "times chance")
+    headings = (*names, "epsilon", "runs", "accuracy", "sd", Message("times chance"))
     terminal.table([name.replace("_", " ") for name in headings], rows, is_plain=True)
 
 

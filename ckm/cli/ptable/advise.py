@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.check import show_feasibility, tell_noise, tell_preset
-from ckm.cli.ptable.options import as_command, as_fields, named, noise_options, not_both
+from ckm.cli.ptable.options import as_command, as_fields, flags, noise_options, not_both
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import INFEASIBLE
+from footing.messages import Message, joined, said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,9 +73,9 @@ def advise(
         tell_preset(terminal, spec)
         found = _judge(terminal, fields)
     elif not {"max_noise", "preset"} & given.keys():
-        raise click.UsageError("Give SPEC.toml, --preset, or at least --max-noise.")
+        raise click.UsageError(Message("Give SPEC.toml, --preset, or at least --max-noise."))
     elif tolerance is not None and stay_about is None:
-        raise click.UsageError("--tolerance can only go with --stay-about.")
+        raise click.UsageError(Message("--tolerance can only go with --stay-about."))
     elif stay_about is not None or not {"variance", "preset"} & given.keys():
         found = _serve(terminal, _goal(given, wishes))
     else:
@@ -82,7 +83,7 @@ def advise(
         tell_preset(terminal, given)
         found = _judge(terminal, fields)
     if not found:
-        terminal.warn("nothing found", "No p-table near this request was found.")
+        terminal.warn("nothing found", Message("No p-table near this request was found."))
     return 0 if found else INFEASIBLE
 
 
@@ -93,10 +94,14 @@ def _goal(given: Mapping[str, Any], wishes: Mapping[str, Any]) -> Goal:
     foreign = sorted(given.keys() - _WISHES)
     listed = sorted(name for name, value in given.items() if isinstance(value, tuple))
     if foreign:
-        problem = f"A goal does not take {named(foreign)}; give --variance instead."
+        problem = Message(
+            "A goal does not take {options}; give --variance instead.", options=flags(foreign)
+        )
         raise click.UsageError(problem)
     if [name for name in listed if name != "variance"]:
-        raise click.UsageError("A goal takes one value of each option, not one per row.")
+        raise click.UsageError(
+            Message("A goal takes one value of each option, not one per row.")
+        )
     names = {"stay_about": "p_stay"}
     return Goal(**given, **{names.get(name, name): wish for name, wish in wishes.items()})
 
@@ -116,11 +121,13 @@ def _judge(terminal: Terminal, fields: dict[str, Any]) -> bool:
         _show_limits(terminal, answer)
     found = alternatives(fields)
     if not found:
-        terminal.tell("Every row can be met. Build it:")
+        terminal.tell(Message("Every row can be met. Build it:"))
         click.echo(f"  {as_command(NoiseSpec(**fields))}")
         tell_noise(terminal, NoiseSpec(**fields))
         return True
-    terminal.tell("Not every row can be met. The nearest requests that can, nearest first:")
+    terminal.tell(
+        Message("Not every row can be met. The nearest requests that can, nearest first:")
+    )
     _show_alternatives(found)
     return True
 
@@ -132,8 +139,8 @@ def _show_limits(terminal: Terminal, answer: Feasibility) -> None:
         counts = [row.count for row in rows]
         span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         lines.append((span, *limits))
-    columns = ("counts", "not smaller because", "not larger because")
-    terminal.table(columns, lines, left=columns, title="What limits the variance")
+    columns = ("counts", Message("not smaller because"), Message("not larger because"))
+    terminal.table(columns, lines, left=columns, title=Message("What limits the variance"))
 
 
 def _show_alternatives(found: tuple[Alternative, ...]) -> None:
@@ -151,23 +158,40 @@ def _serve(terminal: Terminal, goal: Goal) -> bool:
     from ptable.advice.advice import conflicts
 
     for text in conflicts(goal):
-        terminal.tell(f"These wishes exclude each other in a table of one variance: {text}.")
+        terminal.tell(
+            Message(
+                "These wishes exclude each other in a table of one variance: {text}.",
+                text=said(text),
+            )
+        )
     found = serve(goal)
     if not found:
         return False
     if goal.p_stay is not None and not any(not one.missed for one in found):
-        terminal.tell("No p-table fulfils every wish; these come nearest.")
+        terminal.tell(Message("No p-table fulfils every wish; these come nearest."))
     _show_figures(terminal, found)
     for number, one in enumerate(found, start=1):
-        missed = f"; {', '.join(one.missed)}" if one.missed else ""
-        terminal.tell(f"{number:>2}. {one.idea}{missed}")
+        missed = [joined(", ", one.missed)] if one.missed else []
+        idea = joined("; ", [one.idea, *missed])
+        terminal.tell(Message("{number:>2}. {idea}", number=number, idea=idea))
         click.echo(f"    {as_command(one.spec)}")
     return True
 
 
 def _show_figures(terminal: Terminal, found: tuple[Advice, ...]) -> None:
     """Draw the figures, one line a proposal."""
-    columns = ("", "D", "js", "V", "stays", "all rows", "size", "bits", "same diff.", "true")
+    columns = (
+        "",
+        "D",
+        "js",
+        "V",
+        "stays",
+        Message("all rows"),
+        "size",
+        "bits",
+        Message("same diff."),
+        "true",
+    )
     lines = []
     for number, one in enumerate(found, start=1):
         risk = one.figures
@@ -189,9 +213,12 @@ def _show_figures(terminal: Terminal, found: tuple[Advice, ...]) -> None:
     terminal.table(
         columns,
         lines,
-        title="What the noise does",
-        caption="V, stays, size, bits: variance, P(no noise), mean size and entropy of large "
-        "counts; all rows: least and greatest P(no noise) where it may be; same diff.: P(two "
-        "large cells keep their difference); true: P(count is j, given that j is published) "
-        "for the smallest j, all counts from 1 on being equally likely beforehand",
+        title=Message("What the noise does"),
+        caption=Message(
+            "V, stays, size, bits: variance, P(no noise), mean size and entropy of "
+            "large counts; all rows: least and greatest P(no noise) where it may be; "
+            "same diff.: P(two large cells keep their difference); true: P(count is j, "
+            "given that j is published) for the smallest j, all counts from 1 on being "
+            "equally likely beforehand"
+        ),
     )

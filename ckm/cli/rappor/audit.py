@@ -10,6 +10,7 @@ import click
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.csv_options import csv_options
 from ckm.cli.terminal.output_options import may_replace, output_options
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +87,7 @@ def audit(
     if output is not None:
         page = make_report(facts, language=lang)
         page.write(output, overwrite=may_replace())
-        terminal.step("page written", "it follows from records: keep it inside")
+        terminal.step("page written", Message("it follows from records: keep it inside"))
         click.echo(str(output))
 
 
@@ -94,4 +95,6 @@ def _numbers(option: str, text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise click.UsageError(f"{option} must be numbers, such as 1,6,24.") from None
+        raise click.UsageError(
+            Message("{option} must be numbers, such as 1,6,24.", option=Name(option))
+        ) from None

@@ -9,6 +9,7 @@ import click
 from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +70,9 @@ def decode(terminal: Terminal, /, *, output: Path | None, **asked: Any) -> None:
         else:
             text = found.to_frame().to_csv(index=False, lineterminator="\n")
         write_whole(output, text, is_private=False)
-        terminal.step("candidates written", f"written to {output.name}")
+        terminal.step(
+            "candidates written", Message("written to {output}", output=Name(output.name))
+        )
         click.echo(str(output))
 
 
@@ -89,7 +92,7 @@ def report(terminal: Terminal, /, *, title: str, lang: str, output: Path, **aske
     """
     found = _decoded(terminal, **asked)
     write_whole(output, found.report(language=lang, title=title).html, is_private=True)
-    terminal.step("page written", f"written to {output.name}")
+    terminal.step("page written", Message("written to {output}", output=Name(output.name)))
     click.echo(str(output))
 
 
@@ -114,8 +117,17 @@ def _decoded(
         terminal.warn(f"rappor-{diagnostic.name}", str(diagnostic))
     for names in known.collisions:
         shown = ", ".join(repr(name) for name in names[:5])
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        terminal.warn("rappor-collision", f"{shown}{more} set the same bits: decoded as one.")
+        more = (
+            Message(" and {number} more", number=len(names) - 5)
+            if len(names) > 5
+            else Message()
+        )
+        terminal.warn(
+            "rappor-collision",
+            Message(
+                "{words}{more} set the same bits: decoded as one.", words=said(shown), more=more
+            ),
+        )
     return run(read, known, **settings)
 
 

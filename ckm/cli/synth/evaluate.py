@@ -12,6 +12,7 @@ from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.output import read_json
 from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -107,7 +108,7 @@ def compare(
     """
     named = {path.stem: path for path in synthetic}
     if len(named) < len(synthetic):
-        raise click.UsageError("Two sets of synthetic records have the same name.")
+        raise click.UsageError(Message("Two sets of synthetic records have the same name."))
     _run(terminal, train, named, asked)
 
 
@@ -160,7 +161,9 @@ def _run(
         return
     text = _WRITERS[output.suffix.lower()](found, asked["title"], asked["lang"] or "en")
     write_whole(output, text, is_private=True)
-    terminal.step("evaluation written", "it follows from confidential records: keep it inside")
+    terminal.step(
+        "evaluation written", Message("it follows from confidential records: keep it inside")
+    )
     click.echo(str(output))
 
 
@@ -168,7 +171,7 @@ def _plan(asked: dict[str, Any]) -> EvaluationPlan:
     from synth.evaluation import EvaluationPlan
 
     if asked["sensitive"] and not asked["keys"]:
-        raise click.UsageError("--sensitive needs at least one --key.")
+        raise click.UsageError(Message("--sensitive needs at least one --key."))
     names = ("classes", "numbers", "keys", "sensitive", "learner", "seed")
     return EvaluationPlan(
         groups=asked["groups"] or _GROUPS, **{name: asked[name] for name in names}
@@ -185,7 +188,9 @@ def _declared(schema: Path | None) -> Any:
     if schema is None:
         return {}
     if (found := read_json(schema, "schema")) is None:
-        raise EvaluationError(f"The schema {schema.name!r} is not JSON.")
+        raise EvaluationError(
+            Message("The schema {schema!r} is not JSON.", schema=Name(schema.name))
+        )
     return found
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.office_records import is_office, office_table, opened
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -72,9 +73,14 @@ def _read(path: Path) -> pd.DataFrame:
 
     kind = path.suffix.lower()
     if kind not in {".parquet", ".csv"} and not is_office(path):
-        raise click.UsageError(f"Records are read from .parquet or .csv, not {path.name!r}.")
+        raise click.UsageError(
+            Message(
+                "Records are read from .parquet or .csv, not {path!r}.",
+                path=Name(path.name),
+            )
+        )
     if not path.is_file():
-        raise click.UsageError(f"There is no file {path.name!r}.")
+        raise click.UsageError(Message("There is no file {path!r}.", path=Name(path.name)))
     if is_office(path):
         records: pd.DataFrame = office_table(path).to_pandas()
         return records
@@ -84,10 +90,14 @@ def _read(path: Path) -> pd.DataFrame:
         texts = read_records(path)
     except (ValueError, OSError, DomainError):
         # The message of a reader may quote a line of the file.
-        raise EvaluationError(f"The file {path.name!r} cannot be read as a table.") from None
+        raise EvaluationError(
+            Message("The file {path!r} cannot be read as a table.", path=Name(path.name))
+        ) from None
     names = texts.column_names
     if twins := [name for name in names if names.count(name) > 1]:
-        raise EvaluationError(f"Column {twins[0]!r} stands twice in the data.")
+        raise EvaluationError(
+            Message("Column {twins!r} stands twice in the data.", twins=Name(twins[0]))
+        )
     frame: pd.DataFrame = texts.to_pandas().astype(object)
     return frame.mask(frame.isna() | (frame == ""), None)
 

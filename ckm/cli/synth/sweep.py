@@ -12,6 +12,7 @@ from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
+from footing.messages import Argument, Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,12 +96,20 @@ def sweep(
     schema = Schema.read(plan.declared)
     ways = ways_of(plan.ways, schema=schema)
     if over is not None and not any(f", {over}=" in name for name in ways):
-        raise click.UsageError(f"No way has a factor {over!r}.")
+        raise click.UsageError(Message("No way has a factor {over!r}.", over=Argument(over)))
     controls = control_ways() if plan.controls else {}
     measured = _measured(plan)
     frame = _records(plan.data, schema)
     number = len(ways) * plan.folds
-    terminal.step("sweep read", f"{len(ways)} ways on {plan.folds} folds: {number} fits")
+    terminal.step(
+        "sweep read",
+        Message(
+            "{number} ways on {folds} folds: {number_2} fits",
+            number=len(ways),
+            folds=plan.folds,
+            number_2=number,
+        ),
+    )
     if dry_run:
         for name in ways:
             click.echo(name)
@@ -128,11 +137,21 @@ def sweep(
         else:
             text = _page(found, plan, len(frame), title, lang)
         write_whole(output, text, is_private=True)
-        terminal.step("sweep written", "it follows from confidential records: keep it inside")
+        terminal.step(
+            "sweep written", Message("it follows from confidential records: keep it inside")
+        )
         click.echo(str(output))
     failed = [one for one in found.runs if one.error]
     for one in failed:
-        terminal.warn("run failed", f"{one.name}, fold {one.fold + 1}: {one.error}")
+        terminal.warn(
+            "run failed",
+            Message(
+                "{one}, fold {fold}: {error}",
+                one=Name(one.name),
+                fold=one.fold + 1,
+                error=said(one.error),
+            ),
+        )
     return CHECK_FAILED if failed else 0
 
 
@@ -140,7 +159,7 @@ def _measured(plan: SweepPlan) -> EvaluationPlan:
     from synth.evaluation import EvaluationPlan
 
     if plan.measure.sensitive and not plan.measure.keys:
-        raise click.UsageError("[measure] sensitive needs keys.")
+        raise click.UsageError(Message("[measure] sensitive needs keys."))
     given = plan.measure.model_dump(exclude_none=True)
     groups = given.pop("only", None)
     return EvaluationPlan(**given, **({"groups": groups} if groups else {}))
@@ -152,10 +171,17 @@ def _records(path: Path, schema: Schema) -> pd.DataFrame:
 
     frame = read_frame(path, _kinds(schema))
     if not len(frame):
-        raise DomainError("There are no records.", hint="give a table with records in it")
+        raise DomainError(
+            Message("There are no records."), hint=Message("give a table with records in it")
+        )
     wanted = [*schema.names, *_identifiers(schema)]
     if absent := [name for name in wanted if name not in frame.columns]:
-        raise DomainError(f"The column {absent[0]!r} of the schema is not in the records.")
+        raise DomainError(
+            Message(
+                "The column {absent!r} of the schema is not in the records.",
+                absent=Name(absent[0]),
+            )
+        )
     return frame[wanted]
 
 

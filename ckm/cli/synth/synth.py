@@ -19,6 +19,7 @@ from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
 from footing.files import new_file, require_private
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,7 +72,9 @@ def check(
     from synth import Budget, Schema, lint
 
     if (records is None) != (epsilon is None):
-        raise click.UsageError("--records and --epsilon tell together what noise will do.")
+        raise click.UsageError(
+            Message("--records and --epsilon tell together what noise will do.")
+        )
     found = lint(
         Schema.read(file),
         names=None if data is None else column_names(data),
@@ -122,12 +125,21 @@ def schema(
 
     given = [one for one in (file, dictionary) if one is not None]
     if len(given) != 1:
-        raise click.UsageError("Name one dictionary: ckm synth schema --from-dictionary FILE.")
+        raise click.UsageError(
+            Message("Name one dictionary: ckm synth schema --from-dictionary FILE.")
+        )
     made = read_dictionary(given[0], declared_by=declared_by)
     with _written(output, force=force, dry_run=dry_run) as draft:
         made.write(draft)
-    open_ones = f"; not declared: {', '.join(made.undeclared)}" if made.undeclared else ""
-    terminal.step("schema made", f"{len(made.columns)} columns{open_ones}")
+    open_ones = (
+        Message("; not declared: {undeclared}", undeclared=Name.each(made.undeclared))
+        if made.undeclared
+        else Message()
+    )
+    terminal.step(
+        "schema made",
+        Message("{number} columns{open_ones}", number=len(made.columns), open_ones=open_ones),
+    )
 
 
 @synth.command()
@@ -207,7 +219,9 @@ def fit(
     from synth.methods import settings_of
 
     if picture is not None and method != "tables":
-        raise click.UsageError(f"There is no picture of the method {method!r}.")
+        raise click.UsageError(
+            Message("There is no picture of the method {method!r}.", method=Name(method))
+        )
     discovery = None if discover is None else Discovery(share=discover)
     synthesizer = Synthesizer(
         schema=Schema.read(schema_file),
@@ -225,11 +239,13 @@ def fit(
         for file in filter(None, (output, picture)):
             check_output(file, force=force)
         synthesizer.check(records_of(data), budget, discovery=discovery)
-        terminal.step("dry run complete", f"dry run: a model would go to {output}")
+        terminal.step(
+            "dry run complete", Message("dry run: a model would go to {output}", output=output)
+        )
         return
     noise = None if simulate is None else SimulatedNoise(seed=simulate)
     if noise is not None:
-        terminal.warn("simulated", "the noise comes from a seed: nobody is protected")
+        terminal.warn("simulated", Message("the noise comes from a seed: nobody is protected"))
     with contextlib.ExitStack() as files:
         # Both are checked first: the budget is spent by the fit.
         draft = files.enter_context(_written(output, force=force, dry_run=False))
@@ -254,7 +270,12 @@ def fit(
     else:
         spent = model.report()["spent"]["rho"]
         terminal.step(
-            "model fitted", f"{len(model.calls)} looks at the records, rho {spent:.4g}"
+            "model fitted",
+            Message(
+                "{number} looks at the records, rho {spent:.4g}",
+                number=len(model.calls),
+                spent=spent,
+            ),
         )
     click.echo(str(output))
 
@@ -298,7 +319,9 @@ def sample(
     model = Model.load(file)
     given = [condition.partition("=") for condition in conditions]
     if not all(sign for _, sign, _ in given):
-        raise click.UsageError("A condition is a column, =, and a value: --condition sex=F.")
+        raise click.UsageError(
+            Message("A condition is a column, =, and a value: --condition sex=F.")
+        )
     beside = certificate or output.with_name(f"{output.name}.certificate.json")
     seal = None if key is None else _secret(key)
     with (
@@ -324,8 +347,10 @@ def sample(
     if model.account is not None:
         terminal.warn("not private", words_of(model.account))
     elif not model.is_private:
-        terminal.warn("simulated", "the model was fitted with noise from a seed: NOT PRIVATE")
-    terminal.step("records drawn", f"certificate: {beside.name}")
+        terminal.warn(
+            "simulated", Message("the model was fitted with noise from a seed: NOT PRIVATE")
+        )
+    terminal.step("records drawn", Message("certificate: {beside}", beside=Name(beside.name)))
     click.echo(str(output))
 
 
@@ -372,7 +397,12 @@ def _budget(
     if not is_unprotected(method):
         return Budget(epsilon=epsilon, delta=delta, rho=rho, adjacency=Adjacency(adjacency))
     if rho is not None:
-        raise click.UsageError(f"The method {method!r} keeps to no rho; it claims an epsilon.")
+        raise click.UsageError(
+            Message(
+                "The method {method!r} keeps to no rho; it claims an epsilon.",
+                method=Name(method),
+            )
+        )
     return Claim(epsilon=epsilon)
 
 
@@ -387,11 +417,15 @@ def _payment(
     if ledger is None:
         return lambda _what: None
     if not who.strip():
-        raise click.UsageError("--ledger needs --who: who fits?")
+        raise click.UsageError(Message("--ledger needs --who: who fits?"))
     if not isinstance(budget, Budget):
-        raise click.UsageError("The method keeps to no budget, and no ledger pays for it.")
+        raise click.UsageError(
+            Message("The method keeps to no budget, and no ledger pays for it.")
+        )
     if is_simulated:
-        raise click.UsageError("Noise from a seed protects nobody, and no ledger pays for it.")
+        raise click.UsageError(
+            Message("Noise from a seed protects nobody, and no ledger pays for it.")
+        )
     cost = Guarantee(
         epsilon=math.inf if budget.epsilon is None else budget.epsilon,
         delta=budget.delta,
@@ -410,7 +444,9 @@ def _settings(given: tuple[str, ...]) -> dict[str, Any]:
     for one in given:
         name, sign, text = one.partition("=")
         if not sign:
-            raise click.UsageError("A setting is a name, =, and a value: --set truncation=2.")
+            raise click.UsageError(
+                Message("A setting is a name, =, and a value: --set truncation=2.")
+            )
         try:
             found[name.strip()] = json.loads(text)
         except (ValueError, RecursionError):
@@ -431,11 +467,13 @@ def _written(target: Path, *, force: bool, dry_run: bool) -> Iterator[Path]:
 
 
 def _secret(file: Path) -> bytes:
-    require_private(file, "secret file")
+    require_private(file, Message("secret file"))
     try:
         return file.read_bytes().strip()
     except (OSError, ValueError):  # not named: it may be the secret itself
-        raise click.UsageError("What --key names cannot be read: give a file.") from None
+        raise click.UsageError(
+            Message("What --key names cannot be read: give a file.")
+        ) from None
 
 
 for _command in (evaluate, compare, report, sweep):

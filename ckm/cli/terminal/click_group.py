@@ -23,6 +23,7 @@ import click
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import INTERNAL, INTERRUPTED, WRONG_REQUEST, Failure, explain
 from ckm.cli.terminal.help import Context, short_help
+from footing.messages import Message, Name
 
 #: Where the style is looked up, the first that is set; the second is its earlier name.
 _STYLE_VARIABLES = ("CKM_LOG", "CKM_LOG_FORMAT")
@@ -104,8 +105,12 @@ class Group(Command, click.Group):
         name, known = args[0], self.list_commands(ctx)
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            way = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."
-            ctx.fail(f"No such command {name!r}. {way}")
+            way = (
+                Message("Did you mean {close!r}?", close=Name(close[0]))
+                if close
+                else Message("Known: {names}.", names=Name.each(known))
+            )
+            ctx.fail(Message("No such command {name!r}. {way}", name=Name(name), way=way))
         return super().resolve_command(ctx, args)
 
 
@@ -204,7 +209,7 @@ def _interruption(stops: list[int]) -> Failure:
     return Failure(
         exit=stops[0] if stops else INTERRUPTED,
         code="interrupted",
-        message="Interrupted; nothing was published.",
+        message=Message("Interrupted; nothing was published."),
     )
 
 

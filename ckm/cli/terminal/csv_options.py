@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ckm.cli.terminal.click_group import options
+from footing.messages import Message, Name
 
 _TYPES = ("text", "integer", "decimal", "date")
 
@@ -44,6 +45,8 @@ def _declared(given: str) -> tuple[str, str]:
     name, mark, word = given.rpartition("=")
     if not mark or not name or word not in _TYPES:
         raise click.UsageError(
-            f"--type reads NAME=TYPE, where TYPE is one of {', '.join(_TYPES)}."
+            Message(
+                "--type reads NAME=TYPE, where TYPE is one of {types}.", types=Name.each(_TYPES)
+            )
         )
     return name, word

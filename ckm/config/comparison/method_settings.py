@@ -7,8 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Some
+from ckm.config.job.rounding import JobRounding
+from ckm.config.section import FilePath, Items, Label, ReadAs, Section, Some, optional
 from ckm.errors import ConfigError
+from footing.messages import Message, Name
 
 Simple: TypeAlias = Literal["yes", "no"]
 _Keys: TypeAlias = Literal["fresh", "cell"]
@@ -64,14 +66,12 @@ class RandomRounding(MethodSettings):
     keys: _Keys = "fresh"
 
 
-class ControlledRounding(MethodSettings):
-    """True counts go to multiples that add up, table by table."""
+class ControlledRounding(JobRounding, MethodSettings):
+    """The rounding of jobs: true counts go to multiples that add up."""
 
     kind = "controlled-rounding"
-    strength = _BASES
-    base: _Number = 5
-    bound: Annotated[float, Field(ge=0, le=1e9)] | None = None
-    exact: bool = False
+    strength = ("base", (3, 5, 7, 10, 15, 20, 30, 50))
+    base: int = optional("Published numbers are multiples of it.", default=5, ge=3, le=1000)
 
 
 class DiscreteLaplace(MethodSettings):
@@ -93,7 +93,7 @@ class DiscreteGaussian(MethodSettings):
     simple: Simple = "no"
     rho: Annotated[float, Field(gt=0, le=1e6)] = 0.1
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
-    unit: Name | None = None
+    unit: Label | None = None
     rows: Annotated[int, Field(ge=1, le=1000)] = 1
 
 
@@ -105,8 +105,8 @@ class Swapping(MethodSettings):
     simple: Simple = "no"
     k: Annotated[int, Field(ge=0, le=1000)] = 3
     rate: Annotated[float, Field(ge=0, le=1)] = 0.05
-    household: Name | None = None
-    risk: Some[Name] | None = None
+    household: Label | None = None
+    risk: Some[Label] | None = None
 
 
 class Suppression(MethodSettings):
@@ -117,8 +117,8 @@ class Suppression(MethodSettings):
     simple: Simple = "no"
     least: _Number | None = None
     search: Literal["auto", "exact", "sequential"] = "sequential"
-    limit_s: Annotated[float, Field(gt=0, le=3600)] = 20.0
-    most_cells: Annotated[int, Field(ge=4, le=100_000)] = 1_000
+    limit_s: Annotated[float, Field(gt=0, le=3600)] = 60.0
+    most_cells: Annotated[int, Field(ge=4, le=100_000)] = 3_000
     others: Literal["refused", "alone"] = "refused"
 
 
@@ -166,6 +166,22 @@ class CellKeyLedger(MethodSettings):
 KINDS: Mapping[str, type[MethodSettings]] = MappingProxyType(
     {settings.kind: settings for settings in MethodSettings.__subclasses__()}
 )
+
+#: How a job can release its tables.
+Way: TypeAlias = Literal["noise", "noise-ledger", "noise-additive", "suppression", "rounding"]
+
+
+class AsReleased(MethodSettings):
+    """The job's own method, as `ckm release` applies it; no file asks for it."""
+
+    kind = "as-released"
+    way: Way
+    given: Mapping[str, Any] = Field(default_factory=dict)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """How the job releases, and what it says of that."""
+        return {"way": self.way, **self.given}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,14 +240,15 @@ def choose_methods(
     unknown = [name for name in only if name not in found]
     if unknown:
         raise ConfigError(
-            f"There is no method {unknown[0]!r}.", hint=f"one of {', '.join(found)}"
+            Message("There is no method {name!r}.", name=Name(unknown[0])),
+            hint=Message("one of {names}", names=Name.each(found)),
         )
     return {name: found[name] for name in dict.fromkeys(only)} if only else found
 
 
 _Areas = Annotated[
     tuple[str, ...],
-    ReadAs(Name | Items[Name], lambda v, _: (v,) if isinstance(v, str) else v),
+    ReadAs(Label | Items[Label], lambda v, _: (v,) if isinstance(v, str) else v),
 ]
 
 
@@ -248,8 +265,8 @@ class Experiment(Section):
     20000
     """
 
-    geography: Name | None = Field(default=None, description="The dimension of areas.")
-    target: Name | None = Field(default=None, description="What an intruder wants to know.")
+    geography: Label | None = Field(default=None, description="The dimension of areas.")
+    target: Label | None = Field(default=None, description="What an intruder wants to know.")
     areas: _Areas = Field(default=(), description="What moves with a household as well.")
     records: int = Field(default=20_000, ge=1, le=1_000_000, description="Of the sample.")
     most_areas: int = Field(default=100, ge=1, le=10_000, description="Of the sample.")

@@ -22,11 +22,12 @@ from ckm.config.job.variable import (
     add_problems_of_variables,
     require_distinct,
 )
+from ckm.config.lines import Place
 from ckm.config.problems import did_you_mean
 from ckm.config.reading import LANGUAGES, Reading
 from ckm.config.section import (
     Items,
-    Name,
+    Label,
     ReadAs,
     Section,
     SettingsFile,
@@ -38,14 +39,15 @@ from ckm.config.section import (
     texts_of,
 )
 from ckm.engine.request import TableRequest, quantile_of, variable_of
+from footing.messages import Message, Name
 from tables import DerivedVariable, FilterError, parse_filter
 
 
 class CodeTreeSection(Section):
     """A column of codes, and the file that says which code lies in which."""
 
-    column: Name = Field(description="The column.")
-    tree: Name = Field(description="The file of the tree.")
+    column: Label = Field(description="The column.")
+    tree: Label = Field(description="The file of the tree.")
 
 
 def _resolved(value: Any, reading: Reading) -> Any:
@@ -235,6 +237,17 @@ class Job(SettingsFile, title="A release job of ckm"):
         near = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
         return self.data.name_of(path) or near
 
+    def place_of(self, argument: Place) -> Place:
+        """Return the place in the file of a column of the data, or a part of some table."""
+        kind, name = argument[:2] if len(argument) > 1 else ("", "")
+        if kind == "column":
+            keys = [key for key, value in self.data if value == name]
+            return ("data", *keys[:1])
+        if kind == "dimensions":
+            homes = [table.place for table in self.table if name in table.dimensions]
+            return (*homes[0], *argument) if homes else argument
+        return argument
+
     def add_problems(self, reading: Reading) -> None:
         """Note what several sections contradict each other in."""
         add_problems_of_dimensions(self.hierarchies, self.categories, reading)
@@ -243,75 +256,122 @@ class Job(SettingsFile, title="A release job of ckm"):
         named = [magnitude.name for magnitude in self.magnitude]
         for number, magnitude in enumerate(self.magnitude):
             if magnitude.name in named[:number]:
-                text = "the name occurs more than once."
-                text = text if magnitude.name else "a second one for all."
-                reading.add(magnitude.place, text, "give every variable one section")
+                text = Message("the name occurs more than once.")
+                text = text if magnitude.name else Message("a second one for all.")
+                reading.add(
+                    magnitude.place,
+                    text,
+                    Message("give every variable one section"),
+                    key="name",
+                )
         self._add_problems_of_continuous(reading)
         if self.output.publish_noise and (not self.has_noise or self.output.additive):
             is_additive = self.output.additive
-            what = "additive changes them again" if is_additive else "there is none"
-            text = f"publish_noise tells how far noise takes counts, and {what}."
-            reading.add("[output]", text, "remove publish_noise")
+            what = (
+                Message("additive changes them again")
+                if is_additive
+                else Message("there is none")
+            )
+            text = Message(
+                "publish_noise tells how far noise takes counts, and {what}.", what=what
+            )
+            reading.add(("output",), text, Message("remove publish_noise"), key="publish_noise")
         if self.data.amounts and self.suppression is None:
-            text = "amounts are read for suppression alone."
-            reading.add("[data]", text, "remove amounts")
+            text = Message("amounts are read for suppression alone.")
+            reading.add(("data",), text, Message("remove amounts"), key="amounts")
         for instead in (self.suppression, self.rounding):
             if instead is not None:
                 instead.add_problems_beside(self, reading)
         if not self.has_noise:
             return
         if self.ptable is None:
-            hint = "[ptable] is for noise; a job that hides cells has [suppression] instead"
-            reading.add("[ptable]", "is missing: which noise protects the tables?", hint)
+            hint = Message(
+                "[ptable] is for noise; a job that hides cells has [suppression] instead"
+            )
+            reading.add(
+                ("ptable",), Message("is missing: which noise protects the tables?"), hint
+            )
         if self.output.additive:
             self._add_problems_of_additive(reading)
 
     def _add_problems_of_tables(self, reading: Reading) -> None:
-        lowered = sorted(table.name.lower() for table in self.table)
-        for name in sorted({a for a, b in pairwise(lowered) if a == b}):
-            text = f"the name {name!r} occurs more than once."
-            hint = "names become file names: they must differ in more than upper and lower case"
-            reading.add("[[table]]", text, hint)
+        lowered = [table.name.lower() for table in self.table]
+        for name in sorted({a for a, b in pairwise(sorted(lowered)) if a == b}):
+            last = len(lowered) - 1 - lowered[::-1].index(name)
+            text = Message("the name {name!r} occurs more than once.", name=Name(name))
+            hint = Message(
+                "names become file names: they must differ in more than upper and lower case"
+            )
+            reading.add(("table",), text, hint, key=(last, "name"))
         for table in self.table:
             if "weighted" in table.measures and self.data.weight is None:
-                text = 'the measure "weighted" needs [data] weight.'
-                reading.add(table.place, text, 'add weight = "…"')
+                text = Message('the measure "weighted" needs [data] weight.')
+                reading.add(
+                    table.place, text, Message('add weight = "…"'), key=("measures", "weighted")
+                )
             if isinstance(table.margins, str):
                 continue
             known = [*table.dimensions, *self._levels(table.dimensions)]
             for name in dict.fromkeys(n for subset in table.margins for n in subset):
                 if name not in known:
-                    text = f"margins name {name!r}, which is no dimension of it."
-                    reading.add(table.place, text, did_you_mean(name, known))
+                    text = Message(
+                        "margins name {name!r}, which is no dimension of it.",
+                        name=Name(name),
+                    )
+                    reading.add(table.place, text, did_you_mean(name, known), key="margins")
 
     def _add_problems_of_continuous(self, reading: Reading) -> None:
         """Note exceptions that nobody can grant, or that no public report would tell."""
         dimensions = {d for table in self.table for d in table.dimensions}
-        for number, entry in enumerate(self.report.exceptions, start=1):
-            column, where = entry.continuous, f"[[report.exceptions]] number {number}:"
+        for number, entry in enumerate(self.report.exceptions):
+            column, where = entry.continuous, ("report", "exceptions", number)
             if column is None:
                 continue
             if column in self.summed:
-                text = f"{column!r} cannot be continuous and a dimension: the job sums it, too."
-                reading.add(where, text, "cut it into bands, or publish no sums of it")
+                text = Message(
+                    "{column!r} cannot be continuous and a dimension: the job sums it, too.",
+                    column=Name(column),
+                )
+                reading.add(
+                    where,
+                    text,
+                    Message("cut it into bands, or publish no sums of it"),
+                    key="continuous",
+                )
             elif column not in dimensions:
-                text = f"continuous names {column!r}, which is a dimension of no table."
-                reading.add(where, text, did_you_mean(column, dimensions))
+                text = Message(
+                    "continuous names {column!r}, which is a dimension of no table.",
+                    column=Name(column),
+                )
+                reading.add(where, text, did_you_mean(column, dimensions), key="continuous")
             if self.output.place is not None:
-                text = "continuous needs the public report, and with place there is none."
-                reading.add(where, text, "cut the column into bands, or remove place")
+                text = Message(
+                    "continuous needs the public report, and with place there is none."
+                )
+                reading.add(
+                    where,
+                    text,
+                    Message("cut the column into bands, or remove place"),
+                    key="continuous",
+                )
 
     def _add_problems_of_additive(self, reading: Reading) -> None:
-        where = "[output]"
+        where = ("output",)
         if getattr(self.ptable, "positive_bias", 0):
-            text = "additive may take positive counts to 0, and [ptable] has positive_bias."
-            reading.add(where, text, "remove one of the two")
+            text = Message(
+                "additive may take positive counts to 0, and [ptable] has positive_bias."
+            )
+            reading.add(where, text, Message("remove one of the two"), key="additive")
         for table in self.table:
             others = [measure for measure in table.measures if measure != "count"]
             if others:
-                hint = "publish it in a job of its own without additive"
-                text = f"additive is for counts, and table {table.name!r} shows {others[0]!r}."
-                reading.add(where, text, hint)
+                hint = Message("publish it in a job of its own without additive")
+                text = Message(
+                    "additive is for counts, and table {table!r} shows {others!r}.",
+                    table=Name(table.name),
+                    others=Name(others[0]),
+                )
+                reading.add(where, text, hint, key="additive")
 
     def zeroes_sums(self, table: str) -> bool:
         """Return whether a table has sums that are 0 wherever the published count is."""
@@ -359,23 +419,29 @@ class Job(SettingsFile, title="A release job of ckm"):
         if self.suppression is not None:  # it reads of a hierarchy what lies in what
             links = [n for n in self.hierarchies if set(self._levels([n])) & set(wanted)]
             dimensions += links
-        is_no = "is no dimension or column of a table"
-        for where, names, known, text in (
-            ("[hierarchies]", self.hierarchies, dimensions, "is a dimension of no table"),
-            ("[categories]", self.categories, dimensions, "is a dimension of no table"),
-            ("[[variable]]", self.variables, columns, is_no),
+        is_no = Message("is a dimension of no table")
+        amounts = [m.name for m in self.magnitude]
+        for where, names, known, what in (
+            ("[hierarchies]", self.hierarchies, dimensions, is_no),
+            ("[categories]", self.categories, dimensions, is_no),
             (
-                "[[magnitude]]",
-                [m.name for m in self.magnitude],
-                summed,
-                "is a variable of no table",
+                "[[variable]]",
+                self.variables,
+                columns,
+                Message("is no dimension or column of a table"),
             ),
+            ("[[magnitude]]", amounts, summed, Message("is a variable of no table")),
         ):
             for name in names:
                 if name is not None and name not in known:
                     way = did_you_mean(name, known)
-                    end = f"; {way}" if way else "."
-                    yield f"{where} {name!r} {text}, so it does nothing{end}"
+                    yield Message(
+                        "{section} {name!r} {what}, so it does nothing{end}",
+                        section=Name(where),
+                        name=Name(name),
+                        what=what,
+                        end=Message("; {way}", way=way) if way else Message("."),
+                    )
 
 
 def add_problems_of_dimensions(
@@ -385,14 +451,22 @@ def add_problems_of_dimensions(
 ) -> None:
     """Note hierarchies and categories that are not there, or that repeat themselves."""
     for section, found, what in (
-        ("[hierarchies]", hierarchies, "columns, from broad to fine"),
-        ("[categories]", categories, "categories"),
+        ("hierarchies", hierarchies, Message("columns, from broad to fine")),
+        ("categories", categories, Message("categories")),
     ):
         for name, value in found.items():
             if isinstance(value, list):
                 if not value or len(set(value)) < len(value):
-                    reading.add(section, f"{name!r} must list different {what}.")
+                    reading.add(
+                        (section,),
+                        Message(
+                            "{name!r} must list different {what}.",
+                            name=Name(name),
+                            what=what,
+                        ),
+                        key=name,
+                    )
             elif isinstance(value, dict):
-                reading.require_file(section, f"{name}.tree", Path(value["tree"]))
+                reading.require_file((section,), f"{name}.tree", Path(value["tree"]))
             else:
-                reading.require_file(section, name, value)
+                reading.require_file((section,), name, value)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from ckm.config.problems import did_you_mean
-from ckm.config.section import Name, ReadAs, Section, Some, Words, optional
+from ckm.config.section import Label, ReadAs, Section, Some, Words, optional
 from ckm.formats import FORMAT_NAMES, without_repeats
+from footing.messages import Message, Name
 from footing.places import is_folder
 
 if TYPE_CHECKING:
@@ -46,14 +47,14 @@ class JobOutput(Section):
         alias="language",
         description='Language of all words in the files; ["en", "fr"] for files in both.',
     )
-    place: Name | None = optional(
+    place: Label | None = optional(
         "Where the workers of Spark write the tables instead of this machine: s3://bucket/…."
     )
     source: Words = optional("Who is responsible for the numbers.", default={})
     unit: Words = optional("What is counted: persons.", default={})
     description: Words = optional("A sentence or two.", default={})
-    total_label: Name = optional("What totals are called in the tables.", default="Total")
-    missing_label: Name = optional(
+    total_label: Label = optional("What totals are called in the tables.", default="Total")
+    missing_label: Label = optional(
         "What missing categories are called in the tables.", default="(missing)"
     )
     additive: bool = optional(
@@ -74,34 +75,59 @@ class JobOutput(Section):
     def add_problems(self, reading: Reading) -> None:
         """Note formats that are unknown, and languages that are named twice."""
         if self.place is not None and not is_folder(self.place):  # not echoed
-            hint = "s3://…, hdfs://…, abfss://… or file:///…, with no password, * or last /"
-            reading.add("[output]", "place names no folder that workers can write.", hint)
+            hint = Message(
+                "s3://…, hdfs://…, abfss://… or file:///…, with no password, * or last /"
+            )
+            reading.add(
+                ("output",),
+                Message("place names no folder that workers can write."),
+                hint,
+                key="place",
+            )
         for name in self.formats:
             if name not in FORMAT_NAMES:
-                known = f"known are {', '.join(FORMAT_NAMES)}"
+                known = Message(
+                    "known are {format_names}", format_names=Name.each(FORMAT_NAMES)
+                )
                 hint = did_you_mean(name, FORMAT_NAMES) or known
-                reading.add("[output]", f"the format {name!r} is unknown.", hint)
+                reading.add(
+                    ("output",),
+                    Message("the format {name!r} is unknown.", name=Name(name)),
+                    hint,
+                    key=("formats", name),
+                )
         for name in sorted({n for n in self.languages if self.languages.count(n) > 1}):
-            hint = "name each language once"
-            reading.add("[output]", f"language names {name!r} twice.", hint)
+            hint = Message("name each language once")
+            reading.add(
+                ("output",),
+                Message("language names {name!r} twice.", name=Name(name)),
+                hint,
+                key="language",
+            )
 
 
-def common_texts(job: Job) -> tuple[str, ...]:
+def common_texts(job: Job) -> list[str]:
     """Name the texts of a job that are not there in each language of its files.
 
     Files of all languages then say the same: the one text, the name or the code.
     """
     output, languages = job.output, job.output.languages
-    titles = {"": "the title", **{name: f"the title of {name!r}" for name in job.tables}}
-    texts = {what: job.titles.get(name, {}) for name, what in titles.items()}
+    titles = {
+        "": Message("the title"),
+        **{name: Message("the title of {name!r}", name=Name(name)) for name in job.tables},
+    }
+    texts: dict[str, Texts] = {what: job.titles.get(name, {}) for name, what in titles.items()}
     for what in ("source", "unit", "description"):
         texts |= {what: said} if (said := getattr(output, what)) else {}
-    texts |= {f"the unit of {n!r}": m.unit for n, m in job.magnitudes.items() if m.unit}
+    for name, magnitude in job.magnitudes.items():
+        if magnitude.unit:
+            texts[Message("the unit of {name!r}", name=Name(name))] = magnitude.unit
     for name in dict.fromkeys(d for table in job.tables.values() for d in table.dimensions):
-        texts[f"the label of {name!r}"] = {}
+        texts[_label_of(name)] = {}
     for name, variable in job.variables.items():
-        texts[f"the label of {name!r}"] = variable.labels
-        texts |= {f"the label of {n!r}": t for n, t in variable.levels.items()}
+        texts |= {
+            _label_of(n): t for n, t in {name: variable.labels, **variable.levels}.items()
+        }
     found = [
         what
         for what, said in texts.items()
@@ -117,7 +143,22 @@ def common_texts(job: Job) -> tuple[str, ...]:
             if len({said.get(c) for c in languages} - {code}) < len(languages)
         ]
         if codes:
-            shown = ", ".join(codes[:_SHOWN]) + ", …" * (len(codes) > _SHOWN)
-            number = f"{len(codes)} categories" if len(codes) > 1 else "1 category"
-            found.append(f"{number} of {name!r}: {shown}")
-    return tuple(found)
+            listed = [*codes[:_SHOWN], *["…"] * (len(codes) > _SHOWN)]
+            number = (
+                Message("{number} categories", number=len(codes))
+                if len(codes) > 1
+                else Message("1 category")
+            )
+            found.append(
+                Message(
+                    "{number} of {name!r}: {codes}",
+                    number=number,
+                    name=Name(name),
+                    codes=Name.each(listed),
+                )
+            )
+    return found
+
+
+def _label_of(name: str) -> Message:
+    return Message("the label of {name!r}", name=Name(name))

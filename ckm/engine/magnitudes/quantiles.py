@@ -13,6 +13,7 @@ from ckm.engine.key_mixing import siphash
 from ckm.engine.published_table import round_to_unit
 from ckm.engine.request import quantile_of
 from ckm.errors import ConfigError, InternalError
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,9 +54,13 @@ class QuantileNoise:
     def __post_init__(self) -> None:
         if len(self.ptable.units(self._last)) < 2:
             raise ConfigError(
-                "The p-table leaves large counts as they are, and ranks with them: quantiles "
-                "would be published without noise.",
-                hint="publish sums and means, or take a p-table with noise in its last row",
+                Message(
+                    "The p-table leaves large counts as they are, and ranks with them: "
+                    "quantiles would be published without noise."
+                ),
+                hint=Message(
+                    "publish sums and means, or take a p-table with noise in its last row"
+                ),
             )
 
     @property
@@ -114,7 +119,7 @@ def quantile_noise(measure: str, *, ptable: PTable, noises: VariableNoises) -> Q
     """Return how a quantile such as ``"median:income"`` is protected."""
     pair = quantile_of(measure)
     if pair is None:
-        raise InternalError("A measure is protected as a quantile, and is none.")
+        raise InternalError(Message("A measure is protected as a quantile, and is none."))
     variable, share = pair
     return QuantileNoise(
         variable=variable, share=share, ptable=ptable, period=noises.period(variable)

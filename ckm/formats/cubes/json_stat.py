@@ -20,6 +20,7 @@ from ckm.errors import FormatError
 from ckm.formats.about import TableAbout
 from ckm.formats.content import free_name, hidden, shown
 from ckm.formats.cubes.cube import Axis, Cube, cube_of
+from footing.messages import Message
 
 CONTENTS = "ContentsCode"
 SUPPRESSED = "Q"
@@ -100,7 +101,7 @@ def _head(
 def _updated(about: TableAbout) -> str:
     when = about.updated
     if when is None or not 1900 <= when.year < 2100:
-        raise FormatError("JSON-stat holds dates of the years 1900 to 2099.")
+        raise FormatError(Message("JSON-stat holds dates of the years 1900 to 2099."))
     return when.isoformat()
 
 

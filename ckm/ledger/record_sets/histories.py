@@ -10,13 +10,14 @@ from ckm.ledger.definition import Definition
 from ckm.ledger.errors import LedgerError
 from ckm.ledger.record_sets.entry import Entry
 from ckm.ledger.record_sets.index import Index, Pair, Pending
-from ckm.ledger.second_method import LabelledSets, SecondMethod, differ
+from ckm.ledger.second_method import LabelledRun, LabelledSets, SecondMethod, differ
 from ckm.ledger.storage.record import CellName, Record, ThinPair
 from ckm.ledger.storage.seal import Seal
 from ckm.ledger.storage.settings import Head, read_head, write_head
 from ckm.ledger.storage.store import Database, Row
 from ckm.ledger.storage.writer import Submission
 from footing.arrays import Flags, Words
+from footing.messages import Message, joined
 
 Source = tuple[Index, Pending | None]
 
@@ -42,6 +43,7 @@ class Histories:
         self.width = width
         self._indexes: dict[str, Index] = {}
         self._labelled: dict[str, LabelledSets] = {}
+        self._in_two_ways: dict[str, tuple[tuple[LabelledRun, ...], int, Words]] = {}
         self.head = Head()  # where the ledger ends, as far as was looked
         self._opened: OrderedDict[int, Record] = OrderedDict()
         self._sets = 0
@@ -105,21 +107,33 @@ class Histories:
                 wrong.append(_missing(head.number + 1, row.number - 1))
             is_sealed = self._seal.open(row.sealed, beside=row.beside) is not None
             if not is_sealed:
-                wrong.append(f"entry {row.number} was altered")
+                wrong.append(Message("entry {number} was altered", number=row.number))
             elif row.number == head.number + 1 and self._chained(row, head).link != row.link:
-                wrong.append(f"entry {row.number} does not follow on the one before it")
+                wrong.append(
+                    Message(
+                        "entry {number} does not follow on the one before it", number=row.number
+                    )
+                )
             head = Head(row.number, row.link)
             is_known = is_known or head == known
         if head.number < last.number:
             wrong.append(_missing(head.number + 1, last.number))
         elif head.number == last.number and head.link != last.link:
-            wrong.append(f"entry {head.number} is not the last one that was written")
+            wrong.append(
+                Message(
+                    "entry {number} is not the last one that was written", number=head.number
+                )
+            )
         if not is_known and known is not None:
-            wrong.append(f"entry {known.number} is not the one whose head was noted")
+            wrong.append(
+                Message(
+                    "entry {number} is not the one whose head was noted", number=known.number
+                )
+            )
         if wrong:
             raise LedgerError(
-                f"The ledger is not whole: {'; '.join(wrong)}.",
-                hint="restore the ledger from a copy, and find out who can write it",
+                Message("The ledger is not whole: {wrong}.", wrong=joined("; ", wrong)),
+                hint=Message("restore the ledger from a copy, and find out who can write it"),
             )
         return head
 
@@ -134,8 +148,8 @@ class Histories:
         except LedgerError as error:
             return error
         return LedgerError(
-            "The ledger was put back to an earlier state while it was in use.",
-            hint="restore the ledger from its latest copy",
+            Message("The ledger was put back to an earlier state while it was in use."),
+            hint=Message("restore the ledger from its latest copy"),
         )
 
     def index(self, history: str) -> Index:
@@ -161,7 +175,9 @@ class Histories:
                 record = self._unseal(row)
                 self._keep(number, record)
         if record is None:
-            raise LedgerError("An entry of the ledger is gone.", hint="restore the ledger")
+            raise LedgerError(
+                Message("An entry of the ledger is gone."), hint=Message("restore the ledger")
+            )
         return record
 
     def compare(
@@ -203,38 +219,58 @@ class Histories:
         second_methods = list[SecondMethod]()
         histories = tuple(dict.fromkeys([submission.history, *submission.also]))
         waiting = [record for name in histories for record in accepted.of(name)]
+        noise = self._noise_met_by(submission.records, histories)
         for record in submission.records:
-            for other, number in self._others(record, histories, waiting):
+            for other, number in self._others(record, histories, waiting, noise):
                 pair = (record.definition, other.definition)
                 second_methods.append(SecondMethod.of(*pair, entry=number))
             waiting.append(record)
         return second_methods
 
+    def _noise_met_by(self, records: Sequence[Record], histories: Sequence[str]) -> list[int]:
+        """Return the entries with noise that share sets with tables by other methods."""
+        sets = [record.sets[0] for record in records if len(record.labels)]
+        if not sets:  # all noise is the same
+            return []
+        every = np.unique(np.concatenate(sets))
+        return [
+            number
+            for name in histories
+            for number, other in self._with_noise(name)
+            if np.isin(other.sets[0], every).any()
+        ]
+
     def _others(
-        self, record: Record, histories: Sequence[str], waiting: Sequence[Record]
+        self,
+        record: Record,
+        histories: Sequence[str],
+        waiting: Sequence[Record],
+        noise: Sequence[int],
     ) -> Iterator[tuple[Record, int | None]]:
         """Yield the tables that publish a set of a table in another way."""
         sets, labels = record.sets
         found = [other for other in waiting if _differ(record, other, sets, labels)]
-        numbers = self._entries_of_others(record, histories, sets, labels)
+        numbers = self._entries_of_others(record, histories, noise, (sets, labels))
         if found or numbers:  # else there is nothing to look closer at
             is_new = ~self._are_published(record, histories[0])
             sets, labels = sets[is_new], labels[is_new]
             found = [other for other in found if _differ(record, other, sets, labels)]
-            numbers = self._entries_of_others(record, histories, sets, labels)
+            numbers = self._entries_of_others(record, histories, noise, (sets, labels))
         yield from ((self.record(number), number) for number in numbers)
         yield from ((other, None) for other in found)
 
     def _entries_of_others(
-        self, record: Record, histories: Sequence[str], sets: Words, labels: Words
+        self,
+        record: Record,
+        histories: Sequence[str],
+        noise: Sequence[int],
+        sets: tuple[Words, Words],
     ) -> list[int]:
         entries = set[int]()
         for name in histories:
-            entries |= set(self._labelled_sets(name).others(sets, labels))
-        if len(record.labels):  # else noise is what others are compared with
-            for number, other in self._with_noise(histories):
-                if number not in entries and _differ(record, other, sets, labels):
-                    entries.add(number)
+            entries |= set(self._labelled_sets(name).others(*sets))
+        if len(record.labels):
+            entries |= {n for n in noise if _differ(record, self.record(n), *sets)}
         return sorted(entries)
 
     def _are_published(self, record: Record, history: str) -> Flags:
@@ -242,14 +278,27 @@ class Histories:
         sets, labels = record.sets
         if len(record.labels):
             return self._labelled_sets(history).has(sets, labels)
-        is_there = np.zeros(len(sets), bool)
-        for _, other in self._with_noise([history]):
-            is_there |= np.isin(sets, other.sets[0])
-        return is_there
+        return np.isin(sets, self._published_in_two_ways(history))
 
-    def _with_noise(self, histories: Sequence[str]) -> Iterator[tuple[int, Record]]:
-        for row in self._store.rows(is_open=True):
-            if row.history in histories and not len((record := self.record(row.number)).labels):
+    def _published_in_two_ways(self, history: str) -> Words:
+        """Return the sets that another method published, and noise as well.
+
+        What was found stays: a service asks for each of its tables.
+        """
+        labelled = self._labelled_sets(history)
+        known = self._in_two_ways.get(history)
+        if known is None or known[0] is not labelled.runs:
+            known = (labelled.runs, 0, np.zeros(0, np.uint64))
+        _, last, sets = known
+        for number, record in self._with_noise(history, after=last):
+            own = record.sets[0]
+            sets, last = np.union1d(sets, own[labelled.knows(own)]), number
+        self._in_two_ways[history] = (known[0], last, sets)
+        return sets
+
+    def _with_noise(self, history: str, *, after: int = 0) -> Iterator[tuple[int, Record]]:
+        for row in self._store.rows(after=after, is_open=True):
+            if row.history == history and not len((record := self.record(row.number)).labels):
                 yield row.number, record
 
     def audit(self, history: str | None, threshold: int) -> Iterator[ThinPair]:
@@ -351,15 +400,21 @@ class Histories:
         text = self._seal.open(row.sealed, beside=row.beside)
         if text is None:
             raise LedgerError(
-                f"Entry {row.number} of the ledger was altered or is damaged.",
-                hint="restore the ledger from a copy",
+                Message(
+                    "Entry {number} of the ledger was altered or is damaged.", number=row.number
+                ),
+                hint=Message("restore the ledger from a copy"),
             )
         return Record.unpack(text, Definition.read(row.definition))
 
 
 def _missing(first: int, last: int) -> str:
-    one = f"entry {first} is missing"
-    return one if first == last else f"entries {first} to {last} are missing"
+    one = Message("entry {first} is missing", first=first)
+    return (
+        one
+        if first == last
+        else Message("entries {first} to {last} are missing", first=first, last=last)
+    )
 
 
 def _differ(one: Record, other: Record, sets: Words, labels: Words) -> bool:

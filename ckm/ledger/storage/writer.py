@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ckm.ledger.errors import LedgerError, SecondMethodError, ThinDifferenceError
 from ckm.ledger.record_sets.index import Pending
 from ckm.ledger.storage.settings import new_noises, settings_of_methods
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 def _not_written() -> LedgerError:
     return LedgerError(
-        "The ledger could not be written.", hint="nothing was published; try again"
+        Message("The ledger could not be written."),
+        hint=Message("nothing was published; try again"),
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from ckm.ledger import LedgerError
 from ckm.ledger.storage.store import Database
 from ckm.service.access.sqlite_file import SqliteFile, busy_without
+from footing.messages import Message
 
 _Counts = dict[str, tuple[float, int]]
 
@@ -173,7 +174,7 @@ class Rates:
         )
         known = {window: (until, used) for window, until, used in rows}
         if any(isinstance(one, str | bytes) for counts in known.values() for one in counts):
-            raise LedgerError("Something else than numbers was written there.")
+            raise LedgerError(Message("Something else than numbers was written there."))
         counts = {}
         for window in windows:
             until, used = known.get(window, (0.0, 0))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from ckm.config.service.sections import Role
 from ckm.errors import ConfigError
 from footing.files import locked, require_private, write_whole
+from footing.messages import Message, Name
 from footing.text_files import read_text
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class TokenFile:
 
     def read(self) -> list[TokenEntry]:
         """Return the tokens that are kept."""
-        require_private(self.path, "file of tokens", error=ConfigError)
+        require_private(self.path, Message("file of tokens"), error=ConfigError)
         try:
             content = json.loads(read_text(self.path))
             listed = content["tokens"]
@@ -110,21 +111,30 @@ class TokenFile:
             return []
         except (OSError, KeyError, TypeError, ValueError, RecursionError):
             raise ConfigError(
-                f"The file of tokens {self.path.name!r} cannot be read.",
-                hint="ckm token add makes one",
+                Message(
+                    "The file of tokens {path!r} cannot be read.", path=Name(self.path.name)
+                ),
+                hint=Message("ckm token add makes one"),
             ) from None
         if "digest" not in content:
             logger.warning(
-                "the file of tokens has no digest, as in older versions: that nobody changed "
-                "it cannot be told; ckm token add or revoke writes one",
+                Message(
+                    "the file of tokens has no digest, as in older versions: that nobody "
+                    "changed it cannot be told; ckm token add or revoke writes one"
+                ),
                 extra={"event": "tokens without digest"},
             )
         elif content != _content(listed):
             raise ConfigError(
-                f"The file of tokens {self.path.name!r} was changed by other means than "
-                "ckm token, or is damaged.",
-                hint="put back its last copy; if you changed it by hand and all in it is "
-                'right, take out its "digest"',
+                Message(
+                    "The file of tokens {path!r} was changed by other means than ckm token, or "
+                    "is damaged.",
+                    path=Name(self.path.name),
+                ),
+                hint=Message(
+                    "put back its last copy; if you changed it by hand and all in it is right, "
+                    'take out its "digest"'
+                ),
             )
         return entries
 

@@ -23,6 +23,7 @@ from ckm.service.answering.messages import ClientError
 from ckm.service.answering.query import Query, Selection, are_in_margins
 from ckm.service.answering.variables import Variable
 from ckm.service.rules.shape import Finding
+from footing.messages import Message
 from tables import Cells, Prepared, PreparedCells
 
 logger = logging.getLogger(__name__)
@@ -189,4 +190,4 @@ class Recorder:
     def _note(self, pairs: tuple[ThinPair, ...]) -> None:
         """Tell the office's log which tables are too near, not which cells."""
         entries = sorted({pair.published.entry or 0 for pair in pairs})
-        logger.warning("thin difference published", extra={"entries": entries})
+        logger.warning(Message("thin difference published"), extra={"entries": entries})

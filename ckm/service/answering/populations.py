@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ckm.errors import ConfigError
+from footing.messages import Message, Name, joined
 from tables.prepared.prepared import POPULATIONS
 
 if TYPE_CHECKING:
@@ -50,23 +51,35 @@ def population_conditions(
     counts = np.bincount(found.codes[0], found.count, len(next(iter(inside.values()))))
     thin = _THIN if service.ledger is None else service.ledger.threshold
     least = max(thin + 1, service.rules.minimum_population or 0)
-    everybody = {"all records": np.ones(len(counts), bool)}
-    named = {repr(name): member for name, member in inside.items()}
+    everybody: dict[Name | Message, Any] = {Message("all records"): np.ones(len(counts), bool)}
+    named: dict[Name | Message, Any] = {
+        Name(repr(name)): member for name, member in inside.items()
+    }
     problems = [
-        f"{name} has fewer than {least} records."
+        Message("{name} has fewer than {least} records.", name=name, least=least)
         for name, member in named.items()
         if counts[member].sum() < least
     ]
     problems += [
-        f"{one} and {other} differ by fewer than {least} records."
+        Message(
+            "{one} and {other} differ by fewer than {least} records.",
+            one=one,
+            other=other,
+            least=least,
+        )
         for (one, a), (other, b) in itertools.combinations({**everybody, **named}.items(), 2)
         if counts[a ^ b].sum() < least
     ]
     if problems and is_checked:
         raise ConfigError(
-            "\n".join(f"[[population]] {problem}" for problem in problems),
-            hint="declare it otherwise, or drop it: the tables of two populations together "
-            "give away the records that are in one of them alone",
+            joined(
+                "\n",
+                [Message("[[population]] {problem}", problem=problem) for problem in problems],
+            ),
+            hint=Message(
+                "declare it otherwise, or drop it: the tables of two populations together "
+                "give away the records that are in one of them alone"
+            ),
         )
     ranks = prepared.axes[POPULATIONS].levels[0].ranks
     conditions = {

@@ -14,6 +14,7 @@ from ckm.formats.csv_text import without_formulas
 from ckm.formats.derivations import derivations_of
 from ckm.formats.words import category_labels
 from ckm.service.answering.messages import say
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -119,7 +120,7 @@ def render(
 ) -> Rendered:
     """Write an answer's table in a format."""
     if answer.table is None:
-        msg = "a refusal has no table"
+        msg = Message("a refusal has no table")
         raise TypeError(msg)
     about = about_answer(answer, service=service, variables=variables, language=language)
     escapes = format == "csv" and service.job.output.csv_formulas == "escape"

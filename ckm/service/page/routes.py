@@ -19,6 +19,7 @@ from ckm.service.http.responses import answered
 from ckm.service.page.facts import Outcome, Visitor, page_facts
 from ckm.service.page.page_state import PageState, View, asked_of, query_of
 from ckm.service.page.sign_in import SignIn, session_of
+from footing.messages import Message
 from reports.service.page import ASSETS, asset, service_page
 from tables import Deadline
 
@@ -168,7 +169,7 @@ class Page:
             "Vary": "Accept-Language, Authorization, Cookie",
             **self._headers(request),
         }
-        kind = "text/html; charset=utf-8"
+        kind = Message("text/html; charset=utf-8")
         if outcome.status == 200:
             return answered(request, Rendered.of(body, kind, headers))
         headers["Cache-Control"] = "no-store"

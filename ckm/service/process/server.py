@@ -22,6 +22,7 @@ from ckm.errors import ConfigError
 from ckm.release.audit_gate import require_audited
 from ckm.release.job_inputs import opened_job, silent
 from footing import files
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,10 +76,14 @@ def _require_comparison(service: Service) -> None:
     """Refuse populations whose tables nothing compares with those of all records."""
     if service.populations and service.ledger is None:
         raise ConfigError(
-            "[[population]] needs [ledger]: a cell of a population and of all records whose "
-            "counts differ by one person tell that this person is outside.",
-            hint='path = "ledger.db" in [ledger] refuses such tables; with policy = "flag" '
-            "they are published all the same, and stand in the log",
+            Message(
+                "[[population]] needs [ledger]: a cell of a population and of all records "
+                "whose counts differ by one person tell that this person is outside."
+            ),
+            hint=Message(
+                'path = "ledger.db" in [ledger] refuses such tables; with policy = "flag" '
+                "they are published all the same, and stand in the log"
+            ),
         )
 
 
@@ -117,9 +122,11 @@ def open_answerer(
     require_private(service)
     if service.job.data.engine != "duckdb":
         raise ConfigError(
-            "A service keeps its records ready in the memory of one machine, which Spark "
-            "does not.",
-            hint='serve with engine = "duckdb"; release large tables with ckm release',
+            Message(
+                "A service keeps its records ready in the memory of one machine, which "
+                "Spark does not."
+            ),
+            hint=Message('serve with engine = "duckdb"; release large tables with ckm release'),
         )
     _record_official(service, is_kept=is_kept, step=step, quick=quick)
     limits = service.limits
@@ -161,7 +168,7 @@ def rehearse_service(
         _require_access(service)
         if not quick:
             answerer()
-            step("records checked", "the records and their keys are sound")
+            step("records checked", Message("the records and their keys are sound"))
     _require_comparison(service)
 
 
@@ -179,8 +186,11 @@ def _require_access(service: Service) -> None:
     for path in (access.budgets, access.projects, access.audit):
         if path is not None and not os.access(path.parent, os.W_OK | os.X_OK):
             raise ConfigError(
-                f"{path.name!r} cannot be made: its folder is not there or not yours.",
-                hint="make the folder, or choose another",
+                Message(
+                    "{path!r} cannot be made: its folder is not there or not yours.",
+                    path=Name(path.name),
+                ),
+                hint=Message("make the folder, or choose another"),
             )
 
 
@@ -204,8 +214,11 @@ def _record_official(service: Service, *, is_kept: bool, quick: bool, step: Step
                 if is_kept:
                     release_check.publish()
                     logger.info("official tables recorded", extra={"tables": len(job.tables)})
-        text = f"the data have what the official {job.path.name} needs"
-        step("official tables checked", f"{text}; tables: {', '.join(job.tables)}")
+        text = Message("the data have what the official {path} needs", path=Name(job.path.name))
+        step(
+            "official tables checked",
+            Message("{text}; tables: {tables}", text=text, tables=Name.each(job.tables)),
+        )
 
 
 def run(service: Service, *, ready: Callable[[str], None], logs_json: bool = False) -> None:
@@ -319,9 +332,13 @@ def _listen(service: Service) -> socket.socket:
     except OSError as error:
         sock.close()
         raise ConfigError(
-            f"The service cannot listen on {service.about.listen}, port {service.about.port}:"
-            f" {error.strerror or 'no such address'}.",
-            hint="choose another with listen and port in [service]",
+            Message(
+                "The service cannot listen on {listen}, port {port}: {reason}.",
+                listen=Name(service.about.listen),
+                port=service.about.port,
+                reason=said(error.strerror or Message("no such address")),
+            ),
+            hint=Message("choose another with listen and port in [service]"),
         ) from None
     return sock
 

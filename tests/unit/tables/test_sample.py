@@ -96,3 +96,45 @@ def test_what_cannot_be_sampled_is_refused():
     unknown = records().set_column(0, "id", [[None, *range(1, 60)]])
     with pytest.raises(KeyQualityError):
         read(unknown)
+
+
+def test_a_copy_has_the_records_of_the_sample_and_the_codes_of_each(tmp_path):
+    import pyarrow.parquet as pq
+
+    file = tmp_path / "copy.parquet"
+    found = read(records(), names=("k", "g0"), most_records=30, copy=file)
+    copied, whole = pq.read_table(file), records()
+    assert copied.column_names == [*whole.column_names, "ckm_code_0", "ckm_code_1", "ckm_row"]
+    assert copied["ckm_row"].to_pylist() == list(range(30))
+    assert copied["ckm_code_1"].to_pylist() == found.dimensions["g0"].codes[0].tolist()
+    assert copied.select(whole.column_names).to_pylist() == [
+        whole.slice(number, 1).to_pylist()[0] for number in copied["id"].to_pylist()
+    ]
+    again = read(records(), names=("k", "g0"), most_records=30)
+    assert (again.record_keys == found.record_keys).all()
+
+
+def test_a_copy_takes_no_column_for_its_own_that_the_data_have(tmp_path):
+    taken = records().append_column("CKM_ROW", pa.array(range(60)))
+    with pytest.raises(RequestError):
+        read(taken, copy=tmp_path / "copy.parquet")
+
+
+def test_texts_of_csv_stay_texts_in_a_copy(tmp_path):
+    (tmp_path / "people.csv").write_text(
+        "id,code,n\n" + "".join(f"{i},0{i % 3},{i}\n" for i in range(9))
+    )
+    copy = tmp_path / "copy.parquet"
+    with open_source(tmp_path / "people.csv") as source:
+        requests = {"code": Request(dimensions=["code"])}
+        read_sample(
+            source, HashedKeys(column="id", secret=SECRET), requests=requests, copy=copy
+        )
+        is_number = source.is_number("n")
+    with open_source(copy) as source:
+        assert source.is_number("n") is is_number
+        assert sorted(source.fetch(f"SELECT DISTINCT code FROM {source.relation}")) == [
+            ("00",),
+            ("01",),
+            ("02",),
+        ]

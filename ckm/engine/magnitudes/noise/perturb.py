@@ -15,6 +15,7 @@ from ckm.engine.magnitudes.other_tools.cellkey import trace_cellkey
 from ckm.engine.magnitudes.other_tools.rotation import decimal_keys
 from ckm.engine.magnitudes.other_tools.tauargus import trace_tauargus
 from ckm.errors import ConfigError
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -89,15 +90,17 @@ def perturb_magnitudes(
     if noise.rules == "ckm":
         if secret is None:
             raise ConfigError(
-                "The noise of amounts needs the secret.",
-                hint='give it, or choose rules="cellkey" to repeat another tool',
+                Message("The noise of amounts needs the secret."),
+                hint=Message('give it, or choose rules="cellkey" to repeat another tool'),
             )
         return own_totals(magnitudes, noise, secret=secret, counts=counts)
     require_finite(magnitudes, [magnitudes.total, magnitudes.top])
     keys = magnitudes.key
     if noise.zero_keys:
         if cell_keys is None:
-            raise ConfigError("With zero_keys the cell keys of all records are needed.")
+            raise ConfigError(
+                Message("With zero_keys the cell keys of all records are needed.")
+            )
         keys = cell_keys
     if noise.rules == "cellkey":
         decimals = decimal_keys(keys, key_range=magnitudes.key_range)

@@ -12,6 +12,7 @@ import numpy as np
 from ckm.engine.magnitudes.noise.scale import bases
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 from ckm.errors import InternalError, MagnitudeError
+from footing.messages import Message, Name
 from ptable import PTable
 
 if TYPE_CHECKING:
@@ -180,7 +181,9 @@ def plan_noise(
     if sensitive.any():
         largest = magnitudes.first_sizes
         if not largest.shape[1]:
-            raise InternalError("The largest contributors of sensitive cells were not found.")
+            raise InternalError(
+                Message("The largest contributors of sensitive cells were not found.")
+            )
         steps = np.pad(steps, ((0, 0), (0, max(0, largest.shape[1] - steps.shape[1]))))
         for place, used in enumerate(regimes):
             here = np.flatnonzero((regime == place) & sensitive)
@@ -249,8 +252,11 @@ def require_finite(magnitudes: Magnitudes, parts: Sequence[NDArray[Any]]) -> Non
     """Refuse amounts that are infinite or undefined."""
     if not all(np.isfinite(part).all() for part in parts):
         raise MagnitudeError(
-            f"The variable {magnitudes.variable!r} has infinite or undefined amounts.",
-            hint="leave such records out by a filter, or make their amounts missing",
+            Message(
+                "The variable {variable!r} has infinite or undefined amounts.",
+                variable=Name(magnitudes.variable),
+            ),
+            hint=Message("leave such records out by a filter, or make their amounts missing"),
         )
 
 
@@ -261,15 +267,25 @@ def require_sound(magnitudes: Magnitudes, noise: MagnitudeNoise) -> None:
     parts += [magnitudes.low, magnitudes.high]
     require_finite(magnitudes, parts)
     if bool((magnitudes.top_weight < 0).any()):
-        raise MagnitudeError(f"Some weights of {magnitudes.variable!r} are negative.")
+        raise MagnitudeError(
+            Message(
+                "Some weights of {variable!r} are negative.",
+                variable=Name(magnitudes.variable),
+            )
+        )
     if noise.signed:
         return
     if bool((magnitudes.low < 0).any() or (magnitudes.total < 0).any()):
         raise MagnitudeError(
-            f"The variable {magnitudes.variable!r} has negative values, and its noise is for "
-            "amounts that are not negative.",
-            hint="in a job file, signed = true in its [[magnitude]] lets them in (in Python, "
-            "signed=True); totals may then cross zero",
+            Message(
+                "The variable {variable!r} has negative values, and its noise is for "
+                "amounts that are not negative.",
+                variable=Name(magnitudes.variable),
+            ),
+            hint=Message(
+                "in a job file, signed = true in its [[magnitude]] lets them in (in "
+                "Python, signed=True); totals may then cross zero"
+            ),
         )
 
 
@@ -298,9 +314,11 @@ def _row(units: dict[int, int], step: int, least_noise: Fraction) -> dict[int, i
     down = {v: n for v, n in units.items() if v < 0 and n}
     if not up or not down:
         raise MagnitudeError(
-            "The p-table of sensitive cells must have noise on both sides in every row but the "
-            "first.",
-            hint="use a p-table with a variance above 0",
+            Message(
+                "The p-table of sensitive cells must have noise on both sides in every row "
+                "but the first."
+            ),
+            hint=Message("use a p-table with a variance above 0"),
         )
     sizes = [
         least_noise

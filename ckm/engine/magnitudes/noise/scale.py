@@ -10,6 +10,7 @@ import numpy as np
 from ckm.engine.magnitudes.sensitive.conditions import largest_contributions
 from ckm.errors import ConfigError
 from footing.checks import require_integer, require_number
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -99,9 +100,13 @@ class Flex:
             object.__setattr__(self, name, _share(name, getattr(self, name)))
         if self.large > self.small:
             raise ConfigError(
-                f"The share of large amounts, {self.large:g}, must not exceed that of small "
-                f"ones, {self.small:g}.",
-                hint="exchange small and large",
+                Message(
+                    "The share of large amounts, {large:g}, must not exceed that of small "
+                    "ones, {small:g}.",
+                    large=self.large,
+                    small=self.small,
+                ),
+                hint=Message("exchange small and large"),
             )
         point = require_number(self.point, "point", error=ConfigError, above=0)
         power = require_integer(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckm.errors import MagnitudeError
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from footing.arrays import Floats, Words
@@ -57,8 +58,10 @@ def require_numbers(keys: Floats) -> None:
     """Refuse keys that a rotation left without a number, at which cellKey stops."""
     if np.isnan(keys).any():
         raise MagnitudeError(
-            "Rotating the printed digits of some cell keys leaves no number; cellKey stops.",
-            hint='use rules="ckm", whose keys do not depend on digits',
+            Message(
+                "Rotating the printed digits of some cell keys leaves no number; cellKey stops."
+            ),
+            hint=Message('use rules="ckm", whose keys do not depend on digits'),
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError, MagnitudeError
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,9 +30,12 @@ def as_named_cells(given: Any) -> tuple[NamedCell, ...]:
     for cell in cells:
         if not (isinstance(cell, Mapping) and cell and all(map(_is_text, cell.items()))):
             raise ConfigError(
-                "named_cells must be a list of cells, each by its dimensions and categories, "
-                "as texts.",
-                hint='named_cells = [{"region": "North", "branch": "steel"}]',
+                Message(
+                    "named_cells must be a list of cells, each by its dimensions and "
+                    "categories, as texts."
+                ),
+                hint=Message('named_cells = [{"region": "North", "branch": "steel"}]'),
+                at=("named_cells",),
             )
     return tuple(dict.fromkeys(tuple(sorted(cell.items())) for cell in cells if cell))
 
@@ -107,16 +111,28 @@ def _here(cell: NamedCell, cells: Cells, variable: str) -> Flags:
     for (dimension, category), axis, ranks in zip(cell, cells.axes, cells.ranks, strict=True):
         if len(axis.columns) > 1:
             raise MagnitudeError(
-                f"A named cell of {variable!r} is in the hierarchy {dimension!r}, which has "
-                f"the columns {', '.join(axis.columns)}.",
-                hint="name the cell by these columns",
+                Message(
+                    "A named cell of {variable!r} is in the hierarchy {dimension!r}, which has "
+                    "the columns {columns}.",
+                    variable=Name(variable),
+                    dimension=Name(dimension),
+                    columns=Name.each(axis.columns),
+                ),
+                hint=Message("name the cell by these columns"),
             )
         wanted = axis.labels[0] == category
         if not wanted.any():
             raise MagnitudeError(
-                f"A named cell of {variable!r} has the category {category!r}, which "
-                f"{dimension!r} does not have.",
-                hint="look at its spelling, or declare the categories of the dimension",
+                Message(
+                    "A named cell of {variable!r} has the category {category!r}, which "
+                    "{dimension!r} does not have.",
+                    variable=Name(variable),
+                    category=Name(category),
+                    dimension=Name(dimension),
+                ),
+                hint=Message(
+                    "look at its spelling, or declare the categories of the dimension"
+                ),
             )
         is_here &= wanted[ranks]
     return is_here

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from contextlib import closing
+import tempfile
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +15,10 @@ from click.testing import CliRunner
 from pydantic import ValidationError
 
 from ckm.cli import app
-from ckm.comparison.cell_key import KeyedMethod, LedgerMethod
-from ckm.comparison.compare_methods import compare_methods
+from ckm.comparison.bench import open_bench
+from ckm.comparison.compare_methods import OWN, compare_methods, own_trial
 from ckm.comparison.method_facts import comparison_of_methods, method_facts, methods_csv
-from ckm.comparison.suppression import SuppressionMethod
-from ckm.comparison.swapped_or_synthetic import read_synthetic, swapped_records
-from ckm.comparison.testbed import open_testbed
+from ckm.comparison.other_records import swapped_trial, synthetic_trial
 from ckm.config import JobError, read_job
 from ckm.config.comparison.comparanda import read_comparanda
 from ckm.config.comparison.method_settings import (
@@ -29,13 +28,13 @@ from ckm.config.comparison.method_settings import (
     MethodChoice,
     choose_methods,
 )
+from ckm.engine.protection import Protection
 from ckm.errors import ConfigError
-from ckm.release.job_inputs import load_ptable, load_secret, open_engine
+from ckm.release.job_inputs import load_ptable, load_secret, open_engine, silent
 from reports import make_report
 from reports.catalogues.comparison import CRITERIA, DETAILS, METHODS
 from reports.facts.methods import CriterionFact
 from reports.pages.methods import rating_of
-from risk.criteria.coded import CodedRecords, CubeRequest
 from risk.criteria.result import MEANINGS
 from synth import Category, Certificate, Schema, Whole
 
@@ -91,8 +90,18 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def bench_of(job, **changed):
-    return open_testbed(job, Experiment(**changed), secret=load_secret(job))
+@contextmanager
+def bench_of(job, *, households=(), **changed):
+    experiment, secret = Experiment(**{"persons": 9, **changed}), load_secret(job)
+    with open_bench(
+        job, experiment, secret=secret, households=households, progress=silent
+    ) as bench:
+        yield bench
+
+
+def sample_of(job, **changed):
+    with bench_of(job, **changed) as bench:
+        return bench.sample
 
 
 def run(*args):
@@ -109,11 +118,13 @@ def found(tmp_path_factory):
 
 @pytest.mark.slow
 def test_every_method_is_tried_and_every_criterion_measured(found):
-    assert [result.choice.name for result in found.results] == list(DEFAULTS)
-    assert [result.reason for result in found.results] == [""] * len(DEFAULTS)
+    beside = [name for name in DEFAULTS if name != "cell-key"]  # which is the job's own
+    assert [result.choice.name for result in found.results] == [OWN, *beside]
+    assert [result.reason for result in found.results] == [""] * len(found.results)
     for result in found.results:
         assert {c.name for c in result.criteria.measured} == set(MEANINGS)
-        assert all(c.base for c in result.criteria.measured), result.choice.name
+        if not result.choice.name.startswith("suppression"):
+            assert all(c.base for c in result.criteria.measured), result.choice.name
 
 
 @pytest.mark.slow
@@ -134,12 +145,12 @@ def test_figures_tell_the_methods_apart(found):
     assert share["random-rounding"]("same_answer") < 1
     assert share["random-rounding-keyed"]("same_answer") == 1
     assert share["random-rounding-keyed"]("decentral") == 1
-    assert share["cell-key"]("additive") < share["cell-key-additive"]("additive") == 1
-    rounded = share["controlled-rounding"]  # of true counts, each table by itself
+    assert share[OWN]("additive") < share["cell-key-additive"]("additive") == 1
+    rounded = share["controlled-rounding"]  # of true counts, all tables together
     assert rounded("additive") == rounded("same_answer") == 1
     assert rounded("same_by_another_route") < share["rounding"]("same_by_another_route")
     assert found.result("controlled-rounding").mean_change > 0
-    assert share["cell-key"]("found_by_differencing") > 0.3
+    assert share[OWN]("found_by_differencing") > 0.3
     assert share["cell-key-ledger"]("found_by_differencing") < 0.1
     assert share["suppression"]("on_demand") == 0
     assert share["suppression-alone"]("on_demand") > 0
@@ -149,90 +160,100 @@ def test_figures_tell_the_methods_apart(found):
     assert 0 < found.result("swapping").facts["moved_records"] <= 1
 
 
-def test_the_cell_key_row_is_the_engine_to_the_last_count(folder):
+def counts_of(answer):
+    """Give what is published, by the labels of every cell."""
+    axes = zip(answer.axes, answer.ranks, strict=True)
+    columns = [np.array(texts, object)[rank] for axis, rank in axes for texts in axis.labels]
+    return dict(zip(zip(*columns, strict=True), answer.published.tolist(), strict=True))
+
+
+def test_the_first_row_is_the_engine_to_the_last_count(folder):
     job = read_job("job.toml")
-    testbed, ptable = bench_of(job), load_ptable(job)
-    keyed = KeyedMethod(testbed, ptable, secret=load_secret(job))
-    request = CubeRequest(dimensions=testbed.tables[0])
-    ours = keyed.publish(request)
-    with open_engine(job, ptable) as engine:
+    with bench_of(job) as bench, ExitStack() as stack:
+        trial = own_trial(bench, stack)
+        planned, again = trial.planned(), trial.again()
+        answered = trial.ask(bench.questions.requests)
+    assert counts_of(planned["towns"]) == counts_of(again["towns"])
+    with open_engine(job, load_ptable(job)) as engine:
         table = engine.tabulate(["geo", "sex"]).to_pandas()
-    town = {label[-1]: code for code, label in enumerate(testbed.labels[testbed.place("geo")])}
-    sex = {label[0]: code for code, label in enumerate(testbed.labels[testbed.place("sex")])}
-    town["Total"] = sex["Total"] = -1
-    compared = 0
-    for line in table.to_dict("records"):
-        if line["town"] == "Total" and line["region"] != "Total":
-            continue  # a level that the bench does not show
-        assert ours[town[line["town"]], sex[line["sex"]]] == line["count"]
-        compared += 1
-    assert compared == 7 * 3
-    assert (ours != testbed.records.counts(request)).any()
+        area = engine.tabulate(["sex"], where="town = 't3'").to_pandas()
+    expected = {tuple(row[:-1]): row[-1] for row in table.to_numpy().tolist()}
+    found = counts_of(planned["towns"])
+    assert {cell: n for cell, n in found.items() if n} == expected
+    code = [label[-1] for label in bench.sample.dimensions["geo"].labels[0]].index("t3")
+    asked = counts_of(answered[f"area-{code}"])
+    assert asked == {(sex,): n for sex, n in area.to_numpy().tolist()}
 
 
-def test_the_ledger_asks_the_same_engine(folder):
+def test_a_ledger_refuses_what_differs_by_one_person_and_is_asked_in_turn(folder):
+    own = JOB.replace("[[table]]", '[ledger]\npath = "ledger.db"\n[[table]]', 1)
+    (folder / "job.toml").write_text(own)
     job = read_job("job.toml")
-    testbed, ptable, secret = bench_of(job), load_ptable(job), load_secret(job)
-    keyed = KeyedMethod(testbed, ptable, secret=secret)
-    planned = [CubeRequest(dimensions=table) for table in testbed.tables]
-    options = {"secret": secret, "mix": True, "threshold": 2, "smallest": 1}
-    with closing(LedgerMethod(testbed, ptable, planned=planned, **options)) as method:
-        for request in (*planned, CubeRequest(dimensions=())):
-            np.testing.assert_array_equal(method.publish(request), keyed.publish(request))
-        first = CubeRequest(dimensions=(1,), without=(0,))
-        assert method.publish(first) is None
+    with bench_of(job) as bench, ExitStack() as stack:
+        trial = own_trial(bench, stack)
+        planned = trial.planned()
+        answered = trial.ask(bench.questions.requests)
+        plain = own_trial(bench_without_ledger(bench), stack).planned()
+    assert counts_of(planned["towns"]) == counts_of(plain["towns"])
+    refused = [name for name, answer in answered.items() if answer is None]
+    assert {name for name in answered if name.startswith("without-")} <= set(refused)
+    assert not {name for name in refused if name.startswith("slice-towns")}
+    assert not (folder / "ledger.db").exists()
 
 
-@pytest.mark.parametrize("key_range", [2**64, 10**18, 256])
-def test_keys_of_any_range_add_up_modulo_their_range(folder, key_range):
+def bench_without_ledger(bench):
     from dataclasses import replace
 
-    job = read_job("job.toml")
-    rng = np.random.default_rng(2)
-    testbed = bench_of(job)
-    keys = rng.integers(0, key_range, len(testbed.records), dtype=np.uint64)
-    testbed = replace(testbed, record_keys=keys, key_range=key_range)
-    method = KeyedMethod(testbed, load_ptable(job), secret=None)
-    cell_keys = method._cell_keys(CubeRequest(dimensions=(1,)))
-    codes = testbed.records.codes[:, 1]
-    expected = [sum(keys[codes == c].tolist()) % key_range for c in range(2)]
-    assert cell_keys.tolist() == [*expected, sum(keys.tolist()) % key_range]
+    return replace(bench, job=bench.job.changed(ledger=None))
+
+
+def sizes_by_label(sample):
+    geo = sample.dimensions["geo"]
+    return {label: int((geo.codes[0] == c).sum()) for c, label in enumerate(geo.labels[0])}
 
 
 def test_a_sample_of_areas_keeps_their_cells_whole(folder):
     job = read_job("job.toml")
-    whole, some = bench_of(job), bench_of(job, records=130)
+    whole, some = sample_of(job), sample_of(job, records=130)
     assert (whole.drawn, some.drawn) == ("all", "areas")
-    assert len(some.records) <= 130
-    assert some.n_records == len(whole.records) == 240
-    sizes = {
-        label: int((testbed.records.codes[:, 0] == code).sum())
-        for testbed in (whole,)
-        for code, label in enumerate(testbed.labels[0])
-    }
-    for code, label in enumerate(some.labels[0]):
-        assert (some.records.codes[:, 0] == code).sum() == sizes[label]
+    assert len(some) <= 130
+    assert some.n_records == len(whole) == 240
+    sizes = sizes_by_label(whole)
+    assert all(n in {0, sizes[label]} for label, n in sizes_by_label(some).items())
 
 
 def test_records_are_drawn_one_by_one_where_areas_are_too_large(folder):
     job = read_job("job.toml")
-    few = bench_of(job, records=40)
-    assert (few.drawn, len(few.records)) == ("records", 40)
-    again = bench_of(job, records=40)
-    assert (few.records.codes == again.records.codes).all()
-    other = bench_of(job, records=40, seed=2)
-    assert (few.record_keys != other.record_keys).any()
+    few = sample_of(job, records=40)
+    assert (few.drawn, len(few)) == ("records", 40)
+    assert (few.record_keys == sample_of(job, records=40).record_keys).all()
+    assert (few.record_keys != sample_of(job, records=40, seed=2).record_keys).any()
 
 
 def test_row_order_does_not_show_in_the_sample(folder):
     job = read_job("job.toml")
-    before = bench_of(job, records=100)
+    before = sample_of(job, records=100)
     table = pq.read_table("people.parquet")
     order = np.random.default_rng(3).permutation(table.num_rows)
     pq.write_table(table.take(order), "people.parquet")
-    after = bench_of(job, records=100)
-    assert (before.records.codes == after.records.codes).all()
+    after = sample_of(job, records=100)
+    assert (before.dimensions["geo"].codes[0] == after.dimensions["geo"].codes[0]).all()
     assert (before.record_keys == after.record_keys).all()
+
+
+def test_nothing_of_the_records_is_left_behind(folder, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(folder))
+    tempfile.tempdir = None
+    before = set(folder.rglob("*"))
+    try:
+        with bench_of(read_job("job.toml")) as bench:
+            file = bench.file
+            assert file.exists()
+            assert bench.folder.stat().st_mode & 0o077 == 0
+    finally:
+        tempfile.tempdir = None
+    assert not file.exists()
+    assert set(folder.rglob("*")) == before
 
 
 @pytest.mark.slow
@@ -241,8 +262,8 @@ def test_more_areas_than_can_be_tried_are_sampled(folder):
     alone = pa.array([f"x{i}" for i in range(table.num_rows)])
     pq.write_table(table.set_column(3, "town", alone), "people.parquet")
     job = read_job("job.toml")
-    testbed = bench_of(job, most_areas=50)
-    assert len(testbed.labels[testbed.geography]) == 50
+    sample = sample_of(job, most_areas=50)
+    assert len(np.unique(sample.dimensions["geo"].codes[0])) == 50
     found = compare_methods(
         job, choose_methods({}, only=FEW), experiment=Experiment(most_areas=50, persons=9)
     )
@@ -260,7 +281,7 @@ def test_one_dimension_is_compared_without_areas(folder):
     assert method_facts(found).geography == ""
     assert found.result("exact").criteria.share("found_by_differencing") == 1
     assert found.result("exact").criteria.share("decentral") is None
-    assert "area" in found.result("swapping").reason
+    assert "areas" in found.result("swapping").reason
     page = make_report(comparison_of_methods(found, title=""), language="en").html
     assert "No dimension tells areas." in page
     assert "not measured" in page
@@ -271,7 +292,8 @@ def test_methods_are_compared_at_equal_protection(folder):
     (folder / "equal.toml").write_text("[experiment]\nmost_found = 0.5\npersons = 9\n")
     wanted = read_comparanda("equal.toml", only=only)
     job = read_job("job.toml")
-    found = compare_methods(job, wanted.methods, experiment=wanted.experiment)
+    options = {"experiment": wanted.experiment, "named": wanted.named}
+    found = compare_methods(job, wanted.methods, **options)
     share = {r.choice.name: r.criteria.share("small_counts_found") for r in found.results}
     assert all(share[name] <= 0.5 for name in only[:3])
     for name, least in (("rounding", "base"), ("cell-key", "variance")):
@@ -282,7 +304,7 @@ def test_methods_are_compared_at_equal_protection(folder):
             before = chosen.settings.changed(**{least: weaker[-1]})
             tried = {name: MethodChoice(name=name, settings=before)}
             again = compare_methods(job, tried, experiment=Experiment(persons=9))
-            assert again.results[0].criteria.share("small_counts_found") > 0.5
+            assert again.results[1].criteria.share("small_counts_found") > 0.5
     assert found.result("cell-key-additive").choice == DEFAULTS["cell-key-additive"]
     page = make_report(comparison_of_methods(found, title=""), language="en").html
     assert "Compared at equal protection" in page
@@ -294,7 +316,7 @@ def test_a_protection_that_no_strength_reaches_is_told(folder):
         choose_methods({}, only=("swapping",)),
         experiment=Experiment(persons=9, most_found=0.01),
     )
-    assert "lets no more than 1%" in found.results[0].reason
+    assert "lets no more than 1%" in found.results[1].reason
 
 
 def test_data_without_records_are_refused(folder):
@@ -323,8 +345,11 @@ def test_synthetic_records_of_unknown_categories_are_left_out_and_said(folder):
         row["sex"] = "neither"
     pq.write_table(pa.Table.from_pylist(made), "made.parquet")
     job = read_job("job.toml")
-    kept, facts = read_synthetic("made.parquet", job, bench_of(job, persons=9))
-    assert (len(kept), facts) == (180, {"left_out": 0.25, "size": 0.75})
+    with bench_of(job) as bench:
+        trial = synthetic_trial(bench, folder / "made.parquet")
+        planned = trial.planned()["towns"]
+    assert trial.facts() == {"left_out": 0.25, "size": 0.75}
+    assert counts_of(planned)["Total", "Total", "Total"] == 180
 
 
 @pytest.mark.slow
@@ -375,29 +400,22 @@ def test_records_of_a_synthesizer_are_compared_and_fit_the_hierarchy(folder):
 
 def test_a_household_moves_as_a_whole_and_only_its_place_changes(folder):
     job = read_job("job.toml")
-    testbed = open_testbed(job, Experiment(), secret=load_secret(job), households=["home"])
-    swapped, facts = swapped_records(testbed, k=3, rate=0.2, seed=1)
-    before, after = testbed.records.codes, swapped.codes
+    with bench_of(job, households=["home"]) as bench:
+        facts = swapped_trial(bench, k=3, rate=0.2, seed=1).facts()
+        before, after = (
+            pq.read_table(file).to_pandas()
+            for file in (bench.file, bench.file.parent / "swapped.parquet")
+        )
     assert 0.2 <= facts["moved_households"] <= 1
-    assert (before[:, 1:] == after[:, 1:]).all()
-    assert (np.bincount(before[:, 0]) == np.bincount(after[:, 0])).all()
-    assert (before[:, 0] != after[:, 0]).any()
-
-
-def test_linked_tables_are_hidden_alike():
-    rng = np.random.default_rng(1)
-    records = CodedRecords(np.column_stack([rng.integers(0, n, 120) for n in (4, 3, 3)]))
-    planned = [CubeRequest(dimensions=(0, 1)), CubeRequest(dimensions=(1, 2))]
-    method = SuppressionMethod(
-        records, planned, least=5, search="sequential", limit_s=9.0, others="alone"
-    )
-    first, second = (method.publish(request) for request in planned)
-    np.testing.assert_array_equal(first[-1], second[:, -1])
-    hidden = np.isnan(first)
-    counts = records.counts(planned[0])
-    assert hidden[(counts > 0) & (counts < 5)].all()
-    assert (first[~hidden] == counts[~hidden]).all()
-    assert not np.isnan(second).all()
+    assert 0 < facts["moved_records"] <= 1
+    places = ["region", "town", "ckm_code_0"]
+    kept = [name for name in before.columns if name not in places]
+    assert before[kept].equals(after[kept])
+    assert (before.town != after.town).any()
+    assert before.town.value_counts().equals(after.town.value_counts())
+    codes = before.groupby("town").ckm_code_0.first()
+    assert (after.town.map(codes) == after.ckm_code_0).all()
+    assert (after.town.str[1:].astype(int) // 3 == after.region.str[1:].astype(int)).all()
 
 
 @pytest.mark.slow
@@ -407,7 +425,7 @@ def test_the_page_has_words_for_every_method_and_detail(found):
     assert {name for method in facts.methods for name in method.facts} <= set(DETAILS)
     assert list(CRITERIA) == list(MEANINGS)
     assert {label.partition("-")[0] for label in METHODS} == {
-        kind.partition("-")[0] for kind in KINDS
+        kind.partition("-")[0] for kind in (*KINDS, "as-released")
     }
 
 
@@ -425,6 +443,7 @@ def test_the_page_shows_shares_with_their_base_and_no_record(found, language):
 def test_compare_without_designs_shows_the_methods(folder):
     result = run("compare", "job.toml", "--methods", ",".join(FEW))
     assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Your method, cell keys, as it would be released. Risk:")
     for name in FEW:
         assert name in result.stdout
     assert "MARKER" not in result.output
@@ -439,12 +458,13 @@ def test_compare_writes_the_methods_to_every_kind_of_file(folder):
         assert "MARKER" not in (folder / name).read_text()
         assert (folder / name).stat().st_mode & 0o077 == 0
     numbers = json.loads((folder / "m.json").read_text())["methods"]
-    assert [method["name"] for method in numbers["methods"]] == ["exact", "rounding"]
-    assert numbers["filtered"] == numbers["summed"] == ["ages"]
+    assert [method["name"] for method in numbers["methods"]] == [OWN, "exact", "rounding"]
+    assert numbers["summed"] == ["ages"]
+    assert [one["table"] for one in numbers["released"]] == ["towns", "ages", "ages"]
     with (folder / "m.csv").open() as file:
         lines = [line for line in csv.DictReader(file) if line["name"] == "additive"]
-    assert [line["method"] for line in lines] == ["exact", "rounding"]
-    assert lines[0]["number"] == "1.0"
+    assert [line["method"] for line in lines] == [OWN, "exact", "rounding"]
+    assert lines[1]["number"] == "1.0"
     assert int(lines[0]["base"]) > 0
 
 
@@ -530,14 +550,24 @@ def test_noise_that_fails_is_no_table_refused(folder, monkeypatch):
     def fail(*_args, **_options):
         raise ConfigError("The p-table does not fit.")
 
-    monkeypatch.setattr("ckm.comparison.cell_key.perturb", fail)
-    found = compare_methods(
-        read_job("job.toml"),
-        choose_methods({}, only=("cell-key", "cell-key-additive")),
-        experiment=Experiment(persons=9),
+    job = read_job("job.toml")
+    with bench_of(job):
+        pass  # it tabulates with an engine, too
+    real = Protection.protect
+    monkeypatch.setattr(
+        Protection,
+        "protect",
+        lambda own, *args, **options: (
+            real(own, *args, **options) if own.ptable.max_noise == 0 else fail()
+        ),
     )
-    reasons = [result.reason for result in found.results]
-    assert reasons == ["The p-table does not fit."] * 2
+    found = compare_methods(
+        job, choose_methods({}, only=("exact", "rounding")), experiment=Experiment(persons=9)
+    )
+    own, exact, rounding = found.results
+    assert own.released.stopped == own.reason == "The p-table does not fit."
+    assert (exact.reason, rounding.reason) == ("", "The p-table does not fit.")
+    assert list(method_facts(found).standing) == ["own-not-tried"]
 
 
 @pytest.mark.parametrize(

@@ -2,45 +2,71 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from ckm.comparison import private_tables
-from ckm.comparison import testbed as benches
-from ckm.comparison.private_tables import PrivateMethod, agreeing
+from ckm.comparison.bench import QuestionFilter
+from ckm.comparison.private_tables import PrivateTrial, agreeing
+from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError
 from dp import epsilon_of_rho
-from risk.criteria.coded import CodedRecords, CubeRequest
-from risk.criteria.criteria import measure_criteria
+from risk.criteria.answers import Answers
+from risk.criteria.coded import CodedQuestions, CodedRecords, CubeRequest, RecordMethod
+from risk.criteria.criteria import judge
 
 SIZES = (3, 4, 2)
-PLANNED = [CubeRequest(dimensions=(1, 0)), CubeRequest(dimensions=(0, 2))]
+NAMES = ("area", "age", "sex")
+PLANNED = {"one": ("age", "area"), "two": ("area", "sex")}
+QUESTIONS = {
+    "whole": (("sex",), QuestionFilter()),
+    "ages": (("area",), QuestionFilter(dimension="age", codes=(0, 3))),
+    "area": (("sex", "area"), QuestionFilter(dimension="area", codes=(2,))),
+    "other": (("age", "sex"), QuestionFilter()),
+    "without": (("sex",), QuestionFilter(dimension="area", codes=(1,), row=3)),
+}
 
 
-def bench(n=400, units=None):
+def drawn(n=400):
     rng = np.random.default_rng(4)
-    codes = np.column_stack([rng.integers(0, size, n) for size in SIZES])
-    return benches.Testbed(
-        records=CodedRecords(codes, sizes=SIZES),
-        names=("area", "age", "sex"),
-        labels=tuple(tuple((str(k),) for k in range(size)) for size in SIZES),
-        depths=(0, 0, 0),
-        tables=((1, 0), (0, 2)),
-        geography=0,
-        target=2,
-        coarser=(),
-        moving=(),
-        record_keys=np.arange(n, dtype=np.uint64),
-        key_range=2**64,
-        households={} if units is None else {"person": units},
+    return np.column_stack([rng.integers(0, size, n) for size in SIZES])
+
+
+def bench(n=400, units=None, codes=None):
+    """Give what a trial asks of a bench: codes, labels, planned tables and questions."""
+    codes = drawn(n) if codes is None else codes
+    records = CodedRecords(codes, sizes=SIZES)
+    requests = [
+        CubeRequest(dimensions=tuple(map(NAMES.index, names))) for names in PLANNED.values()
+    ]
+    truth = CodedQuestions(lambda *_: RecordMethod(records), records, requests).planned
+    return SimpleNamespace(
+        n_records=len(codes),
+        names=NAMES,
+        counted={name: TableRequest(dimensions=d) for name, d in PLANNED.items()},
+        truth=dict(zip(PLANNED, truth, strict=True)).__getitem__,
+        sample=SimpleNamespace(
+            dimensions={
+                name: SimpleNamespace(
+                    codes=(codes[:, place],),
+                    labels=(tuple((str(code),) for code in range(SIZES[place])),),
+                )
+                for place, name in enumerate(NAMES)
+            },
+            groups={} if units is None else {"person": units},
+        ),
+        questions=SimpleNamespace(
+            requests={n: TableRequest(dimensions=d) for n, (d, _) in QUESTIONS.items()},
+            filters={name: about for name, (_, about) in QUESTIONS.items()},
+        ),
     )
 
 
 def method(testbed=None, seed=1, **changed):
-    given = {"rho": 0.5, "delta": 1e-6, "rng": np.random.default_rng(seed)} | changed
-    return PrivateMethod(testbed or bench(), PLANNED, **given)
+    given = {"rho": 0.5, "delta": 1e-6, "seed": seed} | changed
+    return PrivateTrial(testbed or bench(), **given)
 
 
 def test_tables_that_agree_are_those_of_weighted_least_squares():
@@ -90,51 +116,38 @@ def test_a_unit_has_no_more_records_than_declared(monkeypatch):
 
 
 def test_answers_are_unbiased_and_spread_as_the_noise():
-    request = CubeRequest(dimensions=(0, 1))
     testbed = bench(60)
-    truth = testbed.records.counts(request)
-    found = np.array([method(testbed, seed=s).publish(request) for s in range(150)]) - truth
+    answers = [method(testbed, seed=s).planned()["one"] for s in range(150)]
+    found = np.array([answer.published - answer.count for answer in answers])
     assert np.abs(found.mean(axis=0)).max() < 4 * found.std(axis=0).max() / 150**0.5
     weights = np.sqrt([1, 3, 4, 12, 2, 6])
     alone = weights.sum() / weights[3] / (2 * 0.5)  # the variance of its noise, before sums
-    assert 0.4 * alone < found[:, :-1, :-1].var() < alone
+    is_inner = np.all(answers[0].ranks, axis=0)
+    assert is_inner.sum() == 12
+    assert 0.4 * alone < found[:, is_inner].var() < alone
 
 
 def test_tables_agree_by_every_route_and_what_was_not_planned_is_refused():
-    testbed = bench(120)
-    found = measure_criteria(
-        lambda office, planned: PrivateMethod(
-            testbed, planned, rho=0.5, delta=1e-6, rng=np.random.default_rng(office)
-        ),
-        testbed.records,
-        tables=testbed.tables,
-        geography=0,
-        sensitive=2,
-        rng=np.random.default_rng(1),
-        n_persons=9,
-        n_unplanned=3,
+    private = method(bench(120))
+    planned, again, first, second = (
+        list(tables.values())
+        for tables in (private.planned(), private.again(), private.alone(1), private.alone(2))
     )
+    found = judge(Answers(planned=planned, again=again, alone=(first, second)))
     for name in ("same_answer", "same_by_another_route", "additive"):
         assert found.share(name) == 1
-    assert found.share("found_by_differencing") == 0
     assert found.share("decentral") < 1
-    private = method(testbed)
-    assert private.publish(CubeRequest(dimensions=(1, 2))) is None
-    assert private.publish(CubeRequest(dimensions=(2,), within={0: (1,)}, without=(3,))) is None
+    answered = private.ask(QUESTIONS)
+    refused = [name for name, answer in answered.items() if answer is None]
+    assert refused == ["other", "without"]
 
 
 def test_with_much_to_spend_filters_and_margins_are_the_truth():
-    testbed = bench()
-    private = method(testbed, rho=1e6)
-    for request in (
-        *PLANNED,
-        CubeRequest(dimensions=()),
-        CubeRequest(dimensions=(0,), within={1: (0, 3)}),
-        CubeRequest(dimensions=(2, 0), within={0: (2,)}),
-    ):
-        np.testing.assert_allclose(
-            private.publish(request), testbed.records.counts(request), atol=1e-6
-        )
+    private = method(rho=1e6)
+    answered = [*private.planned().values(), *private.ask(QUESTIONS).values()]
+    for answer in filter(None, answered):
+        np.testing.assert_allclose(answer.published, answer.count, atol=1e-6)
+        assert answer.count.max() > 50
     assert (private.facts()["negative"], private.facts()["filled"]) == (0, None)
 
 
@@ -167,13 +180,11 @@ def test_what_noise_goes_on_moves_with_a_unit_no_farther_than_its_budget(monkeyp
     monkeypatch.setattr(private_tables, "_law", law)
     monkeypatch.setattr(private_tables, "agreeing", kept)
     units, found = np.append(np.arange(60), [99] * 9), []
-    whole = bench(69, units=units)
-    codes = whole.records.codes.copy()
+    codes = drawn(69)
     codes[60:] = codes[60]
     for n in (69, 60):
         seen.clear()
-        records = CodedRecords(codes[:n], sizes=SIZES)
-        one = replace(whole, records=records, households={"person": units[:n]})
+        one = bench(codes=codes[:n], units=units[:n])
         method(one, unit="person", rows=rows, rho=0.7)
         found.append(list(seen))
     losses = [
