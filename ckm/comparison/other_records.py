@@ -207,10 +207,12 @@ def _write_moved(bench: Bench, codes: Mapping[str, np.ndarray], file: Path) -> N
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    records, requests = pq.read_table(bench.file), dimensions_of(bench.job)
+    original = pq.read_table(bench.file).sort_by(ROW)  # as the codes of the sample
+    requests = dimensions_of(bench.job)
+    records = original
     for name, code in codes.items():
         before = bench.sample.dimensions[name].codes[0]
-        _, first, place = np.unique(before, return_index=True, return_inverse=True)
+        _, first = np.unique(before, return_index=True)
         row_of = np.full(int(before.max()) + 1, -1)
         row_of[before[first]] = first
         rows = pa.array(row_of[code])
@@ -221,9 +223,8 @@ def _write_moved(bench: Bench, codes: Mapping[str, np.ndarray], file: Path) -> N
                     hint="name a column of the data with geography",
                 )
             number = records.column_names.index(column)
-            values = records.column(column).take(rows)
+            values = original.column(column).take(rows)  # several dimensions may move
             records = records.set_column(number, records.field(column), values)
-        del place
     pq.write_table(records, file)
 
 
@@ -255,7 +256,7 @@ def _write_synthetic(
         found = read_sample(
             source, None, requests=requests, most_records=_MAX_SYNTHETIC, copy=file
         )
-    records, is_known = pq.read_table(file), np.ones(len(found), bool)
+    records, is_known = pq.read_table(file).sort_by(ROW), np.ones(len(found), bool)
     for place, name in enumerate(bench.names):
         own = bench.sample.dimensions[name]
         present = set(np.unique(own.codes[0]).tolist())

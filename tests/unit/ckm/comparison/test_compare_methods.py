@@ -111,7 +111,9 @@ def run(*args):
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     folder = tmp_path_factory.mktemp("rivals")
-    write(folder)
+    write(
+        folder, JOB.replace("where = \"age <> 'a9'\"", "")
+    )  # so that tables have the same cells
     job = read_job(folder / "job.toml")
     return compare_methods(job, experiment=Experiment(persons=30))
 
@@ -435,7 +437,7 @@ def test_the_page_shows_shares_with_their_base_and_no_record(found, language):
     report = make_report(comparison_of_methods(found, title=""), language=language)
     assert report.edition == "internal"
     assert "MARKER" not in report.html
-    assert "nan" not in report.html.lower().replace("nanc", "")
+    assert "nan" not in report.html.lower().replace("nanc", "").replace("maintenant", "")
     assert report.html.count("<tr>") > 2 * len(DEFAULTS)
     assert ("sur 30" if language == "fr" else "of 30") in report.html
 
