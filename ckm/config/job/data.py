@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from tables import ReadOptions
 
 
-def _places(given: str | tuple[str, ...], reading: Reading) -> Path | str | tuple[Path, ...]:
+def _places(value: str | tuple[str, ...], reading: Reading) -> Path | str | tuple[Path, ...]:
     """Return paths of this machine; what lies elsewhere stays as it is written."""
-    if isinstance(given, str):
-        return given if is_elsewhere(given) else reading.resolve(given)
-    return tuple(reading.resolve(name) for name in given)
+    if isinstance(value, str):
+        return value if is_elsewhere(value) else reading.resolve(value)
+    return tuple(reading.resolve(name) for name in value)
 
 
 #: What is no file of this machine.
@@ -72,8 +72,10 @@ class Records(Section):
         if not self._copies:
             from tables.source.copies import LocalCopy
 
-            made = LocalCopy(place, table=self.table, query=self.query, folder=self._start)
-            self._copies.append(made)
+            local_copy = LocalCopy(
+                place, table=self.table, query=self.query, folder=self._start
+            )
+            self._copies.append(local_copy)
         path = Path(self._copies[0].path)
         return self.changed(path=path, database=None, table=None, query=None)
 
@@ -87,8 +89,8 @@ class Records(Section):
     @property
     def paths(self) -> tuple[Path, ...]:
         """What `path` names on this machine."""
-        given = self.path if isinstance(self.path, tuple) else (self.path,)
-        return tuple(path for path in given if isinstance(path, Path))
+        places = self.path if isinstance(self.path, tuple) else (self.path,)
+        return tuple(path for path in places if isinstance(path, Path))
 
     @property
     def patterns(self) -> list[str]:
