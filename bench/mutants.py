@@ -63,7 +63,7 @@ class Mutator(ast.NodeTransformer):
         if isinstance(node, ast.AnnAssign):
             node.value = node.value and self.visit(node.value)
             return node
-        if isinstance(node, ast.match_case):
+        if isinstance(node, (ast.match_case, ast.ClassDef)):
             node.body = [self.visit(statement) for statement in node.body]
             return node
         found = [(self._site(node, what), made) for what, made in self._faults(node)]
@@ -126,6 +126,7 @@ class Mutator(ast.NodeTransformer):
                 yield f"{value} -> {not value}", lambda _: ast.Constant(not value)
             case ast.Constant(value=int(value) | float(value)):
                 other = value + (1 if len(self.sites) % 2 else -1)
+                other = 2 * value if other == value else other
                 yield f"{value} -> {other}", lambda _: ast.Constant(other)
             case ast.Return(value=ast.expr() as value) if ast.unparse(value) != "None":
                 yield "return None", lambda _: ast.Return(ast.Constant(None))
@@ -199,18 +200,21 @@ def draw(
         for at, (line, what, loose) in enumerate(mutator.sites):
             lines[path, line].append((at, what, loose))
     rng = random.Random(seed)  # noqa: S311 - a sample
-    chosen: dict[Path, dict[int, int]] = defaultdict(dict)
-    mutants = []
     if is_each:
         places: dict[Path, list[tuple[Path, int]]] = defaultdict(list)
         for place in sorted(lines):
             places[place[0]].append(place)
-        sample = [p for of in places.values() for p in rng.sample(of, min(number, len(of)))]
+        sample = []
+        for path, of in places.items():
+            # what is drawn of a module does not depend on those drawn beside it
+            own = random.Random(f"{seed} {path.relative_to(ROOT)}")  # noqa: S311 - a sample
+            sample += [(*p, own.choice(lines[p])) for p in own.sample(of, min(number, len(of)))]
         rng.shuffle(sample)
     else:
-        sample = rng.sample(sorted(lines), number)
-    for k, (path, line) in enumerate(sample):
-        at, what, at_import = rng.choice(lines[path, line])
+        sample = [(*p, rng.choice(lines[p])) for p in rng.sample(sorted(lines), number)]
+    chosen: dict[Path, dict[int, int]] = defaultdict(dict)
+    mutants = []
+    for k, (path, line, (at, what, at_import)) in enumerate(sample):
         chosen[path][at] = k
         row = {"mutant": k, "path": str(path.relative_to(ROOT)), "line": line, "what": what}
         source = path.read_text().splitlines()[line - 1].strip()

@@ -5,18 +5,22 @@ mutant is turned on in a fork of a process that has collected the tests; the for
 that reach it until one fails. A mutant that acts at import gets a process of its own.
 
 A run that was stopped goes on where it ended; the sample is in random order, so that its part
-that is done is a sample as well. `--slow 1` gives the survivors the tests marked slow instead;
-what follows `--` goes to pytest.
+that is done is a sample as well. `--again 1` gives the survivors the tests as they are now,
+`--slow 1` those marked slow instead; what follows `--` goes to pytest.
 
 `--each N` draws N mutants of every module that numbers rest on (`BELOW`, or the modules and
 folders of `--below A,B`), and gives each the tests of its own mirrored file alone (of its
-folder, where it has none): do these hold what the module does?
+folder, where it has none): do these hold what the module does? A survivor that stands in
+`mutation_exceptions.toml`, with the reason why no test can or need notice it, is counted
+apart. What came out of each module is kept in `results/mutation.json` by seed.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import json
+import keyword
 import os
 import re
 import resource
@@ -25,6 +29,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections import Counter, defaultdict
 from importlib import import_module
 from pathlib import Path
@@ -38,6 +43,10 @@ if TYPE_CHECKING:
 
 WORK = DATA / "mutation"
 ANSWER, CHOSEN = WORK / "answer.json", WORK / "chosen.json"
+SUMMARY, EXCEPTIONS = (
+    DATA / "mutation.json",
+    Path(__file__).with_name("mutation_exceptions.toml"),
+)
 #: Seconds of tests that a mutant gets in the first round and, if it survives, in the second.
 ROUNDS = (20, 90)
 OPTIONS = ("-q", "-p", "no:randomly", "-p", "no:cacheprovider", f"--basetemp={WORK / 'tmp'}")
@@ -98,6 +107,8 @@ class Plan:
         reached = set(self.reached[mutant["mutant"]])
         if MIRRORED in os.environ:
             own = mirror(mutant["path"])
+            if mutant["at_import"]:  # such as a default of a class, which no function reaches
+                reached = set(self.seconds)
             reached = {name for name in reached if name.startswith(own)}
         if not reached and mutant["at_import"]:
             word = re.compile(
@@ -251,6 +262,68 @@ def stage(name: str, tag: str, *options: str) -> int:
     return int(pytest.main([*OPTIONS, *options], plugins=[plugin]))
 
 
+class Exceptions:
+    """Mutants that no test can or need notice, each with its reason.
+
+    An entry is found by its module, function, change and line, in which a name stands for any
+    other: local variables may be renamed, and lines may move.
+    """
+
+    def __init__(self, file: Path = EXCEPTIONS) -> None:
+        entries = tomllib.loads(file.read_text())
+        self.reasons = {
+            (path, one["function"], _change(one["change"]), _shape(one["line"])): one["reason"]
+            for path, listed in entries.items()
+            for one in listed
+        }
+
+    def reason(self, mutant: dict[str, Any]) -> str | None:
+        """Return why a mutant may survive; None where it may not."""
+        path, line = mutant["path"], mutant["line"]
+        place = (path, function_at(_text(path), line))
+        return self.reasons.get((*place, _change(mutant["what"]), _shape(mutant["source"])))
+
+    def stale(self) -> Iterator[str]:
+        """Yield the exceptions whose line is no longer there."""
+        for path, function, change, line in self.reasons:
+            lines = _text(path).splitlines() if (ROOT / path).exists() else []
+            places = (at for at, text in enumerate(lines, 1) if _shape(text) == line)
+            if not any(function_at("\n".join(lines), at) == function for at in places):
+                yield f"{path}: {function}: {change}"
+
+
+def function_at(source: str, line: int) -> str:
+    """Return the name of the function or class that a line lies in, with those around it."""
+    names: list[str] = []
+    body = ast.parse(source).body
+    while True:
+        around = (
+            node
+            for node in ast.walk(ast.Module(body, []))
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+            and min([node.lineno, *(d.lineno for d in node.decorator_list)]) <= line
+            and line <= (node.end_lineno or node.lineno)
+        )
+        if (node := next(around, None)) is None:
+            return ".".join(names)
+        names.append(node.name)
+        body = node.body
+
+
+def _change(what: str) -> str:
+    """Return what is changed: of a constant its value, whichever way it moves."""
+    if what.startswith("not ("):
+        return _shape(what)
+    return re.sub(r"^([-\d.e+]+) -> .*", r"\1", what)
+
+
+def _shape(line: str) -> str:
+    """Return a line with one sign for every name."""
+    return re.sub(
+        r"[^\W\d]\w*", lambda n: n[0] if keyword.iskeyword(n[0]) else "_", line.strip()
+    )
+
+
 def mirror(path: str) -> str:
     """Return the test file of a module, or the folder of tests that it lies nearest to."""
     module = Path(path)
@@ -295,7 +368,7 @@ def main() -> None:
     """Draw, watch, kill, count; what an earlier run has found is kept."""
     cut = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     sys.argv, extra = sys.argv[:cut], sys.argv[cut + 1 :]
-    given = arguments(__doc__ or "", mutants=300, seed=18, slow=0, each=0, below="")
+    given = arguments(__doc__ or "", mutants=300, seed=18, again=0, slow=0, each=0, below="")
     tag, marked = ("-slow", "slow") if given.slow else ("", "not slow")
     if given.each:
         os.environ[MIRRORED] = "1"
@@ -316,20 +389,48 @@ def main() -> None:
             f"Modules changed after the sample was drawn; remove {WORK} to draw anew."
         )
     words, notes = (tag, "-m", marked, *extra), WORK / f"reached{tag}.txt"
+    if given.again:
+        results = WORK / f"results{tag}.jsonl"
+        dead = [json.dumps(row) + "\n" for row in _rows(results) if row["failed"]]
+        results.write_text("".join(dead))
+        notes.unlink(missing_ok=True)
     if not notes.exists():
         env = {**_environment(), NOTES: str(notes)}
         subprocess.run(_command("watch", *words), env=env, cwd=ROOT, check=False)
     subprocess.run(_command("kill", *words), env=_environment(), cwd=ROOT, check=False)
+    rows = sorted(Plan(tag).done.values(), key=lambda row: (row["path"], row["line"]))
+    report(rows, by_module=bool(given.each))
+    if given.each:
+        summarise(rows, f"seed {given.seed}, {given.each} each")
+
+
+def report(rows: list[dict[str, Any]], *, by_module: bool) -> None:
+    """Print how many mutants of each module or package were killed, and the survivors."""
+    exceptions = Exceptions()
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in Plan(tag).done.values():
-        module = row["path"] if given.each else row["path"].split("/")[0]
-        for key in (module, "all"):
-            counts[key]["killed" if row["failed"] else "survived"] += 1
-    rows: list[list[object]] = [[k, c["killed"], c["survived"]] for k, c in counts.items()]
-    show("Mutants", ["package", "killed", "survived"], rows)
-    for row in sorted(Plan(tag).done.values(), key=lambda row: (row["path"], row["line"])):
-        if given.each and not row["failed"]:
+    for row in rows:
+        reason = None if row["failed"] else exceptions.reason(row)
+        row["end"] = "killed" if row["failed"] else "survived" if reason is None else "excepted"
+        for key in (row["path"] if by_module else row["path"].split("/")[0], "all"):
+            counts[key][row["end"]] += 1
+    ends = ["killed", "excepted", "survived"]
+    figures: list[list[object]] = [[k, *(c[end] for end in ends)] for k, c in counts.items()]
+    show("Mutants", ["package", *ends], figures)
+    for row in rows:
+        if by_module and row["end"] == "survived":
             print(f"{row['path']}:{row['line']}: {row['what']}: {row['source']}")
+    for exception in exceptions.stale():
+        print(f"No such line: {exception}")
+
+
+def summarise(rows: list[dict[str, Any]], sample: str) -> None:
+    """Keep what came out of each module of a sample beside what earlier samples found."""
+    summary = json.loads(SUMMARY.read_text()) if SUMMARY.exists() else {}
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        counts[row["path"]][row["end"]] += 1
+    summary[sample] = dict(sorted({**summary.get(sample, {}), **counts}.items()))
+    SUMMARY.write_text(json.dumps(summary, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import importlib.util
 import traceback
 from pathlib import Path
 
+from footing.messages import Message, Name
+
 #: What stands before the names: nothing in a checkout, `ckm_engine.` in a wheel.
 _PREFIX = __name__.rpartition("ckm.")[0]
 _NAMES = (
@@ -24,7 +26,7 @@ _NAMES = (
     "dpsgd",
 )
 PACKAGES = tuple(_PREFIX + name for name in _NAMES)
-_REINSTALL = "in the project's folder: pip install --force-reinstall --no-deps ."
+_REINSTALL = Message("in the project's folder: pip install --force-reinstall --no-deps .")
 
 
 def is_own(module: str) -> bool:
@@ -35,7 +37,7 @@ def is_own(module: str) -> bool:
 
 def place_of(error: BaseException) -> str:
     """Return module and line of our innermost frame."""
-    place = "an unknown place"
+    place: str = Message("an unknown place")
     for frame, line in traceback.walk_tb(error.__traceback__):
         module = str(frame.f_globals.get("__name__", ""))
         if is_own(module):
@@ -49,29 +51,36 @@ def require_own_packages() -> None:
     for name in _NAMES[1:]:
         ours = home / name / "__init__.py"
         spec = importlib.util.find_spec(_PREFIX + name)
-        found = spec.origin if spec is not None else None
-        is_ours = found is not None and Path(found).resolve() == ours
+        file = spec.origin if spec is not None else None
+        is_ours = file is not None and Path(file).resolve() == ours
         if is_ours and not (name == "tables" and any(ours.parent.glob("hdf5extension*"))):
             continue
         # A folder without __init__.py is found only where nothing else of the name is.
         if not ours.exists() or spec is None:
-            problem = f"The engine's package {name!r} is not installed any more."
-            hint = f"put it back: {_REINSTALL}"
-        elif name == "tables" and (is_ours or _is_installed(found)):
-            problem = (
+            problem = Message(
+                "The engine's package {name!r} is not installed any more.", name=Name(name)
+            )
+            hint = Message("put it back: {reinstall}", reinstall=_REINSTALL)
+        elif name == "tables" and (is_ours or _is_installed(file)):
+            problem = Message(
                 "The package 'tables' that Python finds is not the engine's own, but "
                 "probably PyTables, which has the same name."
             )
-            hint = (
+            hint = Message(
                 "install ckm-engine in an environment of its own, without PyTables; or, to "
-                f"give PyTables up here: pip uninstall tables, then {_REINSTALL}"
+                "give PyTables up here: pip uninstall tables, then {reinstall}",
+                reinstall=_REINSTALL,
             )
         else:
-            problem = (
-                f"{found} stands before the engine's package {name!r}, which has the same name."
+            problem = Message(
+                "{place} stands before the engine's package {name!r}, which has the same name.",
+                place=Name(file or ""),
+                name=Name(name),
             )
-            hint = "rename it, or work in another folder, so that Python does not find it first"
-        raise ImportError(f"{problem}\n  hint: {hint}")
+            hint = Message(
+                "rename it, or work in another folder, so that Python does not find it first"
+            )
+        raise ImportError(Message("{problem}\n  hint: {hint}", problem=problem, hint=hint))
 
 
 def _is_installed(file: str | None) -> bool:

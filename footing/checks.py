@@ -105,7 +105,7 @@ def require_number(
 ) -> float:
     """Return a number, or refuse what is none or lies outside an interval."""
     for problem in problems_of(value, name, **limits):
-        raise error(Message("{problem}.", problem=said(problem)), hint=hint)
+        raise _refusal(error, problem, hint)
     return float(value)
 
 
@@ -119,8 +119,20 @@ def require_integer(
 ) -> int:
     """Return an integer, or refuse what is none or lies outside an interval."""
     for problem in problems_of(value, name, is_whole=True, **limits):
-        raise error(Message("{problem}.", problem=said(problem)), hint=hint)
+        raise _refusal(error, problem, hint)
     return int(value)
+
+
+def option_of(problem: str) -> tuple[str, ...]:
+    """Return the place of the option that one of `problems_of` is about, if that is known."""
+    name = problem.values.get("name") if isinstance(problem, Message) else None
+    return (name,) if isinstance(name, Name) and name.isidentifier() else ()
+
+
+def _refusal(error: _Error, problem: str, hint: str | None) -> ExplainedError:
+    refusal = error(Message("{problem}.", problem=said(problem)), hint=hint)
+    refusal.at = option_of(problem)
+    return refusal
 
 
 def require_one_of(

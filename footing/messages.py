@@ -6,13 +6,15 @@ template and filled with the values: nothing is read back from finished words.
 """
 
 import enum
+import logging
+import math
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from numbers import Number
+from numbers import Integral, Number
 from pathlib import PurePath
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -169,6 +171,23 @@ class Message(str):
         language = _Language(gettext, number, text)
         return _filled(language.look_up(self.template), self.values, language)
 
+    def to_data(self) -> dict[str, Any]:
+        """Return what JSON keeps of it: its English, its template, and what is in its holes.
+
+        Examples
+        --------
+        >>> Message("No column {column!r}.", column=Name("depp")).to_data()["values"]
+        {'column': 'depp'}
+        """
+        values = {name: _to_data(value) for name, value in self.values.items()}
+        return {"message": str.__str__(self), "template": self.template, "values": values}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Return the message that `to_data` was of."""
+        values = {name: _from_data(value) for name, value in data["values"].items()}
+        return cls._made(data["template"], values)
+
     def __str__(self) -> str:  # so that str(warning) is its message, with all it was made from
         return self
 
@@ -201,6 +220,26 @@ def joined(between: str, texts: Iterable[str]) -> Message:
     take fewer; wait
     """
     return Message("{texts}", texts=Enumeration(between, map(said, texts)))
+
+
+def logged(record: logging.LogRecord) -> str:
+    """Return what a log is told, with its data where it was given a message alone.
+
+    Examples
+    --------
+    >>> record = logging.makeLogRecord({"msg": "%s", "args": (Message("all {n}", n=2),)})
+    >>> logged(record).template
+    'all {n}'
+    """
+    args = record.args
+    if record.msg == "%s" and isinstance(args, tuple) and isinstance(args[0], Message):
+        return args[0]
+    return record.msg if isinstance(record.msg, Message) else record.getMessage()
+
+
+def data_of(text: str) -> dict[str, Any]:
+    """Return what JSON has of a text: of a message its template and values, too."""
+    return text.to_data() if isinstance(text, Message) else {"message": text}
 
 
 def mark(template: str) -> str:
@@ -237,6 +276,68 @@ Value: TypeAlias = (
     "_One | Enumeration | tuple[_One, ...] | list[Name] | list[Message] | list[Argument]"
     " | list[int] | list[float] | list[_One]"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """An argument that went through JSON: how Python wrote it."""
+
+    representation: str
+    text: str
+
+    def __repr__(self) -> str:
+        return self.representation
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _to_data(value: object) -> Any:
+    """Return what is in a hole, masked, in kinds that JSON can tell apart."""
+    data: Any
+    match value:
+        case Argument(value=Message() | int() | float() as inner):
+            data = _to_data(inner)
+        case Argument(value=inner):
+            data = {
+                "argument": _without_passwords(repr(inner)),
+                "text": _without_passwords(str(inner)),
+            }
+        case Message():
+            data = value.to_data()
+        case Text():
+            data = {"text": _without_passwords(str(value))}
+        case Enumeration(between=between, values=values):
+            data = {"between": between, "values": [_to_data(one) for one in values]}
+        case list() | tuple():
+            data = [_to_data(one) for one in value]
+        case Number():
+            data = _number(value)
+        case _:
+            data = _without_passwords(_shown(value))
+    return data
+
+
+def _number(value: Any) -> Any:
+    """Return a number, maybe of numpy or a Decimal, as JSON has it."""
+    if isinstance(value, bool):
+        return value
+    number = int(value) if isinstance(value, Integral) else float(value)
+    return number if math.isfinite(number) else {"number": str(number)}
+
+
+def _from_data(data: Any) -> Any:
+    if isinstance(data, list):
+        return [_from_data(one) for one in data]
+    if not isinstance(data, dict):
+        return Name(data) if isinstance(data, str) else data
+    if "template" in data:
+        return Message.from_data(data)
+    if "between" in data:
+        return Enumeration(data["between"], map(_from_data, data["values"]))
+    if "argument" in data:
+        return Argument(_Shown(data["argument"], data["text"]))
+    return float(data["number"]) if "number" in data else Text(data["text"])
 
 
 @dataclass(frozen=True, slots=True)

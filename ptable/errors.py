@@ -43,7 +43,7 @@ class InfeasibleError(PTableError):
     def __init__(
         self, problem: str, *, rows: tuple[RowFeasibility, ...] = (), hint: str | None = None
     ) -> None:
-        super().__init__(problem, hint=hint)
+        super().__init__(problem, hint=hint, at=("max_noise",))
         self.rows = rows
 
 

@@ -156,7 +156,12 @@ class Report:
 
 
 def plain_facts(facts: Any) -> Any:
-    """Turn facts into what JSON has; the names of a mapping become texts."""
+    """Turn facts into what JSON has; the names of a mapping become texts.
+
+    A message takes its template and its values along.
+    """
+    if isinstance(facts, Message):
+        return facts.to_data()
     if is_dataclass(facts):
         return {
             member.name: plain_facts(getattr(facts, member.name)) for member in fields(facts)

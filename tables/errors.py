@@ -60,7 +60,7 @@ class FilterError(RequestError):
     ) -> None:
         self.reason = reason
         self.facts = facts
-        super().__init__(problem, hint=hint)
+        super().__init__(problem, hint=hint, at=("where",))
 
 
 class StoppedError(TablesError, TimeoutError):
@@ -92,6 +92,7 @@ class KeyQualityWarning(DataWarning):
 _UNKNOWN = {
     "Column": mark("Column {name!r} is not in the data; it has {names}."),
     "Sheet": mark("Sheet {name!r} is not in the data; it has {names}."),
+    "Margin": mark("Margin {name!r} is not a dimension of the table; it has {names}."),
     "Table": mark("Table {name!r} is not in the data; it has {names}."),
 }
 

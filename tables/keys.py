@@ -396,7 +396,7 @@ def require_sound(
             hint=Message(
                 'give every record one, or accept key 0 for those with checks = "warn"'
             ),
-            inside=f"{missing:,} of {total:,} records",
+            inside=Message("{number:,} of {total:,} records", number=missing, total=total),
         )
     source.sound[mark] = total, missing
     return total, missing

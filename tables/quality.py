@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Literal
 
-from footing.messages import Message, Name, joined, said
+from footing.messages import Message, Name, joined
 from tables.errors import KeyQualityError, KeyQualityWarning, RequestError
 from tables.keys import HashedKeys, RecordKeys, require_sound
 from tables.source.source import Source
@@ -158,14 +158,14 @@ def _measure(source: Source, keys: RecordKeys, *, tolerate_missing: bool) -> Key
     problems = []
     if missing:
         problems.append(
-            Message("{share} of the records have no key.", share=said(_share(missing, total)))
+            Message("{share} of the records have no key.", share=_share(missing, total))
         )
     if excess:
         what = Message("identifiers") if is_hashed else Message("record keys")
         problems.append(
             Message(
                 "{share} of the {what} repeat another, more than chance explains.",
-                share=said(_share(excess, looked)),
+                share=_share(excess, looked),
                 what=what,
             )
         )
@@ -245,6 +245,8 @@ def _uniformity(source: Source, keys: RecordKeys) -> float | None:
     return tail + 2 * odd * math.erfc(math.sqrt(half))
 
 
-def _share(part: int, whole: int) -> str:
+def _share(part: int, whole: int) -> Message:
     percent = 100 * part / whole
-    return "Fewer than 1 %" if percent < 1 else f"About {percent:.0f} %"
+    if percent < 1:
+        return Message("Fewer than 1 %")
+    return Message("About {percent:.0f} %", percent=percent)

@@ -84,9 +84,13 @@ def colliding_names(names: Sequence[str]) -> dict[str, Refusal]:
             "The data have two columns called {distinct!r}.", distinct=Name(distinct[0])
         )
         if len(distinct) > 1:
-            words = f"{', '.join(map(repr, distinct[:-1]))} and {distinct[-1]!r}"
+            words = Message(
+                "{columns!r} and {last!r}",
+                columns=Name.each(distinct[:-1]),
+                last=Name(distinct[-1]),
+            )
             problem = Message(
-                "Columns {listed} differ in upper and lower case alone.", listed=said(words)
+                "Columns {listed} differ in upper and lower case alone.", listed=words
             )
         refusals |= dict.fromkeys(distinct, Refusal(problem=problem, hint=_RENAME))
     return refusals

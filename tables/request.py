@@ -6,9 +6,10 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
-from footing.messages import Argument, Message, Name, joined, said
+from footing.errors import ExplainedError
+from footing.messages import Argument, Message, Name, said
 from tables.errors import RequestError, unknown_name
 from tables.filtering.filters import Filter, parse_filter
 from tables.filtering.values import NOUNS
@@ -98,20 +99,23 @@ class Request:
                 Message("sums is a list of names."),
                 hint=Message("write [{sums!r}]", sums=Name(self.sums)),
             )
-        put = object.__setattr__
-        put(self, "dimensions", tuple(self.dimensions))
-        put(self, "sums", tuple(self.sums))
-        put(self, "discrete", tuple(self.discrete))
+        set_field = object.__setattr__
+        set_field(self, "dimensions", tuple(self.dimensions))
+        set_field(self, "sums", tuple(self.sums))
+        set_field(self, "discrete", tuple(self.discrete))
         nested = {n: self.hierarchies[n] for n in self.dimensions if n in self.hierarchies}
-        put(self, "hierarchies", nested)
+        set_field(self, "hierarchies", nested)
         declared = {n: tuple(c) for n, c in self.categories.items() if n in self.dimensions}
-        put(self, "categories", declared)
+        set_field(self, "categories", declared)
         if isinstance(self.where, str):
-            put(self, "where", parse_filter(self.where))
+            set_field(self, "where", parse_filter(self.where))
         if not isinstance(self.margins, str):
-            put(self, "margins", tuple(tuple(m) for m in self.margins))
-        if problems := [*self._contradictions(), *self._contradictions_of_sums()]:
-            raise _joined(problems)
+            set_field(self, "margins", tuple(tuple(m) for m in self.margins))
+        errors = [_error(problem, "dimensions") for problem in self._contradictions()]
+        errors += [_error(problem, "margins") for problem in self._wrong_margins()]
+        errors += [_error(problem, "measures") for problem in self._contradictions_of_sums()]
+        if errors:
+            raise _joined(errors)
 
     def columns_of(self, dimension: str) -> tuple[str, ...]:
         """Return the data columns behind a dimension, from broad to fine."""
@@ -130,13 +134,18 @@ class Request:
 
     def problems(self, source: Source) -> list[tuple[str, str]]:
         """Tell what does not fit the source's columns, as (problem, hint) pairs."""
-        problems = [*self._wrong_dimensions(source)]
+        return [(error.problem, error.hint or "") for error in self.errors(source)]
+
+    def errors(self, source: Source) -> list[RequestError]:
+        """Tell what does not fit the source's columns; each knows its place in the request."""
+        errors = [*self._wrong_dimensions(source)]
         if isinstance(self.where, Filter):
-            problems += self.where.problems(source.types, source.refusals)
-        cell_problems = [] if source.cells is None else source.cells.problems(self, source)
+            wrong = self.where.problems(source.types, source.refusals)
+            errors += [_error(problem, "where") for problem in wrong]
+        given = [] if source.cells is None else source.cells.problems(self, source)
         if source.derived:
-            problems += derived_problems(self, source)
-        return [*problems, *self._wrong_numbers(source), *cell_problems]
+            errors += map(_error, derived_problems(self, source))
+        return [*errors, *self._wrong_numbers(source), *map(_error, given)]
 
     def level_sets(self, depths: Sequence[int]) -> list[tuple[int, ...]]:
         """Enumerate the wanted combinations of levels, finest first.
@@ -171,41 +180,45 @@ class Request:
             combinations.update(itertools.product(*choices))
         return sorted(combinations, key=lambda levels: (sum(levels), levels))
 
-    def _wrong_dimensions(self, source: Source) -> Iterator[Problem]:
+    def _wrong_dimensions(self, source: Source) -> Iterator[RequestError]:
         for column in (c for d in self.dimensions for c in self.columns_of(d)):
+            place = ("dimensions", column)
             if column not in source.columns and column not in source.refusals:
-                yield unknown_name("Column", column, [*source.columns, *self.hierarchies])
+                names = [*source.columns, *self.hierarchies]
+                yield _error(unknown_name("Column", column, names), *place)
             elif (problem := source.category_problem_of(column)) is not None:
-                yield problem
+                yield _error(problem, *place)
 
-    def _wrong_numbers(self, source: Source) -> Iterator[Problem]:
-        kinds = source.kinds
+    def _wrong_numbers(self, source: Source) -> Iterator[RequestError]:
         for column in dict.fromkeys((self.weight, *self.sums, *self.ordered)):
-            if column is None:
-                continue
-            if (problem := source.problem_of(column)) is not None:
-                yield problem
-            elif kinds[column] == "other":
-                yield source.category_problem_of(column) or ("", "")
-            elif source.is_text_of_csv(column):
-                yield from filter(None, [source.number_problem(column)])
-            elif column == self.weight and kinds[column] not in {"integer", "number"}:
-                yield (
-                    Message("The weight {column!r} must hold numbers.", column=Name(column)),
-                    "",
-                )
-            elif kinds[column] not in {"integer", "number", "boolean"}:
-                noun = NOUNS[kinds[column]]
-                yield (
-                    Message(
-                        "Column {column!r} holds {noun}, which have neither sum nor quantiles.",
-                        column=Name(column),
-                        noun=said(noun),
-                    ),
-                    Message(
-                        "a variable to add up or to order holds numbers, or true and false"
-                    ),
-                )
+            if column is not None:
+                place = ("weight",) if column == self.weight else ("measures", column)
+                for problem in self._wrong_number(column, source):
+                    yield _error(problem, *place)
+
+    def _wrong_number(self, column: str, source: Source) -> Iterator[Problem]:
+        kinds = source.kinds
+        if (problem := source.problem_of(column)) is not None:
+            yield problem
+        elif kinds[column] == "other":
+            yield source.category_problem_of(column) or ("", "")
+        elif source.is_text_of_csv(column):
+            yield from filter(None, [source.number_problem(column)])
+        elif column == self.weight and kinds[column] not in {"integer", "number"}:
+            yield (
+                Message("The weight {column!r} must hold numbers.", column=Name(column)),
+                "",
+            )
+        elif kinds[column] not in {"integer", "number", "boolean"}:
+            noun = NOUNS[kinds[column]]
+            yield (
+                Message(
+                    "Column {column!r} holds {noun}, which have neither sum nor quantiles.",
+                    column=Name(column),
+                    noun=said(noun),
+                ),
+                Message("a variable to add up or to order holds numbers, or true and false"),
+            )
 
     def _contradictions(self) -> Iterator[Problem]:
         outputs = [c for d in self.dimensions for c in self.output_columns_of(d)]
@@ -231,11 +244,13 @@ class Request:
                 ),
                 Message("ask for fewer"),
             )
+
+    def _wrong_margins(self) -> Iterator[Problem]:
+        outputs = [c for d in self.dimensions for c in self.output_columns_of(d)]
         if not isinstance(self.margins, str):
             names = {*self.dimensions, *outputs}
             for name in sorted({n for margin in self.margins for n in margin} - names):
-                problem, hint = unknown_name("Margin", name, sorted(names))
-                yield problem.replace("in the data; it", "a dimension of the table; it"), hint
+                yield unknown_name("Margin", name, sorted(names))
         elif self.margins not in {"all", "none"}:
             yield (
                 Message(
@@ -272,26 +287,40 @@ class Request:
             yield Message("total_label and missing_label must be two different texts."), ""
 
 
-def _joined(problems: Sequence[tuple[str, str]]) -> RequestError:
+def _error(problem: Problem, *place: str) -> RequestError:
+    text, hint = problem
+    return RequestError(text, hint=hint or None, at=place)
+
+
+def _joined(errors: Sequence[RequestError]) -> RequestError:
     """Return one error that shows all problems."""
-    unique = list(dict.fromkeys(problems))
+    unique = list({(error.problem, error.hint): error for error in reversed(errors)}.values())
     if len(unique) == 1:
-        return RequestError(unique[0][0], hint=unique[0][1] or None)
-    lines = [Message("{p}\n    hint: {h}", p=said(p), h=said(h)) if h else p for p, h in unique]
-    return RequestError(
-        Message(
-            "{number} problems:\n  - {lines}", number=len(unique), lines=joined("\n  - ", lines)
-        )
-    )
+        return unique[0]
+    heading = Message("{number} problems:", number=len(unique))
+    return RequestError.of_several(heading, reversed(unique))
 
 
 def require_fit(requests: Mapping[str, Request] | Sequence[Request], source: Source) -> None:
     """Raise one error with the problems of all requests against the source's columns."""
-    items = (
-        [(Message("table {number!r}: ", number=Name(n)), r) for n, r in requests.items()]
-        if isinstance(requests, Mapping)
-        else [("", r) for r in requests]
+    if isinstance(requests, Mapping):
+        errors = [of_table(n, e) for n, r in requests.items() for e in r.errors(source)]
+    else:
+        errors = [error for request in requests for error in request.errors(source)]
+    if errors:
+        raise _joined(errors)
+
+
+_E = TypeVar("_E", bound=ExplainedError)
+
+
+def of_table(name: str, error: _E) -> _E:
+    """Say of which table an error is, and of which of the file."""
+    error.begin_with(
+        lambda problem: Message(
+            "table {name!r}: {problem}", name=Name(name), problem=said(problem)
+        )
     )
-    problems = [(prefix + p, h) for prefix, r in items for p, h in r.problems(source)]
-    if problems:
-        raise _joined(problems)
+    for one in error.parts or (error,):
+        one.at = ("table", name, *one.at)
+    return error

@@ -17,6 +17,7 @@ from ckm.cli.terminal.click_group import Command, with_terminal
 from ckm.cli.terminal.output import check_output
 from ckm.errors import CheckFailedError
 from footing.files import write_whole
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,20 +32,20 @@ _OTHERS = 3
 _FOUND: tuple[tuple[str, Callable[[Exposure], str]], ...] = (
     ("variables", lambda one: str(one.n_variables)),
     ("tables", lambda one: str(one.n_tables)),
-    ("all cells", lambda one: f"{one.n_cells:,}"),
-    ("small counts", lambda one: f"{one.together.n_small:,}"),
-    ("found alone", lambda one: f"{one.alone.share:.1%}"),
-    ("found together", lambda one: f"{one.together.share:.1%}"),
-    ("of guesses", lambda one: f"{one.together.guessed:,}"),
-    ("sure guesses", lambda one: f"{one.together.sure:,}"),
-    ("of them wrong", lambda one: f"{one.together.sure_wrong:,}"),
-    ("certain counts", lambda one: f"{one.together.certain:,}"),
+    (Message("all cells"), lambda one: f"{one.n_cells:,}"),
+    (Message("small counts"), lambda one: f"{one.together.n_small:,}"),
+    (Message("found alone"), lambda one: f"{one.alone.share:.1%}"),
+    (Message("found together"), lambda one: f"{one.together.share:.1%}"),
+    (Message("of guesses"), lambda one: f"{one.together.guessed:,}"),
+    (Message("sure guesses"), lambda one: f"{one.together.sure:,}"),
+    (Message("of them wrong"), lambda one: f"{one.together.sure_wrong:,}"),
+    (Message("certain counts"), lambda one: f"{one.together.certain:,}"),
 )
 
 
 def _finite(_context: click.Context, _option: click.Parameter, value: float | None) -> Any:
     if value is not None and math.isnan(value):
-        raise click.BadParameter("nan is no share.")
+        raise click.BadParameter(Message("nan is no share."))
     return value
 
 
@@ -125,39 +126,39 @@ def audit(
 
     is_release = not is_service_file(file)
     if is_release and areas is not None:
-        raise click.BadParameter("a release is audited whole.", param_hint="--areas")
+        raise click.BadParameter(Message("a release is audited whole."), param_hint="--areas")
     check_output(output, force=force, lang=lang, endings=(".html", ".json"), inputs=(file,))
     if output is not None and (beside := _beside(output)) != output:
         check_output(beside, force=force)
     service = None if is_release else read_service(file)
     settings = ServiceAudit() if service is None else service.audit
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "small": settings.small if small is None else small,
         "confidence": settings.confidence if confidence is None else confidence,
     }
     job = read_job(file) if service is None else service.job
-    named = job.report.limits.all_tables if service is None else settings.largest_share
-    limit = named if limit is None else limit
+    own_limit = job.report.limits.all_tables if service is None else settings.largest_share
+    limit = own_limit if limit is None else limit
     inputs = InputFiles({path: path.name for path in job.input_files()})
     with terminal.progress() as report_progress:
         if service is None:
-            space, auditor, release = open_release(file, **asked, progress=report_progress)
+            space, auditor, release = open_release(file, **options, progress=report_progress)
             plan = release.service
         else:
             plan, release = service, None
             space, auditor = open_space(
                 plan,
-                **asked,
+                **options,
                 areas=settings.areas if areas is None else areas,
                 seed=seed,
                 progress=report_progress,
             )
-        found, attacked = auditor.attacked(
+        audit_result, attacked = auditor.attacked(
             space,
             seed=seed,
             progress=partial(report_progress, "all tables together"),
         )
-        is_over = limit is not None and found.largest_share > limit
+        is_over = limit is not None and audit_result.largest_share > limit
         growth = (
             growth_of(space, auditor, attacked, seed=seed, progress=report_progress)
             if output is not None and output != _beside(output)
@@ -168,7 +169,7 @@ def audit(
         noise = stronger_noise(space, auditor, seed=seed, **again) if is_over else ()
     facts = exposure_facts(
         plan,
-        found,
+        audit_result,
         parts_of(space, attacked),
         limit=limit,
         steps=steps,
@@ -182,27 +183,30 @@ def audit(
         _write(
             output,
             replace(facts, digests=digests),
-            found,
+            audit_result,
             steps,
             lang=lang or terminal.language,
         )
-    _show_found(terminal, found)
+    _show_found(terminal, audit_result)
     _tell(terminal, facts, release.left_out if release else {})
     for text in facts.cautions:
         terminal.warn("sums with the noise of counts", text)
     if is_over and limit is not None:
         _show_advice(terminal, steps, noise, limit=limit)
         raise CheckFailedError(
-            "More small counts are found, of all tables, of those of one number of variables, "
-            f"or of what two tables differ by, than the limit of {limit:.1%}.",
+            Message(
+                "More small counts are found, of all tables, of those of one number of "
+                "variables, or of what two tables differ by, than the limit of {limit:.1%}.",
+                limit=limit,
+            ),
             hint=_way_out(steps, limit=limit),
         )
 
 
 def _way_out(steps: Sequence[Step], *, limit: float) -> str:
     if steps and steps[-1].chosen.share <= limit:
-        return "close what the table above names, in that order"
-    return "no closures lead there: offer coarser levels, or more noise"
+        return Message("close what the table above names, in that order")
+    return Message("no closures lead there: offer coarser levels, or more noise")
 
 
 def _beside(output: Path) -> Path:
@@ -211,7 +215,7 @@ def _beside(output: Path) -> Path:
 
 
 def _write(
-    output: Path, facts: ExposureFacts, found: Audit, steps: Sequence[Step], *, lang: str
+    output: Path, facts: ExposureFacts, audit_result: Audit, steps: Sequence[Step], *, lang: str
 ) -> None:
     """Write the figures, and the page where one is wanted."""
     from ckm.release.audit_gate import KIND
@@ -222,18 +226,18 @@ def _write(
 
     facts = replace(facts, finished=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
     more = ("variables", "areas", "tables", "growth", "noise", "release", "left_out", "drawn")
-    told = {
+    content = {
         "kind": KIND,
         "version": __version__,
         "finished": facts.finished,
         "digests": facts.digests,
-        **found.to_dict(),
+        **audit_result.to_dict(),
         "limit": facts.limit,
         "advice": [asdict(one) for one in steps],
         "cautions": cautions(words_of("en"), facts),
         **{name: plain_facts(getattr(facts, name)) for name in more},
     }
-    write_whole(_beside(output), json.dumps(told, indent=2) + "\n", is_private=True)
+    write_whole(_beside(output), json.dumps(content, indent=2) + "\n", is_private=True)
     if output != _beside(output):
         page = make_report(facts, language=lang).html
         write_whole(output, page, is_private=True)
@@ -251,30 +255,32 @@ def _show_advice(
             rows.append([f"{number}." if place == 0 else "", closed, *_left(one)])
     if rows:
         terminal.table(
-            ["step", "close", "tables left", "cells", "small", "found"],
+            ["step", "close", Message("tables left"), "cells", "small", "found"],
             rows,
             left=("step", "close"),
-            title=f"What to close first, until {limit:.1%} are found",
+            title=Message("What to close first, until {limit:.1%} are found", limit=limit),
         )
     if noise:
         terminal.table(
             ["noise", "tables", "cells", "small", "found"],
             [[one.what, *_left(one)] for one in noise],
             left=("noise",),
-            title="Or more noise, drawn anew",
+            title=Message("Or more noise, drawn anew"),
         )
 
 
-def _show_found(terminal: Terminal, found: Audit) -> None:
+def _show_found(terminal: Terminal, audit_result: Audit) -> None:
     """Show what is found, and below it what the probabilities of all counts tell."""
     names, cells = zip(*_FOUND, strict=True)
     terminal.table(
         names,
-        [[of(one) for of in cells] for one in found.exposures],
-        title=f"Small counts are those from 1 to {found.small}",
-        caption="alone: from the table of the cell; together: from all of them, for so many "
-        "guesses that a cell is small; sure: where 20 other cells look alike; certain: no "
-        "other count fits. Other attacks may find more.",
+        [[of(one) for of in cells] for one in audit_result.exposures],
+        title=Message("Small counts are those from 1 to {small}", small=audit_result.small),
+        caption=Message(
+            "alone: from the table of the cell; together: from all of them, for so "
+            "many guesses that a cell is small; sure: where 20 other cells look alike; "
+            "certain: no other count fits. Other attacks may find more."
+        ),
     )
 
 
@@ -284,8 +290,8 @@ def _tell(terminal: Terminal, facts: ExposureFacts, reasons: Mapping[str, str]) 
     from reports.pages.exposure import findings
 
     for name in facts.left_out:
-        why = reasons.get(name, "the rules alone say what is looked at")
-        terminal.tell(f"left out: {name}, as {why}")
+        why = reasons.get(name, Message("the rules alone say what is looked at"))
+        terminal.tell(Message("left out: {name}, as {why}", name=Name(name), why=said(why)))
     for text in findings(words_of(terminal.language), facts):
         terminal.tell(text)
 

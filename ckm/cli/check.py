@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +12,11 @@ import click
 from ckm.cli.release import tell_limit
 from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
 from ckm.cli.terminal.exit_codes import explain
+from footing.messages import Enumeration, Message, Name, joined, said
 from footing.text_files import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ckm.cli.terminal.console import Terminal
     from ckm.cli.terminal.exit_codes import Failure
@@ -74,23 +74,16 @@ def _told(file: Path, failure: Failure | None, events: list[dict[str, Any]]) -> 
     """Return what a check found, for programs."""
     problems: list[dict[str, Any]] = []
     if failure is not None:
-        line = re.search(r" at line (\d+),", failure.message)  # of what is no TOML
         whole: dict[str, Any] = {
             "code": failure.code,
             "message": failure.message,
             "hint": failure.hint,
             "where": "",
             "file": file.name,
-            "line": int(line[1]) if line else None,
+            "line": None,
             "key": None,
         }
-        placed = rf"^(?: *- )?{re.escape(file.name)}:(\d+): (.*)(?:\n +hint: (.*))?"
-        for one in failure.problems or [whole]:
-            told = re.findall(placed, one["message"], re.MULTILINE)
-            problems += [
-                one | {"message": text, "hint": hint or one["hint"], "line": int(number)}
-                for number, text, hint in told
-            ] or [one]
+        problems += failure.problems or failure.located or [whole]
     tables = [event for event in events if event["event"] == "table written"]
     return {
         "ok": failure is None,
@@ -111,7 +104,10 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     from ptable import NoiseSpec, feasible
 
     plan = read_job(file)
-    terminal.step("job read", f"{file.name} is a sound job; {_names(plan)}")
+    terminal.step(
+        "job read",
+        Message("{file} is a sound job; {names}", file=Name(file.name), names=_names(plan)),
+    )
     for name, text in _margins(plan).items():
         terminal.step("margins", text, table=name)
     if isinstance(plan.ptable, NoiseSpec):
@@ -119,9 +115,12 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
             show_feasibility(terminal, answer)
         tell_preset(terminal, file)
     if len(plan.output.languages) > 1:
-        several = ", ".join(plan.output.languages)
-        alike = "; ".join(common_texts(plan)) or "nothing"
-        text = f"files in {several}; not given in each language: {alike}"
+        texts = common_texts(plan)
+        text = Message(
+            "files in {several}; not given in each language: {alike}",
+            several=Name.each(plan.output.languages),
+            alike=joined("; ", texts) if texts else Message("nothing"),
+        )
         terminal.step("languages checked", text)
     if quick:  # else all categories of the tables are looked at
         for caution in TableFiles(plan).cautions():
@@ -138,7 +137,14 @@ def _check_swap(terminal: Terminal, file: Path, **options: Any) -> None:
     from ckm.release.swapped import rehearse_swap
 
     job = read_swap(file)
-    terminal.step("swap read", f"{file.name}: areas by {', '.join(job.swap.plan.geography)}")
+    terminal.step(
+        "swap read",
+        Message(
+            "{file}: areas by {geography}",
+            file=Name(file.name),
+            geography=Name.each(job.swap.plan.geography),
+        ),
+    )
     with terminal.progress() as report_progress:
         rehearse_swap(job, step=terminal.step, progress=report_progress, **options)
 
@@ -159,9 +165,18 @@ def _check_service(terminal: Terminal, file: Path, **options: Any) -> None:
     from ckm.service.process.server import rehearse_service
 
     service = read_service(file)
-    offered = f"variables: {', '.join(service.variables)}"
-    offered += f"; populations: {', '.join(service.populations)}" if service.populations else ""
-    terminal.step("service read", f"{file.name} is a sound service; {offered}")
+    offered = Message("variables: {variables}", variables=Name.each(service.variables))
+    if service.populations:
+        populations = Name.each(service.populations)
+        offered = Message(
+            "{variables}; populations: {populations}",
+            variables=offered,
+            populations=populations,
+        )
+    terminal.step(
+        "service read",
+        Message("{file} is a sound service; {offered}", file=Name(file.name), offered=offered),
+    )
     for caution in (*service.cautions, *_formulas(service)):
         terminal.warn("caution", caution)
     rehearse_service(service, step=terminal.step, **options)
@@ -173,30 +188,43 @@ def _formulas(service: Service) -> tuple[str, ...]:
     from ckm.formats.csv_text import is_formula
     from ckm.release.files.table_files import formula_cautions
 
-    found = {}
+    formulas = {}
     for name, variable in service.variables.items():
-        listed = service.job.categories.get(name, ())
-        texts = [name, *(listed if isinstance(listed, list) else ()), *variable.categories]
-        found[name] = [t for t in dict.fromkeys(map(str, texts)) if is_formula(t)]
+        codes = service.job.categories.get(name, ())
+        texts = [name, *(codes if isinstance(codes, list) else ()), *variable.categories]
+        formulas[name] = [t for t in dict.fromkeys(map(str, texts)) if is_formula(t)]
     output = service.job.output.changed(formats=tuple(FORMATS))
-    return formula_cautions(found, output, section="[service]")
+    return formula_cautions(formulas, output, section="[service]")
 
 
-def _names(plan: Job) -> str:
-    shown = list(plan.tables)[:_SHOWN_TABLES]
-    more = len(plan.tables) - len(shown)
-    return f"tables: {', '.join(shown)}" + (f" and {more} more" if more else "")
+def _names(plan: Job) -> Message:
+    names = list(plan.tables)[:_SHOWN_TABLES]
+    more = len(plan.tables) - len(names)
+    return Message(
+        "tables: {tables}{more}",
+        tables=Name.each(names),
+        more=Message(" and {number} more", number=more) if more else Message(),
+    )
 
 
-def _margins(plan: Job) -> dict[str, str]:
+def _margin(columns: Sequence[str]) -> Message:
+    if not columns:
+        return Message("the total")
+    return Message("{columns}", columns=Enumeration(" by ", Name.each(columns)))
+
+
+def _margins(plan: Job) -> dict[str, Message]:
     """Say what a table with a list of margins publishes: the list is not all of it."""
-    found = {}
+    sentences = {}
     for name, request in plan.tables.items():
         if not isinstance(request.margins, str):
-            parts = [" by ".join(margin) or "the total" for margin in request.margins]
-            shown = ", ".join(dict.fromkeys([" by ".join(request.dimensions), *parts]))
-            found[name] = f"table {name!r} publishes {shown}"
-    return found
+            margins = dict.fromkeys(map(tuple, [request.dimensions, *request.margins]))
+            sentences[name] = Message(
+                "table {name!r} publishes {margins}",
+                name=Name(name),
+                margins=[*map(_margin, margins)],
+            )
+    return sentences
 
 
 def tell_noise(
@@ -209,15 +237,15 @@ def tell_noise(
         terminal.warn("noise", text)
 
 
-def tell_preset(terminal: Terminal, asked: Path | Mapping[str, Any]) -> None:
+def tell_preset(terminal: Terminal, source: Path | Mapping[str, Any]) -> None:
     """Say whose design a file or options name, and what is changed beside the name."""
     from ptable.design.presets import name_preset
 
-    if isinstance(asked, Path):
-        given: Mapping[str, Any] = tomllib.loads(read_text(asked)).get("ptable", {})
+    if isinstance(source, Path):
+        options: Mapping[str, Any] = tomllib.loads(read_text(source)).get("ptable", {})
     else:
-        given = asked
-    if text := name_preset(given):
+        options = source
+    if text := name_preset(options):
         terminal.step("preset", text)
 
 
@@ -225,17 +253,21 @@ def show_feasibility(terminal: Terminal, answer: Feasibility) -> None:
     """Draw which variances each row of a p-table can reach."""
     last = len(answer.rows)
     terminal.table(
-        ("counts", "from", "to", "asked for", "feasible"),
+        ("counts", "from", "to", Message("asked for"), "feasible"),
         (
             (
-                f"{row.count}{' and more' if row.count == last else ''}",
+                Message("{count} and more", count=row.count)
+                if row.count == last
+                else str(row.count),
                 *(_number(v) for v in (row.variance_min, row.variance_max, row.requested)),
-                _reached(row) if row.is_feasible else f"no: {row.binding}",
+                _reached(row)
+                if row.is_feasible
+                else Message("no: {reason}", reason=said(row.binding)),
             )
             for row in answer.rows
         ),
         left=("feasible",),
-        title="Variances that each row can reach",
+        title=Message("Variances that each row can reach"),
     )
 
 
@@ -243,8 +275,8 @@ def _reached(row: RowFeasibility) -> str:
     """Say that a row can be met, and by how much where the variance is an upper bound."""
     from ptable.advice.figures import variance_of
 
-    if row.problem.at_most and (found := variance_of(row.problem)) < 0.995 * row.requested:
-        return f"yes, with less: {found:.3g}"
+    if row.problem.at_most and (variance := variance_of(row.problem)) < 0.995 * row.requested:
+        return Message("yes, with less: {value:.3g}", value=variance)
     return "yes"
 
 

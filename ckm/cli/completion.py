@@ -4,6 +4,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from ckm.cli.terminal.click_group import Command, common_options
+from footing.messages import Message, said
 
 
 @click.command(cls=Command)
@@ -21,6 +22,6 @@ def completion(ctx: click.Context, *, shell: str) -> None:
     """
     kind = get_completion_class(shell)
     if kind is None:  # not before click knows the shells above no longer
-        ctx.fail(f"No completion for {shell}.")
+        ctx.fail(Message("No completion for {shell}.", shell=said(shell)))
     script = kind(ctx.find_root().command, {}, "ckm", "_CKM_COMPLETE")
     click.echo(script.source_template % script.source_vars())

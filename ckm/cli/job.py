@@ -17,9 +17,10 @@ from ckm.cli.terminal.output_options import may_replace, output_options
 from ckm.errors import CheckFailedError, ConfigError
 from footing.drafts import PrivateFolder
 from footing.files import csv_text, new_file, write_whole
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
-    from ckm.config.draft import Draft
+    from ckm.config.draft import JobDraft
     from tables import ReadOptions, Source
 
 _KINDS = {
@@ -93,15 +94,23 @@ def init(
     write_whole(output, head + draft.text, error=ConfigError, overwrite=may_replace())
     for name, columns in draft.hierarchies.items():
         terminal.step("hierarchy found", f"{name}: {' > '.join(map(printable, columns))}")
-    terminal.step("tables drafted", f"tables: {', '.join(draft.tables)}")
+    terminal.step("tables drafted", Message("tables: {tables}", tables=Name.each(draft.tables)))
     if draft.unique:
-        terminal.step("identifier found", f"identifier: {printable(draft.unique[0])}")
+        terminal.step(
+            "identifier found",
+            Message("identifier: {printable}", printable=said(printable(draft.unique[0]))),
+        )
     else:
-        terminal.warn("no identifier", f"No column tells records apart: {output.name} says how")
+        terminal.warn(
+            "no identifier",
+            Message(
+                "No column tells records apart: {output} says how", output=Name(output.name)
+            ),
+        )
     click.echo(str(output))
 
 
-def _measured_limits(draft: "Draft", source: "Source") -> dict[str, float]:
+def _measured_limits(draft: "JobDraft", source: "Source") -> dict[str, float]:
     """Give the strictest limits that the drafted noise keeps on the drafted tables."""
     from ckm.assessment.drafted_limits import drafted_limits
     from ckm.config.draft import drafted_noise
@@ -148,15 +157,17 @@ def cells(
 
     plan = read_job(job)
     check_output(output, force=force, endings=(".parquet",), inputs=plan.input_files())
-    found = job_cells(plan)
+    table = job_cells(plan)
     with new_file(output, error=ConfigError, overwrite=force) as draft:
-        pq.write_table(found, draft, compression="zstd")
-    terminal.step("cells written", "disclosive: true counts, for whoever protects them")
-    names = found.column_names
+        pq.write_table(table, draft, compression="zstd")
+    terminal.step(
+        "cells written", Message("disclosive: true counts, for whoever protects them")
+    )
+    names = table.column_names
     lines = ["[data]", f"path = {json.dumps(output.name)}"]
     lines += [f"cells = {json.dumps(names[: names.index('count')], ensure_ascii=False)}"]
     if "cell_key" in names:
-        key_range = int(found.schema.metadata[b"key_range"])
+        key_range = int(table.schema.metadata[b"key_range"])
         lines += ['cell_key = "cell_key"', *[f"key_range = {key_range}"] * (key_range < 2**64)]
     lines += [f"weight = {json.dumps(plan.data.weight)}"] * (plan.data.weight in names)
     click.echo("\n".join(lines))
@@ -179,11 +190,13 @@ def argus(terminal: Terminal, /, *, job: Path, output: Path) -> None:
     ckm job argus job.toml -o argus/
     """
     from ckm.config import read_job
-    from ckm.suppression.argus.write import argus_files
+    from ckm.methods.suppression.argus.write import argus_files
 
     files = argus_files(read_job(job))
     _write_folder(output, files)
-    terminal.step("files of tau-ARGUS written", "disclosive: true numbers, for comparison")
+    terminal.step(
+        "files of tau-ARGUS written", Message("disclosive: true numbers, for comparison")
+    )
     click.echo(str(output))
 
 
@@ -202,14 +215,17 @@ def from_argus(terminal: Terminal, /, *, batch: Path, output: Path) -> None:
     -------
     ckm job from-argus sectors.arb -o sectors/
     """
-    from ckm.suppression.argus.read import job_of_batch
+    from ckm.methods.suppression.argus.read import job_of_batch
 
-    found = job_of_batch(batch)
-    _write_folder(output, found.files)
-    for text in found.left_out:
-        terminal.warn("not taken over", f"not taken over: {printable(text)}")
-    terminal.step("job written", "ckm suppress takes it")
-    for name in found.files:
+    conversion = job_of_batch(batch)
+    _write_folder(output, conversion.files)
+    for text in conversion.left_out:
+        terminal.warn(
+            "not taken over",
+            Message("not taken over: {printable}", printable=said(printable(text))),
+        )
+    terminal.step("job written", Message("ckm suppress takes it"))
+    for name in conversion.files:
         if name.endswith("job.toml"):
             click.echo(str(output / name))
 
@@ -237,7 +253,7 @@ def audit_pattern(
     import numpy as np
 
     from ckm.config import read_job
-    from ckm.suppression.argus.pattern import choice_of_pattern
+    from ckm.methods.suppression.argus.pattern import choice_of_pattern
 
     plan = read_job(job)
     with terminal.progress() as report_progress:
@@ -245,34 +261,44 @@ def audit_pattern(
         audits = choice.audits(progress=report_progress)
     rows, failed = [], []
     for system in choice.systems:
-        seen = audits[system.measure]
-        counted = (system.disclosed, seen.under_protected, seen.exposed)
+        audit = audits[system.measure]
+        groups = (system.disclosed, audit.under_protected, audit.exposed)
         status = system.suppression.status[system.is_shown]
         unsafe = int((status == 1).sum()) + len(system.disclosed)
-        numbers = (unsafe, int((status > 0).sum()), *map(len, counted))
+        numbers = (unsafe, int((status > 0).sum()), *map(len, groups))
         rows.append((printable(system.measure), *(f"{n:,}" for n in numbers)))
-        failed += [system.cells[cells.astype(int)] for cells in counted]
+        failed += [system.cells[cells.astype(int)] for cells in groups]
     headings = ("measure", "unsafe", "hidden", "disclosed", "under-protected", "exposed")
-    title = "Cells, for inside use only"
+    title = Message("Cells, for inside use only")
     terminal.table(headings, rows, left=("measure",), title=title)
-    cells, named = np.unique(np.concatenate(failed)), "-o cells.csv names them"
+    cells, place = np.unique(np.concatenate(failed)), Message("-o cells.csv names them")
     if cells.size:
         if output is not None:
             places = choice.places(cells)
             text = csv_text((places.columns, *places.rows))
             write_whole(output, text, error=ConfigError, overwrite=may_replace())
-            named = f"{output.name!r} names them, for inside use only"
+            place = Message(
+                "{output!r} names them, for inside use only", output=Name(output.name)
+            )
         raise CheckFailedError(
-            f"The pattern does not protect {cells.size:,} cells as the rules demand.",
-            hint=f"{named}; ckm suppress chooses cells that do",
+            Message(
+                "The pattern does not protect {size:,} cells as the rules demand.",
+                size=cells.size,
+            ),
+            hint=Message("{named}; ckm suppress chooses cells that do", named=place),
         )
-    terminal.step("pattern audited", "every unsafe cell is protected as the rules demand")
+    terminal.step(
+        "pattern audited", Message("every unsafe cell is protected as the rules demand")
+    )
 
 
 def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
     """Make a folder of files that their owner alone may read."""
     if os.path.lexists(folder):
-        raise ConfigError(f"{folder.name!r} exists.", hint="choose another folder")
+        raise ConfigError(
+            Message("{folder!r} exists.", folder=Name(folder.name)),
+            hint=Message("choose another folder"),
+        )
     with PrivateFolder(folder.parent, f".{folder.name[:40]}.partial-") as private:
         draft = private / folder.name
         draft.mkdir(mode=0o700)

@@ -13,6 +13,7 @@ from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.csv_options import csv_options
 from ckm.cli.terminal.output import check_output
 from ckm.cli.terminal.secret import as_part_of_the_command, secret_of
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,16 +60,21 @@ def secret(terminal: Terminal, *, file: Path, dry_run: bool) -> None:
 
     if file.exists():
         raise click.UsageError(
-            f"The file {file.name!r} exists; a secret is never overwritten: "
-            "lost, it cannot be made again."
+            Message(
+                "The file {file!r} exists; a secret is never overwritten: lost, it cannot "
+                "be made again.",
+                file=Name(file.name),
+            )
         )
     if dry_run:
-        terminal.step("dry run complete", f"dry run: a secret would go to {file}")
+        terminal.step(
+            "dry run complete", Message("dry run: a secret would go to {file}", file=file)
+        )
         return
     with as_part_of_the_command():
         Secret.generate().write(file)
     terminal.step(
-        "secret made", "keep this file safe, and a copy of it: it cannot be made again"
+        "secret made", Message("keep this file safe, and a copy of it: it cannot be made again")
     )
     click.echo(str(file))
 
@@ -92,7 +98,7 @@ def attach(
     from tables import attach_keys
 
     attach_to = partial(attach_keys, id=identifier, secret=secret_of(secret_file))
-    _write(terminal, attach_to, "keys attached", needs=identifier, **options)
+    _write(terminal, attach_to, Message("keys attached"), needs=identifier, **options)
 
 
 @keys.command()
@@ -109,7 +115,7 @@ def draw(terminal: Terminal, /, **options: Any) -> None:
     """
     from tables import draw_keys
 
-    _write(terminal, draw_keys, "keys drawn", **options)
+    _write(terminal, draw_keys, Message("keys drawn"), **options)
 
 
 @keys.command()
@@ -142,14 +148,14 @@ def check(
     from tables import HashedKeys, StoredKeys, check_keys, open_source
 
     if (record_key is None) == (identifier is None):
-        raise click.UsageError("Give one of --record-key and --id.")
-    chosen: HashedKeys | StoredKeys
+        raise click.UsageError(Message("Give one of --record-key and --id."))
+    keys: HashedKeys | StoredKeys
     if record_key is not None:
-        chosen = StoredKeys(column=record_key, key_range=key_range)
+        keys = StoredKeys(column=record_key, key_range=key_range)
     else:
-        chosen = HashedKeys(column=str(identifier), secret=secret_of(secret_file))
+        keys = HashedKeys(column=str(identifier), secret=secret_of(secret_file))
     with open_source(data, table=table, options=reading) as source:
-        quality = check_keys(source, chosen, action="stop")
+        quality = check_keys(source, keys, action="stop")
     terminal.step("keys checked", quality.summary())
 
 
@@ -175,7 +181,9 @@ def _write(
         if needs is not None:
             source.require(needs)
         if dry_run:
-            terminal.step("dry run complete", f"dry run: {output} would be written")
+            terminal.step(
+                "dry run complete", Message("dry run: {output} would be written", output=output)
+            )
             return
         with terminal.progress() as report_progress:
             make(
@@ -185,5 +193,5 @@ def _write(
                 overwrite=force,
                 progress=lambda share: report_progress("writing", round(100 * share), 100),
             )
-    terminal.step(event, f"column {column!r} holds the keys")
+    terminal.step(event, Message("column {column!r} holds the keys", column=Name(column)))
     click.echo(str(output))

@@ -12,6 +12,7 @@ from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output_options import may_replace, output_options
 from ckm.errors import ConfigError
 from footing.files import csv_text, write_whole
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -111,22 +112,33 @@ def audit(
     from ckm.ledger import PAIR_COLUMNS, Ledger
 
     if secret is not None and job is not None:
-        raise click.UsageError("The secret comes from --secret or from --job, not from both.")
-    found: list[ThinPair] = []
-    with Ledger.open(target, secret=_secret(secret, job), create=False) as opened:
-        end = opened.require_whole(head=head)
-        terminal.step("ledger whole", f"no entry is missing or altered; its head is {end}")
-        found = list(opened.audit(history=history, threshold=threshold))
-        seconds = [second.words for second in opened.audit_methods(history=history)]
+        raise click.UsageError(
+            Message("The secret comes from --secret or from --job, not from both.")
+        )
+    pairs: list[ThinPair] = []
+    with Ledger.open(target, secret=_secret(secret, job), create=False) as ledger:
+        end = ledger.require_whole(head=head)
+        terminal.step(
+            "ledger whole",
+            Message("no entry is missing or altered; its head is {end}", end=said(end)),
+        )
+        pairs = list(ledger.audit(history=history, threshold=threshold))
+        seconds = [second.words for second in ledger.audit_methods(history=history)]
     for words in seconds:
         terminal.warn("second method", words)
-    count = "no thin difference" if not found else f"{len(found):,} thin differences"
-    terminal.step("ledger audited", count if len(found) != 1 else "1 thin difference")
+    count = (
+        Message("no thin difference")
+        if not pairs
+        else Message("{number:,} thin differences", number=len(pairs))
+    )
+    terminal.step("ledger audited", count if len(pairs) != 1 else Message("1 thin difference"))
     if output is not None:
-        _write(terminal, PAIR_COLUMNS, (pair.row for pair in found), output)
-    elif found:
-        terminal.step("differences not named", "-o thin.csv names them, for inside use only")
-    return CHECK_FAILED if strict and (found or seconds) else 0
+        _write(terminal, PAIR_COLUMNS, (pair.row for pair in pairs), output)
+    elif pairs:
+        terminal.step(
+            "differences not named", Message("-o thin.csv names them, for inside use only")
+        )
+    return CHECK_FAILED if strict and (pairs or seconds) else 0
 
 
 def _secret(secret: Path | None, job: Path | None) -> Secret:
@@ -140,8 +152,8 @@ def _secret(secret: Path | None, job: Path | None) -> Secret:
     if job is None:
         return Secret.from_env()
     plan = read_service(job).job if is_service_file(job) else read_job(job)
-    found = load_secret(plan)
-    return Secret.from_env() if found is None else found
+    job_secret = load_secret(plan)
+    return Secret.from_env() if job_secret is None else job_secret
 
 
 def _entries(target: str, history: str | None) -> Iterator[Published]:
@@ -176,7 +188,7 @@ def _write(
         click.echo(text, nl=False)
         return
     write_whole(output, text, error=ConfigError, overwrite=may_replace())
-    terminal.step("list written", f"written to {output.name}")
+    terminal.step("list written", Message("written to {output}", output=Name(output.name)))
 
 
 def _visible(text: str) -> str:

@@ -16,6 +16,7 @@ from ckm.cli.terminal.click_group import (
 )
 from ckm.cli.terminal.output import printable
 from ckm.formats import FORMAT_NAMES
+from footing.messages import Argument, Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,9 +42,13 @@ class FormatName(click.Choice[str]):
         if value in FORMAT_NAMES:
             return str(value)
         close = difflib.get_close_matches(str(value), FORMAT_NAMES, n=1)
-        known = f"known are {', '.join(FORMAT_NAMES)}"
-        way = f"did you mean {close[0]!r}?" if close else known
-        raise click.BadParameter(f"there is no format {value!r}; {way}", ctx=ctx, param=param)
+        hint = Message("known are {format_names}", format_names=Name.each(FORMAT_NAMES))
+        way = Message("did you mean {close!r}?", close=Name(close[0])) if close else hint
+        raise click.BadParameter(
+            Message("there is no format {value!r}; {way}", value=Argument(value), way=way),
+            ctx=ctx,
+            param=param,
+        )
 
 
 #: The job, the folder and how to fill it.
@@ -79,21 +84,41 @@ def carry_out(
     from ckm.config import read_job
 
     plan = read_job(job)
-    count = f"{len(plan.tables)} tables" if len(plan.tables) > 1 else "1 table"
+    count = (
+        Message("{number} tables", number=len(plan.tables))
+        if len(plan.tables) > 1
+        else Message("1 table")
+    )
     if len(plan.output.languages) > 1:
-        count += f" in {', '.join(plan.output.languages)}"
-    terminal.step("job read", f"{job.name}: {count}", tables=len(plan.tables))
+        count = Message(
+            "{count} in {languages}", count=count, languages=Name.each(plan.output.languages)
+        )
+    terminal.step(
+        "job read",
+        Message("{job}: {count}", job=Name(job.name), count=count),
+        tables=len(plan.tables),
+    )
     tell_limit(terminal, plan)
     with terminal.progress() as report_progress:
         done = run(plan, output, dry_run=dry_run, progress=report_progress, **options)
     if dry_run:
         terminal.step(
-            "dry run complete", f"dry run: {count} would go to {output}; nothing written"
+            "dry run complete",
+            Message(
+                "dry run: {count} would go to {output}; nothing written",
+                count=count,
+                output=output,
+            ),
         )
         return
     terminal.step(
         event,
-        f"{count}, {done.cells:,} cells, {done.seconds:.1f} s",
+        Message(
+            "{count}, {cells:,} cells, {seconds:.1f} s",
+            count=count,
+            cells=done.cells,
+            seconds=done.seconds,
+        ),
         tables=len(done.tables),
         cells=done.cells,
         seconds=round(done.seconds, 3),
@@ -107,7 +132,10 @@ def tell_limit(terminal: Terminal, plan: Job) -> None:
     """Tell how long cells to hide are looked for, at most."""
     if plan.suppression is not None:
         limit_s = plan.suppression.limit_s
-        text = f"cells to hide are looked for until {limit_s:g} s have passed, for each measure"
+        text = Message(
+            "cells to hide are looked for until {limit_s:g} s have passed, for each measure",
+            limit_s=limit_s,
+        )
         terminal.step("time limit", text, limit_s=limit_s)
 
 
@@ -144,13 +172,15 @@ def release(terminal: Terminal, /, **options: Any) -> None:
     if kind == "swap":
         from ckm.cli.swap import carry_out_swap
 
-        _require_unused("a swap", options, "formats", "full")
+        _require_unused(Message("a swap"), options, "formats", "full")
         carry_out_swap(terminal, options.pop("job"), **options)
         return
     if kind == "plan":
         from ckm.cli.dp.release import carry_out_plan
 
-        _require_unused("a plan of private tables", options, "formats", "full", "force")
+        _require_unused(
+            Message("a plan of private tables"), options, "formats", "full", "force"
+        )
         carry_out_plan(terminal, options.pop("job"), **options)
         return
     from ckm.release.perturbed import release as run
@@ -163,7 +193,11 @@ def _require_unused(what: str, options: dict[str, Any], *names: str) -> None:
     for name in names:
         if options.pop(name):
             option = "--format" if name == "formats" else f"--{name}"
-            text = f"{what} has no {option}: the file says what is written"
+            text = Message(
+                "{what} has no {option}: the file says what is written",
+                what=said(what),
+                option=Name(option),
+            )
             raise click.UsageError(text)
 
 
@@ -199,25 +233,28 @@ def _show(terminal: Terminal, done: Release) -> None:
     """Show what was hidden for each measure; for inside use."""
     from rich.text import Text
 
-    for told in done.measures:
-        if told["is_out_of_time"]:
-            name = printable(told["measure"])
-            text = f"the search for {name} ended at limit_s: with more time it may hide less"
+    for measure in done.measures:
+        if measure["is_out_of_time"]:
+            name = printable(measure["measure"])
+            text = Message(
+                "the search for {name} ended at limit_s: with more time it may hide less",
+                name=Name(name),
+            )
             terminal.warn("out of time", text, measure=name)
     terminal.table(
         ("measure", "cells", "unsafe", "hidden", "method", "gap", "seconds"),
         (
             (
-                Text(printable(told["measure"])),
-                f"{told['cells']:,}",
-                f"{told['primary']:,}",
-                f"{told['hidden']:,} ({told['hidden'] / max(told['cells'], 1):.1%})",
-                told["method"],
-                "unknown" if told["gap"] is None else f"{told['gap']:.2g}",
-                f"{told['seconds']:.1f}",
+                Text(printable(measure["measure"])),
+                f"{measure['cells']:,}",
+                f"{measure['primary']:,}",
+                f"{measure['hidden']:,} ({measure['hidden'] / max(measure['cells'], 1):.1%})",
+                measure["method"],
+                "unknown" if measure["gap"] is None else f"{measure['gap']:.2g}",
+                f"{measure['seconds']:.1f}",
             )
-            for told in done.measures
+            for measure in done.measures
         ),
         left=("measure", "method"),
-        title="Cells, for inside use only",
+        title=Message("Cells, for inside use only"),
     )

@@ -9,6 +9,7 @@ import click
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import printable
+from footing.messages import Message, Name, said
 
 
 @click.command(cls=Command)
@@ -54,10 +55,12 @@ def report(terminal: Terminal, /, *, folder: Path, dry_run: bool, **options: Any
     from ckm.release.pages.rerender import remake_report
 
     pages = remake_report(folder, dry_run=dry_run, **options)
-    terminal.step("release verified", "the files are those that were released")
+    terminal.step("release verified", Message("the files are those that were released"))
     for page in pages:
         terminal.step(
-            f"page {page.state}", f"{page.path.name}: {page.state}", file=page.path.name
+            f"page {page.state}",
+            Message("{name}: {text}", name=Name(page.path.name), text=said(page.state)),
+            file=page.path.name,
         )
     if not dry_run:
         for page in pages:
@@ -100,22 +103,24 @@ def explain(
     from ckm.config import read_job
     from ckm.release.explanation import explain as run
 
-    wanted = dict(word.partition("=")[::2] for word in cell)
-    if len(wanted) < len(cell) or not all("=" in word for word in cell):
-        raise click.UsageError("Write each column once, as COLUMN=CATEGORY, such as sex=F.")
+    categories = dict(word.partition("=")[::2] for word in cell)
+    if len(categories) < len(cell) or not all("=" in word for word in cell):
+        raise click.UsageError(
+            Message("Write each column once, as COLUMN=CATEGORY, such as sex=F.")
+        )
     plan = read_job(job)
     with terminal.progress() as report_progress:
-        found = run(plan, table, wanted, measure=measure, progress=report_progress)
+        steps = run(plan, table, categories, measure=measure, progress=report_progress)
     if as_json:
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(steps, indent=2, ensure_ascii=False))
         return
     say = terminal.say
-    click.echo(say(found.pop("notice")))
-    for name, value in found.items():
+    click.echo(say(steps.pop("notice")))
+    for name, value in steps.items():
         if not name.startswith("in "):  # a step, and not where else the records are
-            said = ", ".join(map(str, value)) if isinstance(value, list) else say(str(value))
-            click.echo(printable(f"{say(name) + ':':<20} {said}"))
+            text = ", ".join(map(str, value)) if isinstance(value, list) else say(str(value))
+            click.echo(printable(f"{say(name) + ':':<20} {text}"))
             continue
-        click.echo(say(f"the same records {name}:"))
-        for one in value or [say("nowhere else")]:
+        click.echo(say(Message("the same records {name}:", name=Name(name))))
+        for one in value or [say(Message("nowhere else"))]:
             click.echo(printable(f"  {one}"))

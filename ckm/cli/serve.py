@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.terminal.click_group import PATH, Command, Group, with_terminal
+from footing.messages import Argument, Message, Name, said
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,8 +25,11 @@ def require_web() -> None:
     missing = [name for name in _WEB if importlib.util.find_spec(name) is None]
     if missing:
         raise click.ClickException(
-            f"A service needs packages that are not installed: {', '.join(missing)}.\n"
-            "  hint: in the project's folder: pip install '.[web]'"
+            Message(
+                "A service needs packages that are not installed: {names}.\n  hint: in the "
+                "project's folder: pip install '.[web]'",
+                names=Name.each(missing),
+            )
         )
 
 
@@ -52,24 +56,35 @@ def serve(terminal: Terminal, /, *, service: Path, dry_run: bool, **address: Any
 
     require_web()
     plan = read_service(service)
-    given = {k: v for k, v in address.items() if v is not None}
-    plan = plan.changed(about=plan.about.changed(**given))
-    terminal.step("service read", f"{service.name}: {len(plan.variables)} variables")
+    settings = {k: v for k, v in address.items() if v is not None}
+    plan = plan.changed(about=plan.about.changed(**settings))
+    terminal.step(
+        "service read",
+        Message(
+            "{service}: {number} variables",
+            service=Name(service.name),
+            number=len(plan.variables),
+        ),
+    )
     for caution in plan.cautions:
         terminal.warn("caution", caution)
     from ckm.service.process.server import rehearse_service, run
 
     if dry_run:
         rehearse_service(plan)
-        terminal.step("dry run complete", "dry run: the service can start; nobody was answered")
+        terminal.step(
+            "dry run complete", Message("dry run: the service can start; nobody was answered")
+        )
         return
 
     run(
         plan,
-        ready=lambda address: terminal.step("serving", f"serving at {address}"),
+        ready=lambda address: terminal.step(
+            "serving", Message("serving at {address}", address=said(address))
+        ),
         logs_json=terminal.is_json,
     )
-    terminal.step("stopped", "stopped; all that was asked has been answered")
+    terminal.step("stopped", Message("stopped; all that was asked has been answered"))
 
 
 @click.group(cls=Group)
@@ -86,7 +101,8 @@ def _file_of(service: Path) -> TokenFile:
     path = read_service(service).access.tokens
     if path is None:
         raise ConfigError(
-            "The service has no file of tokens.", hint='add tokens = "tokens.json" to [access]'
+            Message("The service has no file of tokens."),
+            hint=Message('add tokens = "tokens.json" to [access]'),
         )
     return TokenFile(path)
 
@@ -116,11 +132,11 @@ def add(terminal: Terminal, /, *, service: Path, dry_run: bool, **owner: Any) ->
     file = _file_of(service)
     file.read()
     if dry_run:
-        terminal.step("dry run complete", "dry run: a token would be made")
+        terminal.step("dry run complete", Message("dry run: a token would be made"))
         return
-    made = file.add(**owner)
-    terminal.step("token made", "give it to its owner; it cannot be shown again")
-    click.echo(made)
+    token = file.add(**owner)
+    terminal.step("token made", Message("give it to its owner; it cannot be shown again"))
+    click.echo(token)
 
 
 @token.command("list")
@@ -128,7 +144,7 @@ def add(terminal: Terminal, /, *, service: Path, dry_run: bool, **owner: Any) ->
 @with_terminal
 def list_tokens(terminal: Terminal, *, service: Path) -> None:
     """List the tokens, without what would let anybody use them."""
-    headings = ("id", "role", "label", "project", "made", "per hour", "state")
+    headings = ("id", "role", "label", "project", "made", Message("per hour"), "state")
     rows = []
     for entry in _file_of(service).read():
         budget = "" if entry.requests_per_hour is None else str(entry.requests_per_hour)
@@ -150,9 +166,12 @@ def revoke(terminal: Terminal, *, service: Path, id: str, dry_run: bool) -> None
     file = _file_of(service)
     is_there = any(e.id == id and not e.is_revoked for e in file.read())
     if not is_there:
-        raise ConfigError(f"There is no valid token {id!r}.", hint="see: ckm token list")
+        raise ConfigError(
+            Message("There is no valid token {id!r}.", id=Argument(id)),
+            hint=Message("see: ckm token list"),
+        )
     if dry_run:
-        terminal.step("dry run complete", "dry run: the token would be revoked")
+        terminal.step("dry run complete", Message("dry run: the token would be revoked"))
         return
     file.revoke(id)
-    terminal.step("token revoked", f"the token {id} is valid no longer")
+    terminal.step("token revoked", Message("the token {id} is valid no longer", id=said(id)))

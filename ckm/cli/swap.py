@@ -8,6 +8,7 @@ import click
 
 from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
 from ckm.cli.terminal.output import printable
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
     from tables.swapping import SwapReport
 
 _COLUMNS = {
-    "needed": "at risk",
-    "moved_as_needed": "moved as needed",
-    "moved_less_far": "moved less far",
-    "not_moved": "not moved",
-    "distance": "all that moved",
+    "needed": Message("at risk"),
+    "moved_as_needed": Message("moved as needed"),
+    "moved_less_far": Message("moved less far"),
+    "not_moved": Message("not moved"),
+    "distance": Message("all that moved"),
 }
 
 
@@ -74,17 +75,28 @@ def carry_out_swap(terminal: Terminal, file: Path, *, output: Path, **options: A
     from ckm.release.swapped import swap as run
 
     job = read_swap(file)
-    terminal.step("swap read", f"{file.name}: areas by {', '.join(job.swap.plan.geography)}")
+    terminal.step(
+        "swap read",
+        Message(
+            "{file}: areas by {geography}",
+            file=Name(file.name),
+            geography=Name.each(job.swap.plan.geography),
+        ),
+    )
     with terminal.progress() as report_progress:
         done = run(job, output, progress=report_progress, **options)
     if done.report is None:
-        terminal.step("dry run complete", f"dry run: {output} would be written")
+        terminal.step(
+            "dry run complete", Message("dry run: {output} would be written", output=output)
+        )
         return
     if sum(done.report.not_moved):
         terminal.warn(
             "households at risk not moved",
-            "Some households at risk found nobody to change places with; a profile with fewer "
-            "columns, or any_size = true, finds more.",
+            Message(
+                "Some households at risk found nobody to change places with; a profile "
+                "with fewer columns, or any_size = true, finds more."
+            ),
         )
     terminal.step("swapped", f"{done.seconds:.1f} s", seconds=round(done.seconds, 3))
     if not terminal.is_quiet:
@@ -99,13 +111,13 @@ def _show(terminal: Terminal, report: SwapReport) -> None:
     rows = []
     for place, level in enumerate(report.geography):
         numbers = [getattr(report, name)[place] for name in _COLUMNS]
-        shown = (f"{n:,} ({n / report.households:.2%})" for n in numbers)
-        rows.append((Text(printable(level)), *shown))
+        texts = (f"{n:,} ({n / report.households:.2%})" for n in numbers)
+        rows.append((Text(printable(level)), *texts))
     terminal.table(
         ("level", *_COLUMNS.values()),
         rows,
         left=("level",),
-        title="Households, for inside use only",
+        title=Message("Households, for inside use only"),
     )
     terminal.out.print(
         f"moved in all: {report.share:.2%} of the households,"

@@ -8,23 +8,25 @@ from pydantic import Field
 
 from ckm.config.job.data import Records
 from ckm.config.job.ledger import RecordsLedger
+from ckm.config.lines import Place
 from ckm.config.read import build, open_settings
 from ckm.config.reading import Reading
 from ckm.config.section import (
     FilePath,
     Items,
-    Name,
+    Label,
     Section,
     SettingsFile,
     Some,
     optional,
 )
 from dp import DPError, Plan, Question, TablePlan
+from footing.messages import Message
 from tables import FilterError, parse_filter
 
 #: Formats that hold any text and number: nothing may fail once the ledger is charged.
 _Format = Literal["csv", "parquet", "xlsx"]
-_EXAMPLE = "ckm schema dp lists the keys of a plan"
+_EXAMPLE = Message("ckm schema dp lists the keys of a plan")
 
 
 class PlanData(Records):
@@ -36,8 +38,8 @@ class PlanData(Records):
 class Privacy(Section):
     """Who is protected, and what all tables together may cost."""
 
-    unit: Name = Field(description="Column of the identifiers of those who are protected.")
-    protects: Name = optional("What they are, as the ledger has it.", default="person")
+    unit: Label = Field(description="Column of the identifiers of those who are protected.")
+    protects: Label = optional("What they are, as the ledger has it.", default="person")
     epsilon: float = optional("What all tables may cost; this, or rho.", default=0.0)
     delta: float = optional("The delta of it; for Gaussian noise and found keys.", default=0.0)
     rho: float | None = optional("In place of epsilon, which is then told at delta.")
@@ -50,23 +52,23 @@ class PlanLedger(Section):
     """The ledger that is charged."""
 
     path: FilePath = Field(description="Its file; ckm dp ledger create makes one.")
-    who: Name = Field(description="Who releases.")
+    who: Label = Field(description="Who releases.")
 
     def add_problems(self, reading: Reading) -> None:
         """Note a ledger that is not there."""
-        reading.require_file("[ledger]", "path", self.path)
+        reading.require_file(("ledger",), "path", self.path)
 
 
 class PlanReleaseLedger(RecordsLedger):
     """The record of what was published of the same records, which the tables enter."""
 
-    _where: ClassVar[str] = "[release_ledger]"
+    _where: ClassVar[Place] = ("release_ledger",)
 
 
 class Asked(Section):
     """One question, asked of each group."""
 
-    kind: Name = Field(description="units, rows, sum, mean, histogram, quantiles, top.")
+    kind: Label = Field(description="units, rows, sum, mean, histogram, quantiles, top.")
     column: str = optional("Whose values.", default="")
     lower: float | None = optional("Public bounds of values; without them they are found.")
     upper: float | None = optional("As lower.")
@@ -81,7 +83,7 @@ class Asked(Section):
 class TableSection(Section):
     """One table."""
 
-    name: Name = Field(description="Its name, and that of its files.", pattern=r"^[\w-]+$")
+    name: Label = Field(description="Its name, and that of its files.", pattern=r"^[\w-]+$")
     by: dict[str, Literal["find"] | Some[str]] = optional(
         'Column to its keys; "find" for those with enough units.', default={}
     )
@@ -97,7 +99,7 @@ class TableSection(Section):
             if self.where:
                 parse_filter(self.where)
         except FilterError as error:
-            reading.add_error(f"[[table]] {self.name!r}:", error)
+            reading.add_error(("table", self.name), error)
 
 
 class PlanOutput(Section):
@@ -129,20 +131,27 @@ class DPPlanFile(SettingsFile, title="A plan of tables with noise, for ckm"):
     def add_problems(self, reading: Reading) -> None:
         """Note what the plan says it cannot be."""
         if self.data.types or self.data.text:
-            text = "types and text are not declared for a plan: it reads all columns as texts."
-            reading.add("[data]", text, "remove them; decimal may stay")
+            text = Message(
+                "types and text are not declared for a plan: it reads all columns as texts."
+            )
+            reading.add(
+                ("data",),
+                text,
+                Message("remove them; decimal may stay"),
+                key="types" if self.data.types else "text",
+            )
         try:
             self.plan  # noqa: B018
         except DPError as error:
-            reading.add_error("", error, error.hint or _EXAMPLE)
+            reading.add_error((), error, error.hint or _EXAMPLE)
 
 
 def _table(section: TableSection) -> TablePlan:
-    given: dict[str, Any] = section.model_dump(exclude={"ask", "by"})
+    settings: dict[str, Any] = section.model_dump(exclude={"ask", "by"})
     return TablePlan(
-        **given,
+        **settings,
         by={name: None if keys == "find" else tuple(keys) for name, keys in section.by.items()},
-        questions=tuple(Question(**asked.model_dump()) for asked in section.ask),
+        questions=tuple(Question(**question.model_dump()) for question in section.ask),
     )
 
 

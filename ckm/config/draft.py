@@ -4,13 +4,14 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from footing.messages import Message, Name, joined
 from footing.places import DRIVERS, is_elsewhere, scheme_of
 from tables import (
     DerivedVariable,
@@ -100,22 +101,24 @@ class DraftBands:
 
 
 _NOISE = (
-    ("max_noise", 5, "no published count is further than this from the truth"),
-    ("variance", 3.0, "how much noise there is"),
-    ("small", 2, "no published count is 1 or 2"),
+    ("max_noise", 5, Message("no published count is further than this from the truth")),
+    ("variance", 3.0, Message("how much noise there is")),
+    ("small", 2, Message("no published count is 1 or 2")),
 )
 _LIMITS = {
-    "posterior": "decide: how likely one small count may become",
-    "posterior_set": "decide: how likely it may become that a count is small",
-    "known_small": "decide: what share of a table's small counts may be known as small",
-    "aad": "decide: how far the counts of a table may lie off on average",
-    "changed_cells": "decide: what share of the cells may have another count",
-    "false_zeros": "decide: what share of the cells may be published as 0",
+    "posterior": Message("decide: how likely one small count may become"),
+    "posterior_set": Message("decide: how likely it may become that a count is small"),
+    "known_small": Message(
+        "decide: what share of a table's small counts may be known as small"
+    ),
+    "aad": Message("decide: how far the counts of a table may lie off on average"),
+    "changed_cells": Message("decide: what share of the cells may have another count"),
+    "false_zeros": Message("decide: what share of the cells may be published as 0"),
 }
 
 
 @dataclass(kw_only=True)
-class Draft:
+class JobDraft:
     """A job drafted from data: what was found, and the text of the file.
 
     Parameters
@@ -179,8 +182,8 @@ def draft_job(
     table: str | None = None,
     reading: ReadOptions | None = None,
     say: Callable[[str], str] = str,
-    measure: Callable[[Draft, Source], Mapping[str, float]] | None = None,
-) -> Draft:
+    measure: Callable[[JobDraft, Source], Mapping[str, float]] | None = None,
+) -> JobDraft:
     """Draft a job from what the columns of the data are like; the data are read once or twice.
 
     Parameters
@@ -200,52 +203,56 @@ def draft_job(
     """
     with open_source(data, table=table, options=reading) as source:
         records, columns = profile_columns(source)
-        found = Draft(records=records, columns={column.name: column for column in columns})
-        _find_keys(found, source)
-        _find_nesting(found, source)
-        _find_categories(found, source)
-        _find_bands(found, source)
-        _choose_tables(found)
-        _find_refused(found, source)
-        if measure is not None and found.tables:
-            usual = {name: bands for name, bands in found.bands.items() if bands.is_usual}
+        draft = JobDraft(records=records, columns={column.name: column for column in columns})
+        _find_keys(draft, source)
+        _find_nesting(draft, source)
+        _find_categories(draft, source)
+        _find_bands(draft, source)
+        _choose_tables(draft)
+        _find_refused(draft, source)
+        if measure is not None and draft.tables:
+            usual = {name: bands for name, bands in draft.bands.items() if bands.is_usual}
             derive_variables(source, [bands.variable(n) for n, bands in usual.items()])
-            found.limits = dict(measure(found, source))
-    if not found.tables:
+            draft.limits = dict(measure(draft, source))
+    if not draft.tables:
         raise SourceError(
-            f"No column of {source.label!r} has 2 to {_FEW} categories: there is nothing to "
-            "tabulate.",
-            hint="make columns of groups first, such as bands of age",
+            Message(
+                "No column of {label!r} has 2 to {few} categories: there is nothing to "
+                "tabulate.",
+                label=Name(source.label),
+                few=_FEW,
+            ),
+            hint=Message("make columns of groups first, such as bands of age"),
         )
     path = data if is_elsewhere(data) else os.path.relpath(data, output.parent)
-    text = _text(
-        found, path, table=table, folder=output.parent, reading=reading or ReadOptions()
+    lines = _text(
+        draft, path, table=table, folder=output.parent, reading=reading or ReadOptions()
     )
-    found.text = re.sub("\t(.*?)\t", lambda note: say(note[1]), text)
-    return found
+    draft.text = "".join(f"{_written(line, say)}\n" for line in lines)
+    return draft
 
 
-def _find_keys(found: Draft, source: Source) -> None:
+def _find_keys(draft: JobDraft, source: Source) -> None:
     """Look for an identifier and for weights."""
-    for column in found.columns.values():
-        is_full = not column.missing and column.distinct > 0.8 * found.records
+    for column in draft.columns.values():
+        is_full = not column.missing and column.distinct > 0.8 * draft.records
         if is_full and column.kind in ("text", "integer") and is_unique(source, column.name):
-            found.unique.append(column.name)
+            draft.unique.append(column.name)
         is_amount = column.is_positive and not column.missing
         if is_amount and column.distinct > 1 and _WEIGHT.search(column.name):
-            found.weights.append(column.name)
-    found.unique.sort(key=lambda name: (name not in _STORED, not _ID.search(name)))
+            draft.weights.append(column.name)
+    draft.unique.sort(key=lambda name: (name not in _STORED, not _ID.search(name)))
 
 
-def _find_nesting(found: Draft, source: Source) -> None:
+def _find_nesting(draft: JobDraft, source: Source) -> None:
     """Chain columns of which each value lies in one value of a broader one."""
-    most = min(_MANY, found.records // _PER_VALUE)
+    most = min(_MANY, draft.records // _PER_VALUE)
     distinct = {
         column.name: column.distinct
-        for column in found.columns.values()
+        for column in draft.columns.values()
         if 2 <= column.distinct <= most
         and _is_grouping(column)
-        and column.name not in found.weights
+        and column.name not in draft.weights
     }
     if len(distinct) < 2:
         return
@@ -254,7 +261,7 @@ def _find_nesting(found: Draft, source: Source) -> None:
     for name in sorted(lies_in, key=lambda name: len(lies_in[name])):
         equal = [b for b in lies_in[name] if name in lies_in[b] and b in chains]
         if equal:
-            found.same[name] = equal[0]
+            draft.same[name] = equal[0]
             continue
         broader = [chains[b] for b in chains if b in lies_in[name]]
         chains[name] = [*max(broader, key=len, default=[]), name]
@@ -264,11 +271,11 @@ def _find_nesting(found: Draft, source: Source) -> None:
             continue
         used |= set(chain)
         is_place = any(_PLACE.search(name) for name in chain)
-        named = "geo" if is_place else f"{_plain(chain[-1])}_levels"
-        while named in found.columns or named in found.hierarchies:
-            named += "_"
-        found.hierarchies[named] = chain
-        while len(chain) > 2 and found.cells([named]) > _MOST_CELLS // 4:
+        label = "geo" if is_place else f"{_plain(chain[-1])}_levels"
+        while label in draft.columns or label in draft.hierarchies:
+            label += "_"
+        draft.hierarchies[label] = chain
+        while len(chain) > 2 and draft.cells([label]) > _MOST_CELLS // 4:
             chain.pop()
 
 
@@ -276,24 +283,24 @@ def _is_grouping(column: ColumnProfile) -> bool:
     return column.kind in ("text", "boolean") or column.is_whole
 
 
-def _find_categories(found: Draft, source: Source) -> None:
-    nested = {name for chain in found.hierarchies.values() for name in chain}
-    for column in found.columns.values():
+def _find_categories(draft: JobDraft, source: Source) -> None:
+    nested = {name for chain in draft.hierarchies.values() for name in chain}
+    for column in draft.columns.values():
         is_few = 2 <= column.distinct <= _FEW and _is_grouping(column)
-        if is_few and column.name not in {*nested, *found.same, *found.weights, *found.unique}:
+        if is_few and column.name not in {*nested, *draft.same, *draft.weights, *draft.unique}:
             values = [
                 int(value) if isinstance(value, float | Decimal) else value
                 for value in categories_of(source, column.name)
             ]
             if not _LABELS & set(map(str, values)):
-                found.categories[column.name] = values
+                draft.categories[column.name] = values
 
 
-def _find_bands(found: Draft, source: Source) -> None:
+def _find_bands(draft: JobDraft, source: Source) -> None:
     """Propose bands of numbers of many values: of ages the usual ones."""
-    nested = {name for chain in found.hierarchies.values() for name in chain}
-    left_out = {*nested, *found.same, *found.weights, *found.unique}
-    for column in found.columns.values():
+    nested = {name for chain in draft.hierarchies.values() for name in chain}
+    left_out = {*nested, *draft.same, *draft.weights, *draft.unique}
+    for column in draft.columns.values():
         is_amount = column.kind in ("integer", "number") and column.distinct > _FEW
         if not is_amount or column.name in left_out:
             continue
@@ -317,27 +324,29 @@ def _find_bands(found: Draft, source: Source) -> None:
                 of=column.name, width=width, start=start, end=end, opens_start=is_far
             )
         name = f"{column.name}5" if bands.is_usual else f"{column.name}_bands"
-        while name.lower() in map(str.lower, [*found.columns, *found.hierarchies]):
+        while name.lower() in map(str.lower, [*draft.columns, *draft.hierarchies]):
             name += "_"
-        found.bands[name] = bands
+        draft.bands[name] = bands
 
 
-def _find_refused(found: Draft, source: Source) -> None:
+def _find_refused(draft: JobDraft, source: Source) -> None:
     """Say of columns why they are refused: altogether, as identifiers, or as continuous."""
-    nested = {name for chain in found.hierarchies.values() for name in chain}
+    nested = {name for chain in draft.hierarchies.values() for name in chain}
     for name in [*source.columns, *source.refusals]:
         if (problem := source.category_problem_of(name)) is not None:
-            found.refused[name] = " ".join(map(_note, filter(None, problem)))
-        elif name in found.unique:
-            text = "tells records apart: no dimension, no filter, no variable"
-            found.refused[name] = _note(text)
-        elif name in nested or found.columns[name].distinct <= MOST_VALUES / _SLACK:
+            draft.refused[name] = joined(" ", filter(None, problem))
+        elif name in draft.unique:
+            text = Message("tells records apart: no dimension, no filter, no variable")
+            draft.refused[name] = text
+        elif name in nested or draft.columns[name].distinct <= MOST_VALUES / _SLACK:
             continue
         elif (figures := forbidden_figures(source, name)) is not None:
-            found.refused[name] = _note(
-                f"no dimension as it is: it has {figures.values:,} values; one record alone "
-                f"has {100 * figures.alone:.0f} %, and the median number of records of a "
-                f"value is {figures.median:g}"
+            draft.refused[name] = Message(
+                "no dimension as it is: it has {values:,} values; one record alone has "
+                "{alone:.0f} %, and the median number of records of a value is {median:g}",
+                values=figures.values,
+                alone=100 * figures.alone,
+                median=figures.median,
             )
 
 
@@ -347,24 +356,24 @@ def _round_width(width: Decimal) -> Decimal:
     return next(n * power for n in (1, 2, 5, 10) if n * power >= width)
 
 
-def _choose_tables(found: Draft) -> None:
+def _choose_tables(draft: JobDraft) -> None:
     """Cross each hierarchy, and nothing, with the usual columns, as long as cells are few."""
-    most = min(_MOST_CELLS, max(found.records, 1000))
-    usual = [name for name, bands in found.bands.items() if bands.is_usual]
-    names = [*found.categories, *usual]
+    most = min(_MOST_CELLS, max(draft.records, 1000))
+    usual = [name for name, bands in draft.bands.items() if bands.is_usual]
+    names = [*draft.categories, *usual]
     ranked = sorted(names, key=lambda name: [not one.search(name) for one in _FIRST])
-    for first in [*list(found.hierarchies)[: _MOST_TABLES - 1], ""]:
-        chosen = [first] if first else []
+    for first in [*list(draft.hierarchies)[: _MOST_TABLES - 1], ""]:
+        columns = [first] if first else []
         for name in ranked:
-            if len(chosen) < 3 and found.cells([*chosen, name]) <= most:
-                chosen.append(name)
-        if chosen and found.cells(chosen) <= most:
-            names = [*filter(None, map(_plain, chosen))] or ["table"]
+            if len(columns) < 3 and draft.cells([*columns, name]) <= most:
+                columns.append(name)
+        if columns and draft.cells(columns) <= most:
+            names = [*filter(None, map(_plain, columns))] or ["table"]
             # One name alone may be one that no file can have, such as aux.
             name = "_by_".join(names)[:60] if len(names) > 1 else f"by_{names[0]}"
-            while name.lower() in map(str.lower, found.tables):
+            while name.lower() in map(str.lower, draft.tables):
                 name += "_"
-            found.tables[name] = chosen
+            draft.tables[name] = columns
 
 
 def _plain(name: str) -> str:
@@ -382,64 +391,92 @@ def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
 
 
-def _note(text: str) -> str:
-    """Mark what is translated: no name or value holds a bare tab."""
-    return f"\t{text}\t"
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    """A line that ends in notes, which are said in the language of the user."""
+
+    start: str
+    notes: tuple[str, ...]
 
 
-def _setting(setting: str, note: str) -> str:
-    return f"{setting:<30} # {_note(note)}"
+def _written(line: str | _Noted, say: Callable[[str], str]) -> str:
+    if isinstance(line, str):
+        return line
+    return line.start + ", ".join(map(say, line.notes))
+
+
+def _note(*notes: str) -> _Noted:
+    return _Noted("# ", notes)
+
+
+def _setting(setting: str, note: str) -> _Noted:
+    return _Noted(f"{setting:<30} # ", (note,))
 
 
 def _text(
-    found: Draft, path: str, *, table: str | None, folder: Path, reading: ReadOptions
-) -> str:
-    lines = [
-        f"# {_note('A release job, drafted by ckm job init: see what is marked with decide.')}",
-        f"# {_note('Comments tell shares and categories of the data: keep them inside.')}",
+    draft: JobDraft, path: str, *, table: str | None, folder: Path, reading: ReadOptions
+) -> list[str | _Noted]:
+    lines: list[str | _Noted] = [
+        _note(
+            Message("A release job, drafted by ckm job init: see what is marked with decide.")
+        ),
+        _note(Message("Comments tell shares and categories of the data: keep them inside.")),
         "schema = 1",
-        _setting('# title = "…"', "decide: what the release is called"),
+        _setting('# title = "…"', Message("decide: what the release is called")),
         "",
-        *_data(found, path, table, reading),
+        *_data(draft, path, table, reading),
         "",
         "[keys]",
         _secret(folder),
         "",
-        _setting("[ptable]", "decide: how much noise; ckm ptable advise compares designs"),
+        _setting(
+            "[ptable]", Message("decide: how much noise; ckm ptable advise compares designs")
+        ),
         *(_setting(f"{key} = {value}", note) for key, value, note in _NOISE),
         "",
-        *_limits(found),
+        *_limits(draft),
     ]
-    if found.hierarchies:
-        note = "decide: each value of a column lies in one value of the column before"
+    if draft.hierarchies:
+        note = Message("decide: each value of a column lies in one value of the column before")
         lines.append(_setting("[hierarchies]", note))
-        for name, chain in found.hierarchies.items():
-            sizes = " > ".join(str(found.columns[c].distinct) for c in chain)
-            lines.append(_setting(f"{name} = {_quoted(chain)}", f"{sizes} categories"))
+        for name, chain in draft.hierarchies.items():
+            sizes = " > ".join(str(draft.columns[c].distinct) for c in chain)
+            lines.append(
+                _setting(
+                    f"{name} = {_quoted(chain)}",
+                    Message("{sizes} categories", sizes=Name(sizes)),
+                )
+            )
         lines.append("")
-    used = {name for dimensions in found.tables.values() for name in dimensions}
-    listed = {name: found.categories[name] for name in found.categories if name in used}
-    if listed:
-        note = (
+    used = {name for dimensions in draft.tables.values() for name in dimensions}
+    categories = {name: draft.categories[name] for name in draft.categories if name in used}
+    if categories:
+        note = Message(
             "decide: these codes are printed; add what may occur, so that its zeros are known"
         )
         lines.append(_setting("[categories]", note))
-        lines += [f"{_key(name)} = {_quoted(values)}" for name, values in listed.items()]
+        lines += [f"{_key(name)} = {_quoted(values)}" for name, values in categories.items()]
         lines.append("")
-    for name, bands in found.bands.items():
+    for name, bands in draft.bands.items():
         lines += [*_banded(name, bands), ""]
-    for name, dimensions in found.tables.items():
-        cells = f"at most {found.cells(dimensions):,} cells"
+    for name, dimensions in draft.tables.items():
+        cells = Message("at most {cells:,} cells", cells=draft.cells(dimensions))
         lines += ["[[table]]", f'name = "{name}"']
-        lines += [_setting(f"dimensions = {_quoted(dimensions)}", f"{cells}; decide"), ""]
-    columns = "The columns of the data (sums need a section [[magnitude]]):"
-    lines.append(f"# {_note(columns)}")
-    lines += [f"# {one}" for one in _columns(found, used)]
-    if found.refused:
-        refused = "Columns that are refused, and why (bands and declared categories can help):"
-        lines += ["", f"# {_note(refused)}"]
-        lines += [f"# {_quoted(name)}: {why}" for name, why in found.refused.items()]
-    return "\n".join(lines) + "\n"
+        lines += [
+            _setting(
+                f"dimensions = {_quoted(dimensions)}", Message("{cells}; decide", cells=cells)
+            ),
+            "",
+        ]
+    columns = Message("The columns of the data (sums need a section [[magnitude]]):")
+    lines += [_note(columns), *_columns(draft, used)]
+    if draft.refused:
+        refused = Message(
+            "Columns that are refused, and why (bands and declared categories can help):"
+        )
+        lines += ["", _note(refused)]
+        lines += [_Noted(f"# {_quoted(name)}: ", (why,)) for name, why in draft.refused.items()]
+    return lines
 
 
 def drafted_noise() -> "NoiseSpec":
@@ -450,50 +487,64 @@ def drafted_noise() -> "NoiseSpec":
     return NoiseSpec(**noise)
 
 
-def _limits(found: Draft) -> list[str]:
+def _limits(draft: JobDraft) -> list[str | _Noted]:
     """Write the limits that the drafted noise keeps, each for somebody to decide."""
-    if not found.limits:
+    if not draft.limits:
         return []
-    note = "drafted: the strictest that this noise keeps on these tables; nobody decided"
-    who = "decide: who decided the limits, and when; until then the report says: nobody"
-    all_tables = "decide, after ckm audit: what share of small counts all tables may give away"
+    note = Message(
+        "drafted: the strictest that this noise keeps on these tables; nobody decided"
+    )
+    who = Message(
+        "decide: who decided the limits, and when; until then the report says: nobody"
+    )
+    all_tables = Message(
+        "decide, after ckm audit: what share of small counts all tables may give away"
+    )
     return [
         _setting("[report.limits]", note),
-        *(_setting(f"{key} = {value}", _LIMITS[key]) for key, value in found.limits.items()),
+        *(_setting(f"{key} = {value}", _LIMITS[key]) for key, value in draft.limits.items()),
         _setting("# all_tables = 0.2", all_tables),
         _setting('# decided = { who = "…", when = 2026-01-31 }', who),
         "",
     ]
 
 
-def _data(found: Draft, path: str, table: str | None, reading: ReadOptions) -> list[str]:
-    read = _read(reading)
-    lines = [f"table = {_quoted(table)}"] if table is not None else []
-    stored = [name for name in found.unique if name in _STORED]
+def _data(
+    draft: JobDraft, path: str, table: str | None, reading: ReadOptions
+) -> list[str | _Noted]:
+    options = _read(reading)
+    lines: list[str | _Noted] = []
+    if table is not None:
+        lines.append(f"table = {_quoted(table)}")
+    stored = [name for name in draft.unique if name in _STORED]
     if stored:
-        lines.append(_setting(f"record_key = {_quoted(stored[0])}", "a column of stored keys"))
-    elif found.unique:
-        note = "each record has its own; decide: is it the same in every release?"
-        lines.append(_setting(f"id = {_quoted(found.unique[0])}", note))
-        lines += [_setting(f"# id = {_quoted(n)}", "the same") for n in found.unique[1:]]
+        lines.append(
+            _setting(f"record_key = {_quoted(stored[0])}", Message("a column of stored keys"))
+        )
+    elif draft.unique:
+        note = Message("each record has its own; decide: is it the same in every release?")
+        lines.append(_setting(f"id = {_quoted(draft.unique[0])}", note))
+        lines += [
+            _setting(f"# id = {_quoted(n)}", Message("the same")) for n in draft.unique[1:]
+        ]
     else:
         keyed = re.sub(r"[*?\[\]]", "_", Path(path).stem) + ".keyed.parquet"
         words = [path, *(["--table", table] if table is not None else []), "-o", keyed]
         words += _arguments(reading)
-        shown = " ".join(shlex.quote(w) if w.isprintable() else _quoted(w) for w in words)
+        command = " ".join(shlex.quote(w) if w.isprintable() else _quoted(w) for w in words)
         lines += [
-            f"# {_note('No column tells records apart. Draw keys here, once; keep them:')}",
-            f"#     ckm keys draw {shown}",
-            _setting('# id = "…"', "or a column that does, in place of record_key"),
+            _note(Message("No column tells records apart. Draw keys here, once; keep them:")),
+            f"#     ckm keys draw {command}",
+            _setting('# id = "…"', Message("or a column that does, in place of record_key")),
             'record_key = "record_key"',
         ]
-        path, lines = keyed, [one for one in lines if not one.startswith("table")]
-        read = []
-    for number, name in enumerate(found.weights):
+        path, lines = keyed, lines[table is not None :]
+        options = []
+    for number, name in enumerate(draft.weights):
         setting = f"{'# ' if number else ''}weight = {_quoted(name)}"
-        lines.append(_setting(setting, 'decide: for measures = ["count", "weighted"]'))
+        lines.append(_setting(setting, Message('decide: for measures = ["count", "weighted"]')))
     key = "database" if scheme_of(path) in DRIVERS else "path"
-    return ["[data]", f"{key} = {_quoted(path)}", *read, *lines]
+    return ["[data]", f"{key} = {_quoted(path)}", *options, *lines]
 
 
 def _read(reading: ReadOptions) -> list[str]:
@@ -513,9 +564,9 @@ def _arguments(reading: ReadOptions) -> list[str]:
     return words + (["--decimal", reading.decimal] if reading.decimal != "." else [])
 
 
-def _banded(name: str, bands: DraftBands) -> list[str]:
+def _banded(name: str, bands: DraftBands) -> list[str | _Noted]:
     """Write a variable in bands; as a comment where others would cut otherwise."""
-    note = "decide: a variable in bands, made of a column whenever the data are read"
+    note = Message("decide: a variable in bands, made of a column whenever the data are read")
     settings = [
         f"name = {_quoted(name)}",
         f"of = {_quoted(bands.of)}",
@@ -526,41 +577,60 @@ def _banded(name: str, bands: DraftBands) -> list[str]:
     return [_setting(f"{mark}[[variable]]", note), *(f"{mark}{one}" for one in settings)]
 
 
-def _secret(folder: Path) -> str:
+def _secret(folder: Path) -> _Noted:
     is_set = bool(os.environ.get(SECRET_VARIABLE)) and not (folder / "secret.key").exists()
     setting = f'{"# " if is_set else ""}secret = "secret.key"'
-    return _setting(setting, "made once by ckm keys secret secret.key; without it CKM_SECRET")
+    return _setting(
+        setting, Message("made once by ckm keys secret secret.key; without it CKM_SECRET")
+    )
 
 
-def _columns(found: Draft, used: set[str]) -> Sequence[str]:
-    nested = {c: name for name, chain in found.hierarchies.items() for c in chain}
+def _columns(draft: JobDraft, used: set[str]) -> list[_Noted]:
+    nested = {c: name for name, chain in draft.hierarchies.items() for c in chain}
     lines = []
-    for name, column in found.columns.items():
+    for name, column in draft.columns.items():
         number = column.distinct
-        facts = [f"{number} values" if number <= COUNTED else f"about {number} values"]
+        facts = [
+            Message("{number} values", number=number)
+            if number <= COUNTED
+            else Message("about {number} values", number=number)
+        ]
         if column.missing:
-            facts.append(f"{100 * column.missing:.3g} % missing")
-        if name in {*found.unique, *found.weights}:
-            facts.append("a weight" if name in found.weights else "an identifier")
-        elif name in found.same:
-            facts.append(f"divides the records as {_quoted(found.same[name])} does")
+            facts.append(Message("{share:.3g} % missing", share=100 * column.missing))
+        if name in {*draft.unique, *draft.weights}:
+            facts.append(
+                Message("a weight") if name in draft.weights else Message("an identifier")
+            )
+        elif name in draft.same:
+            facts.append(
+                Message(
+                    "divides the records as {quoted} does",
+                    quoted=Name(_quoted(draft.same[name])),
+                )
+            )
         elif name in nested:
-            facts.append(f"a level of {nested[name]}")
+            facts.append(Message("a level of {nested}", nested=Name(nested[name])))
         elif name in used:
-            facts.append("in a table")
-        elif name in found.categories:
-            facts.append("may be a dimension")
+            facts.append(Message("in a table"))
+        elif name in draft.categories:
+            facts.append(Message("may be a dimension"))
         elif column.kind in ("integer", "number") and column.distinct > _FEW:
             sums = _quoted(["count", f"sum:{name}"])
-            skipped = f'measures = {sums} with missing_values = "skip"'
-            facts.append(skipped if column.missing else f"measures = {sums}")
-            facts += [] if column.is_positive else ["signed = true in its [[magnitude]]"]
-            facts += ["or a dimension once cut into bands"]
-            banded = [made for made, bands in found.bands.items() if bands.of == name]
-            facts += [f"see {_quoted(banded[0])} above"] if banded else []
+            skipped = Message('measures = {sums} with missing_values = "skip"', sums=Name(sums))
+            facts.append(
+                skipped if column.missing else Message("measures = {sums}", sums=Name(sums))
+            )
+            facts += (
+                [] if column.is_positive else [Message("signed = true in its [[magnitude]]")]
+            )
+            facts += [Message("or a dimension once cut into bands")]
+            banded = [one for one, bands in draft.bands.items() if bands.of == name]
+            facts += (
+                [Message("see {quoted} above", quoted=Name(_quoted(banded[0])))]
+                if banded
+                else []
+            )
         elif column.kind == "date" and column.distinct > _FEW:
-            facts.append('a dimension by width = "year" or "month" of a [[variable]]')
-        lines.append(
-            f"{_quoted(name)}: {column.kind}, {', '.join(_note(fact) for fact in facts)}"
-        )
+            facts.append(Message('a dimension by width = "year" or "month" of a [[variable]]'))
+        lines.append(_Noted(f"# {_quoted(name)}: {column.kind}, ", tuple(facts)))
     return lines

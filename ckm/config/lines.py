@@ -1,11 +1,12 @@
 """Where in a TOML file something stands: the line of each section, key and value."""
 
+import itertools
 import re
 import tomllib
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-#: Keys and numbers of entries, from the top of the file.
+#: Keys, and numbers, names or texts of entries, from the top of the file.
 Place: TypeAlias = tuple[str | int, ...]
 
 # What may hold a bracket or the end of a line without meaning it, then these themselves.
@@ -14,7 +15,6 @@ _SIGNS = re.compile(
     r"|[\[\]{}\n]",
     re.DOTALL,
 )
-_WHERE = re.compile(r"\[+(.+?)\]+(?: number (\d+)| (?:of )?(['\"].*['\"]))?:?")
 
 
 class Lines:
@@ -24,6 +24,8 @@ class Lines:
     --------
     >>> Lines('[data]\npath = "x"\n\n[[table]]\nname = "a"\n').at(("table", 0, "name"))
     (('table', 0, 'name'), 5)
+    >>> Lines('[[table]]\nname = "a"\nmeasures = ["count"]\n').at(("table", "a", "measures"))
+    (('table', 0, 'measures'), 3)
     """
 
     def __init__(self, text: str) -> None:
@@ -43,33 +45,33 @@ class Lines:
 
     def at(self, place: Place) -> tuple[Place, int | None]:
         """Return what stands there, or what is nearest above it, and its line."""
+        place = self._by_numbers(place)
         if place not in self._lines and (*place, 0) in self._lines:
             place = (*place, 0)  # the first of repeated sections
         while place and place not in self._lines:
             place = place[:-1]
         return place, self._lines.get(place)
 
-    def about(self, where: str, text: str) -> tuple[Place, int | None]:
-        """Return what a message is about: a section, and in it the first name that it says."""
-        section = self._section(where)
-        said: dict[int, Place] = {}
-        for place in self._lines:
-            if place[: len(section)] == section and place != section:
-                value, key = self._values.get(place), str(place[-1])
-                # A text, or the variable of a measure, such as sum:income.
-                words = {value, value.partition(":")[2]} if isinstance(value, str) else set()
-                if key == "where":  # a filter: any of its words
-                    words |= set(re.findall(r"\w+", str(value)))
-                starts = [text.find(repr(word)) for word in words if word]
-                starts += [text.find("The filter")] if key == "where" else []
-                is_key = len(place) == len(section) + 1 and (section or repr(key) in text)
-                if is_key and key in text:
-                    found = re.search(rf"(?<![\w-]){re.escape(key)}(?![\w-])", text)
-                    starts += [found.start()] if found else []
-                for start in starts:
-                    if start >= 0:
-                        said.setdefault(start, place)
-        return self.at(said[min(said)] if said else section)
+    def _by_numbers(self, place: Place) -> Place:
+        """Return the place with numbers of entries instead of their names and texts."""
+        path: Place = ()
+        for part in place:
+            inner = (*path, part)
+            is_name = isinstance(part, str) and inner not in self._lines
+            path = self._entry(path, part) if is_name else inner
+        return path
+
+    def _entry(self, place: Place, name: str | int) -> Place:
+        """Return the first entry of that name or text: of a list, or of sections."""
+        for number in itertools.count():
+            entry = (*place, number)
+            if entry not in self._lines:
+                return (*place, name)
+            text = self._values.get(entry)
+            names = [self._values.get((*entry, key)) for key in ("name", "table")]
+            if name in (text, *names) or (isinstance(text, str) and text.endswith(f":{name}")):
+                return entry
+        raise AssertionError
 
     def _header(self, part: Any) -> Place:
         """Return the place of a section; of repeated ones the last."""
@@ -84,19 +86,6 @@ class Lines:
             if place in self._last:
                 place = (*place, self._last[place])
         return place
-
-    def _section(self, where: str) -> Place:
-        """Return the place of a section as messages call it."""
-        if (said := _WHERE.match(where)) is None:
-            return ()
-        for place in self._lines:
-            is_it = ".".join(key for key in place if isinstance(key, str)) == said[1]
-            if is_it and isinstance(place[-1], int):
-                is_it = said[2] == str(place[-1] + 1)
-                is_it |= said[3] == repr(self._values.get((*place, "name")))
-            if is_it:
-                return place
-        return ()
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:

@@ -12,10 +12,12 @@ from pydantic import ValidationError
 
 from ckm.config.job.job import Job
 from ckm.config.job.noise import PTableSection, noise_spec
-from ckm.config.problems import Problem, did_you_mean, problem_from_pydantic
+from ckm.config.problems import Problem, did_you_mean, heading, problem_from_pydantic
 from ckm.config.reading import Reading, languages_asked
 from ckm.config.section import ReadAs, Section, keys_of
 from ckm.errors import ConfigError
+from footing.errors import Location
+from footing.messages import Message, Name, said
 from ptable import NoiseSpec
 
 _S = TypeVar("_S", bound=Section)
@@ -24,23 +26,25 @@ logger = logging.getLogger(__name__)
 
 _MAX_BYTES = 1_000_000
 #: Commands that make such a file, or say what may stand in one: a wheel has no pages.
-_EXAMPLE = "ckm job init drafts one from data"
+_EXAMPLE = Message("ckm job init drafts one from data")
 _EXAMPLES = {
-    "design": "ckm demo makes one; ckm schema designs lists its keys",
-    "plan": "ckm schema dp lists its keys",
-    "service": "ckm demo makes one; ckm schema service lists its keys",
-    "specification": "ckm ptable advise proposes one",
-    "swap": "ckm schema swap lists its keys",
-    "sweep": "ckm schema synth lists its keys",
-    "training": "ckm schema training lists its keys",
+    "design": Message("ckm demo makes one; ckm schema designs lists its keys"),
+    "plan": Message("ckm schema dp lists its keys"),
+    "service": Message("ckm demo makes one; ckm schema service lists its keys"),
+    "specification": Message("ckm ptable advise proposes one"),
+    "swap": Message("ckm schema swap lists its keys"),
+    "sweep": Message("ckm schema synth lists its keys"),
+    "training": Message("ckm schema training lists its keys"),
 }
 
 
 def _alone(section: PTableSection, reading: Reading) -> NoiseSpec | None:
     if section.path is None:
         return noise_spec(section, reading)
-    text = "path names a p-table that exists; a specification has max_noise and variance."
-    reading.add("[ptable]", text)
+    text = Message(
+        "path names a p-table that exists; a specification has max_noise and variance."
+    )
+    reading.add(("ptable",), text, key="path")
     return None
 
 
@@ -87,8 +91,8 @@ def read_job(path: Path | str) -> Job:
     """
     reading, document = open_settings(path, kind="job")
     if isinstance(document.get("service"), dict):
-        hint = "ckm serve, check and token take it; a job has [[table]] instead"
-        reading.add("[service]", "makes this a service, not a job.", hint)
+        hint = Message("ckm serve, check and token take it; a job has [[table]] instead")
+        reading.add(("service",), Message("makes this a service, not a job."), hint)
         raise reading.error()
     job = build(Job, document, reading)
     for warning in job.warnings:
@@ -118,19 +122,19 @@ def read_noise_spec(path: Path | str) -> NoiseSpec:
     2
     """
     reading, document = open_settings(path, kind="specification")
-    known = keys_of(Job)
+    own_keys = keys_of(Job)
     reading.problems += [
         problem_from_pydantic(
-            {"type": "extra_forbidden", "loc": (key,)}, sections=known, names={}
+            {"type": "extra_forbidden", "loc": (key,)}, sections=own_keys, names={}
         )
         for key in document
-        if key not in known[""]
+        if key not in own_keys[""]
     ]
     section = document.get("ptable")
     if not isinstance(section, dict):
-        reading.add("", "The section [ptable] is missing.")
+        reading.add((), Message("The section [ptable] is missing."))
         raise reading.error()
-    return build(_Specification, {"ptable": section}, reading, sections=known).ptable
+    return build(_Specification, {"ptable": section}, reading, sections=own_keys).ptable
 
 
 def open_settings(path: Path | str, *, kind: str) -> tuple[Reading, dict[str, Any]]:
@@ -182,15 +186,15 @@ def build(
     if "version" in model.model_fields and type(document.get("schema", 1)) is not int:
         document = document | {"schema": None}  # true and 1.0 are equal to 1, and not meant
     try:
-        found = model.model_validate(document, context=reading)
+        value = model.model_validate(document, context=reading)
     except ValidationError as error:
-        known = sections or keys_of(model)
-        formed = _worded(error, sections=known, names=_names(document))
+        own_keys = sections or keys_of(model)
+        formed = _worded(error, sections=own_keys, names=_names(document))
         if "version" in model.model_fields:
             formed = _version_first(document, formed)
         reading.problems[:0] = formed
     if not reading.problems:
-        return found
+        return value
     wrong = reading.error()
     if reading.infeasible is not None and len(wrong.problems) == 1:
         reading.infeasible.reword(wrong.problem)
@@ -198,37 +202,39 @@ def build(
     raise wrong
 
 
-def read_section(model: type[_S], given: Any, reading: Reading, *, section: str) -> _S | None:
+def read_section(model: type[_S], value: Any, reading: Reading, *, section: str) -> _S | None:
     """Read one section of a file; None where problems were noted."""
     try:
-        return model.model_validate(given, context=reading)
+        return model.model_validate(value, context=reading)
     except ValidationError as error:
         sections = {section: keys_of(model)[""]}
-        reading.problems += _worded(error, sections=sections, names={}, at=(section,))
+        reading.problems += _worded(error, sections=sections, names={}, section=section)
         return None
 
 
-def add_unknown(reading: Reading, found: Iterable[str], known: Sequence[str]) -> None:
+def add_unknown(reading: Reading, keys: Iterable[str], choices: Sequence[str]) -> None:
     """Note keys at the top of a file that are unknown."""
-    for key in found:
-        if key not in known:
-            reading.add("", f"Unknown key {key!r}.", did_you_mean(key, known))
+    for key in keys:
+        if key not in choices:
+            text = Message("Unknown key {key!r}.", key=Name(key))
+            reading.add((), text, did_you_mean(key, choices), key=key)
 
 
 def _worded(
     error: ValidationError,
     *,
     sections: dict[str, tuple[str, ...]],
-    names: Mapping[str, Sequence[str]],
-    at: tuple[str, ...] = (),
+    names: Mapping[str, Sequence[str | int]],
+    section: str = "",
 ) -> list[Problem]:
-    found = []
+    problems = []
     for e in error.errors(include_url=False, include_input=False):
-        place = (*at, *e["loc"])
-        problem = problem_from_pydantic({**e, "loc": place}, sections=sections, names=names)
+        loc = (section, *e["loc"]) if section else e["loc"]
+        problem = problem_from_pydantic({**e, "loc": loc}, sections=sections, names=names)
+        place = (*section.split(".", 1), *e["loc"]) if section else loc
         # An unknown key of [keys] may be the secret itself.
-        found.append(replace(problem, at=place[:1] if "keys" in place[:1] else place))
-    return found
+        problems.append(replace(problem, at=place[:1] if "keys" in place[:1] else place))
+    return problems
 
 
 def _read_text(path: Path, *, kind: str) -> str:
@@ -237,8 +243,14 @@ def _read_text(path: Path, *, kind: str) -> str:
     try:
         if path.is_dir():
             raise ConfigError(
-                f"{name!r} is a folder; a {kind} is one TOML file.",
-                hint=f"try {name}/job.toml" if (path / "job.toml").is_file() else example,
+                Message(
+                    "{name!r} is a folder; a {kind} is one TOML file.",
+                    name=Name(name),
+                    kind=Name(kind),
+                ),
+                hint=Message("try {name}/job.toml", name=Name(name))
+                if (path / "job.toml").is_file()
+                else example,
             )
         with path.open("rb") as file:
             raw = file.read(_MAX_BYTES + 1)
@@ -248,23 +260,46 @@ def _read_text(path: Path, *, kind: str) -> str:
             is_settings = path.suffix.lower() in ("", ".toml")
             near = path.parent.glob("*.toml") if is_settings else ()
             hint = did_you_mean(name, [p.name for p in near])
-            hint = hint or (None if is_settings else f"a {kind} is a TOML file; {example}")
+            hint = hint or (
+                None
+                if is_settings
+                else Message(
+                    "a {kind} is a TOML file; {example}", kind=Name(kind), example=example
+                )
+            )
         raise ConfigError(
-            f"The {kind} file {name!r} cannot be read: {error.strerror or 'unreadable'}.",
-            hint=hint or "look at the path's spelling",
+            Message(
+                "The {kind} file {name!r} cannot be read: {reason}.",
+                kind=Name(kind),
+                name=Name(name),
+                reason=said(error.strerror or Message("unreadable")),
+            ),
+            hint=hint or Message("look at the path's spelling"),
         ) from None
     if not raw.strip():
-        raise ConfigError(f"The {kind} file {name!r} is empty.", hint=example)
+        raise ConfigError(
+            Message("The {kind} file {name!r} is empty.", kind=Name(kind), name=Name(name)),
+            hint=example,
+        )
     if len(raw) > _MAX_BYTES:
         raise ConfigError(
-            f"{name!r} is larger than 1 MB; a {kind} is a page of text.",
-            hint="is this the data? give the TOML file that describes the release",
+            Message(
+                "{name!r} is larger than 1 MB; a {kind} is a page of text.",
+                name=Name(name),
+                kind=Name(kind),
+            ),
+            hint=Message("is this the data? give the TOML file that describes the release"),
         )
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigError(
-            f"{name!r} is not a text in UTF-8; a {kind} is a TOML file.", hint=example
+            Message(
+                "{name!r} is not a text in UTF-8; a {kind} is a TOML file.",
+                name=Name(name),
+                kind=Name(kind),
+            ),
+            hint=example,
         ) from None
 
 
@@ -273,34 +308,53 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         # The parser's own words may quote the file; its place is enough.
-        place = re.search(r"\(at (line \d+, column \d+|end of document)\)", str(error))
-        where = f" at {place[1]}" if place else ""
-        number = re.search(r"line (\d+)", where)
-        line = text.splitlines()[int(number[1]) - 1] if number else ""
-        hint = 'texts stand in quotes, lists in square brackets: dimensions = ["sex", "age"]'
+        place = re.search(r"\(at (?:line (\d+), column (\d+)|end of document)\)", str(error))
+        number = int(place[1]) if place and place[1] else None
+        where = Message(" at end of document") if place else Message()
+        if place and number is not None:
+            where = Message(
+                " at line {line}, column {column}", line=number, column=int(place[2])
+            )
+        line = text.splitlines()[number - 1] if number is not None else ""
+        hint = Message(
+            'texts stand in quotes, lists in square brackets: dimensions = ["sex", "age"]'
+        )
         if re.search(r"=\s*-?\d+,\d", line):
-            hint = "decimals have a point: variance = 3.0"
-        raise ConfigError(f"{path.name!r} is not valid TOML{where}.", hint=hint) from None
+            hint = Message("decimals have a point: variance = 3.0")
+        refusal = ConfigError(
+            Message("{path!r} is not valid TOML{where}.", path=Name(path.name), where=where),
+            hint=hint,
+        )
+        if number is not None:
+            refusal.location = Location(path.name, number, refusal.problem)
+        raise refusal from None
 
 
-def _names(document: dict[str, Any]) -> dict[str, list[str]]:
+def _names(document: dict[str, Any]) -> dict[str, list[str | int]]:
     """Return what to call each repeated section: its name, or its number."""
-    shown: dict[str, list[str]] = {}
-    for section, listed in document.items():
-        for number, one in enumerate(listed if isinstance(listed, list) else [], start=1):
+    titles: dict[str, list[str | int]] = {}
+    for section, entries in document.items():
+        for number, one in enumerate(entries if isinstance(entries, list) else []):
             name = one.get("name") if isinstance(one, dict) else None
-            is_named = isinstance(name, str) and name
-            shown.setdefault(section, []).append(repr(name) if is_named else f"number {number}")
-    return shown
+            titles.setdefault(section, []).append(
+                name if name and isinstance(name, str) else number
+            )
+    return titles
 
 
 def _version_first(document: dict[str, Any], problems: Iterable[Problem]) -> list[Problem]:
     """Put the schema's version into words, and first: it explains the rest."""
-    others = [p for p in problems if not p.text.startswith("schema ")]
+    others = [p for p in problems if p.at != ("schema",)]
     if "schema" not in document:
-        text, hint = "schema is missing.", "write schema = 1 as the first line"
+        text, hint = (
+            Message("schema is missing."),
+            Message("write schema = 1 as the first line"),
+        )
     elif document["schema"] != 1 or isinstance(document["schema"], bool):
-        text, hint = "schema must be 1.", "a later schema needs a later version of ckm"
+        text, hint = (
+            Message("schema must be 1."),
+            Message("a later schema needs a later version of ckm"),
+        )
     else:
         return others
-    return [Problem(where="", text=text, hint=hint, at=("schema",)), *others]
+    return [Problem(where=heading(()), text=text, hint=hint, at=("schema",)), *others]

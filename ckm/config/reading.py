@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ckm.config.lines import Lines, Place
-from ckm.config.problems import JobError, Problem, did_you_mean
+from ckm.config.problems import JobError, Problem, did_you_mean, heading
 from footing.errors import ExplainedError
+from footing.messages import Message, Name
 from footing.places import list_files, masked
 
 LANGUAGES = ("en", "fr")
@@ -36,28 +37,30 @@ class Reading:
         self.infeasible: ExplainedError | None = None
         self._written: dict[Path, str] = {}
 
-    def add(self, where: str, text: str, hint: str | None = None, *, at: Place = ()) -> None:
-        """Note a problem, and its place in the file where that is known."""
-        self.problems.append(Problem(where=where, text=text, hint=hint, at=at))
+    def add(
+        self, section: Place, text: str, hint: str | None = None, *, key: str | Place = ()
+    ) -> None:
+        """Note a problem of a section, and of which of its keys; a place for one below."""
+        at = (*section, *((key,) if isinstance(key, str) else key))
+        problem = Problem(where=heading(section), text=text, hint=hint, at=at)
+        self.problems.append(problem)
 
-    def add_error(self, where: str, error: ExplainedError, hint: str | None = None) -> None:
+    def add_error(self, section: Place, error: ExplainedError, hint: str | None = None) -> None:
         """Note what a domain object says is wrong."""
         from ptable import InfeasibleError
 
         if isinstance(error, InfeasibleError):
             self.infeasible = error
-        self.add(where, error.problem, hint or error.hint, at=error.at)
+        self.add(section, error.problem, hint or error.hint, key=error.at)
 
     def all_problems(self) -> list[Problem]:
         """Return the problems, each once and with its line; last what no p-table can do."""
         last = None if self.infeasible is None else self.infeasible.problem
-        lines, found = Lines(self.text), []
+        lines, problems = Lines(self.text), []
         for problem in dict.fromkeys(self.problems):
             at, number = lines.at(problem.at)
-            if number is None:
-                at, number = lines.about(problem.where, problem.text)
-            found.append(replace(problem, at=at, number=number))
-        return sorted(found, key=lambda problem: problem.text == last)
+            problems.append(replace(problem, at=at, number=number))
+        return sorted(problems, key=lambda problem: problem.text == last)
 
     def error(self) -> JobError:
         """Return the error that tells the problems."""
@@ -66,7 +69,9 @@ class Reading:
     def resolve(self, name: str) -> Path:
         """Return the path that a name in the file stands for."""
         if "\0" in name:  # not shown: it may be the secret itself
-            self.add("", r"A path holds a NUL character (\u0000).", "remove it")
+            self.add(
+                (), Message("A path holds a NUL character (\\u0000)."), Message("remove it")
+            )
         path = self.path.parent / name.replace("\0", "")
         self._written[path] = name
         return path
@@ -79,20 +84,31 @@ class Reading:
         """Return whether a path cannot be one of this machine."""
         return "://" in self.name_of(path)
 
-    def require_file(self, where: str, key: str, path: Path, *, is_glob: bool = False) -> None:
+    def require_file(
+        self, section: Place, key: str, path: Path, *, is_glob: bool = False
+    ) -> None:
         """Note where a path is no file of this machine; a glob may be a folder."""
+        place = tuple(key.split("."))
         name = self.name_of(path)
         if self.is_elsewhere(path):
-            text = f"{key} must be a file of this machine."
-            self.add(where, text, "export it to Parquet first")
+            text = Message("{key} must be a file of this machine.", key=Name(key))
+            self.add(section, text, Message("export it to Parquet first"), key=place)
         elif not (path.exists() or (is_glob and list_files(str(path)))):
-            listed = path.parent.iterdir() if path.parent.is_dir() else ()
+            files = path.parent.iterdir() if path.parent.is_dir() else ()
             # A table is not meant by the name of a job or of a secret.
-            near = [p.name for p in listed if p.suffix not in _NO_DATA - {path.suffix}]
-            hint = did_you_mean(path.name, near) or "relative paths start at the file's folder"
-            self.add(where, f"{key} {masked(name)!r} does not exist.", hint)
+            near = [p.name for p in files if p.suffix not in _NO_DATA - {path.suffix}]
+            hint = did_you_mean(path.name, near) or Message(
+                "relative paths start at the file's folder"
+            )
+            text = Message(
+                "{key} {path!r} does not exist.", key=Name(key), path=Name(masked(name))
+            )
+            self.add(section, text, hint, key=place)
         elif not is_glob and path.is_dir():
-            self.add(where, f"{key} {name!r} is a folder, not a file.")
+            text = Message(
+                "{key} {name!r} is a folder, not a file.", key=Name(key), name=Name(name)
+            )
+            self.add(section, text, key=place)
 
 
 def languages_asked(document: Mapping[str, Any]) -> tuple[str, ...]:
@@ -102,11 +118,11 @@ def languages_asked(document: Mapping[str, Any]) -> tuple[str, ...]:
         for name in ("service", "output", "report")
     )
     if "service" in document:
-        given = [service.get("languages", LANGUAGES)]
+        settings = [service.get("languages", LANGUAGES)]
     else:
-        given = [output.get("language", ("en",)), report.get("languages", LANGUAGES)]
-    listed = [[one] if isinstance(one, str) else one for one in given]
-    if not all(isinstance(one, list | tuple) for one in listed):
+        settings = [output.get("language", ("en",)), report.get("languages", LANGUAGES)]
+    lists = [[one] if isinstance(one, str) else one for one in settings]
+    if not all(isinstance(one, list | tuple) for one in lists):
         return LANGUAGES  # what is wrong is told where it stands
-    found = [code for one in listed for code in one]
-    return tuple(code for code in LANGUAGES if code in found) or LANGUAGES
+    codes = [code for one in lists for code in one]
+    return tuple(code for code in LANGUAGES if code in codes) or LANGUAGES

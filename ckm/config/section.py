@@ -1,10 +1,8 @@
 """What the sections of every settings file have in common, and what their keys become."""
 
 import datetime as dt
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, get_args
 
@@ -20,12 +18,12 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from ckm.config.lines import Lines
+from ckm.config.lines import Lines, Place
+from ckm.config.problems import Problem
 from ckm.config.reading import LANGUAGES, Reading
-from footing.errors import ExplainedError
+from footing.errors import ExplainedError, Location
+from footing.messages import Message
 
-#: A line of a message: a dash, the name of a table, what is wrong with it.
-_NAMED = re.compile(r"^( *- )?(?:table ('.+?'): )?(.*)$", re.MULTILINE)
 _AS_IT_IS = core_schema.plain_serializer_function_ser_schema(lambda value: value)
 
 
@@ -69,16 +67,23 @@ class SettingsFile(Section):
         """What the file says."""
         return self._reading.text
 
-    def place(self, error: ExplainedError, section: str = "") -> None:
-        """Say in an error about the data, or a section, which line of the file it is about."""
-        placed = partial(self._placed, Lines(self.text), section)
-        error.reword(_NAMED.sub(placed, error.problem))
+    def place_of(self, argument: Place) -> Place:
+        """Return the place in the file of what is an argument of the engine."""
+        return argument
 
-    def _placed(self, lines: Lines, section: str, said: re.Match[str]) -> str:
-        dash, table, what = said.groups()
-        number = lines.about(f"[[table]] {table}" if table else section, what)[1]
-        place = f"{self.path.name}:{number}: " if number and what else ""
-        return f"{dash or ''}{place}{said[0][len(dash or '') :]}"
+    def place(self, error: ExplainedError, section: Place = ()) -> None:
+        """Say in an error about the data, or a section, which line of the file it is about."""
+        lines = Lines(self.text)
+
+        def placed(one: ExplainedError) -> str:
+            at = (*section, *self.place_of(one.at))
+            number = lines.at(at)[1] if at else None
+            if number is None:
+                return one.problem
+            one.location = Location(self.path.name, number, one.problem)
+            return Problem(where="", text=one.problem, number=number).placed(self.path.name)
+
+        error.reword_each(placed)
 
 
 @dataclass(frozen=True)
@@ -152,9 +157,9 @@ class TextModel(Section):
 
     @model_validator(mode="after")
     def _speaks(self, info: ValidationInfo) -> Self:
-        asked = LANGUAGES if info.context is None else info.context.languages
-        if None in [getattr(self, language) for language in asked]:
-            msg = "a language is missing"
+        languages = LANGUAGES if info.context is None else info.context.languages
+        if None in [getattr(self, language) for language in languages]:
+            msg = Message("a language is missing")
             raise ValueError(msg)
         return self
 
@@ -169,9 +174,9 @@ def texts_of(text: str | TextModel | None) -> Texts:
         return {}
     if isinstance(text, str):
         return dict.fromkeys(LANGUAGES, text)
-    said = {code: getattr(text, code) for code in LANGUAGES}
-    alone = next(filter(None, said.values()), "")
-    return {code: words or alone for code, words in said.items()}
+    texts = {code: getattr(text, code) for code in LANGUAGES}
+    alone = next(filter(None, texts.values()), "")
+    return {code: words or alone for code, words in texts.items()}
 
 
 def one_text(texts: Mapping[str, str]) -> str | Mapping[str, str]:
@@ -182,25 +187,25 @@ def one_text(texts: Mapping[str, str]) -> str | Mapping[str, str]:
 
 _T = TypeVar("_T")
 
-Name: TypeAlias = Annotated[str, Field(min_length=1)]
+Label: TypeAlias = Annotated[str, Field(min_length=1)]
 #: A list in the file, and one that is not empty.
 Items: TypeAlias = Annotated[tuple[_T, ...], AsTuple()]
 Some: TypeAlias = Annotated[tuple[_T, ...], AsTuple(least=1)]
 #: A text in one language or both; language → text, empty where nothing is said.
-Words = Annotated[Texts, ReadAs(Name | TextModel, lambda text, _: texts_of(text))]
-FilePath = Annotated[Path, ReadAs(Name, lambda name, reading: reading.resolve(name))]
+Words = Annotated[Texts, ReadAs(Label | TextModel, lambda text, _: texts_of(text))]
+FilePath = Annotated[Path, ReadAs(Label, lambda name, reading: reading.resolve(name))]
 Date = Annotated[str, ReadAs(dt.date, lambda date, _: date.isoformat())]
 
 
 def keys_of(model: type[Section]) -> dict[str, tuple[str, ...]]:
     """Return the keys of each section of a file; those of its top level under ``""``."""
     fields = {field.alias or name: field for name, field in model.model_fields.items()}
-    found = {"": tuple(fields)}
+    sections = {"": tuple(fields)}
     for key, field in fields.items():
         for inner in _sections_in(Annotated[field.annotation, None, *field.metadata]):
             below = keys_of(inner)
-            found |= {f"{key}.{name}" if name else key: keys for name, keys in below.items()}
-    return found
+            sections |= {f"{key}.{name}" if name else key: keys for name, keys in below.items()}
+    return sections
 
 
 def _sections_in(kind: Any) -> Iterator[type[Section]]:

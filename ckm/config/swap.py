@@ -9,8 +9,9 @@ from ckm.config.job.data import Records, SecretPath
 from ckm.config.job.ledger import RecordsLedger
 from ckm.config.read import build, kind_of, open_settings
 from ckm.config.reading import Reading
-from ckm.config.section import Items, Name, Section, SettingsFile, Some, optional
+from ckm.config.section import Items, Label, Section, SettingsFile, Some, optional
 from ckm.methods.settings import SwapSettings
+from footing.messages import Message
 from tables import RequestError
 from tables.swapping.plan import SwapPlan
 
@@ -26,7 +27,7 @@ class SwapKeys(Section):
 class SwapSection(Section):
     """Who moves, and where to."""
 
-    household: Name = Field(description="Column of the household's identifier.")
+    household: Label = Field(description="Column of the household's identifier.")
     geography: Some[str] = Field(description="Columns, from broad to fine.")
     risk: Items[str] = optional(
         "Columns whose combinations make a record easy to find.", default=()
@@ -61,8 +62,8 @@ class SwapSection(Section):
         try:
             self.plan  # noqa: B018
         except RequestError as error:
-            hint = "ckm swap --help says what the columns are for"
-            reading.add_error("[swap]", error, hint)
+            hint = Message("ckm swap --help says what the columns are for")
+            reading.add_error(("swap",), error, hint)
 
 
 class SwapLedger(RecordsLedger):
@@ -72,8 +73,11 @@ class SwapLedger(RecordsLedger):
         """Note that nothing tells the records apart, too."""
         super().add_problems(reading)
         if self.id is None and self.record_key is None:
-            text = "needs id or record_key: by what are records the same as those of jobs?"
-            reading.add("[ledger]", text, 'id = "person_id", as in [data] of the jobs')
+            text = Message(
+                "needs id or record_key: by what are records the same as those of jobs?"
+            )
+            hint = Message('id = "person_id", as in [data] of the jobs')
+            reading.add(("ledger",), text, hint)
 
 
 class SwapJob(SettingsFile, title="A swap of ckm"):
@@ -87,9 +91,9 @@ class SwapJob(SettingsFile, title="A swap of ckm"):
     def add_problems(self, reading: Reading) -> None:
         """Note two things that decide."""
         if self.keys.secret is not None and self.swap.seed is not None:
-            text = "there are both [keys] secret and [swap] seed."
-            hint = "keep one: with a secret nobody else draws the same"
-            reading.add("[swap]", text, hint)
+            text = Message("there are both [keys] secret and [swap] seed.")
+            hint = Message("keep one: with a secret nobody else draws the same")
+            reading.add(("swap",), text, hint, key="seed")
 
 
 def read_swap(path: Path | str) -> SwapJob:
@@ -99,8 +103,8 @@ def read_swap(path: Path | str) -> SwapJob:
     """
     reading, document = open_settings(path, kind="swap")
     if "swap" not in document and "table" in document:
-        hint = "ckm release and ckm suppress take jobs; a swap file has [swap]"
-        reading.add("", "This is a job, not a swap.", hint)
+        hint = Message("ckm release and ckm suppress take jobs; a swap file has [swap]")
+        reading.add((), Message("This is a job, not a swap."), hint)
         raise reading.error()
     return build(SwapJob, document, reading)
 

@@ -8,6 +8,7 @@ from pydantic import Field
 from ckm.config.read import build, open_settings
 from ckm.config.reading import Reading
 from ckm.config.section import FilePath, Items, Section, SettingsFile, optional
+from footing.messages import Message
 
 
 class SweepMeasure(Section):
@@ -35,8 +36,8 @@ class SweepPlan(SettingsFile, title="A sweep of ckm synth"):
     def add_problems(self, reading: Reading) -> None:
         """Note a sweep that tries nothing."""
         if not self.ways:
-            hint = 'write [[ways]], and below it method = "tables", epsilon = [1, 8]'
-            reading.add("[[ways]]", "must name at least one way to synthesise.", hint)
+            hint = Message('write [[ways]], and below it method = "tables", epsilon = [1, 8]')
+            reading.add(("ways",), Message("must name at least one way to synthesise."), hint)
 
 
 def read_sweep(path: Path | str) -> SweepPlan:

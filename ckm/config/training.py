@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from ckm.config.lines import Place
 from ckm.config.read import build, open_settings
 from ckm.config.reading import Reading
 from ckm.config.section import (
     FilePath,
     Items,
-    Name,
+    Label,
     Section,
     SettingsFile,
     Some,
     optional,
 )
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +32,7 @@ class TrainingData(Section):
     """The records to learn from."""
 
     path: FilePath | None = optional("A Parquet, CSV or DuckDB file, or a glob.")
-    table: Name | None = optional("The table of a DuckDB file.")
+    table: Label | None = optional("The table of a DuckDB file.")
     about: str = optional("Which data, and what of them is public: for the card.", default="")
     touches: Items[str] = optional(
         "Other uses of these data, such as a look at their means.", default=()
@@ -48,7 +50,7 @@ class PlanSection(Section):
         "Noise over the clipping norm, in place of epsilon.", ge=0
     )
     delta: float = Field(gt=0, lt=1, description="Delta of (epsilon, delta).")
-    unit: Name = optional("Who is protected.", default="record")
+    unit: Label = optional("Who is protected.", default="record")
     adjacency: Literal["add-remove", "zero-out", "replace"] = optional(
         "What the neighbours are.", default="add-remove"
     )
@@ -81,7 +83,7 @@ class NetworkSection(Section):
 class ColumnSection(Section):
     """A column, declared from the questionnaire and never from the data."""
 
-    name: Name = Field(description="Its name.")
+    name: Label = Field(description="Its name.")
     low: float | None = optional("Lower public bound, for numbers.")
     high: float | None = optional("Upper public bound, for numbers.")
     cuts: Items[float] | None = optional(
@@ -94,14 +96,14 @@ class ColumnSection(Section):
         """Return the column; a DPSGDError says what it cannot be."""
         from dpsgd import Category, DPSGDError, Number
 
-        given = self.model_dump(include={"name", "may_be_missing"})
+        common = self.model_dump(include={"name", "may_be_missing"})
         if self.values is not None and self.low is None and self.high is None:
-            return Category(values=self.values, **given)
+            return Category(values=self.values, **common)
         if self.values is None and self.low is not None and self.high is not None:
-            return Number(low=self.low, high=self.high, cuts=self.cuts, **given)
+            return Number(low=self.low, high=self.high, cuts=self.cuts, **common)
         raise DPSGDError(
-            "needs low and high, for numbers, or values, for codes.",
-            hint="take them from the questionnaire",
+            Message("needs low and high, for numbers, or values, for codes."),
+            hint=Message("take them from the questionnaire"),
         )
 
 
@@ -126,8 +128,10 @@ class TrainingJob(SettingsFile, title="A training of ckm dpsgd"):
         """Note columns that cannot be."""
         from dpsgd import DPSGDError
 
-        places = {f"[[column]] {column.name!r}:": column for column in self.column}
-        for where, column in {"[target]": self.target, **places}.items():
+        places: dict[Place, ColumnSection] = {
+            ("column", column.name): column for column in self.column
+        }
+        for where, column in {**places, ("target",): self.target}.items():
             try:
                 column.made()
             except DPSGDError as error:
@@ -136,7 +140,7 @@ class TrainingJob(SettingsFile, title="A training of ckm dpsgd"):
             try:
                 self.declared  # noqa: B018
             except DPSGDError as error:
-                reading.add_error("", error)
+                reading.add_error((), error)
 
     @property
     def names(self) -> list[str]:
@@ -160,7 +164,8 @@ class TrainingJob(SettingsFile, title="A training of ckm dpsgd"):
             return plan
         if epsilon is None:
             raise PlanError(
-                "A plan has an epsilon, or a noise multiplier.", hint="give one of the two"
+                Message("A plan has an epsilon, or a noise multiplier."),
+                hint=Message("give one of the two"),
             )
         return Plan.for_budget(epsilon, **entries)
 
@@ -180,13 +185,13 @@ def read_training(
 
 def _merged(document: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document with entries replaced, the target as a whole; columns are added."""
-    found = dict(document)
+    content = dict(document)
     for name, entries in changes.items():
-        held = found.get(name)
+        before = content.get(name)
         if isinstance(entries, list):
-            found[name] = [*(held if isinstance(held, list) else []), *entries]
+            content[name] = [*(before if isinstance(before, list) else []), *entries]
         elif name == "target":
-            found[name] = dict(entries)
+            content[name] = dict(entries)
         else:
-            found[name] = {**(held if isinstance(held, dict) else {}), **entries}
-    return found
+            content[name] = {**(before if isinstance(before, dict) else {}), **entries}
+    return content

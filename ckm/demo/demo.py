@@ -16,10 +16,12 @@ from ckm.demo.register import OUTSIDE, job_seekers
 from ckm.errors import ConfigError, ReleaseError
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
 from ckm.release.perturbed import release
+from footing.messages import Argument, Message, Name
+from footing.progress import Progress, no_progress
 from reports.i18n.languages import LANGUAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     import pandas as pd
 
@@ -90,7 +92,7 @@ def make_demo(
     seed: int = 2024,
     force: bool = False,
     dry_run: bool = False,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Demo | None:
     """Make up a register, release six tables from it and compare ways to protect them.
 
@@ -125,16 +127,20 @@ def make_demo(
     """
     if persons < _FEWEST_PERSONS:
         raise ConfigError(
-            f"The demonstration needs at least {_FEWEST_PERSONS} persons, not {persons}.",
-            hint=f"the default is {_PERSONS}",
+            Message(
+                "The demonstration needs at least {fewest_persons} persons, not {persons}.",
+                fewest_persons=_FEWEST_PERSONS,
+                persons=Argument(persons),
+            ),
+            hint=Message("the default is {persons}", persons=_PERSONS),
         )
     target = resolve_target(out)
     may_replace = refuse_other_than_demo if force else None
     check_target(target, may_replace)
     if dry_run:
         return None
-    report_progress = progress or (lambda _stage, _done, _total: None)
-    report_progress("making up the register", 0, 1)
+    report_progress = progress or no_progress
+    report_progress(Message("making up the register"), 0, 1)
     with new_folder(target, may_replace=may_replace) as folder:
         register = write_register(folder, persons=persons, seed=seed)
         (folder / "job.toml").write_text(JOB, encoding="utf-8")
@@ -145,10 +151,10 @@ def make_demo(
     done = release(job, target / "out", progress=report_progress)
     compared = compare(job, read_designs(target / "designs.toml"), progress=report_progress)
     write_comparison(compared, target / _COMPARED)
-    shown = dataclasses.replace(done, folder=Path(out) / "out")
+    own_release = dataclasses.replace(done, folder=Path(out) / "out")
     return Demo(
         folder=Path(out),
-        release=shown,
+        release=own_release,
         comparison=compared,
         moved_zones=register.moved_zones,
     )
@@ -181,18 +187,26 @@ def refuse_other_than_demo(folder: Path) -> None:
         is_demo = MARK in (folder / "README.md").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         is_demo = False
-    found = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
+    files = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
     others = [
         path.as_posix()
-        for path in found
+        for path in files
         if path.as_posix() not in _OURS and path.parts[:2] not in _RELEASED
     ]
     if not is_demo or others:
-        also = f" (it holds {min(others)!r})" if others else ""
+        also = (
+            Message(" (it holds {others!r})", others=Argument(min(others)))
+            if others
+            else Message()
+        )
         raise ReleaseError(
-            f"The folder {folder.name!r} is no untouched demonstration{also}; "
-            "--force does not replace it.",
-            hint="choose another folder: ckm demo --out demo2",
+            Message(
+                "The folder {folder!r} is no untouched demonstration{also}; --force does "
+                "not replace it.",
+                folder=Name(folder.name),
+                also=also,
+            ),
+            hint=Message("choose another folder: ckm demo --out demo2"),
         )
 
 

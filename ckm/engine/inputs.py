@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 from ckm.errors import ConfigError
+from footing.messages import Message, Name, Shape, said
 from ptable import PTable, PTableWarning
 from tables import (
     CodeTree,
@@ -26,20 +27,24 @@ def require_counts(ptable: PTable) -> None:
     """Refuse tables for magnitudes, and say when noise on zeros is left out."""
     if not hasattr(ptable, "lookup"):
         raise ConfigError(
-            f"ptable must be a PTable, not {type(ptable).__name__!r}.",
-            hint="solve(NoiseSpec(…)) makes one, PTable.read(path) reads one",
+            Message("ptable must be a PTable, not {name!r}.", name=Shape(type(ptable))),
+            hint=Message("solve(NoiseSpec(…)) makes one, PTable.read(path) reads one"),
         )
     if ptable.step != 1 or ptable.anchors is not None:
         raise ConfigError(
-            "The p-table is one for magnitudes, with steps or anchors; counts need whole noise "
-            "and a row per count.",
-            hint="build one without step and anchors",
+            Message(
+                "The p-table is one for magnitudes, with steps or anchors; counts need "
+                "whole noise and a row per count."
+            ),
+            hint=Message("build one without step and anchors"),
         )
     if set(ptable.units(0)) != {0}:
         warnings.warn(
-            "The p-table has noise for counts of 0, but empty cells are published as 0: their "
-            "keys would be those of no records at all. What the p-table guarantees for zeros "
-            "does not hold here.",
+            Message(
+                "The p-table has noise for counts of 0, but empty cells are published as "
+                "0: their keys would be those of no records at all. What the p-table "
+                "guarantees for zeros does not hold here."
+            ),
             PTableWarning,
             stacklevel=3,
         )
@@ -55,7 +60,7 @@ def given_cells(
     labels: tuple[str, str],
 ) -> GivenCells:
     """Say what the columns of a table of cells are."""
-    nested = [as_hierarchy(name, given) for name, given in hierarchies.items()]
+    nested = [as_hierarchy(name, value) for name, value in hierarchies.items()]
     return GivenCells(
         dimensions=tuple(cells),
         count=count,
@@ -77,13 +82,21 @@ def require_enough(
         refuse_ledger_of_cells(cells)
     if any(request.sums for request in requests.values()):
         raise ConfigError(
-            "The noise of sums and means is made from records, and a table of cells has none.",
-            hint="publish its sums by suppression, or release from the records",
+            Message(
+                "The noise of sums and means is made from records, and a table of cells "
+                "has none."
+            ),
+            hint=Message("publish its sums by suppression, or release from the records"),
         )
     if cells.cell_key is None and any(len(ptable.units(int(n))) > 1 for n in ptable.counts):
         raise ConfigError(
-            "Noise needs the sum of the record keys of each cell: cell_key names its column.",
-            hint="a p-table of rounding needs no key; ckm suppress takes tables without keys",
+            Message(
+                "Noise needs the sum of the record keys of each cell: cell_key names its "
+                "column."
+            ),
+            hint=Message(
+                "a p-table of rounding needs no key; ckm suppress takes tables without keys"
+            ),
         )
 
 
@@ -91,8 +104,8 @@ def refuse_ledger_of_cells(cells: GivenCells | None) -> None:
     """Refuse to compare the records of cells that are given without them."""
     if cells is not None:
         raise ConfigError(
-            "A ledger compares the records of cells, and a table of cells has none.",
-            hint="remove [ledger], or release from the records",
+            Message("A ledger compares the records of cells, and a table of cells has none."),
+            hint=Message("remove [ledger], or release from the records"),
         )
 
 
@@ -133,12 +146,14 @@ def open_records(
             raise
         return source
     if engine != "spark":
-        raise ConfigError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
+        raise ConfigError(
+            Message("engine must be 'duckdb' or 'spark', not {engine!r}.", engine=Name(engine))
+        )
     (options or ReadOptions()).require_csv(str(data))
     if cells is not None or not isinstance(data, (str, os.PathLike, tuple)):
         raise ConfigError(
-            "Spark tabulates Parquet files of records, not cells or data in memory.",
-            hint="write records to Parquet, or leave engine out",
+            Message("Spark tabulates Parquet files of records, not cells or data in memory."),
+            hint=Message("write records to Parquet, or leave engine out"),
         )
     from tables.spark.session import LOCAL
     from tables.spark.spark import open_spark
@@ -164,39 +179,47 @@ def find_secret(
         return None
     if not os.environ.get(SECRET_VARIABLE):
         raise ConfigError(
-            "A secret is needed to hash identifiers and to mix cell keys.",
-            hint=f"make one with 'ckm keys secret secret.key', or set {SECRET_VARIABLE}",
+            Message("A secret is needed to hash identifiers and to mix cell keys."),
+            hint=Message(
+                "make one with 'ckm keys secret secret.key', or set {secret_variable}",
+                secret_variable=said(SECRET_VARIABLE),
+            ),
         )
     return Secret.from_env(SECRET_VARIABLE)
 
 
-def as_hierarchy(name: str, given: object) -> Hierarchy:
+def as_hierarchy(name: str, value: object) -> Hierarchy:
     """Return a hierarchy from columns, the file of a code tree, or a column and a file."""
-    if isinstance(given, Hierarchy):
-        return given
-    if isinstance(given, (str, os.PathLike)):
-        return Hierarchy(columns=(name,), tree=CodeTree.read(given))
-    if isinstance(given, Mapping):
-        if set(given) != {"column", "tree"}:
+    if isinstance(value, Hierarchy):
+        return value
+    if isinstance(value, (str, os.PathLike)):
+        return Hierarchy(columns=(name,), tree=CodeTree.read(value))
+    if isinstance(value, Mapping):
+        if set(value) != {"column", "tree"}:
             raise ConfigError(
-                f"The hierarchy {name!r} needs 'column' and 'tree'.",
-                hint='{column = "age", tree = "age.csv"}',
+                Message("The hierarchy {name!r} needs 'column' and 'tree'.", name=Name(name)),
+                hint=Message('{column = "age", tree = "age.csv"}'),
             )
-        return Hierarchy(columns=(str(given["column"]),), tree=CodeTree.read(given["tree"]))
-    if isinstance(given, Sequence):
-        return Hierarchy(columns=tuple(str(column) for column in given))
+        return Hierarchy(columns=(str(value["column"]),), tree=CodeTree.read(value["tree"]))
+    if isinstance(value, Sequence):
+        return Hierarchy(columns=tuple(str(column) for column in value))
     raise ConfigError(
-        f"The hierarchy {name!r} is a list of columns or the file of a code tree."
+        Message(
+            "The hierarchy {name!r} is a list of columns or the file of a code tree.",
+            name=Name(name),
+        )
     )
 
 
 def find_categories(
-    name: str, given: object, *, nested: Hierarchy | None = None
+    name: str, value: object, *, nested: Hierarchy | None = None
 ) -> Sequence[object]:
     """Return declared categories: a list, or those that a file lists."""
-    if not isinstance(given, (str, os.PathLike)):
-        if not isinstance(given, Sequence):
-            raise ConfigError(f"The categories of {name!r} are a list or a file.")
-        return given
+    if not isinstance(value, (str, os.PathLike)):
+        if not isinstance(value, Sequence):
+            raise ConfigError(
+                Message("The categories of {name!r} are a list or a file.", name=Name(name))
+            )
+        return value
     columns = (name,) if nested is None or nested.tree is not None else nested.columns
-    return read_categories(given, columns)
+    return read_categories(value, columns)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ckm.engine.key_mixing import mix_keys
 from ckm.errors import ConfigError
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from footing.arrays import Integers, Words
@@ -83,7 +84,7 @@ def perturb_counts(
     published = np.where(counts > 0, counts + noise, 0)
     if (published < 0).any():
         raise ConfigError(
-            "The p-table would publish negative counts.",
-            hint="its noise must not go below minus the count",
+            Message("The p-table would publish negative counts."),
+            hint=Message("its noise must not go below minus the count"),
         )
     return np.asarray(published, np.int64)

@@ -23,6 +23,7 @@ from ckm.engine.published_table import PublishedTable, published_numbers, table_
 from ckm.engine.request import variable_of
 from ckm.errors import InternalError, MagnitudeError
 from footing.disclosive import Disclosive
+from footing.messages import Message, Name
 from tables import Filter
 from tables.magnitudes.exact import has_few_values, joint_moments
 
@@ -214,43 +215,68 @@ class Protection:
         used = [name for name in map(variable_of, measures) if name is not None]
         if used and quality.missing_share > 0:
             raise MagnitudeError(
-                f"Some records have no key, and what is published of {used[0]!r} would give "
-                "their amounts away: they would have no part in the noise.",
-                hint="give every record a key, or leave these out beforehand",
+                Message(
+                    "Some records have no key, and what is published of {used!r} would give "
+                    "their amounts away: they would have no part in the noise.",
+                    used=Name(used[0]),
+                ),
+                hint=Message("give every record a key, or leave these out beforehand"),
             )
 
     def require_amounts(
-        self, requests: Mapping[str, TableRequest], built: Mapping[str, Request], source: Source
+        self,
+        requests: Mapping[str, TableRequest],
+        cell_requests: Mapping[str, Request],
+        source: Source,
     ) -> None:
         """Refuse variables whose sums are counts, once a scan has looked at them."""
         for table, request in requests.items():
-            where = built[table].where
+            where = cell_requests[table].where
             for name in request.variables:
                 spread = source.spreads[name]
                 if spread.decimals == 0 and 0 < spread.largest <= 1:
                     raise MagnitudeError(
-                        f"The variable {name!r} holds 0 and 1 alone: its sum is a count, and "
-                        "the noise of sums does not protect counts.",
-                        hint="count these records: put the variable into where",
+                        Message(
+                            "The variable {name!r} holds 0 and 1 alone: its sum is a count, "
+                            "and the "
+                            "noise of sums does not protect counts.",
+                            name=Name(name),
+                        ),
+                        hint=Message("count these records: put the variable into where"),
                     )
                 is_own = self.noises[name].rules == "ckm"  # others are repeated as they are
                 condition = where if isinstance(where, Filter) else None
                 if is_own and has_few_values(source, name, condition):
-                    prefix = f"table {table!r}: " if table else ""
-                    raise MagnitudeError(
-                        f"{prefix}The variable {name!r} has one value or two among the records "
-                        "of the table: its sum tells how many have each.",
-                        hint="publish that count instead: put the variable and one of its "
-                        'values into where, with the measure "count"',
+                    prefix = (
+                        Message("table {table!r}: ", table=Name(table)) if table else Message()
                     )
-        self._require_no_count_together(requests, built, source)
+                    raise MagnitudeError(
+                        Message(
+                            "{prefix}The variable {name!r} has one value or two among the "
+                            "records of "
+                            "the table: its sum tells how many have each.",
+                            prefix=prefix,
+                            name=Name(name),
+                        ),
+                        hint=Message(
+                            "publish that count instead: put the variable and one of its "
+                            "values into "
+                            'where, with the measure "count"'
+                        ),
+                    )
+        self._require_no_count_together(requests, cell_requests, source)
 
     def _require_no_count_together(
-        self, requests: Mapping[str, TableRequest], built: Mapping[str, Request], source: Source
+        self,
+        requests: Mapping[str, TableRequest],
+        cell_requests: Mapping[str, Request],
+        source: Source,
     ) -> None:
         """Refuse variables of which a combination is nearly the same for every record."""
         variance = self.count_noise.variance
-        together = {(tuple(r.variables), built[n].where): n for n, r in requests.items()}
+        together = {
+            (tuple(r.variables), cell_requests[n].where): n for n, r in requests.items()
+        }
         of_all = dict.fromkeys(
             name for request in requests.values() for name in request.variables
         )
@@ -272,12 +298,16 @@ class Protection:
                 variations=spread,
                 variance=variance,
             ):
-                prefix = f"table {table!r}: " if table else ""
+                prefix = Message("table {table!r}: ", table=Name(table)) if table else Message()
                 raise MagnitudeError(
-                    f"{prefix}A combination of the variables {', '.join(map(repr, names))} is "
-                    "nearly the same for every record: their sums together tell how many there "
-                    "are.",
-                    hint="publish all but one of them",
+                    Message(
+                        "{prefix}A combination of the variables {names!r} is nearly the same "
+                        "for "
+                        "every record: their sums together tell how many there are.",
+                        prefix=prefix,
+                        names=Name.each(names),
+                    ),
+                    hint=Message("publish all but one of them"),
                 )
 
     def alike(self, cells: Cells) -> dict[str, NDArray[np.int64]]:
@@ -291,14 +321,14 @@ class Protection:
 
     def cautions(self, table: str, alike: Mapping[str, NDArray[np.int64]]) -> list[str]:
         """Say which sums of a table have the noise of counts, too; for inside use."""
-        told = (alike_caution(table, variable, n) for variable, n in alike.items())
-        return [text for text in told if text is not None]
+        texts = (alike_caution(table, variable, n) for variable, n in alike.items())
+        return [text for text in texts if text is not None]
 
     def _sums(
         self, cells: Cells, published: Integers, request: TableRequest, secret: Secret | None
     ) -> dict[str, Floats]:
         """Return the published sums of cells."""
-        found = {}
+        totals = {}
         for variable in request.variables:
             magnitudes = (cells.magnitudes or {})[variable]
             total = perturb_magnitudes(
@@ -310,8 +340,8 @@ class Protection:
             )
             if self.noises[variable].zero_with_count:
                 total = np.where(published > 0, total, 0.0)
-            found[variable] = total
-        return found
+            totals[variable] = total
+        return totals
 
     def _amounts(
         self,
@@ -328,15 +358,15 @@ class Protection:
             return {}
         name = "count" if self.weight is None else "weighted"
         divisor = self.numbers(cells, published, measures=[name])[name]
-        found = {}
+        numbers = {}
         for measure in request.measures:
             variable = variable_of(measure)
             if variable is not None and measure not in request.quantiles:
                 total = sums[variable]
                 is_sum = measure.startswith("sum:")
                 noise = self.noises[variable]
-                found[measure] = total if is_sum else published_mean(total, divisor, noise)
-        return found
+                numbers[measure] = total if is_sum else published_mean(total, divisor, noise)
+        return numbers
 
     def _quantiles(
         self,
@@ -350,7 +380,9 @@ class Protection:
         if not request.quantiles:
             return {}
         if secret is None or values is None:
-            raise InternalError("Quantiles were asked for without records or a secret.")
+            raise InternalError(
+                Message("Quantiles were asked for without records or a secret.")
+            )
         return published_quantiles(
             list(request.quantiles),
             cells,

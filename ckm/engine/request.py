@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ckm.errors import ConfigError
+from footing.messages import Argument, Message, Name
 
 EmptyCells = Literal["auto", "grid", "drop"]
 MissingValues = Literal["stop", "skip"]
@@ -16,11 +17,9 @@ STATISTICS = ("sum", "mean", "median", "quantile")
 SHARES = ("0.1", "0.2", "0.25", "0.3", "0.4", "0.5", "0.6", "0.7", "0.75", "0.8", "0.9")
 
 _MEASURES = ("count", "weighted")
-_NO_RANGE = (
-    "The measure {!r} cannot be published: a range is the difference of two persons' amounts, "
-    "which no noise for sums hides."
+_INSTEAD = Message(
+    'ask for "sum:"; base = "range" of [[magnitude]] makes its noise fit the range'
 )
-_INSTEAD = 'ask for "sum:"; base = "range" of [[magnitude]] makes its noise fit the range'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,42 +78,73 @@ class TableRequest:
             object.__setattr__(self, "measures", (self.measures,))
         if isinstance(self.dimensions, str):
             raise ConfigError(
-                "dimensions is a list of names.", hint=f"write [{self.dimensions!r}]"
+                Message("dimensions is a list of names."),
+                hint=Message("write [{dimensions!r}]", dimensions=Argument(self.dimensions)),
+                at=("dimensions",),
             )
         object.__setattr__(self, "dimensions", tuple(self.dimensions))
         object.__setattr__(self, "measures", tuple(self.measures))
         unknown = [m for m in self.measures if m not in _MEASURES and variable_of(m) is None]
         if unknown or not self.measures or len(set(self.measures)) < len(self.measures):
-            shown = ", ".join(repr(m) for m in self.measures) or "none"
+            listing = ", ".join(repr(m) for m in self.measures) or "none"
             ranges = [m for m in map(str, unknown) if m.startswith("range:")]
             if ranges:
-                raise ConfigError(_NO_RANGE.format(ranges[0]), hint=_INSTEAD)
+                raise ConfigError(
+                    Message(
+                        "The measure {measure!r} cannot be published: a range is the "
+                        "difference of two persons' amounts, which no noise for sums hides.",
+                        measure=Name(ranges[0]),
+                    ),
+                    hint=_INSTEAD,
+                    at=("measures", ranges[0]),
+                )
             raise ConfigError(
-                "measures are 'count', 'weighted' and 'sum:', 'mean:', 'median:' or "
-                f"'quantile:' with a variable, each once, not {shown}.",
-                hint=_hint(unknown[0]) if unknown else 'for example measures = ["count"]',
+                Message(
+                    "measures are 'count', 'weighted' and 'sum:', 'mean:', 'median:' or "
+                    "'quantile:' with a variable, each once, not {measures}.",
+                    measures=Name(listing),
+                ),
+                hint=_hint(unknown[0])
+                if unknown
+                else Message('for example measures = ["count"]'),
+                at=("measures",),
             )
         if self.empty_cells not in {"auto", "grid", "drop"}:
             raise ConfigError(
-                f"empty_cells must be 'auto', 'grid' or 'drop', not {self.empty_cells!r}."
+                Message(
+                    "empty_cells must be 'auto', 'grid' or 'drop', not {empty_cells!r}.",
+                    empty_cells=Argument(self.empty_cells),
+                ),
+                at=("empty_cells",),
             )
         if self.missing_values not in {"stop", "skip"}:
             raise ConfigError(
-                f"missing_values must be 'stop' or 'skip', not {self.missing_values!r}."
+                Message(
+                    "missing_values must be 'stop' or 'skip', not {missing_values!r}.",
+                    missing_values=Argument(self.missing_values),
+                ),
+                at=("missing_values",),
             )
         whole = [m for m in self.measures if ":" in m and not m.startswith("sum:")]
         if whole and self.missing_values == "skip":
             raise ConfigError(
-                f"The measure {whole[0]!r} would count records without a value: means and "
-                "quantiles need missing_values = 'stop'.",
-                hint=f'leave them out: where = "{variable_of(whole[0])} is not missing"',
+                Message(
+                    "The measure {whole!r} would count records without a value: means and "
+                    "quantiles need missing_values = 'stop'.",
+                    whole=Name(whole[0]),
+                ),
+                hint=Message(
+                    'leave them out: where = "{variable} is not missing"',
+                    variable=Name(str(variable_of(whole[0]))),
+                ),
+                at=("measures", whole[0]),
             )
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The columns whose sums or means are asked for, each once."""
-        found = (variable_of(m) for m in self.measures if m not in self.quantiles)
-        return tuple(dict.fromkeys(column for column in found if column is not None))
+        columns = (variable_of(m) for m in self.measures if m not in self.quantiles)
+        return tuple(dict.fromkeys(column for column in columns if column is not None))
 
     @property
     def needs_whole_table(self) -> bool:
@@ -163,16 +193,21 @@ def _hint(unknown: object) -> str:
     statistic, _, column = str(unknown).partition(":")
     if statistic == "quantile" and column:
         name = column.rpartition(":")[0] or column
-        return f"for example 'quantile:{name}:0.9'; the shares are {', '.join(SHARES)}"
-    known = STATISTICS if column else (*_MEASURES, *STATISTICS)
-    wanted = statistic.strip().lower()
-    close = difflib.get_close_matches(wanted, known, n=1)
-    if not close or abs(len(close[0]) - len(wanted)) > 1:  # a slip, not another statistic
+        return Message(
+            "for example 'quantile:{name}:0.9'; the shares are {shares}",
+            name=Name(name),
+            shares=Name.each(SHARES),
+        )
+    choices = STATISTICS if column else (*_MEASURES, *STATISTICS)
+    word = statistic.strip().lower()
+    close = difflib.get_close_matches(word, choices, n=1)
+    if not close or abs(len(close[0]) - len(word)) > 1:  # a slip, not another statistic
         if column:
-            return (
-                f"of a variable there are 'sum:{column}', 'mean:{column}', 'median:{column}' "
-                f"and quantiles such as 'quantile:{column}:0.9'"
+            return Message(
+                "of a variable there are 'sum:{column}', 'mean:{column}', "
+                "'median:{column}' and quantiles such as 'quantile:{column}:0.9'",
+                column=Name(column),
             )
-        return 'for example measures = ["count", "sum:income"]'
+        return Message('for example measures = ["count", "sum:income"]')
     meant = f"{close[0]}:{column or '…'}" if close[0] in STATISTICS else close[0]
-    return f"did you mean {meant!r}?"
+    return Message("did you mean {close!r}?", close=Name(meant))

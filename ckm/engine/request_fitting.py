@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from ckm.engine.inputs import as_hierarchy, find_categories
 from ckm.errors import ConfigError
+from footing.messages import Argument, Message, Name
 from tables import Filter, Request, RequestError, require_fit
 from tables.recoding.derive import root_of
+from tables.request import of_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,10 +53,10 @@ class RequestFitter:
     ) -> None:
         self._source, self._keys = source, keys
         self._noises, self._weight, self._labels = noises, weight, labels
-        self._hierarchies = {n: as_hierarchy(n, given) for n, given in hierarchies.items()}
+        self._hierarchies = {n: as_hierarchy(n, value) for n, value in hierarchies.items()}
         self._categories = {
-            n: find_categories(n, given, nested=self._hierarchies.get(n))
-            for n, given in categories.items()
+            n: find_categories(n, value, nested=self._hierarchies.get(n))
+            for n, value in categories.items()
         }
         self._discrete = tuple(nested_columns(self._hierarchies.values()))
 
@@ -64,16 +66,15 @@ class RequestFitter:
 
     def fit(self, requests: Mapping[str, TableRequest]) -> dict[str, Request]:
         """Build the requests; raise one error with the problems of all of them."""
-        built, errors = {}, []
+        cell_requests, errors = {}, []
         for name, request in requests.items():
-            prefix = f"table {name!r}: " if name else ""
             try:
-                built[name] = self._build(request)
-                require_fit([built[name]], self._source)
+                cell_requests[name] = self._build(request)
+                require_fit([cell_requests[name]], self._source)
             except (RequestError, ConfigError) as error:
-                errors.append(type(error)(prefix + error.problem, hint=error.hint))
+                errors.append(of_table(name, error) if name else error)
         raise_together(errors)
-        return built
+        return cell_requests
 
     def _build(self, request: TableRequest) -> Request:
         is_weighted = "weighted" in request.measures
@@ -82,15 +83,22 @@ class RequestFitter:
         looked_at = [] if noises is None else [noises[name].n_top for name in sums]
         if is_weighted and self._weight is None:
             raise ConfigError(
-                "The measure 'weighted' needs a weight.", hint='name its column: weight = "w"'
+                Message("The measure 'weighted' needs a weight."),
+                hint=Message('name its column: weight = "w"'),
             )
         if request.quantiles and self._weight is not None:
             raise ConfigError(
-                f"The measure {next(iter(request.quantiles))!r} would be one of records, and "
-                f"the data have the weight {self._weight!r}: there are no weighted quantiles.",
-                hint="publish them in a job without a weight, and say that they are unweighted",
+                Message(
+                    "The measure {next!r} would be one of records, and the data have the "
+                    "weight {weight!r}: there are no weighted quantiles.",
+                    next=Argument(next(iter(request.quantiles))),
+                    weight=Argument(self._weight),
+                ),
+                hint=Message(
+                    "publish them in a job without a weight, and say that they are unweighted"
+                ),
             )
-        built = Request(
+        cell_request = Request(
             dimensions=request.dimensions,
             hierarchies=self._hierarchies,
             margins=request.margins,
@@ -105,26 +113,33 @@ class RequestFitter:
             missing_label=self._labels[1],
             discrete=self._discrete,
         )
-        self._require_groups(built)
-        return built
+        self._require_groups(cell_request)
+        return cell_request
 
-    def _require_groups(self, built: Request) -> None:
+    def _require_groups(self, cell_request: Request) -> None:
         """Refuse the column that tells persons apart, and sums of a dimension."""
         identity = self._keys.column
-        filtered = built.where.columns if isinstance(built.where, Filter) else ()
-        used = {*built.columns, *filtered, *built.sums, *built.ordered}
+        filtered = cell_request.where.columns if isinstance(cell_request.where, Filter) else ()
+        used = {*cell_request.columns, *filtered, *cell_request.sums, *cell_request.ordered}
         if identity in {root_of(self._source, name) for name in used}:
             raise RequestError(
-                f"Column {identity!r} tells persons apart: it is no dimension, no filter and "
-                "no variable.",
-                hint="ask for groups of people",
+                Message(
+                    "Column {identity!r} tells persons apart: it is no dimension, no filter "
+                    "and no variable.",
+                    identity=Argument(identity),
+                ),
+                hint=Message("ask for groups of people"),
             )
-        own = [name for name in built.sums if name in built.columns]
+        own = [name for name in cell_request.sums if name in cell_request.columns]
         if own:
             raise RequestError(
-                f"Column {own[0]!r} is a dimension of the table: in each of its cells all "
-                "amounts are the same, and their sum would give the number of records away.",
-                hint="sum another variable, or leave the dimension out",
+                Message(
+                    "Column {own!r} is a dimension of the table: in each of its cells all "
+                    "amounts are the same, and their sum would give the number of records "
+                    "away.",
+                    own=Name(own[0]),
+                ),
+                hint=Message("sum another variable, or leave the dimension out"),
             )
 
 
@@ -136,8 +151,8 @@ def table_measures(tables: Mapping[str, TableRequest]) -> list[tuple[str, str]]:
 def raise_together(errors: Sequence[RequestError | ConfigError]) -> None:
     """Raise the one error of several tables that has all their problems; none for none."""
     if len(errors) > 1:
-        lines = [str(error).replace("\n", "\n  ") for error in errors]
-        raise RequestError("\n  - ".join([f"{len(errors)} tables have problems:", *lines]))
+        heading = Message("{number} tables have problems:", number=len(errors))
+        raise RequestError.of_several(heading, errors)
     if errors:
         raise errors[0]
 

@@ -11,6 +11,7 @@ from ckm.engine.streamed_table import StreamedTable
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout, is_text
 from ckm.formats.words import MISSING
+from footing.messages import Message, Name, Shape, said
 
 _EXACT = 2**53
 _DECIMAL = ("weighted", "sum_", "mean_", "median_", "quantile_")
@@ -34,27 +35,44 @@ def checked(table: PublishedTable) -> PublishedTable:
 
 def _check_columns(table: PublishedTable) -> None:
     if not table.measures:
-        raise FormatError("A table has at least one measure.")
+        raise FormatError(Message("A table has at least one measure."))
     if len(set(table.columns)) < len(table.columns):
-        raise FormatError("Two columns of the table have the same name.")
+        raise FormatError(Message("Two columns of the table have the same name."))
     if not all(map(is_text, table.columns)):
-        raise FormatError("A name of a column is no text that can be encoded.")
+        raise FormatError(Message("A name of a column is no text that can be encoded."))
 
 
 def _check_categories(
     name: str, codes: NDArray[np.int32], categories: Sequence[str], size: int
 ) -> None:
     if len(codes) != size:
-        raise FormatError(f"Column {name!r} has {len(codes):,} rows, the table {size:,}.")
+        raise FormatError(
+            Message(
+                "Column {name!r} has {number:,} rows, the table {size:,}.",
+                name=Name(name),
+                number=len(codes),
+                size=size,
+            )
+        )
     if len(set(categories)) < len(categories):
         raise FormatError(
-            f"Categories of column {name!r} repeat: its rows cannot be told apart.",
-            hint="give each category a name of its own",
+            Message(
+                "Categories of column {name!r} repeat: its rows cannot be told apart.",
+                name=Name(name),
+            ),
+            hint=Message("give each category a name of its own"),
         )
     if not all(map(is_text, categories)):
-        raise FormatError(f"A category of column {name!r} is no text that can be encoded.")
+        raise FormatError(
+            Message(
+                "A category of column {name!r} is no text that can be encoded.",
+                name=Name(name),
+            )
+        )
     if size and not (int(codes.min()) >= 0 and int(codes.max()) < len(categories)):
-        raise FormatError(f"Column {name!r} has rows without a category.")
+        raise FormatError(
+            Message("Column {name!r} has rows without a category.", name=Name(name))
+        )
 
 
 def _used(codes: NDArray[np.int32], categories: Sequence[str]) -> tuple[Any, list[str]]:
@@ -62,21 +80,35 @@ def _used(codes: NDArray[np.int32], categories: Sequence[str]) -> tuple[Any, lis
     if is_used.all():
         return codes, list(categories)
     place = (np.cumsum(is_used) - 1).astype(np.int32)
-    kept = [text for text, keep in zip(categories, is_used, strict=True) if keep]
-    return place[codes], kept
+    texts = [text for text, keep in zip(categories, is_used, strict=True) if keep]
+    return place[codes], texts
 
 
 def _check_numbers(name: str, values: NDArray[Any], size: int) -> None:
     if values.dtype not in (np.dtype(np.int64), np.dtype(np.float64)) or values.ndim != 1:
         raise FormatError(
-            f"Measure {name!r} holds {values.dtype}; counts are int64, others float64."
+            Message(
+                "Measure {name!r} holds {dtype}; counts are int64, others float64.",
+                name=Name(name),
+                dtype=Shape(values.dtype),
+            )
         )
     if len(values) != size:
-        raise FormatError(f"Measure {name!r} has {len(values):,} rows, the table {size:,}.")
+        raise FormatError(
+            Message(
+                "Measure {name!r} has {number:,} rows, the table {size:,}.",
+                name=Name(name),
+                number=len(values),
+                size=size,
+            )
+        )
     if values.dtype == np.float64 and not np.isfinite(shown(values)).all():
         raise FormatError(
-            f"Measure {name!r} holds numbers that are none, or infinite.",
-            hint="mask numbers that are suppressed: numpy.ma.masked_invalid(…)",
+            Message(
+                "Measure {name!r} holds numbers that are none, or infinite.",
+                name=Name(name),
+            ),
+            hint=Message("mask numbers that are suppressed: numpy.ma.masked_invalid(…)"),
         )
 
 
@@ -121,14 +153,18 @@ def require_doubles(table: PublishedTable, what: str) -> None:
             and max(-int(numbers.min()), int(numbers.max())) > _EXACT
         ):
             raise FormatError(
-                f"{what} holds whole numbers up to 2^53, measure {name!r} larger ones.",
-                hint="choose CSV or Parquet",
+                Message(
+                    "{what} holds whole numbers up to 2^53, measure {name!r} larger ones.",
+                    what=said(what),
+                    name=Name(name),
+                ),
+                hint=Message("choose CSV or Parquet"),
             )
 
 
-def free_name(name: str, taken: Collection[str]) -> str:
+def free_name(name: str, names: Collection[str]) -> str:
     """Return a name that no column has."""
-    while name in taken:
+    while name in names:
         name += "_"
     return name
 
@@ -138,8 +174,8 @@ def labelled(table: PublishedTable, about: TableAbout) -> PublishedTable:
     texts: dict[str, tuple[NDArray[np.int32], Sequence[str]]] = {}
     for name, (codes, categories) in table.dimensions.items():
         head, labels = about.labels.get(name, name), about.category_labels.get(name, {})
-        said = [labels.get(text, text) for text in categories]
-        texts[free_name(head, texts)] = codes, said
+        words = [labels.get(text, text) for text in categories]
+        texts[free_name(head, texts)] = codes, words
         plain = {about.totals.get(name), MISSING}  # whose codes tell people nothing
         if any(labels.get(text, text) != text for text in {*categories} - plain):
             texts[free_name(f"{head} (code)", texts)] = codes, categories

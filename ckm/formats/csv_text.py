@@ -16,6 +16,7 @@ from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout
 from ckm.formats.content import encoded, is_weighted, labelled, masked
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +53,7 @@ def _write(
     ]
     for piece in table.pieces(_CHUNK):
         coded = zip(piece.dimensions.values(), texts, strict=True)
-        columns = [listed.take(pa.array(codes)) for (codes, _), listed in coded]
+        columns = [category_texts.take(pa.array(codes)) for (codes, _), category_texts in coded]
         numbers = [plain_numbers(values) for values in piece.measures.values()]
         if decimal != ".":
             numbers = [pc.replace_substring(texts, ".", decimal) for texts in numbers]
@@ -83,8 +84,8 @@ def formulas(table: PublishedTable) -> dict[str, list[str]]:
     """Return the texts that a spreadsheet would take for formulas, by column."""
     texts = {name: [name] for name in table.measures}
     texts |= {name: [name, *categories] for name, (_, categories) in table.dimensions.items()}
-    found = {name: list(filter(is_formula, listed)) for name, listed in texts.items()}
-    return {name: listed for name, listed in found.items() if listed}
+    by_column = {name: list(filter(is_formula, values)) for name, values in texts.items()}
+    return {name: values for name, values in by_column.items() if values}
 
 
 def without_formulas(table: PublishedTable) -> PublishedTable:
@@ -161,7 +162,7 @@ def read_texts(path: Path, names: Sequence[str], kinds: Mapping[str, str]) -> pa
     from pyarrow import csv
 
     types = {"text": pa.string(), "whole": pa.int64(), "double": pa.float64()}
-    wanted = {name: types[kind] for name, kind in kinds.items() if kind}
+    column_types = {name: types[kind] for name, kind in kinds.items() if kind}
     try:
         return csv.read_csv(
             path,
@@ -172,7 +173,7 @@ def read_texts(path: Path, names: Sequence[str], kinds: Mapping[str, str]) -> pa
                 newlines_in_values=True, ignore_empty_lines=len(names) > 1
             ),
             convert_options=csv.ConvertOptions(
-                column_types=wanted,
+                column_types=column_types,
                 null_values=[""],
                 true_values=[],
                 false_values=[],
@@ -182,8 +183,11 @@ def read_texts(path: Path, names: Sequence[str], kinds: Mapping[str, str]) -> pa
         )
     except pa.ArrowInvalid:
         raise FormatError(
-            f"The file {path.name!r} is no table: a row has too many or too few columns, a"
-            " number is none, or a text is not in UTF-8.",
+            Message(
+                "The file {path!r} is no table: a row has too many or too few columns, a "
+                "number is none, or a text is not in UTF-8.",
+                path=Name(path.name),
+            ),
         ) from None
 
 
@@ -193,7 +197,9 @@ def _numbers(name: str, column: pa.Array) -> Any:
     if pa.types.is_null(column.type):
         column = column.cast(pa.int64())
     if not (pa.types.is_int64(column.type) or pa.types.is_float64(column.type)):
-        raise FormatError(f"Column {name!r} holds texts where numbers are meant.")
+        raise FormatError(
+            Message("Column {name!r} holds texts where numbers are meant.", name=Name(name))
+        )
     values = column.fill_null(0).to_numpy(zero_copy_only=False)
     return masked(values, np.asarray(column.is_null().to_numpy(zero_copy_only=False), bool))
 
@@ -208,10 +214,15 @@ def _start(path: Path) -> tuple[list[tuple[str, bool]], list[tuple[bytes, bool]]
         first = _record(head, place)[0] if place < len(head) else []
     except ValueError:
         raise FormatError(
-            f"The file {path.name!r} does not begin with a row of column names in UTF-8."
+            Message(
+                "The file {path!r} does not begin with a row of column names in UTF-8.",
+                path=Name(path.name),
+            )
         ) from None
     if len({name for name, _ in names}) < len(names):
-        raise FormatError(f"Two columns of {path.name!r} have the same name.")
+        raise FormatError(
+            Message("Two columns of {path!r} have the same name.", path=Name(path.name))
+        )
     return names, first
 
 
@@ -221,28 +232,33 @@ def _columns(path: Path) -> tuple[list[str], list[bool]]:
     names = [name for name, _ in header]
     if header[0][1] and len(first) == len(names):
         return names, [is_quoted for _, is_quoted in first]
-    known = 0
-    while known < len(names) and _KNOWN.fullmatch(names[-1 - known]):
-        known += 1
-    if not known:
+    n_measures = 0
+    while n_measures < len(names) and _KNOWN.fullmatch(names[-1 - n_measures]):
+        n_measures += 1
+    if not n_measures:
         raise FormatError(
-            f"The file {path.name!r} does not tell its measures from its dimensions.",
-            hint="keep the quotation marks, or keep its metadata beside it (format 'csvw')",
+            Message(
+                "The file {path!r} does not tell its measures from its dimensions.",
+                path=Name(path.name),
+            ),
+            hint=Message(
+                "keep the quotation marks, or keep its metadata beside it (format 'csvw')"
+            ),
         )
-    return names, [place < len(names) - known for place in range(len(names))]
+    return names, [place < len(names) - n_measures for place in range(len(names))]
 
 
 def _record(text: bytes, place: int) -> tuple[list[tuple[bytes, bool]], int]:
     """Return the fields of a line, whether each is quoted, and where the next one starts."""
-    found = []
+    fields = []
     while True:
         match = _FIELD.match(text, place)
         if match is None:
             raise ValueError
         quoted = match[1]
-        found.append(
+        fields.append(
             (match[2] if quoted is None else quoted.replace(b'""', b'"'), quoted is not None)
         )
         place = match.end()
         if match[3] != b",":
-            return found, place
+            return fields, place

@@ -17,6 +17,7 @@ from ckm.formats.content import checked
 from ckm.formats.csvw import METADATA_SUFFIX
 from ckm.formats.registry import FORMATS, Format, format_named, format_of
 from footing.files import new_file
+from footing.messages import Argument, Enumeration, Message, Name, Shape, said
 
 
 def write_table(
@@ -69,8 +70,11 @@ def write_table(
     has_stale = target.suffix.lower() == ".csv" and _exists(beside)
     if not overwrite and (_exists(target) or has_stale):
         raise ReleaseError(
-            f"The file {(beside if has_stale else target).name!r} exists.",
-            hint="choose another, or ask to overwrite",
+            Message(
+                "The file {beside!r} exists.",
+                beside=Argument((beside if has_stale else target).name),
+            ),
+            hint=Message("choose another, or ask to overwrite"),
         )
     files: dict[Path, Callable[[IO[bytes]], None]] = {}
     write_sidecar = kind.write_sidecar
@@ -86,7 +90,9 @@ def _said(about: object) -> TableAbout:
     if about is None:
         return TableAbout()
     if not isinstance(about, TableAbout):
-        raise ConfigError(f"about is a TableAbout, not {type(about).__name__!r}.")
+        raise ConfigError(
+            Message("about is a TableAbout, not {name!r}.", name=Shape(type(about)))
+        )
     return about
 
 
@@ -100,38 +106,46 @@ def _exists(path: Path) -> bool:
 
 def _write_files(files: dict[Path, Callable[[IO[bytes]], None]]) -> None:
     """Write files as drafts; they get their names when all are there, the last one last."""
-    made: list[Path] = []
+    new_files: list[Path] = []
     target = next(iter(files))
     try:
         with contextlib.ExitStack() as drafts:
             for target, write in reversed(files.items()):
-                with drafts.enter_context(_draft(target, made)).open("wb") as file:
+                with drafts.enter_context(_draft(target, new_files)).open("wb") as file:
                     write(file)
-        made.clear()
+        new_files.clear()
     except OSError as error:
         if isinstance(error, ValueError):
             raise
         is_full = error.errno in {errno.ENOSPC, errno.EDQUOT} or "No space left" in str(error)
-        reason = "the disk is full" if is_full else error.strerror or "the disk refused it"
+        reason = (
+            Message("the disk is full")
+            if is_full
+            else error.strerror or Message("the disk refused it")
+        )
         raise ReleaseError(
-            f"The file {target.name!r} cannot be written: {reason}.",
-            hint="choose a folder on another disk" if is_full else None,
+            Message(
+                "The file {target!r} cannot be written: {reason}.",
+                target=Name(target.name),
+                reason=said(reason),
+            ),
+            hint=Message("choose a folder on another disk") if is_full else None,
         ) from None
     finally:
-        for path in made:
+        for path in new_files:
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def _draft(target: Path, made: list[Path]) -> Iterator[Path]:
+def _draft(target: Path, new_files: list[Path]) -> Iterator[Path]:
     """Give the draft of a file; note the file where its name is a new one."""
     is_new = not _exists(target)
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     with new_file(target, error=ReleaseError, overwrite=True, is_private=False) as draft:
         yield draft
-    made += [target] if is_new else []
+    new_files += [target] if is_new else []
 
 
 def to_bytes(
@@ -246,21 +260,35 @@ def read_about(
     return _read(path, format)[1]
 
 
-def _read(path: str | os.PathLike[str], named: str | None) -> tuple[PublishedTable, TableAbout]:
+def _read(
+    path: str | os.PathLike[str], format_name: str | None
+) -> tuple[PublishedTable, TableAbout]:
     source = Path(path)
-    kind = format_of(source) if named is None else format_named(named)
+    kind = format_of(source) if format_name is None else format_named(format_name)
     if kind.read is None:
         readable = [name for name, each in FORMATS.items() if each.read is not None]
         raise FormatError(
-            f"Tables are written to {kind.name!r}, not read from it.",
-            hint=f"read the release from {' or '.join(readable)}",
+            Message("Tables are written to {kind!r}, not read from it.", kind=Name(kind.name)),
+            hint=Message(
+                "read the release from {readable}",
+                readable=Enumeration(" or ", Name.each(readable)),
+            ),
         )
     if not source.is_file():
-        raise FormatError(f"There is no file {source.name!r}.", hint="check the folder")
+        raise FormatError(
+            Message("There is no file {source!r}.", source=Name(source.name)),
+            hint=Message("check the folder"),
+        )
     try:
         return kind.read(source)
     except OSError as error:
         if isinstance(error, ValueError):
             raise
-        reason = error.strerror or "the disk refused it"
-        raise FormatError(f"The file {source.name!r} cannot be read: {reason}.") from None
+        reason = error.strerror or Message("the disk refused it")
+        raise FormatError(
+            Message(
+                "The file {source!r} cannot be read: {reason}.",
+                source=Name(source.name),
+                reason=said(reason),
+            )
+        ) from None

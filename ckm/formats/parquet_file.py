@@ -11,6 +11,7 @@ from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout, about_table, from_plain, to_plain
 from ckm.formats.content import encoded, masked
+from footing.messages import Argument, Message, Name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,10 +26,10 @@ def write_parquet(table: PublishedTable, stream: IO[bytes], about: TableAbout) -
     """Write a table as Parquet."""
     import pyarrow.parquet as pq
 
-    said = to_plain(about_table(about, table))
+    content = to_plain(about_table(about, table))
     schema = table.to_arrow().schema
-    if said:
-        schema = schema.with_metadata({_KEY: json.dumps(said, ensure_ascii=False)})
+    if content:
+        schema = schema.with_metadata({_KEY: json.dumps(content, ensure_ascii=False)})
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
         for piece in table.pieces(_GROUP) if table.n_rows else [table]:
             arrow = piece.to_arrow().replace_schema_metadata(schema.metadata)
@@ -43,7 +44,9 @@ def read_parquet(path: Path) -> tuple[PublishedTable, TableAbout]:
     try:
         arrow = pq.read_table(path)
     except pa.ArrowInvalid:
-        raise FormatError(f"The file {path.name!r} is no Parquet file.") from None
+        raise FormatError(
+            Message("The file {path!r} is no Parquet file.", path=Name(path.name))
+        ) from None
     dimensions, measures = {}, {}
     for name, column in zip(arrow.column_names, arrow.columns, strict=True):
         kind = column.type
@@ -53,9 +56,16 @@ def read_parquet(path: Path) -> tuple[PublishedTable, TableAbout]:
             values = column.fill_null(0).to_numpy()
             measures[name] = masked(values, np.asarray(column.is_null().to_numpy(), bool))
         else:
-            raise FormatError(f"Column {name!r} of {path.name!r} holds {kind}.")
-    said = (arrow.schema.metadata or {}).get(_KEY)
-    about = from_plain(json.loads(said)) if said else TableAbout()
+            raise FormatError(
+                Message(
+                    "Column {name!r} of {path!r} holds {kind}.",
+                    name=Name(name),
+                    path=Name(path.name),
+                    kind=Argument(kind),
+                )
+            )
+    text = (arrow.schema.metadata or {}).get(_KEY)
+    about = from_plain(json.loads(text)) if text else TableAbout()
     return PublishedTable(dimensions=dimensions, measures=measures), about
 
 

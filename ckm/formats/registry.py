@@ -18,6 +18,7 @@ from ckm.formats.cubes.px import write_px
 from ckm.formats.parquet_file import read_parquet, write_parquet
 from ckm.formats.sdmx_csv import write_sdmx_csv
 from ckm.formats.xlsx import MAX_ROWS, write_xlsx
+from footing.messages import Message, Name, said
 
 _ALL = frozenset(part.name for part in fields(TableAbout))
 _CUBED = _ALL - {"units", "decimals", "reliable_from", "dataflow"}
@@ -153,8 +154,12 @@ def format_named(name: str) -> Format:
     if name not in FORMATS:
         close = get_close_matches(str(name), FORMATS, n=1)
         raise FormatError(
-            f"There is no format {name!r}; there are {', '.join(map(repr, FORMATS))}.",
-            hint=f"did you mean {close[0]!r}?" if close else None,
+            Message(
+                "There is no format {name!r}; there are {formats!r}.",
+                name=Name(name),
+                formats=Name.each(FORMATS),
+            ),
+            hint=Message("did you mean {close!r}?", close=Name(close[0])) if close else None,
         )
     return FORMATS[name]
 
@@ -164,8 +169,12 @@ def format_of(path: Path) -> Format:
     name = path.name.lower()
     fitting = [(s, f) for f in FORMATS.values() for s in f.suffixes if name.endswith(s)]
     if not fitting:
-        known = ", ".join(sorted({s for f in FORMATS.values() for s in f.suffixes}))
+        endings = ", ".join(sorted({s for f in FORMATS.values() for s in f.suffixes}))
         raise FormatError(
-            f"A table is written to a file that ends in {known}, not {path.name!r}."
+            Message(
+                "A table is written to a file that ends in {names}, not {path!r}.",
+                names=said(endings),
+                path=Name(path.name),
+            )
         )
     return max(fitting, key=lambda pair: len(pair[0]))[1]

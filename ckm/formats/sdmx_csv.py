@@ -21,6 +21,7 @@ from ckm.errors import FormatError
 from ckm.formats.about import TableAbout, is_period
 from ckm.formats.content import hidden
 from ckm.formats.csv_text import lines_of, plain_numbers
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,10 +79,10 @@ def _lines(
         columns.append(texts.take(pa.array(np.repeat(codes[rows], len(names)))))
     if names != [_SINGLE]:
         columns.append(pa.array(names * size, pa.string()))
-    shown = [values[rows] for values in table.measures.values()]
-    is_hidden = np.stack([hidden(values) for values in shown], axis=1).ravel()
-    is_low = np.stack([(v < reliable_from) & (v.dtype == np.int64) for v in shown], axis=1)
-    columns.append(_interleaved([plain_numbers(values) for values in shown]))
+    arrays = [values[rows] for values in table.measures.values()]
+    is_hidden = np.stack([hidden(values) for values in arrays], axis=1).ravel()
+    is_low = np.stack([(v < reliable_from) & (v.dtype == np.int64) for v in arrays], axis=1)
+    columns.append(_interleaved([plain_numbers(values) for values in arrays]))
     status = np.where(is_hidden, "Q,C", np.where(np.asarray(is_low).ravel(), "U,F", "A,F"))
     columns.append(pa.array(status, pa.string()))
     if comment is not None:
@@ -99,24 +100,35 @@ def _check(table: PublishedTable) -> None:
     for name in table.dimensions:
         if not _NAME.fullmatch(name) or name in _KEPT:
             raise FormatError(
-                f"SDMX has no dimension {name!r}: an id has letters, digits, '_' and '-',"
-                " starts with a letter and is no word of SDMX-CSV.",
-                hint="name the columns as the data structure does, or choose CSV",
+                Message(
+                    "SDMX has no dimension {name!r}: an id has letters, digits, '_' and '-', "
+                    "starts with a letter and is no word of SDMX-CSV.",
+                    name=Name(name),
+                ),
+                hint=Message("name the columns as the data structure does, or choose CSV"),
             )
     for name, (_, categories) in table.dimensions.items():
         if "" in categories:
             raise FormatError(
-                f"SDMX has no empty category; dimension {name!r} has one.", hint="choose CSV"
+                Message(
+                    "SDMX has no empty category; dimension {name!r} has one.",
+                    name=Name(name),
+                ),
+                hint=Message("choose CSV"),
             )
     for name in table.measures:
         if not _CODE.fullmatch(name):
             raise FormatError(
-                f"SDMX has no measure {name!r}: an id has letters and digits.",
-                hint="name the variable as the data structure does, or choose CSV",
+                Message(
+                    "SDMX has no measure {name!r}: an id has letters and digits.",
+                    name=Name(name),
+                ),
+                hint=Message("name the variable as the data structure does, or choose CSV"),
             )
     if not table.n_rows and list(table.measures) != [_SINGLE]:
         raise FormatError(
-            "SDMX-CSV does not tell the measures of a table without rows.", hint="choose CSV"
+            Message("SDMX-CSV does not tell the measures of a table without rows."),
+            hint=Message("choose CSV"),
         )
 
 

@@ -24,6 +24,7 @@ from ckm.formats.about import TableAbout, about_table, to_plain
 from ckm.formats.content import free_name, hidden, labelled, require_doubles, shown
 from ckm.formats.words import say
 from footing.data_files import read_data
+from footing.messages import Message
 
 _BOOK = read_data("ckm.formats", "xlsx.toml")
 #: Styles of cells by their places in the book; numbers follow, by how many decimals they show.
@@ -60,9 +61,15 @@ def write_xlsx(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> N
     """Write a table as XLSX."""
     if table.n_rows > MAX_ROWS or 2 * len(table.columns) > _MAX_COLUMNS:
         raise FormatError(
-            f"XLSX holds {MAX_ROWS:,} rows and {_MAX_COLUMNS // 2:,} columns; the table has"
-            f" {table.n_rows:,} and {len(table.columns):,}.",
-            hint="choose CSV or Parquet",
+            Message(
+                "XLSX holds {max_rows:,} rows and {max_columns:,} columns; the table has "
+                "{n_rows:,} and {number:,}.",
+                max_rows=MAX_ROWS,
+                max_columns=_MAX_COLUMNS // 2,
+                n_rows=table.n_rows,
+                number=len(table.columns),
+            ),
+            hint=Message("choose CSV or Parquet"),
         )
     require_doubles(table, "XLSX")
     about = about_table(about, table)
@@ -173,8 +180,12 @@ def _cell(text: str, *, style: int = TEXT) -> str:
     """Write a text as what follows the reference of its cell."""
     if len(text) > _MAX_TEXT:
         raise FormatError(
-            f"A cell of XLSX holds {_MAX_TEXT:,} characters; a text has {len(text):,}.",
-            hint="choose another format",
+            Message(
+                "A cell of XLSX holds {max_text:,} characters; a text has {number:,}.",
+                max_text=_MAX_TEXT,
+                number=len(text),
+            ),
+            hint=Message("choose another format"),
         )
     safe = escape(_ODD.sub(lambda odd: f"_x{ord(odd[0]):04X}_", text))
     return f' t="inlineStr" s="{style}"><is><t xml:space="preserve">{safe}</t></is></c>'
@@ -197,10 +208,10 @@ def _about_sheet(table: PublishedTable, about: TableAbout) -> Iterator[str]:
 
 def _about_rows(table: PublishedTable, about: TableAbout) -> Iterator[tuple[str, str, str]]:
     """Say what the table is, an item a row, in the language of the sheet."""
-    said, language = to_plain(about), about.language
+    content, language = to_plain(about), about.language
     for item in _SINGLE:
-        if item in said:
-            yield say(f"about_{item}", language), "", said[item]
+        if item in content:
+            yield say(f"about_{item}", language), "", content[item]
     yield from ((say("about_note", language), "", note) for note in about.notes)
     for kind, names in (("dimension", table.dimensions), ("measure", table.measures)):
         for name in names:

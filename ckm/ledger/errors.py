@@ -29,9 +29,15 @@ class ThinDifferenceError(CkmError):
         self.pairs = tuple(pairs)
         tables = len({pair.cell.table for pair in self.pairs})
         super().__init__(
-            "Nothing was published: cells differ from published ones by too few records, in "
-            f"{tables:,} {'table' if tables == 1 else 'tables'}.",
-            hint="ask for categories, areas or filters that were published before, or coarser",
+            Message(
+                "Nothing was published: cells differ from published ones by too few "
+                "records, in {number:,} {tables}.",
+                number=tables,
+                tables=Message("table") if tables == 1 else Message("tables"),
+            ),
+            hint=Message(
+                "ask for categories, areas or filters that were published before, or coarser"
+            ),
         )
 
     @property

@@ -70,13 +70,13 @@ class CellProtection(Disclosive):
         [15, 10]
         """
         is_rest = part >= 0
-        shown = np.zeros(len(whole), np.int64)
+        values = np.zeros(len(whole), np.int64)
         if self.numbers is not None:
-            shown = self.numbers[whole] - np.where(is_rest, self.numbers[part], 0)
+            values = self.numbers[whole] - np.where(is_rest, self.numbers[part], 0)
         is_hidden = np.zeros(len(whole), bool)
         if self.hidden is not None:
             is_hidden = self.hidden[whole] | (is_rest & self.hidden[part])
-        numbers = shown.astype(np.uint64)
+        numbers = values.astype(np.uint64)
         numbers[is_hidden] = _word(self.pattern)
         method = np.full(len(whole), _word(f"{len(self.method)} {self.method} {self.settings}"))
         return method, numbers, is_hidden.astype(np.uint64)

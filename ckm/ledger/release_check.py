@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from ckm.ledger.errors import ThinDifferenceError
 from ckm.ledger.watch import Watch
 from footing.addresses import Address
-from footing.messages import Message
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +72,12 @@ class ReleaseCheck:
         if pairs and self._is_strict:
             raise ThinDifferenceError(pairs)
         self._flagged = pairs
-        new = (f'{_nearness(p)}; it was published, for policy = "flag".' for p in pairs)
+        new = (
+            Message(
+                '{nearness}; it was published, for policy = "flag".', nearness=_nearness(pair)
+            )
+            for pair in pairs
+        )
         near = tuple(dict.fromkeys([*new, *map(_reminder, self.watch.standing())]))
         _warn_of_differences(near)
         return (*map(_flagged, seconds), *near)
@@ -90,9 +95,12 @@ def _warn_of_second_methods(seconds: Sequence[SecondMethod]) -> None:
     """Tell the log how many pairs of tables tell the same records in two ways."""
     if seconds:
         logger.warning(
-            "%d pairs of tables protect the same records in two ways, which tell more of them "
-            "together than each by itself",
-            len(seconds),
+            "%s",
+            Message(
+                "{number} pairs of tables protect the same records in two ways, which tell "
+                "more of them together than each by itself",
+                number=len(seconds),
+            ),
             extra={"event": "second method", "pairs": len(seconds)},
         )
 
@@ -107,9 +115,12 @@ def _warn_of_differences(texts: Sequence[str]) -> None:
     """Tell the log how many pairs of tables have thin differences."""
     if texts:
         logger.warning(
-            "%d pairs of tables have cells that differ by too few records; the internal report "
-            "names the tables",
-            len(texts),
+            "%s",
+            Message(
+                "{number} pairs of tables have cells that differ by too few records; the "
+                "internal report names the tables",
+                number=len(texts),
+            ),
             extra={"event": "thin difference", "pairs": len(texts)},
         )
 
@@ -121,17 +132,23 @@ def _named(target: Path | str) -> dict[str, str]:
     return {"file": target.name}
 
 
-def _reminder(pair: ThinPair) -> str:
-    return (
-        f"{_nearness(pair)}; it was published before, as entry {pair.cell.entry}, and the "
-        "difference stands."
+def _reminder(pair: ThinPair) -> Message:
+    return Message(
+        "{nearness}; it was published before, as entry {entry}, and the difference stands.",
+        nearness=_nearness(pair),
+        entry=pair.cell.entry,
     )
 
 
-def _nearness(pair: ThinPair) -> str:
+def _nearness(pair: ThinPair) -> Message:
     number = pair.published.entry
-    entry = "of this release" if number is None else f"(entry {number} of the ledger)"
-    return (
-        f"Table {pair.cell.table!r} has cells that differ by too few records from cells of "
-        f"table {pair.published.table!r} {entry}"
+    entry = Message("of this release")
+    if number is not None:
+        entry = Message("(entry {number} of the ledger)", number=number)
+    return Message(
+        "Table {table!r} has cells that differ by too few records from cells of table "
+        "{published!r} {entry}",
+        table=Name(pair.cell.table),
+        published=Name(pair.published.table),
+        entry=entry,
     )

@@ -79,7 +79,7 @@ class SecondMethod:
         return str(self.words)
 
 
-class _Run(NamedTuple):
+class LabelledRun(NamedTuple):
     """Sets in order, what is published of each, and in which entry."""
 
     sets: Words
@@ -91,10 +91,10 @@ class LabelledSets:
     """The sets of a history that another method than noise published, and as what numbers."""
 
     def __init__(self) -> None:
-        self._runs: tuple[_Run, ...] = ()
+        self.runs: tuple[LabelledRun, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self._runs)
+        return bool(self.runs)
 
     def add(self, sets: Words, labels: Words, *, number: int) -> None:
         """Add those of an entry."""
@@ -103,20 +103,27 @@ class LabelledSets:
         order = np.argsort(sets)
         entries = np.full(len(sets), number, np.int64)
         # Whole and at once: other threads may be looking sets up.
-        self._runs = (*self._runs, _Run(sets[order], labels[order], entries))
+        self.runs = (*self.runs, LabelledRun(sets[order], labels[order], entries))
 
     def has(self, sets: Words, labels: Words) -> Flags:
         """Tell which of these sets are there, with the same numbers."""
         is_there = np.zeros(len(sets), bool)
-        for run in self._runs:
+        for run in self.runs:
             is_met, at = _met(sets, run.sets)
             is_there |= is_met & (run.labels[at] == labels)
+        return is_there
+
+    def knows(self, sets: Words) -> Flags:
+        """Tell which of these sets are there, with whatever number."""
+        is_there = np.zeros(len(sets), bool)
+        for run in self.runs:
+            is_there |= _met(sets, run.sets)[0]
         return is_there
 
     def others(self, sets: Words, labels: Words) -> list[int]:
         """Return the entries that have one of these sets, with another number or method."""
         entries = set[int]()
-        for run in self._runs:
+        for run in self.runs:
             is_met, at = _met(sets, run.sets)
             entries |= set(run.entries[at[is_met & (run.labels[at] != labels)]].tolist())
         return sorted(entries)
@@ -129,7 +136,7 @@ def differ(mine: tuple[Words, Words], theirs: tuple[Words, Words]) -> bool:
     return bool(run.others(*mine))
 
 
-def _met(sets: Words, known: Words) -> tuple[Flags, NDArray[np.intp]]:
+def _met(sets: Words, earlier: Words) -> tuple[Flags, NDArray[np.intp]]:
     """Tell which sets are among known ones, which are in order, and where."""
-    at = np.minimum(np.searchsorted(known, sets), len(known) - 1)
-    return known[at] == sets, at
+    at = np.minimum(np.searchsorted(earlier, sets), len(earlier) - 1)
+    return earlier[at] == sets, at

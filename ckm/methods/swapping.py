@@ -10,6 +10,7 @@ from ckm.errors import InternalError
 from ckm.ledger.protection import CellProtection
 from ckm.methods.counting import counted_tables, require_counts
 from ckm.methods.method import InternalRecord, Statement
+from footing.messages import Message
 from tables import Request
 from tables.source.spill import SpillFolder
 
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from ckm.engine.engine import Progress
     from ckm.engine.protection import Protected
     from ckm.engine.request import TableRequest
     from ckm.methods.settings import SwapSettings
-    from ckm.suppression.original_cells import Originals
+    from ckm.methods.suppression.original_cells import Originals
+    from footing.progress import Progress
     from tables import Secret, Source
     from tables.swapping import SwapReport
 
@@ -45,7 +46,7 @@ class RecordSwapping:
     def report(self) -> SwapReport:
         """What moved; for inside use."""
         if self._report is None:
-            raise InternalError("A swap is told of, and no record was swapped.")
+            raise InternalError(Message("A swap is told of, and no record was swapped."))
         return self._report
 
     @property

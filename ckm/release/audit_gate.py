@@ -14,6 +14,7 @@ from ckm.config.job.job import Job
 from ckm.errors import ConfigError
 from ckm.methods.internal_files import record_file
 from ckm.release.job_inputs import load_secret
+from footing.messages import Message, Name, said
 from reports.facts.release import CheckFact
 
 if TYPE_CHECKING:
@@ -26,10 +27,10 @@ logger = logging.getLogger(__name__)
 KIND = "ckm-audit"
 _PURPOSE = "ckm audit of a service v1"
 _WHAT = {
-    "data": "other data",
-    "rules": "other rules, variables, populations or tables",
-    "ptable": "another p-table",
-    "secret": "another secret",
+    "data": Message("other data"),
+    "rules": Message("other rules, variables, populations or tables"),
+    "ptable": Message("another p-table"),
+    "secret": Message("another secret"),
 }
 #: What does not change the numbers that readers get, or has a digest of its own.
 _ELSEWHERE: Any = {
@@ -122,27 +123,51 @@ def require_audited(service: Service, ptable: PTable) -> None:
     again = _again(path, service)
     if (report.small, report.confidence) != (audit.small, audit.confidence):
         raise ConfigError(
-            f"The audit {path.name!r} was made with small = {report.small} and confidence = "
-            f"{report.confidence:g}, [audit] has {audit.small} and {audit.confidence:g}.",
+            Message(
+                "The audit {path!r} was made with small = {small} and confidence = "
+                "{confidence:g}, [audit] has {audit_small} and {audit_confidence:g}.",
+                path=Name(path.name),
+                small=report.small,
+                confidence=report.confidence,
+                audit_small=audit.small,
+                audit_confidence=audit.confidence,
+            ),
             hint=again,
         )
     if report.n_areas_drawn < min(audit.areas or report.n_areas, report.n_areas):
         raise ConfigError(
-            f"The audit {path.name!r} looked at {report.n_areas_drawn} of {report.n_areas} "
-            f"areas, [audit] wants {audit.areas or 'all'}.",
-            hint=f"{again}; or areas = {report.n_areas_drawn} in [audit]: callers are told",
+            Message(
+                "The audit {path!r} looked at {n_areas_drawn} of {n_areas} areas, [audit] "
+                "wants {areas}.",
+                path=Name(path.name),
+                n_areas_drawn=report.n_areas_drawn,
+                n_areas=report.n_areas,
+                areas=audit.areas or Message("all"),
+            ),
+            hint=Message(
+                "{again}; or areas = {n_areas_drawn} in [audit]: callers are told",
+                again=again,
+                n_areas_drawn=report.n_areas_drawn,
+            ),
         )
     if audit.largest_share is not None and report.largest_share > audit.largest_share:
         raise ConfigError(
-            f"The audit {path.name!r} found more small counts than largest_share = "
-            f"{audit.largest_share:g} in [audit] lets pass.",
-            hint=f"ckm audit {service.path.name} says what to close",
+            Message(
+                "The audit {path!r} found more small counts than largest_share = "
+                "{largest_share:g} in [audit] lets pass.",
+                path=Name(path.name),
+                largest_share=audit.largest_share,
+            ),
+            hint=Message("ckm audit {path} says what to close", path=Name(service.path.name)),
         )
     if report.n_areas_drawn < report.n_areas:
         logger.warning(
-            "the audit looked at %d of %d areas, and at tables by area alone",
-            report.n_areas_drawn,
-            report.n_areas,
+            "%s",
+            Message(
+                "the audit looked at {number} of {areas} areas, and at tables by area alone",
+                number=report.n_areas_drawn,
+                areas=report.n_areas,
+            ),
             extra={"event": "audit of a sample"},
         )
 
@@ -179,8 +204,12 @@ def audit_checks(job: Job, ptable: PTable) -> tuple[CheckFact, ...]:
     return (CheckFact(name="all-tables", outcome=outcome, allowed=allowed, found=figures),)
 
 
-def _again(path: Path, settings: Service | Job) -> str:
-    return f"look at it again: ckm audit {settings.path.name} -o {path.name} --force"
+def _again(path: Path, settings: Service | Job) -> Message:
+    return Message(
+        "look at it again: ckm audit {path} -o {audit} --force",
+        path=Name(settings.path.name),
+        audit=Name(path.name),
+    )
 
 
 def _fitting(path: Path, settings: Service | Job, ptable: PTable) -> _Report:
@@ -190,7 +219,14 @@ def _fitting(path: Path, settings: Service | Job, ptable: PTable) -> _Report:
     own = digests_of(settings, ptable)
     other = [what for name, what in _WHAT.items() if report.digests.get(name) != own[name]]
     if other:
-        raise ConfigError(f"The audit {path.name!r} is of {', '.join(other)}.", hint=again)
+        raise ConfigError(
+            Message(
+                "The audit {path!r} is of {other}.",
+                path=Name(path.name),
+                other=Name.each(other),
+            ),
+            hint=again,
+        )
     return report
 
 
@@ -198,12 +234,20 @@ def _read(path: Path, again: str) -> _Report:
     try:
         return _Report.model_validate_json(path.read_bytes())
     except OSError as error:
-        reason = error.strerror or "it is not there"
+        reason = error.strerror or Message("it is not there")
         raise ConfigError(
-            f"The audit {path.name!r} cannot be read: {reason}.", hint=again
+            Message(
+                "The audit {path!r} cannot be read: {reason}.",
+                path=Name(path.name),
+                reason=said(reason),
+            ),
+            hint=again,
         ) from None
     except ValidationError:
         raise ConfigError(
-            f"The file {path.name!r} is no audit: ckm audit writes one, as .json.",
+            Message(
+                "The file {path!r} is no audit: ckm audit writes one, as .json.",
+                path=Name(path.name),
+            ),
             hint=again,
         ) from None

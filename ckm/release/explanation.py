@@ -3,7 +3,7 @@
 What is found follows from original records: it stays inside.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from ckm.ledger import CellName, Definition
 from ckm.ledger.release_check import ReleaseCheck
 from ckm.release.job_inputs import OpenedJob, load_secret, opened_job
 from footing.arrays import Flags
+from footing.messages import Enumeration, Message, Name, joined, said
 from footing.progress import Progress
 from ptable import PTable
 from ptable.lookup import intervals, row_of
@@ -76,7 +77,7 @@ def explain(
     0
     """
     _require_explained(job, table, cell, measure)
-    steps: dict[str, Any] = {"notice": "INTERNAL: original counts and keys"}
+    steps: dict[str, Any] = {"notice": Message("INTERNAL: original counts and keys")}
     same: list[str] = []
     is_quantile = quantile_of(measure) is not None
     variable = None if is_quantile else variable_of(measure)
@@ -92,7 +93,9 @@ def explain(
             steps["number"] = f"{measure} of {words}"
             steps.update(_noise(job, inputs.ptable, cells, here))
             if protected.counts[here].sum() != steps["count with noise"]:
-                raise InternalError("The steps do not give the number that is published.")
+                raise InternalError(
+                    Message("The steps do not give the number that is published.")
+                )
             if variable is not None and here.any():
                 steps.update(_sum_steps(job, inputs, cells, here, variable))
             elif is_quantile and here.any():
@@ -121,24 +124,33 @@ def explain(
 
 def _require_explained(job: Job, table: str, cell: Mapping[str, str], measure: str) -> None:
     if not job.has_noise or job.output.additive:
-        what = "hides cells" if job.suppression else "makes counts add up"
+        what = Message("hides cells") if job.suppression else Message("makes counts add up")
         raise ConfigError(
-            f"The job {job.path.name!r} {what}: ckm explain tells of noise alone.",
-            hint="internal/ in the folder of the release tells what was done",
+            Message(
+                "The job {path!r} {what}: ckm explain tells of noise alone.",
+                path=Name(job.path.name),
+                what=what,
+            ),
+            hint=Message("internal/ in the folder of the release tells what was done"),
         )
-    _require_known("table", [table], job.tables)
+    _require_known(Message("table"), [table], job.tables)
     request = job.tables[table]
     nested = ((name, job.hierarchies.get(name)) for name in request.dimensions)
     columns = [c for name, h in nested for c in (h if isinstance(h, list) else [name])]
-    _require_known("column", cell, columns)
-    _require_known("measure", [measure], request.measures)
+    _require_known(Message("column"), cell, columns)
+    _require_known(Message("measure"), [measure], request.measures)
 
 
-def _require_known(what: str, names: Iterable[str], choices: Iterable[str]) -> None:
+def _require_known(what: Message, names: Iterable[str], choices: Collection[str]) -> None:
     for name in names:
         if name not in choices:
-            hint = did_you_mean(name, choices) or f"there are: {', '.join(choices) or 'none'}"
-            raise ConfigError(f"There is no {what} {name!r}.", hint=hint)
+            hint = did_you_mean(name, choices) or Message(
+                "there are: {names}", names=Name.each(choices) if choices else Message("none")
+            )
+            raise ConfigError(
+                Message("There is no {what} {name!r}.", what=what, name=Name(name)),
+                hint=hint,
+            )
 
 
 def _noise(job: Job, ptable: PTable, cells: Cells, here: Flags) -> dict[str, Any]:
@@ -171,8 +183,12 @@ def _sum_steps(
     secret = load_secret(job)
     if noise.rules != "ckm" or secret is None:
         raise ConfigError(
-            f"The sums of {variable!r} have the noise of another tool, {noise.rules}.",
-            hint='only sums with rules = "ckm" are explained',
+            Message(
+                "The sums of {variable!r} have the noise of another tool, {rules}.",
+                variable=Name(variable),
+                rules=said(noise.rules),
+            ),
+            hint=Message('only sums with rules = "ckm" are explained'),
         )
     all_of_it = (cells.magnitudes or {})[variable]
     arrays = {
@@ -194,7 +210,7 @@ def _rank_steps(
     noise = quantile_noise(measure, ptable=inputs.ptable, noises=noises)
     keys, secret = cells.cell_key[here], load_secret(job)
     if secret is None:
-        raise InternalError("A quantile was published without noise.")
+        raise InternalError(Message("A quantile was published without noise."))
     return {
         "rank": int(noise.ranks(cells)[here][0]),
         "noise of the rank": int(noise.noise(keys, secret=secret)[0]),
@@ -218,16 +234,20 @@ def _ranks(cells: Cells, categories: Mapping[str, str]) -> list[int]:
             for column, labels in names.items():
                 _require_category(column, categories[column], list(dict.fromkeys(labels)))
             raise DataError(
-                f"{len(ranks)} categories of {' and '.join(names)} fit what is given, not one.",
-                hint="write codes as the file does, and those above them",
+                Message(
+                    "{number} categories of {names} fit what is given, not one.",
+                    number=len(ranks),
+                    names=Enumeration(" and ", Name.each(names)),
+                ),
+                hint=Message("write codes as the file does, and those above them"),
             )
         all_ranks += ranks
         level_ranks = (level.ranks[level.is_shown] for level in axis.levels)
         levels += [height for height, members in enumerate(level_ranks) if ranks[0] in members]
     if tuple(levels) not in cells.level_sets:
         raise ConfigError(
-            "The table does not publish this margin.",
-            hint="give a category of each dimension, or see margins in the job",
+            Message("The table does not publish this margin."),
+            hint=Message("give a category of each dimension, or see margins in the job"),
         )
     return all_ranks
 
@@ -235,14 +255,16 @@ def _ranks(cells: Cells, categories: Mapping[str, str]) -> list[int]:
 def _require_category(column: str, category: str, categories: list[str]) -> None:
     """Refuse a category that is not there; what is there is told on the terminal alone."""
     if category not in categories:
-        near = [
-            did_you_mean(category, categories) or "",
-            f"there are: {', '.join(categories[1:_LISTED])}",
-        ]
+        names = [*categories[1:_LISTED], *["…"] * (len(categories) > _LISTED)]
+        there = Message("there are: {names}", names=Name.each(names))
         raise DataError(
-            f"The column {column!r} has no category {category!r}.",
-            hint="write codes as the file does; a terminal lists them",
-            inside=" ".join(near).strip() + ", …" * (len(categories) > _LISTED),
+            Message(
+                "The column {column!r} has no category {category!r}.",
+                column=Name(column),
+                category=Name(category),
+            ),
+            hint=Message("write codes as the file does; a terminal lists them"),
+            inside=joined(" ", filter(None, [did_you_mean(category, categories), there])),
         )
 
 

@@ -9,6 +9,7 @@ from ckm.engine.derived import changes, shares
 from ckm.errors import FormatError, ReleaseError
 from ckm.formats import read_table
 from ckm.release.pages.rerender import require_released
+from footing.messages import Argument, Message, Name
 from footing.text_files import read_text
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def figures(
     """
     if (share_of is None) == (since is None):
         raise ReleaseError(
-            "Shares or changes: one of the two.", hint="--share-of COLUMN, or --since FOLDER"
+            Message("Shares or changes: one of the two."),
+            hint=Message("--share-of COLUMN, or --since FOLDER"),
         )
     own, ptable, is_mixed, label = _released(folder, table, share_of)
     if since is None:
@@ -80,19 +82,29 @@ def _released(
         table = read_table(folder / "public" / f"{name}.parquet")
     except (OSError, ValueError, FormatError) as error:
         raise ReleaseError(
-            f"The folder {folder.name!r} holds no release of {name!r} in Parquet, with its "
-            "p-table inside.",
-            hint='release it with formats = ["parquet"] and keep its internal/',
+            Message(
+                "The folder {folder!r} holds no release of {name!r} in Parquet, with its "
+                "p-table inside.",
+                folder=Name(folder.name),
+                name=Name(name),
+            ),
+            hint=Message('release it with formats = ["parquet"] and keep its internal/'),
         ) from error
     output = job.get("output", {})
     if output.get("additive"):
         raise ReleaseError(
-            "The counts were made additive after the noise: their intervals are not known.",
-            hint="compare releases without additive",
+            Message(
+                "The counts were made additive after the noise: their intervals are not known."
+            ),
+            hint=Message("compare releases without additive"),
         )
     levels = job.get("hierarchies", {}).get(share_of)
     if share_of not in table.dimensions and isinstance(levels, list):
-        text = f"The hierarchy {share_of!r} is of several columns: {', '.join(levels)}."
-        raise ReleaseError(text, hint=f"--share-of {levels[0]}")
+        text = Message(
+            "The hierarchy {share_of!r} is of several columns: {levels}.",
+            share_of=Argument(share_of),
+            levels=Name.each(levels),
+        )
+        raise ReleaseError(text, hint=Message("--share-of {levels}", levels=levels[0]))
     is_mixed = job.get("keys", {}).get("mix", True)
     return table, ptable, is_mixed, output.get("total_label", "Total")

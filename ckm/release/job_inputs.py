@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
-from ckm.config.problems import JobError, Problem
+from ckm.config.problems import JobError, problems_of_error
 from ckm.errors import ConfigError
 from footing.errors import ExplainedError
+from footing.messages import Enumeration, Message, Name, said
+from footing.progress import Progress
 from tables import Secret, SourceError
 from tables.keys import KEY_VERSION
 from tables.recoding.variable import words_of
@@ -58,15 +60,18 @@ def load_ptable(job: Job) -> PTable:
     """Read the p-table of a job, or solve it. Only solving loads a solver."""
     if job.ptable is None:
         raise ConfigError(
-            f"The job {job.path.name!r} has no noise: it is one for suppression or rounding.",
-            hint="ckm release makes its release; this needs a job with [ptable]",
+            Message(
+                "The job {path!r} has no noise: it is one for suppression or rounding.",
+                path=Name(job.path.name),
+            ),
+            hint=Message("ckm release makes its release; this needs a job with [ptable]"),
         )
     from ptable import InfeasibleError
 
     try:
         table = _read_or_solve(job.ptable)
     except InfeasibleError as error:
-        job.place(error, "[ptable]")
+        job.place(error, ("ptable",))
         raise
     for text in cautions_of(table):
         logger.warning("%s", text, extra={"event": "noise"})
@@ -87,55 +92,66 @@ def cautions_of(table: PTable) -> tuple[str, ...]:
 
 def load_noises(job: Job) -> dict[str, MagnitudeNoise]:
     """Read or solve the p-tables of the variables that a job sums."""
-    made: dict[NoiseSpec | Path, PTable] = {}
+    by_source: dict[NoiseSpec | Path, PTable] = {}
     noises = {}
     for variable, magnitude in job.magnitudes.items():
-        for wanted in magnitude.ptables.values():
-            if wanted not in made:
-                made[wanted] = _read_or_solve(wanted)
-        tables = {name: made[wanted] for name, wanted in magnitude.ptables.items()}
+        for source in magnitude.ptables.values():
+            if source not in by_source:
+                by_source[source] = _read_or_solve(source)
+        tables = {name: by_source[source] for name, source in magnitude.ptables.items()}
         try:
             noises[variable] = magnitude.noise(tables)
         except ConfigError as error:
             raise ConfigError(
-                f"[[magnitude]] of {variable!r}: {error.problem}", hint=error.hint
+                Message(
+                    "[[magnitude]] of {variable!r}: {problem}",
+                    variable=Name(variable),
+                    problem=said(error.problem),
+                ),
+                hint=error.hint,
             ) from None
     return noises
 
 
-def _read_or_solve(wanted: NoiseSpec | Path) -> PTable:
+def _read_or_solve(source: NoiseSpec | Path) -> PTable:
     from ptable import PTable
     from ptable.design.mechanisms import Mechanism
 
-    if isinstance(wanted, Path):
-        table = PTable.read(wanted)
+    if isinstance(source, Path):
+        table = PTable.read(source)
         if table.certificate is None and not isinstance(table.spec, Mechanism):
             logger.warning(
-                "The p-table %r has no certificate: nobody has proved its bias and variance.",
-                wanted.name,
-                extra={"event": "p-table without certificate", "file": wanted.name},
+                "%s",
+                Message(
+                    "The p-table {name!r} has no certificate: nobody has proved its bias and "
+                    "variance.",
+                    name=Name(source.name),
+                ),
+                extra={"event": "p-table without certificate", "file": source.name},
             )
         return table
     from ptable import solve
 
-    return solve(wanted)
+    return solve(source)
 
 
 def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
     """Tell how many sums of few records become 0, if a job asks for it."""
     names = [name for name in job.tables if job.zeroes_sums(name)]
     last = int(ptable.counts[-1])
-    kept = {}
+    shares = {}
     for count in {1, 2, 3} & {*ptable.counts.tolist(), *range(last, 4)}:
         units = ptable.units(min(count, last))
-        kept[count] = 1 - units.get(-count * ptable.step, 0) / ptable.key_range
-    if not names or kept.get(1, 1.0) == 1:
+        shares[count] = 1 - units.get(-count * ptable.step, 0) / ptable.key_range
+    if not names or shares.get(1, 1.0) == 1:
         return None
-    listed = ", ".join(f"{share:.2f} ({count})" for count, share in sorted(kept.items()))
-    return (
-        f"[[table]] {' and '.join(map(repr, names))}: by zero_with_count a sum is 0 where the "
-        "noisy count is, so that sums of small cells are too low on average. The mean of "
-        f"published over true, by records of the cell: {listed}."
+    listing = ", ".join(f"{share:.2f} ({count})" for count, share in sorted(shares.items()))
+    return Message(
+        "[[table]] {names!r}: by zero_with_count a sum is 0 where the noisy count "
+        "is, so that sums of small cells are too low on average. The mean of "
+        "published over true, by records of the cell: {listed}.",
+        names=Enumeration(" and ", Name.each(names)),
+        listed=Name(listing),
     )
 
 
@@ -145,7 +161,9 @@ def load_secret(job: Job) -> Secret | None:
         return None
     return read_secret(
         job.keys.secret,
-        problem="The job needs a secret: [keys] names no file and CKM_SECRET is not set.",
+        problem=Message(
+            "The job needs a secret: [keys] names no file and CKM_SECRET is not set."
+        ),
     )
 
 
@@ -156,7 +174,7 @@ def _is_given(path: Path | None) -> bool:
 def read_secret(path: Path | None, *, problem: str) -> Secret:
     """Read a secret from its file, or without one from the environment."""
     if not _is_given(path):
-        raise ConfigError(problem, hint="make one with: ckm keys secret secret.key")
+        raise ConfigError(problem, hint=Message("make one with: ckm keys secret secret.key"))
     try:
         return Secret.from_env() if path is None else Secret.from_file(path)
     except SourceError as error:
@@ -184,8 +202,10 @@ def opened_ledger(
     target = ledger.target
     sealing = read_secret(
         secret,
-        problem="A ledger is sealed with the secret: [keys] names no file and CKM_SECRET is "
-        "not set.",
+        problem=Message(
+            "A ledger is sealed with the secret: [keys] names no file and CKM_SECRET "
+            "is not set."
+        ),
     )
     with contextlib.ExitStack() as stack:
         create = is_kept
@@ -208,8 +228,12 @@ def opened_ledger(
 def tell_ledger(ledger: LedgerPlace | None, *, is_there: bool, step: Step) -> None:
     """Tell that the ledger of a job can be used."""
     if ledger is not None:
-        state = "can be used" if is_there else "is not there yet; a release makes it"
-        step("ledger checked", f"the ledger {state}")
+        state = (
+            Message("can be used")
+            if is_there
+            else Message("is not there yet; a release makes it")
+        )
+        step("ledger checked", Message("the ledger {state}", state=state))
 
 
 def _require_place(target: Path | str) -> None:
@@ -218,8 +242,12 @@ def _require_place(target: Path | str) -> None:
         from ckm.ledger import LedgerError
 
         raise LedgerError(
-            f"The ledger {target.name!r} cannot be opened: {os.strerror(errno.EACCES)}.",
-            hint="look at the file's permissions",
+            Message(
+                "The ledger {target!r} cannot be opened: {reason}.",
+                target=Name(target.name),
+                reason=said(os.strerror(errno.EACCES)),
+            ),
+            hint=Message("look at the file's permissions"),
         )
 
 
@@ -259,24 +287,28 @@ def job_cells(job: Job) -> pa.Table:
     from tables import cell_table
 
     if job.suppression is not None:
-        from ckm.suppression.original_cells import open_originals
+        from ckm.methods.suppression.original_cells import open_originals
 
         if job.suppression.holding is not None or job.suppression.request is not None:
             raise ConfigError(
-                "Cells of holdings, or of who asked, are not written: other records than those "
-                "of the table would have to be known.",
-                hint="remove holding and request, or suppress where the records are",
+                Message(
+                    "Cells of holdings, or of who asked, are not written: other records than "
+                    "those of the table would have to be known."
+                ),
+                hint=Message("remove holding and request, or suppress where the records are"),
             )
-        with open_originals(job) as given:
-            given.require_some()
-            requests = list(given.requests.values())
-            return cell_table(given.source, given.keys, requests).drop_columns("cell_key")
+        with open_originals(job) as originals:
+            originals.require_some()
+            requests = list(originals.requests.values())
+            return cell_table(originals.source, originals.keys, requests).drop_columns(
+                "cell_key"
+            )
     any_noise = solve(NoiseSpec(max_noise=2, variance=1.0))
     with open_engine(job, any_noise, noises={}) as engine:
         return engine.cells(job.tables)
 
 
-def silent(*_told: object) -> None:
+def silent(*_arguments: object) -> None:
     """Tell nobody of a step or of progress."""
 
 
@@ -306,7 +338,7 @@ def opened_job(
     ledger: JobLedger | None = None,
     is_kept: bool = True,
     step: Step = silent,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     **resources: Unpack[Resources],
 ) -> Iterator[OpenedJob]:
     """Open all that a job needs for the time of a block, and check that it fits together.
@@ -327,9 +359,12 @@ def opened_job(
         infeasible, noises = error, {}
         ptable = solve(NoiseSpec(max_noise=2, variance=1.0))
     else:
-        step("p-table ready", "the p-table exists and its certificate holds")
+        step("p-table ready", Message("the p-table exists and its certificate holds"))
         if noises:
-            step("noise of sums ready", f"p-tables are there for {', '.join(noises)}")
+            step(
+                "noise of sums ready",
+                Message("p-tables are there for {noises}", noises=Name.each(noises)),
+            )
     report_progress("p-table", 1, 1)
     with contextlib.ExitStack() as stack:
         try:
@@ -339,16 +374,16 @@ def opened_job(
             job.place(error)
             if infeasible is None:
                 raise
-            both = [Problem(where="", text=e.problem, hint=e.hint) for e in (infeasible, error)]
+            both = [*problems_of_error(infeasible), *problems_of_error(error)]
             raise JobError(job.path.name, both) from None
         if infeasible is not None:
             raise infeasible
-        step("columns checked", "the data have every column, with types that fit")
+        step("columns checked", Message("the data have every column, with types that fit"))
         for variable in job.derived:
             step("variable derived", words_of(variable))
         is_there = ledger is not None and has_ledger(ledger.target)
         keys = f" keys {KEY_VERSION}" if job.data.id else ""
-        opened = stack.enter_context(
+        own_ledger = stack.enter_context(
             opened_ledger(
                 ledger,
                 secret=job.keys.secret,
@@ -356,7 +391,7 @@ def opened_job(
                 is_kept=is_kept,
             )
         )
-        if opened is not None and noises:
-            opened.require_amounts(noise_identities(noises, noises, weight=job.data.weight))
+        if own_ledger is not None and noises:
+            own_ledger.require_amounts(noise_identities(noises, noises, weight=job.data.weight))
         tell_ledger(ledger, is_there=is_there, step=step)
-        yield OpenedJob(engine=engine, ptable=ptable, noises=noises, ledger=opened)
+        yield OpenedJob(engine=engine, ptable=ptable, noises=noises, ledger=own_ledger)

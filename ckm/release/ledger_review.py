@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckm.errors import InternalError
 from ckm.release.review import NoReview, Pages
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +47,7 @@ class LedgerReview(NoReview):
     ) -> None:
         super().__init__(tools)
         if release_check.watch is None:
-            raise InternalError("Tables are to be recorded, and there is no ledger.")
+            raise InternalError(Message("Tables are to be recorded, and there is no ledger."))
         self._release_check, self._watch = release_check, release_check.watch
         self._method, self._requests, self._notes = method, requests, tools.notes
 
@@ -74,8 +75,8 @@ class LedgerReview(NoReview):
     ) -> Pages:
         """Tell the internal manifest of the ledger, and what it warned of."""
         del folder, tables, inputs, record
-        told = {"ledger": self._release_check.record, "warnings": list(self._notes.texts)}
-        return Pages(inside=told)
+        entry = {"ledger": self._release_check.record, "warnings": list(self._notes.texts)}
+        return Pages(inside=entry)
 
     def publish(self) -> Mapping[str, Any]:
         """Record the tables in the ledger; its entries have their numbers then."""

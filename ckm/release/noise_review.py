@@ -22,6 +22,7 @@ from ckm.release.pages.report_pages import LeakCheck, hidden_texts, write_report
 from ckm.release.review import Pages, noise_job_record, secret_label
 from ckm.release.verdict import judge
 from ckm.versions import versions
+from footing.messages import Message, Name
 from ptable.lookup import margin_of_error
 from reports.facts.release import ReproductionFacts
 from tables.source.spill import SpillFolder
@@ -74,26 +75,26 @@ class NoiseReview:
 
     def __init__(
         self,
-        opened: OpenedJob,
+        inputs: OpenedJob,
         release_check: ReleaseCheck,
         designs: Mapping[str, MapDesign],
         tools: ReviewTools,
     ) -> None:
-        self._opened, self._release_check, self._designs = opened, release_check, designs
+        self._opened, self._release_check, self._designs = inputs, release_check, designs
         self._tools, self._job, self._notes = tools, tools.job, tools.notes
-        self._quality = opened.engine.check_keys()
+        self._quality = inputs.engine.check_keys()
         self._notes.add(self._quality.problems)
-        caution = zero_sums_caution(self._job, opened.ptable)
+        caution = zero_sums_caution(self._job, inputs.ptable)
         if caution is not None:
             self._notes.note_warning(caution, event="caution")
         if self._job.output.publish_noise:
-            tools.files.margin = margin_of_error(opened.ptable)
+            tools.files.margin = margin_of_error(inputs.ptable)
         self._assessor = Assessor(
-            opened.ptable,
+            inputs.ptable,
             is_mixed=self._job.keys.mix,
             sensitive=range(1, self._job.report.sensitive + 1),
             total_label=self._job.output.total_label,
-            noises=opened.noises,
+            noises=inputs.noises,
         )
         self._empty: dict[str, bool] = {}
         self._additive = hashlib.sha256() if self._job.output.additive else None
@@ -147,7 +148,7 @@ class NoiseReview:
     ) -> Pages:
         """Write the pages, once nothing in the public ones must stay inside."""
         if self._findings is None:
-            raise InternalError("Pages are written of tables that nobody judged.")
+            raise InternalError(Message("Pages are written of tables that nobody judged."))
         facts = release_facts(
             self._findings,
             self._assessor,
@@ -186,9 +187,9 @@ class NoiseReview:
     def require_clean(self, manifest: Mapping[str, Any]) -> None:
         """Refuse a manifest, or words in files, that hold what must stay inside."""
         if self._leaks is None:
-            raise InternalError("A manifest is judged before its pages are written.")
-        self._leaks.require_clean(manifest, what="the public manifest")
-        self._leaks.require_clean(self._tools.files.words, what="a file of a table")
+            raise InternalError(Message("A manifest is judged before its pages are written."))
+        self._leaks.require_clean(manifest, what=Message("the public manifest"))
+        self._leaks.require_clean(self._tools.files.words, what=Message("a file of a table"))
 
     def publish(self) -> Mapping[str, Any]:
         """Record the tables in the ledger; its entries have their numbers then."""
@@ -222,13 +223,18 @@ class NoiseReview:
                 place.remove()
             if name not in self._assessor.tables:
                 raise ConfigError(
-                    f"Table {name!r} has no cells.",
-                    hint="do its filter and its categories fit the data?",
+                    Message("Table {name!r} has no cells.", name=Name(name)),
+                    hint=Message("do its filter and its categories fit the data?"),
                 )
             self._notes.note_warning(
-                f"Table {name!r} was streamed: the figures of its records, cells, risk and "
-                f"utility and the checks of its noise are those of one part of it, "
-                f"{n_looked_at:,} of {table.n_rows:,} cells.",
+                Message(
+                    "Table {name!r} was streamed: the figures of its records, cells, risk and "
+                    "utility and the checks of its noise are those of one part of it, "
+                    "{n_looked_at:,} of {n_rows:,} cells.",
+                    name=Name(name),
+                    n_looked_at=n_looked_at,
+                    n_rows=table.n_rows,
+                ),
                 event="table streamed",
                 table=name,
             )
@@ -246,15 +252,21 @@ class NoiseReview:
         for axis in filter(_is_reversed, cells.axes):
             columns = ", ".join(map(repr, axis.columns))
             self._notes.note_once(
-                f"Each level of {columns} has one category of the next: are they from broad to "
-                "fine?",
+                Message(
+                    "Each level of {columns} has one category of the next: are they from broad "
+                    "to fine?",
+                    columns=Name(columns),
+                ),
                 event="order of a hierarchy",
             )
 
     def _warn_of_zeros(self, name: str) -> None:
         self._notes.note_warning(
-            f"Table {name!r} publishes nothing but zeros: do its filter and its "
-            "categories fit the data?",
+            Message(
+                "Table {name!r} publishes nothing but zeros: do its filter and its "
+                "categories fit the data?",
+                name=Name(name),
+            ),
             event="table without counts",
             table=name,
         )

@@ -11,6 +11,7 @@ from ckm.errors import InternalError
 from ckm.release.files.manifest import KIND
 from ckm.release.job_inputs import load_secret, opened_job, opened_ledger, tell_ledger
 from ckm.release.review import NoReview
+from footing.messages import Message, Name
 from tables.recoding.variable import words_of
 
 if TYPE_CHECKING:
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from ckm.config.job.job import Job
-    from ckm.engine.engine import Progress
     from ckm.methods.method import Method, RecordedMethod
     from ckm.release.job_inputs import OpenedJob, Resources, Step
     from ckm.release.review import Review, ReviewTools
     from ckm.release.warnings_log import Notes
     from footing.places import FileState
+    from footing.progress import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,20 +89,20 @@ def opened_noise(
     **resources: Unpack[Resources],
 ) -> Iterator[OpenedMethod]:
     """Open the data with the keys, the p-tables and the ledger."""
-    from ckm.additivity.release_step import Restorer
     from ckm.ledger.release_check import ReleaseCheck
-    from ckm.methods.additivity import Additivity
+    from ckm.methods.additivity.method import Additivity
+    from ckm.methods.additivity.release_step import Restorer
     from ckm.methods.settings import AdditivitySettings
     from ckm.release.noise_review import NoiseReview, read_job_designs
 
     designs = read_job_designs(job)
     notes.add(job.warnings)
-    with opened_job(job, is_kept=is_kept, step=step, progress=progress, **resources) as opened:
-        release_check = ReleaseCheck(opened.ledger, job.ledger)
-        method: Method[Any] = opened.method(release_check.watch)
+    with opened_job(job, is_kept=is_kept, step=step, progress=progress, **resources) as inputs:
+        release_check = ReleaseCheck(inputs.ledger, job.ledger)
+        method: Method[Any] = inputs.method(release_check.watch)
         if job.output.additive:
             steps = AdditivitySettings.of(
-                opened.ptable,
+                inputs.ptable,
                 hierarchies=job.hierarchies,
                 total_label=job.output.total_label,
             )
@@ -109,11 +110,13 @@ def opened_noise(
 
         def tell_keys(step: Step) -> None:
             if job.checks == "skip":
-                step("keys not checked", 'record keys: not checked, for checks = "skip"')
-            elif (quality := opened.engine.check_keys()).is_sound:
+                step(
+                    "keys not checked", Message('record keys: not checked, for checks = "skip"')
+                )
+            elif (quality := inputs.engine.check_keys()).is_sound:
                 step("keys checked", quality.summary())
 
-        engine = opened.engine
+        engine = inputs.engine
         opened_method = OpenedMethod(
             method=method,
             data=engine,
@@ -121,15 +124,17 @@ def opened_noise(
             far_files=engine.far_files,
             labels=engine.labels,
             tell_keys=tell_keys,
-            review=partial(NoiseReview, opened, release_check, designs),
-            noise=opened,
+            review=partial(NoiseReview, inputs, release_check, designs),
+            noise=inputs,
         )
         try:
             yield opened_method
         except BaseException:
             if opened_method.written:
-                left = ", ".join(opened_method.written)
-                text = f"No release: unless another run writes there, remove {left}"
+                text = Message(
+                    "No release: unless another run writes there, remove {files}",
+                    files=Name.each(opened_method.written),
+                )
                 notes.note_warning(text, event="tables left")
             raise
 
@@ -137,13 +142,15 @@ def opened_noise(
 @contextmanager
 def opened_suppression(job: Job, **options: Any) -> Iterator[OpenedMethod]:
     """Open the records, to hide cells of their tables."""
-    from ckm.methods.suppression import CellSuppression
+    from ckm.methods.suppression.method import CellSuppression
 
     if job.suppression is None:
-        raise InternalError("Cells are to be hidden, and the job has no rules for that.")
+        raise InternalError(
+            Message("Cells are to be hidden, and the job has no rules for that.")
+        )
     method = CellSuppression(job.suppression.settings, shown=job.shown)
-    with _opened_originals(job, method, **options) as opened:
-        yield opened
+    with _opened_originals(job, method, **options) as session:
+        yield session
 
 
 @contextmanager
@@ -152,10 +159,12 @@ def opened_rounding(job: Job, **options: Any) -> Iterator[OpenedMethod]:
     from ckm.methods.rounding import ControlledRounding
 
     if job.rounding is None:
-        raise InternalError("Counts are to be rounded, and the job has no base for that.")
+        raise InternalError(
+            Message("Counts are to be rounded, and the job has no base for that.")
+        )
     method = ControlledRounding(job.rounding.settings)
-    with _opened_originals(job, method, **options) as opened:
-        yield opened
+    with _opened_originals(job, method, **options) as session:
+        yield session
 
 
 @contextmanager
@@ -173,21 +182,21 @@ def _opened_originals(
     from ckm.engine.inputs import refuse_ledger_of_cells
     from ckm.ledger.release_check import ReleaseCheck
     from ckm.ledger.storage.store import has_ledger
+    from ckm.methods.suppression.original_cells import open_originals
     from ckm.release.ledger_review import LedgerReview
-    from ckm.suppression.original_cells import open_originals
     from tables.cells.sketch import require_sketchable
 
     del notes, progress
 
     def tell_keys(step: Step) -> None:
         if job.checks != "skip":
-            step("records checked", "no record is there twice")
+            step("records checked", Message("no record is there twice"))
 
     ledger = job.ledger
     secret = None if ledger is None else load_secret(job)
     with ExitStack() as stack:
         originals = stack.enter_context(open_originals(job, secret=secret, **resources))
-        step("columns checked", "the data have every column, with types that fit")
+        step("columns checked", Message("the data have every column, with types that fit"))
         for variable in job.derived:
             step("variable derived", words_of(variable))
         source = originals.source
@@ -196,13 +205,13 @@ def _opened_originals(
             refuse_ledger_of_cells(source.cells)
             require_sketchable(ledger.threshold, originals.keys.resolve(source))
             is_there = has_ledger(ledger.target)
-            opened = stack.enter_context(
+            own_ledger = stack.enter_context(
                 opened_ledger(ledger, secret=job.keys.secret, is_kept=is_kept)
             )
             tell_ledger(ledger, is_there=is_there, step=step)
-            if opened is not None:
-                originals = replace(originals, sketch=opened.width)
-                check = ReleaseCheck(opened, ledger)
+            if own_ledger is not None:
+                originals = replace(originals, sketch=own_ledger.width)
+                check = ReleaseCheck(own_ledger, ledger)
                 review = partial(LedgerReview, check, method, originals.requests)
         yield OpenedMethod(
             method=method,

@@ -14,6 +14,7 @@ from ckm.ledger.ledger import list_published
 from ckm.ledger.storage.store import has_ledger
 from ckm.ledger.watch import Watch
 from ckm.release.job_inputs import opened_ledger, read_secret
+from footing.messages import Message
 from tables import HashedKeys, StoredKeys, cube
 
 if TYPE_CHECKING:
@@ -57,14 +58,16 @@ class RecordsGate:
         keys = self._keys(self._rules, column)
         source.require(keys.column)
         width = self._watch.width(requests)
-        found = cube(source, keys, list(requests.values()), sketch=width)
-        for (name, request), cells in zip(requests.items(), found, strict=True):
+        tables_of_cells = cube(source, keys, list(requests.values()), sketch=width)
+        for (name, request), cells in zip(requests.items(), tables_of_cells, strict=True):
             self._watch.add_table(name, request, cells, where=None, protection=protection)
 
     def _keys(self, rules: RecordsLedger, column: str | None) -> HashedKeys | StoredKeys:
         if rules.record_key is not None:
             return StoredKeys(column=rules.record_key, key_range=rules.key_range)
-        secret = read_secret(self._secret, problem="A ledger is sealed with the secret.")
+        secret = read_secret(
+            self._secret, problem=Message("A ledger is sealed with the secret.")
+        )
         return HashedKeys(column=str(rules.id or column), secret=secret)
 
     def compare(self) -> None:

@@ -33,6 +33,7 @@ from ckm.release.opening import job_method
 from ckm.release.review import NoReview, ReviewTools, noise_job_record
 from ckm.release.warnings_log import Notes, Stages, captured_warnings
 from ckm.versions import versions
+from footing.messages import Message, Name, said
 from footing.progress import Progress
 from reports.facts.release import FileFact, StatedFile
 from tables.source.spill import SpillFolder
@@ -143,8 +144,8 @@ class InputFiles:
 
 def _changed() -> ReleaseError:
     return ReleaseError(
-        "The input changed while it was being read; there is no release.",
-        hint="run it again when the data are at rest",
+        Message("The input changed while it was being read; there is no release."),
+        hint=Message("run it again when the data are at rest"),
     )
 
 
@@ -156,8 +157,12 @@ def _reading() -> Iterator[None]:
     except OSError as error:
         name = Path(error.filename).name if isinstance(error.filename, str) else "an input"
         raise ReleaseError(
-            f"The input {name!r} cannot be read: {error.strerror}.",
-            hint="nothing was written; look at the file's permissions",
+            Message(
+                "The input {name!r} cannot be read: {reason}.",
+                name=Name(name),
+                reason=said(error.strerror or ""),
+            ),
+            hint=Message("nothing was written; look at the file's permissions"),
         ) from None
 
 
@@ -339,7 +344,10 @@ class ReleaseRun:
         there to be looked at.
         """
         formats = ", ".join(self._job.output.formats)
-        step("formats checked", f"names and words fit into every format: {formats}")
+        step(
+            "formats checked",
+            Message("names and words fit into every format: {formats}", formats=Name(formats)),
+        )
         place = SpillFolder()
         try:
             with (
@@ -353,7 +361,9 @@ class ReleaseRun:
         finally:
             place.remove()
         run_inputs.method.tell_keys(step)
-        step("release checked", f"the release can be made: {cells:,} cells")
+        step(
+            "release checked", Message("the release can be made: {cells:,} cells", cells=cells)
+        )
 
     @contextmanager
     def _opened(self, *, step: Step, **resources: Unpack[Resources]) -> Iterator[_OpenedRun]:

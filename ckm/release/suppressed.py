@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
 from ckm.release.perturbed import release
+from footing.messages import Message, Name
 from footing.progress import Progress
 
 if TYPE_CHECKING:
@@ -70,8 +71,13 @@ def release_true_numbers(
     """
     if job.suppression is None:
         raise ConfigError(
-            f"The job {job.path.name!r} has no [suppression]: which cells are unsafe?",
-            hint="[suppression] with threshold = 3; a job with [ptable] goes to ckm release",
+            Message(
+                "The job {path!r} has no [suppression]: which cells are unsafe?",
+                path=Name(job.path.name),
+            ),
+            hint=Message(
+                "[suppression] with threshold = 3; a job with [ptable] goes to ckm release"
+            ),
         )
     return release(
         job,

@@ -22,12 +22,13 @@ from ckm.release.files.output_folder import draft_folder, flush_files
 from ckm.release.job_inputs import read_secret, silent, tell_ledger
 from ckm.release.recorded_records import opened_gate
 from ckm.release.run import InputFiles, facts_of_run
+from footing.messages import Message, Name
 from footing.places import is_matched
+from footing.progress import Progress
 from tables import open_source
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Unpack
 
     from ckm.config.swap import SwapJob
@@ -66,7 +67,7 @@ def swap(
     *,
     force: bool = False,
     dry_run: bool = False,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Swap:
@@ -140,9 +141,9 @@ def swap(
             progress=lambda share: report_progress("swapping", round(100 * share), 100),
         )
         inputs.require_rest()
-        written = record_file(records, name=path.name)
-        told = _told(method, inputs=files, output=written, started=started_at)
-        (folder / beside.name).write_bytes(manifest_text(told).encode())
+        output_record = record_file(records, name=path.name)
+        content = _told(method, inputs=files, output=output_record, started=started_at)
+        (folder / beside.name).write_bytes(manifest_text(content).encode())
         if not dry_run:
             gate.publish()
             _put_in_place(folder, (beside, path))
@@ -158,7 +159,7 @@ def rehearse_swap(
     *,
     quick: bool = False,
     step: Step = silent,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     **resources: Unpack[Resources],
 ) -> None:
     """Make a swap in a private folder that goes again."""
@@ -171,7 +172,7 @@ def rehearse_swap(
         for column in (job.ledger.id, job.ledger.record_key) if job.ledger else ():
             if column is not None:
                 source.require(column)
-    step("columns checked", "the data have every column")
+    step("columns checked", Message("the data have every column"))
     is_there = job.ledger is not None and has_ledger(job.ledger.target)
     with opened_gate(job.ledger, secret=job.keys.secret, is_kept=False):
         tell_ledger(job.ledger, is_there=is_there, step=step)
@@ -182,39 +183,54 @@ def rehearse_swap(
         swap(job, place.path / "swapped.parquet", dry_run=True, progress=progress, **resources)
     finally:
         place.remove()
-    step("swap checked", "the swap can be made")
+    step("swap checked", Message("the swap can be made"))
 
 
 def _require_output(job: SwapJob, path: Path, beside: Path, *, force: bool) -> None:
     if path.suffix != ".parquet":
         raise ReleaseError(
-            f"The swapped records are a Parquet file; {path.name!r} does not end so.",
-            hint="for example: -o swapped.parquet",
+            Message(
+                "The swapped records are a Parquet file; {path!r} does not end so.",
+                path=Name(path.name),
+            ),
+            hint=Message("for example: -o swapped.parquet"),
         )
     if not path.parent.is_dir():
         raise ReleaseError(
-            f"The file {path.name!r} cannot be written: its folder does not exist.",
-            hint="make the folder, or choose another",
+            Message(
+                "The file {path!r} cannot be written: its folder does not exist.",
+                path=Name(path.name),
+            ),
+            hint=Message("make the folder, or choose another"),
         )
     inputs = [*job.data.files(), job.path, *([job.keys.secret] if job.keys.secret else [])]
     for file in (path, beside):
         if file.is_dir():
-            raise ReleaseError(f"{file.name!r} is a folder.", hint="choose another name")
-        for read in inputs:
-            if os.path.realpath(read) == os.path.realpath(file):
+            raise ReleaseError(
+                Message("{file!r} is a folder.", file=Name(file.name)),
+                hint=Message("choose another name"),
+            )
+        for input_file in inputs:
+            if os.path.realpath(input_file) == os.path.realpath(file):
                 raise ReleaseError(
-                    f"The output {file.name!r} is a file that the swap reads.",
-                    hint="choose another name",
+                    Message(
+                        "The output {file!r} is a file that the swap reads.",
+                        file=Name(file.name),
+                    ),
+                    hint=Message("choose another name"),
                 )
         if not force and os.path.lexists(file):
             raise ReleaseError(
-                f"The file {file.name!r} exists.",
-                hint="choose another, or replace it with --force",
+                Message("The file {file!r} exists.", file=Name(file.name)),
+                hint=Message("choose another, or replace it with --force"),
             )
     if any(is_matched(path, pattern) for pattern in job.data.patterns):
         raise ReleaseError(
-            f"The output {path.name!r} would be read as data by the next swap.",
-            hint="choose a name that the pattern of [data] path does not match",
+            Message(
+                "The output {path!r} would be read as data by the next swap.",
+                path=Name(path.name),
+            ),
+            hint=Message("choose a name that the pattern of [data] path does not match"),
         )
 
 
@@ -224,8 +240,10 @@ def _secret(job: SwapJob) -> Secret | None:
         return None
     return read_secret(
         job.keys.secret,
-        problem="A swap needs a secret or a seed: [keys] names no file, CKM_SECRET is not set "
-        "and [swap] has no seed.",
+        problem=Message(
+            "A swap needs a secret or a seed: [keys] names no file, CKM_SECRET is not "
+            "set and [swap] has no seed."
+        ),
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import CheckFailedError
 from footing.data_files import read_data
+from footing.messages import Message, Name, joined, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from reports.facts.release import CheckFact
 
 _WORDS = read_data("ckm.release", "verdict.toml")
-_OURS = "this points to a bug of ckm or to a p-table that was changed: please report it"
+_OURS = Message(
+    "this points to a bug of ckm or to a p-table that was changed: please report it"
+)
 
 
 def judge(checks: Sequence[CheckFact], job: Job) -> list[str]:
@@ -26,33 +29,52 @@ def judge(checks: Sequence[CheckFact], job: Job) -> list[str]:
     if scan or (open_ones and job.keys.checks != "warn"):
         raise _error(open_ones)
     return [
-        f"{_words(check)} Published because "
-        + ("an exception allows it." if check.name in granted else '[keys] checks = "warn".')
+        Message(
+            "{words} Published because {reason}",
+            words=_words(check),
+            reason=Message("an exception allows it.")
+            if check.name in granted
+            else Message('[keys] checks = "warn".'),
+        )
         for check in failed
     ]
 
 
 def _error(failed: Sequence[CheckFact]) -> CheckFailedError:
     several = len(failed) > 1
-    text = " ".join(map(_words, failed))
-    way = _WORDS["hints"].get(failed[0].name, _OURS)
+    text = joined(" ", map(_words, failed))
+    way: str = Message(_WORDS["hints"].get(failed[0].name, _OURS))
     if failed[0].name != "public-scan":
-        way += f'; [[report.exceptions]] with check = "{failed[0].name}" records who allows it'
+        allowed = Message(
+            '[[report.exceptions]] with check = "{check}" records who allows it',
+            check=Name(failed[0].name),
+        )
+        way = joined("; ", [way, allowed])
     return CheckFailedError(
-        f"{len(failed)} release checks failed. {text} Nothing was published."
+        Message(
+            "{number} release checks failed. {text} Nothing was published.",
+            number=len(failed),
+            text=text,
+        )
         if several
-        else f"{text} Nothing was published.",
+        else Message("{text} Nothing was published.", text=text),
         hint=way,
     )
 
 
-def _words(check: CheckFact) -> str:
+def _words(check: CheckFact) -> Message:
     """Say what a check asks and found, as the internal report does."""
     from reports.i18n.languages import words_of
     from reports.pages.release.internal import found_text, rule_text
 
     english = words_of("en")
-    where = f" in {check.where!r}" if check.where else ""
+    where = Message(" in {where!r}", where=Name(check.where)) if check.where else Message()
     text = "" if check.name in _WORDS["untold"] else f" {found_text(english, check)}"
     rule = rule_text(english, check)
-    return f"The release check '{check.name}' failed{where}. Its rule: {rule}{text}"
+    return Message(
+        "The release check '{check}' failed{where}. Its rule: {rule}{found}",
+        check=Name(check.name),
+        where=where,
+        rule=said(rule),
+        found=said(text),
+    )

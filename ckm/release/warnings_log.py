@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ckm._packages import PACKAGES, is_own
+from footing.messages import logged
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +95,7 @@ class _Listener(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.thread == self.thread:
-            _add(self.captured, record.getMessage())
+            _add(self.captured, logged(record))
 
 
 def _categories() -> tuple[type[Warning], ...]:

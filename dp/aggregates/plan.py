@@ -293,7 +293,8 @@ class Plan:
             for question in table.questions:
                 shares[table.name, question.name] = question.share
                 if question.is_found:
-                    shares[table.name, f"bounds of {question.name}"] = question.share
+                    bounds = Message("bounds of {name}", name=Name(question.name))
+                    shares[table.name, bounds] = question.share
         whole = math.fsum(shares.values())
         return {part: self._total * _SAFETY * share / whole for part, share in shares.items()}
 
@@ -313,7 +314,11 @@ class Plan:
             error, of = questions[what].expected(scope, cost)
         elif what == "keys":
             noise, error = self.keys_noise(table, cost)
-            guarantee, of, delta = noise.guarantee, "units, threshold", self._delta_of_keys
+            guarantee, of, delta = (
+                noise.guarantee,
+                Message("units, threshold"),
+                self._delta_of_keys,
+            )
         else:
             noise = scope.noise(cost, is_pooled=True)
             guarantee, error = noise.guarantee, noise.accuracy(self.confidence)

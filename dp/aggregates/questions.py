@@ -302,23 +302,25 @@ class Question:
         sure = scope.confidence
         if self.kind == "top":
             choice = scope.choice(cost, times=self.k or 1)
-            return choice.accuracy(sure, candidates=len(self.categories)), "rows"
+            return choice.accuracy(sure, candidates=len(self.categories)), Message("rows")
         steps = (0, 1) if self.is_found else None
         noises = self.noises(scope, cost, steps)
         if self.kind == "quantiles":
             noise = noises["count"]
             sizes = [self.tree.reach(noise, at, beta=1 - sure).max() for at in self.at]
-            return float(max(sizes)), "rows"
+            return float(max(sizes)), Message("rows")
         if self.kind == "mean":
             rows = np.array([_TYPICAL])
             interval = _ratio(
                 noises, rows, 0 * rows, steps=steps or self.steps, confidence=sure
             )
             size = float((interval[2] - interval[1])[0]) / 2
-            return size * self._step, "times the width, 1,000 rows" if steps else "1,000 rows"
+            return size * self._step, (
+                Message("times the width, 1,000 rows") if steps else Message("1,000 rows")
+            )
         if self.kind == "sum":
             size = noises["sum"].accuracy(sure) * self._step
-            return size, "times the larger bound" if steps else ""
+            return size, Message("times the larger bound") if steps else Message()
         return noises["count"].accuracy(sure), ""
 
     def answer(

@@ -74,10 +74,10 @@ def spelled_out(options: Mapping[str, Any]) -> dict[str, Any]:
             ),
         )
     if name is not None:
-        settings = {**_one_of(PRESETS, name, "preset").options, **settings}
+        settings = {**_one_of(PRESETS, name, Message("preset")).options, **settings}
     rule = settings.pop("rule", "maximum-entropy")
     stays = {"p_stay_rule": "at-least"} if rule == "r-ptable" and "p_stay" in settings else {}
-    return {**_one_of(RULES, rule, "rule"), **stays, **settings}
+    return {**_one_of(RULES, rule, Message("rule")), **stays, **settings}
 
 
 def name_preset(options: Mapping[str, Any]) -> str:

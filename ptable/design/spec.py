@@ -9,7 +9,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
-from footing.checks import is_integer, is_number, problems_of
+from footing.checks import is_integer, is_number, option_of, problems_of
 from footing.messages import Argument, Message, Name, Shape, joined, said
 from footing.svg import html_table
 from ptable.errors import InfeasibleError, PTableError
@@ -278,7 +278,7 @@ class NoiseSpec:
             n_rows=n_rows,
             what=what,
         )
-        return [f"{rule}, not {len(values)}"]
+        return [Message("{rule}, not {number}", rule=rule, number=len(values))]
 
     def _normalise_positive(self) -> list[str]:
         end = self.max_noises[0] - self.small
@@ -329,7 +329,9 @@ class NoiseSpec:
             rule = Message(
                 "zero_variance must be a finite number above 0, together with a zero_bias"
             )
-            return [f"{rule}, not {self.zero_variance!r}"]
+            return [
+                Message("{rule}, not {value!r}", rule=rule, value=Argument(self.zero_variance))
+            ]
         object.__setattr__(self, "zero_variance", float(self.zero_variance))
         return []
 
@@ -454,8 +456,8 @@ class NoiseSpec:
                 mean = _sum_of_keys(self.small + 1 - count + exact(self.positive_bias), noise)
         symmetric = _at(self.symmetric, place)
         if symmetric:
-            allowed = set(noise)
-            noise = tuple(v for v in noise if -v in allowed)
+            reach = set(noise)
+            noise = tuple(v for v in noise if -v in reach)
         stays = 0 in noise
         monotone = _at(self.monotone, place)
         if symmetric and monotone != "none":
@@ -662,6 +664,7 @@ def _refusal(problems: list[str]) -> PTableError:
             problems=joined("; ", problems),
         ),
         hint=Message("the docstring of NoiseSpec says what each option takes"),
+        at=option_of(problems[0]),
     )
 
 

@@ -640,7 +640,7 @@ def _failures(certificate: Certificate) -> list[str]:
         for what, size, limit in (
             (Message("the bias"), abs(row.bias - row.requested_bias), 0.0),
             (Message("the entropy gap"), abs(row.gap), _LARGEST_GAP),
-            ("the residual", row.residual, _LARGEST_RESIDUAL),
+            (Message("the residual"), row.residual, _LARGEST_RESIDUAL),
         )
         if not size <= limit
     ]

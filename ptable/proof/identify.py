@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from footing.messages import Message, Name, Text, joined
 from ptable.design.design import Design
 from ptable.design.mechanisms import Mechanism
 from ptable.design.spec import NoiseSpec
@@ -150,21 +151,30 @@ class Identification:
 
     def __str__(self) -> str:
         if self.design is None:
-            return "no known design"
-        words = _words(self.design)
-        difference = f"largest difference of a probability: {self.distance:.1g}"
+            return Message("no known design")
+        words = Text(_words(self.design))
+        difference = Message(
+            "largest difference of a probability: {distance:.1g}", distance=self.distance
+        )
         if self.is_match:
-            return f"{words}\n{difference}"
+            return joined("\n", [words, difference])
         far = [
-            str(row.count)
+            row.count
             for row in self.rows
             if row.distance is not None and row.distance > self.tolerance
         ]
-        names = ", ".join(far[:6]) + (f" and {len(far) - 6} more" if len(far) > 6 else "")
-        rest = (
-            "" if self.is_exhaustive else "; for so wide a table, only plain designs are tried"
+        return Message(
+            "no known design; nearest: {words}\n{difference} (counts {counts}{more}){rest}",
+            words=words,
+            difference=difference,
+            counts=Name.each(far[:6]),
+            more=Message(" and {number} more", number=len(far) - 6)
+            if len(far) > 6
+            else Message(),
+            rest=Message()
+            if self.is_exhaustive
+            else Message("; for so wide a table, only plain designs are tried"),
         )
-        return f"no known design; nearest: {words}\n{difference} (counts {names}){rest}"
 
 
 def identify(table: PTable, *, tolerance: float | None = None) -> Identification:

@@ -25,8 +25,8 @@ def decimal_row(
 ) -> tuple[tuple[Fraction, ...], tuple[float, ...]] | None:
     """Repeat Newton's step with the pattern of blocks and floors held, in decimal numbers.
 
-    The answer is the distribution and the multipliers, which are the same wherever the steps began. It
-    is None where the pattern leaves nothing to solve for, or does not hold.
+    The answer is the distribution and the multipliers, which are the same wherever the steps
+    began. It is None where the pattern leaves nothing to solve for, or does not hold.
     """
     blocks, is_free = pattern
     noise = problem.noise

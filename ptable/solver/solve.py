@@ -247,7 +247,8 @@ class _Starts:
             return None
         if self.unsolved:
             logger.warning(
-                "rows solved without the convex solver", extra={"rows": len(self.unsolved)}
+                Message("rows solved without the convex solver"),
+                extra={"rows": len(self.unsolved)},
             )
         size = math.ceil(math.log10(self.distance)) if self.distance > 0 else _LEAST_DISTANCE
         return SolverRecord(

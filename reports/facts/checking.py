@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import TypeAlias, get_args
 
-from footing.messages import Message, said
+from footing.messages import Message, Name, Shape, joined
 from reports.catalogues import comparison as comparison_words
 from reports.catalogues import pages as page_words
 from reports.catalogues import release as release_words
@@ -80,12 +80,12 @@ def require_sound(facts: Facts) -> None:
     """Refuse facts with numbers that are none, and names that no catalogue has words for."""
     problems = list(dict.fromkeys((*_bad_values(facts), *_unknown_names(facts))))
     if problems:
-        listing = "; ".join(problems[:_MAX_PROBLEMS])
+        listing = joined("; ", problems[:_MAX_PROBLEMS])
         more = len(problems) - _MAX_PROBLEMS
         raise ReportError(
             Message(
                 "There is no page of these facts: {problems}{more}.",
-                problems=said(listing),
+                problems=listing,
                 more=Message("; and {number} more", number=more) if more > 0 else Message(),
             ),
             hint=Message("reports.catalogues has the names that pages know")
@@ -97,16 +97,24 @@ def require_sound(facts: Facts) -> None:
 def _bad_values(facts: object) -> Iterator[str]:
     for place, value in walk(facts):
         if isinstance(value, str) and not value.isascii() and _BROKEN.search(value):
-            yield f"{place} holds half a character"
+            yield Message("{place} holds half a character", place=Name(place))
         if value is None or isinstance(value, (str, bool)):
             continue
         if isinstance(value, int):
             if abs(value) > _LARGEST:
-                yield f"{place} has more than {len(str(_LARGEST))} digits"
+                yield Message(
+                    "{place} has more than {number} digits",
+                    place=Name(place),
+                    number=len(str(_LARGEST)),
+                )
         elif not isinstance(value, float):
-            yield f"{place} is a {type(value).__name__}, not a number or a text"
+            yield Message(
+                "{place} is a {kind}, not a number or a text",
+                place=Name(place),
+                kind=Shape(type(value)),
+            )
         elif not math.isfinite(value):
-            yield f"{place} is {value}, not a number"
+            yield Message("{place} is {value}, not a number", place=Name(place), value=value)
 
 
 @cache

@@ -9,12 +9,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from footing.arrays import Codes, Flags
-from footing.messages import Message, Name, said
+from footing.messages import Message, Name, joined, said
 from tables import lookalikes
 from tables.cells.hierarchy import CodeTree
 from tables.errors import DataError, RequestError
 from tables.filtering.values import text_of, texts_of
 from tables.request import Request
+
+#: What categories of a column should be.
+_DECLARED = Message("declared")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -135,7 +138,7 @@ def encode(values: pa.ChunkedArray, column: str) -> tuple[list[str], Codes]:
 
 
 def _match(
-    labels: list[str], declared: Sequence[str], dimension: str, *, what: str = "declared"
+    labels: list[str], declared: Sequence[str], dimension: str, *, what: str = _DECLARED
 ) -> Codes:
     """Find each label among the declared categories; the extra last entry serves missing."""
     places = {label: place for place, label in enumerate(declared)}
@@ -161,7 +164,7 @@ def _match(
                 what=said(what),
             ),
             hint=Message("add what is missing, or filter its records out with where"),
-            inside="; ".join([_first(strangers), *_written_otherwise(strangers, declared)]),
+            inside=joined("; ", [_first(strangers), *_written_otherwise(strangers, declared)]),
         )
     return codes
 
@@ -291,12 +294,16 @@ def _path_axis(
                 " / ".join(texts[rank] for texts, rank in zip(labels, path, strict=True))
                 for path in strangers
             ]
-            unknown = "paths of {} that are not" if len(paths) > 1 else "path of {} that is not"
+            unknown = (
+                Message("paths of {dimension!r} that are not", dimension=Name(dimension))
+                if len(paths) > 1
+                else Message("path of {dimension!r} that is not", dimension=Name(dimension))
+            )
             raise DataError(
                 Message(
                     "The data hold {number} {names} declared.",
                     number=len(paths),
-                    names=said(unknown.format(repr(dimension))),
+                    names=unknown,
                 ),
                 hint=Message("add what is missing, or filter its records out with where"),
                 inside=_first(paths),

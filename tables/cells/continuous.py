@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from footing.messages import Argument, Message, joined, said
+from footing.messages import Argument, Message
 from tables.errors import DataError
 from tables.filtering.filters import quote
 
@@ -112,24 +112,23 @@ def require_discrete(
     DataError
         With the number of values and how many records they have.
     """
-    problems, has_bands = [], []
+    errors, has_bands = [], []
     for column in dict.fromkeys(c for r in requests for c in _open_columns(r)):
         mark = ("values", column)
         if mark not in source.sound:
             source.sound[mark] = _value_figures(source, column, counts)
-        figures: ValueFigures | None = source.sound[mark]
-        if figures is not None and _is_forbidden(source, column, figures):
-            problems.append(_refusal(source, column, figures))
+            figures: ValueFigures | None = source.sound[mark]
+            if figures is not None and _is_forbidden(source, column, figures):
+                refusal = _refusal(source, column, figures)
+                errors.append(DataError(refusal, at=("dimensions", column)))
             has_bands.append(_has_width(source, column))
     hint = _WIDER if all(has_bands) else _HINT
-    if len(problems) > 1:
-        lines = joined("\n  - ", problems)
-        raise DataError(
-            Message("{number} problems:\n  - {lines}", number=len(problems), lines=said(lines)),
-            hint=hint,
-        )
-    if problems:
-        raise DataError(problems[0], hint=hint)
+    if len(errors) > 1:
+        heading = Message("{number} problems:", number=len(errors))
+        raise DataError.of_several(heading, errors, hint=hint)
+    for error in errors:
+        error.add_hint(hint=hint)
+        raise error
 
 
 def forbidden_figures(source: Source, column: str) -> ValueFigures | None:

@@ -773,7 +773,9 @@ def _require_weights(source: Source, weight: str) -> None:
         raise DataError(
             Message("{what} in {weight!r}.", what=what, weight=Name(weight)),
             hint=Message("repair them, or filter the records out beforehand"),
-            inside=f"{missing or bad:,} of {total:,} records",
+            inside=Message(
+                "{number:,} of {total:,} records", number=missing or bad, total=total
+            ),
         )
     if largest * total >= LARGEST_SUM:
         raise DataError(

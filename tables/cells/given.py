@@ -215,7 +215,7 @@ class GivenCells:
                         problem=said(problem),
                     ),
                     hint=Message("repair them, or have the table made again"),
-                    inside=f"{number:,} of {total:,} rows",
+                    inside=Message("{number:,} of {total:,} rows", number=number, total=total),
                 )
         columns_sql = ", ".join(map(quote, self.dimensions))
         groups_sql = (

@@ -206,12 +206,7 @@ def bands_sql(bands: Sequence[Band], operand: str, sql_type: str, outside: str) 
             below = _below(operand, band.upper, sql_type)
             parts.append(f"WHEN {below} THEN {text_sql(band.label)}")
     last = bands[-1]
-    parts.append(
-        Message(
-            "ELSE {text_sql}",
-            text_sql=said(text_sql(last.label) if last.upper is None else outside),
-        )
-    )
+    parts.append(f"ELSE {text_sql(last.label) if last.upper is None else outside}")
     return f"CASE {' '.join(parts)} END"
 
 

@@ -443,7 +443,7 @@ def _require_inside(
                 'open = "both" opens them at their ends, other = "…" makes a category of '
                 "these values, where leaves their records out"
             ),
-            inside=f"{rows[0][0]:,} records",
+            inside=Message("{number:,} records", number=rows[0][0]),
         )
 
 

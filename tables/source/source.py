@@ -322,7 +322,7 @@ class Source:
     def require(self, name: str) -> str:
         """Return the column's SQL type, or raise with the names that exist."""
         if (problem := self.problem_of(name)) is not None:
-            raise RequestError(problem[0], hint=problem[1])
+            raise RequestError(problem[0], hint=problem[1], at=("column", name))
         return self.columns[name]
 
     def require_some(self) -> None:

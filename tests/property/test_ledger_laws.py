@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ckm.ledger import Definition, Ledger
+from ckm.ledger import CellProtection, Definition, Ledger
 from tables import CodeTree, Hierarchy, Request, Secret, StoredKeys, cube, open_source
 from tests.strategies import examples
 
@@ -216,6 +216,39 @@ def test_the_ledger_finds_exactly_the_thin_differences_of_a_comparison_of_all_pa
             assert sets_of_pairs(people, ledger.audit(threshold=smaller)) == {
                 (new, old) for new, old in expected_audit if len(new ^ old) <= smaller
             }
+
+
+def rounded(entry, base):
+    """Return the same table in another rounding: other numbers for every set."""
+    own = CellProtection(
+        method="rounding", settings=str(base), numbers=entry.cells.count * base
+    )
+    return entry.protected_by(own)
+
+
+@settings(max_examples=examples(25))
+@given(
+    registers(),
+    st.lists(st.tuples(tables, st.sampled_from([0, 0, 3, 5])), min_size=2, max_size=6),
+)
+def test_the_ledger_finds_every_set_that_was_published_in_another_way(
+    tmp_path_factory, people, wishes
+):
+    path = tmp_path_factory.mktemp("ledger") / "ledger.db"
+    ways: dict[frozenset[int], set[int]] = {}  # base of a rounding, 0 for noise
+    with open_source(table_of(people), threads=1) as source:
+        for number, ((dimensions, where), base) in enumerate(wishes):
+            mine = set(published_sets(people, dimensions, where).values())
+            mine |= derived_sets(people, dimensions, where)
+            expected = any(base not in ways.get(one, {base}) for one in mine)
+            with Ledger.open(path, secret=SECRET) as ledger:  # another program each time
+                entry = make(ledger, source, dimensions, where, f"t{number}")
+                entry = rounded(entry, base) if base else entry
+                assert bool(ledger.second_methods([entry])) == expected
+                ledger.publish([entry], policy="flag", second_method="flag")
+                assert not ledger.second_methods([entry])
+            for one in mine:
+                ways.setdefault(one, set()).add(base)
 
 
 @settings(max_examples=examples(15))

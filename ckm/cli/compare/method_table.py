@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from footing.messages import Message, Name, said
+
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from ckm.comparison.compare_methods import MethodComparison, MethodResult
@@ -11,9 +13,9 @@ if TYPE_CHECKING:
 _SHOWN = {
     "same_answer": "same\nagain",
     "same_by_another_route": "other\nroute",
-    "parts_below_totals": "parts <=\ntotals",
+    "parts_below_totals": Message("parts <=\ntotals"),
     "additive": "adds\nup",
-    "found_by_differencing": "found by\ndiff.",
+    "found_by_differencing": Message("found by\ndiff."),
     "on_demand": "on\ndemand",
     "decentral": "two\noffices",
     "cells_lost": "cells\nlost",
@@ -29,7 +31,7 @@ _DRAWN = {
 }
 
 
-def show_methods(terminal: Terminal, found: MethodComparison) -> None:
+def show_methods(terminal: Terminal, comparison: MethodComparison) -> None:
     """Print where the job's own method stands, and one line per method."""
     from rich.table import Column
     from rich.text import Text
@@ -38,17 +40,17 @@ def show_methods(terminal: Terminal, found: MethodComparison) -> None:
     from reports.i18n.languages import words_of
     from reports.pages.methods import standing
 
-    for line in standing(words_of(terminal.language), method_facts(found)):
+    for line in standing(words_of(terminal.language), method_facts(comparison)):
         terminal.out.print(line, markup=False, highlight=False, soft_wrap=True)
     names = list(_SHOWN) if terminal.out.width >= _WIDE else list(_FEW)
     headings = [*(terminal.say(_SHOWN[name]) for name in names), "mean\n|d|"]
     rows = []
-    for result in found.results:
+    for result in comparison.results:
         if result.criteria is not None:
             cells = [_percent(result.criteria.share(name)) for name in names]
             change = result.mean_change
-            shown = "none" if change is None else f"{change:.2f}"
-            rows.append([Text(result.choice.name), *cells, shown])
+            text = "none" if change is None else f"{change:.2f}"
+            rows.append([Text(result.choice.name), *cells, text])
     terminal.table(
         [
             Column("method", overflow="fold", min_width=14),
@@ -58,11 +60,11 @@ def show_methods(terminal: Terminal, found: MethodComparison) -> None:
         is_plain=True,
         padding=(0, 1, 0, 0),
     )
-    for result in found.results:
+    for result in comparison.results:
         if result.guarantee is not None:
             line = f"{result.choice.name}: {result.guarantee.text}"
             terminal.out.print(line, markup=False, highlight=False)
-    bench = found.bench
+    bench = comparison.bench
     area = repr(bench.geography) if bench.geography else "none"
     terminal.out.print(
         f"Tried on {_DRAWN[bench.sample.drawn]}; areas: {area}; sought: {bench.target!r}.\n"
@@ -73,9 +75,9 @@ def show_methods(terminal: Terminal, found: MethodComparison) -> None:
     )
 
 
-def told(result: MethodResult) -> str:
+def told(result: MethodResult) -> Message:
     """Say why a method could not be tried."""
-    return f"{result.choice.name}: {result.reason}"
+    return Message("{name}: {text}", name=Name(result.choice.name), text=said(result.reason))
 
 
 def _percent(share: float | None) -> str:

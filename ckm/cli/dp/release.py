@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
+from footing.messages import Argument, Message, said
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,10 +69,21 @@ def carry_out_plan(
     done = release_dp(job, output, dry_run=dry_run, **limits)
     if done.released is None:
         _show(terminal, done)
-        terminal.step("dry run complete", f"no data opened, nothing charged; left: {done.left}")
+        terminal.step(
+            "dry run complete",
+            Message("no data opened, nothing charged; left: {left}", left=said(done.left)),
+        )
         return
     entry = done.released.entry
-    terminal.step("charged", f"entry {entry.number}: {done.plan.guarantee}; left: {done.left}")
+    terminal.step(
+        "charged",
+        Message(
+            "entry {number}: {guarantee}; left: {left}",
+            number=entry.number,
+            guarantee=Argument(done.plan.guarantee),
+            left=said(done.left),
+        ),
+    )
     click.echo(str(output))
 
 
@@ -89,7 +101,7 @@ def _show(terminal: Terminal, done: DPRelease) -> None:
         for part in plan.parts
     ]
     cost = "epsilon" if plan.noise == "laplace" else "rho"
-    error = f"error at {100 * plan.confidence:g} %"
+    error = Message("error at {confidence:g} %", confidence=100 * plan.confidence)
     headings = ("table", "what", cost, error, "of")
     terminal.table(headings, lines, left=("table", "what", "of"))
-    terminal.tell(f"all together: {plan.guarantee}")
+    terminal.tell(Message("all together: {guarantee}", guarantee=Argument(plan.guarantee)))

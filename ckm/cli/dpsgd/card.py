@@ -8,6 +8,7 @@ import click
 
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
     from dpsgd import PrivacyCard
 
 _DOUBTS = {
-    "sampling": "batches were drawn otherwise than the account assumes",
-    "trials": "several settings were tried, and their cost is not counted",
-    "seed": "the noise comes from a seed: a demonstration, not a release",
-    "touches": "the data were used beside training, which is not counted",
-    "no-noise": "there is no noise: nobody is protected",
+    "sampling": Message("batches were drawn otherwise than the account assumes"),
+    "trials": Message("several settings were tried, and their cost is not counted"),
+    "seed": Message("the noise comes from a seed: a demonstration, not a release"),
+    "touches": Message("the data were used beside training, which is not counted"),
+    "no-noise": Message("there is no noise: nobody is protected"),
 }
 
 
@@ -51,19 +52,25 @@ def card(terminal: Terminal, *, file: Path, form: str, strict: bool) -> int:
     from dpsgd.card import disagreements
 
     facts = read_facts(file)
-    found = facts.card
-    if found is None:
+    privacy_card = facts.card
+    if privacy_card is None:
         raise DPSGDError(
-            f"The model in {file.name!r} has no privacy card: it was trained without noise.",
-            hint="it protects nobody: keep it inside",
+            Message(
+                "The model in {file!r} has no privacy card: it was trained without noise.",
+                file=Name(file.name),
+            ),
+            hint=Message("it protects nobody: keep it inside"),
         )
-    click.echo(found.to_json() if form == "json" else _text(found))
-    wrong = disagreements(found, plan=facts.plan)
+    click.echo(privacy_card.to_json() if form == "json" else _text(privacy_card))
+    wrong = disagreements(privacy_card, plan=facts.plan)
     for name in wrong:
-        terminal.warn("card not right", f"the plan in the file does not bear out: {name}")
-    for name in found.doubts:
+        terminal.warn(
+            "card not right",
+            Message("the plan in the file does not bear out: {name}", name=Name(name)),
+        )
+    for name in privacy_card.doubts:
         terminal.warn("in doubt", _DOUBTS[name])
-    return CHECK_FAILED if wrong or (strict and found.doubts) else 0
+    return CHECK_FAILED if wrong or (strict and privacy_card.doubts) else 0
 
 
 def _text(card: PrivacyCard) -> str:

@@ -14,6 +14,7 @@ from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
+from footing.messages import Message, Name
 
 _PATH = click.Path(path_type=Path, exists=True, dir_okay=False)
 
@@ -77,7 +78,7 @@ def audit(
 
     scores, is_member = _scores(file)
     ceiling = None if epsilon is None else Ceiling(epsilon=epsilon, delta=delta)
-    found = attack_rates(scores[is_member], scores[~is_member], ceiling=ceiling)
+    rates = attack_rates(scores[is_member], scores[~is_member], ceiling=ceiling)
     bound = one_run_audit(scores, is_in=is_member, delta=delta) if canaries else None
     evidence = Evidence(
         name=name or file.stem,
@@ -85,12 +86,12 @@ def audit(
         delta=None if epsilon is None else delta,
         adjacency=adjacency,
         sampling=sampling,
-        attacks={"scores": found},
+        attacks={"scores": rates},
         one_run=bound,
     )
-    click.echo(f"area under the curve  {found.auc:.3f}")
-    click.echo(f"advantage             {found.advantage:.3f}{_most(found.advantage_ceiling)}")
-    for rate in found.rates:
+    click.echo(f"area under the curve  {rates.auc:.3f}")
+    click.echo(f"advantage             {rates.advantage:.3f}{_most(rates.advantage_ceiling)}")
+    for rate in rates.rates:
         click.echo(
             f"found at {rate.false_positive_rate:>6.1%}      {rate.true_positive_rate:.3f}  "
             f"({rate.low:.3f} to {rate.high:.3f}){_most(rate.ceiling)}"
@@ -99,9 +100,13 @@ def audit(
         click.echo(f"epsilon is not below  {bound.epsilon:.3f}  (wrong 5 times in 100)")
     if output is not None:
         write_whole(output, write_evidence([evidence]) + "\n", is_private=True)
-        terminal.step("findings written", "they are about people in the data: keep them inside")
-    if evidence.is_refuted or found.is_above:
-        terminal.warn("promise broken", "The scores are above what the promise allows.")
+        terminal.step(
+            "findings written", Message("they are about people in the data: keep them inside")
+        )
+    if evidence.is_refuted or rates.is_above:
+        terminal.warn(
+            "promise broken", Message("The scores are above what the promise allows.")
+        )
         return CHECK_FAILED
     return 0
 
@@ -125,8 +130,11 @@ def _scores(file: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202
     table = np.array(rows, dtype=np.float64).reshape(-1, 2)
     if not np.isin(table[:, 1], (0, 1)).all() or len(set(table[:, 1])) < 2:
         raise TrainingDataError(
-            f"{file.name!r} needs numbers in columns score and is_member, the latter 0 and 1.",
-            hint="one line a record",
+            Message(
+                "{file!r} needs numbers in columns score and is_member, the latter 0 and 1.",
+                file=Name(file.name),
+            ),
+            hint=Message("one line a record"),
         )
     return table[:, 0], table[:, 1] == 1
 

@@ -11,6 +11,7 @@ from ckm.cli.dpsgd.train import asked_job, on_threads, plan_options
 from ckm.cli.terminal.click_group import Command, with_terminal
 from ckm.cli.terminal.output_options import output_options
 from footing.files import csv_text, write_whole
+from footing.messages import Message, joined, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +62,7 @@ def memory(
     """
     if formulas:
         if units is None or not batches:
-            raise click.UsageError("--formulas needs --units and --batch.")
+            raise click.UsageError(Message("--formulas needs --units and --batch."))
         rows = _by_formula(units, batches, factor)
     else:
         rows = _measured(asked_job(plan_file, options), batches)
@@ -80,8 +81,8 @@ def _by_formula(units: int, batches: Sequence[int], factor: int) -> list[dict[st
         gains = flowers_estimate(
             hidden_units=units, batch_size=batch, image_factor=factor, is_private=is_private
         )
-        held = [0, *map(round, accumulate(gains.values()))]
-        rows.append(_row(batch, (*held, held[-1]), is_private=is_private))
+        sizes = [0, *map(round, accumulate(gains.values()))]
+        rows.append(_row(batch, (*sizes, sizes[-1]), is_private=is_private))
     return rows
 
 
@@ -102,16 +103,16 @@ def _measured(job: TrainingJob, batches: Sequence[int]) -> list[dict[str, Any]]:
         from dpsgd.training.memory_stages import table_stages
 
         return [
-            _row(batch, [getattr(found, name) for name in _STAGES], is_private=is_private)
-            for (batch, is_private), found in zip(
+            _row(batch, [getattr(footprint, name) for name in _STAGES], is_private=is_private)
+            for (batch, is_private), footprint in zip(
                 runs, measure(table_stages, configurations), strict=True
             )
         ]
 
 
-def _row(batch: int, held: Sequence[int], *, is_private: bool) -> dict[str, Any]:
+def _row(batch: int, sizes: Sequence[int], *, is_private: bool) -> dict[str, Any]:
     kind = "private" if is_private else "plain"
-    return {"batch_size": batch, "kind": kind, **dict(zip(_STAGES, held, strict=True))}
+    return {"batch_size": batch, "kind": kind, **dict(zip(_STAGES, sizes, strict=True))}
 
 
 def _show(terminal: Terminal, rows: Sequence[dict[str, Any]]) -> None:
@@ -126,7 +127,7 @@ def _show(terminal: Terminal, rows: Sequence[dict[str, Any]]) -> None:
             for row in rows
         ),
         is_plain=True,
-        title="Megabytes after each stage",
+        title=Message("Megabytes after each stage"),
     )
 
 
@@ -135,7 +136,10 @@ def _advise(terminal: Terminal, rows: Sequence[dict[str, Any]], limit: float | N
 
     for row in rows:
         if limit is not None and row["peak"] > limit * _MEGA:
-            words = (
-                f"a {row['kind']} batch of {row['batch_size']:,} takes more than {limit:g} MB"
+            words = Message(
+                "a {kind} batch of {size:,} takes more than {limit:g} MB",
+                kind=said(row["kind"]),
+                size=row["batch_size"],
+                limit=limit,
             )
-            terminal.warn("memory", f"{words}: {advice(row['batch_size'])}")
+            terminal.warn("memory", joined(": ", [words, advice(row["batch_size"])]))

@@ -10,6 +10,7 @@ import click
 from ckm.cli.dpsgd.train import ADJACENCY, SAMPLING
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.output_options import may_replace, output_options
+from footing.messages import Message, Name, said
 from footing.text_files import read_text
 
 if TYPE_CHECKING:
@@ -84,10 +85,12 @@ def report(
     from reports import make_report
 
     facts = _found(files, title=title, options=options)
-    found = make_report(facts, language=language)
-    found.write(output, overwrite=may_replace())
-    if found.edition == "internal":
-        terminal.step("page written", "it follows from confidential records: keep it inside")
+    page = make_report(facts, language=language)
+    page.write(output, overwrite=may_replace())
+    if page.edition == "internal":
+        terminal.step(
+            "page written", Message("it follows from confidential records: keep it inside")
+        )
     click.echo(str(output))
 
 
@@ -130,12 +133,12 @@ def _of_json(files: tuple[Path, ...], first: dict[str, Any], about: dict[str, An
     raise _unknown(files[0])
 
 
-def _study(given: Any, about: dict[str, Any]) -> Any:
+def _study(content: Any, about: dict[str, Any]) -> Any:
     from dpsgd.pages import choices_of, study_facts
     from dpsgd.plan import Plan
 
-    plan = given if isinstance(given, Plan) else None
-    base = given if plan is None else choices_of(plan)
+    plan = content if isinstance(content, Plan) else None
+    base = content if plan is None else choices_of(plan)
     return study_facts(base, plan=plan, **about)
 
 
@@ -146,8 +149,10 @@ def _choices(options: dict[str, Any]) -> Choices:
     missing = [name for name in names if options[name] is None]
     if missing:
         raise click.UsageError(
-            "Give a file, or a run by -s, -b, -n and -e; "
-            f"--{missing[0].replace('_', '-')} is missing."
+            Message(
+                "Give a file, or a run by -s, -b, -n and -e; --{replace} is missing.",
+                replace=said(missing[0].replace("_", "-")),
+            )
         )
     delta = 1e-5 if options["delta"] is None else options["delta"]
     return Choices(delta=delta, **{name: options[name] for name in names})
@@ -159,15 +164,20 @@ def _sweep(file: Path, options: dict[str, Any], about: dict[str, Any]) -> Any:
     from dpsgd.sweeps.sweep import outcomes
 
     if not file.is_file():
-        raise click.UsageError(f"The file {file.name!r} cannot be read.")
-    found = outcomes(file, classes=options["classes"])
-    if not found:
-        raise TrainingDataError(f"{file.name!r} has no runs.", hint="run the sweep first")
-    known = options["delta"] is not None
+        raise click.UsageError(
+            Message("The file {file!r} cannot be read.", file=Name(file.name))
+        )
+    results = outcomes(file, classes=options["classes"])
+    if not results:
+        raise TrainingDataError(
+            Message("{file!r} has no runs.", file=Name(file.name)),
+            hint=Message("run the sweep first"),
+        )
+    has_delta = options["delta"] is not None
     return sweep_facts(
-        found,
-        sampling=options["sampling"] or ("poisson" if known else ""),
-        adjacency=options["adjacency"] or ("add-remove" if known else ""),
+        results,
+        sampling=options["sampling"] or ("poisson" if has_delta else ""),
+        adjacency=options["adjacency"] or ("add-remove" if has_delta else ""),
         **{name: options[name] for name in ("delta", "dataset_size", "classes")},
         **about,
     )
@@ -178,8 +188,8 @@ def _audits(files: tuple[Path, ...], about: dict[str, Any]) -> Any:
     from dpsgd.pages import audit_facts
 
     texts = [json.dumps(_read_json(file)) for file in files]
-    found = [evidence for text in texts for evidence in read_evidence(text)]
-    return audit_facts(found, **about)
+    all_evidence = [evidence for text in texts for evidence in read_evidence(text)]
+    return audit_facts(all_evidence, **about)
 
 
 def _card(card: PrivacyCard, about: dict[str, Any]) -> Any:
@@ -194,8 +204,8 @@ def _card_in_model(file: Path) -> PrivacyCard:
 
     if (card := read_facts(file).card) is None:
         raise CheckpointError(
-            f"The file {file.name!r} has no privacy card.",
-            hint="it was written without one, or holds no model",
+            Message("The file {file!r} has no privacy card.", file=Name(file.name)),
+            hint=Message("it was written without one, or holds no model"),
         )
     return card
 
@@ -214,31 +224,39 @@ def _read_json(file: Path) -> dict[str, Any]:
     try:
         text = read_text(file) if file.stat().st_size <= _LARGEST else ""
     except (OSError, UnicodeDecodeError):
-        raise click.UsageError(f"The file {file.name!r} cannot be read.") from None
-    found = parsed_json(text)
-    if not isinstance(found, dict):
+        raise click.UsageError(
+            Message("The file {file!r} cannot be read.", file=Name(file.name))
+        ) from None
+    content = parsed_json(text)
+    if not isinstance(content, dict):
         raise _unknown(file)
-    return found
+    return content
 
 
 def _unknown(file: Path) -> Exception:
     from dpsgd.errors import DPSGDError
 
     return DPSGDError(
-        f"{file.name!r} is no plan, sweep, audit, model or privacy card.",
-        hint="plans, audits and cards are JSON, sweeps CSV, models .safetensors",
+        Message(
+            "{file!r} is no plan, sweep, audit, model or privacy card.",
+            file=Name(file.name),
+        ),
+        hint=Message("plans, audits and cards are JSON, sweeps CSV, models .safetensors"),
     )
 
 
 def _only(files: tuple[Path, ...]) -> Path:
     if len(files) > 1:
-        raise click.UsageError("Only audits come in several files.")
+        raise click.UsageError(Message("Only audits come in several files."))
     return files[0]
 
 
 def _refuse(options: dict[str, Any]) -> None:
-    given = [name for name, value in options.items() if value is not None]
-    if given:
+    names = [name for name, value in options.items() if value is not None]
+    if names:
         raise click.UsageError(
-            f"--{given[0].replace('_', '-')} does not go with this file: it says all itself."
+            Message(
+                "--{replace} does not go with this file: it says all itself.",
+                replace=said(names[0].replace("_", "-")),
+            )
         )

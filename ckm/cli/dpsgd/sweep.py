@@ -11,6 +11,7 @@ import click
 from ckm.cli.dpsgd.train import on_threads, source_of, thread_option
 from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.output import check_output
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +49,7 @@ class _Numbers(click.ParamType[Any]):
         try:
             return [float(word) for word in str(value).split(",")]
         except ValueError:
-            self.fail("it takes numbers between commas: 64,32", param, ctx)
+            self.fail(Message("it takes numbers between commas: 64,32"), param, ctx)
 
 
 _choice_options = options(
@@ -112,9 +113,11 @@ def sweep(
     job = read_training(plan_file)
     source = source_of(data, job)
     if test.exists() and source.exists() and test.samefile(source):
-        raise click.UsageError("--test must hold other records than those to learn from.")
+        raise click.UsageError(
+            Message("--test must hold other records than those to learn from.")
+        )
     check_output(output, force=True, endings=(".csv",), inputs=(source, test, plan_file))
-    tried = Sweep(
+    trials = Sweep(
         values=_values(job, choices),
         repetitions=repetitions,
         one_at_a_time=one_at_a_time,
@@ -135,16 +138,19 @@ def sweep(
         )  # fmt: skip
         with terminal.progress() as report_progress:
             done = run_sweep(
-                tried,
+                trials,
                 train,
                 file=output,
                 report_progress=lambda n, all_: report_progress("runs", n, all_),
             )
-    terminal.step("sweep done", f"{done} runs, the others were there; keep the file inside")
+    terminal.step(
+        "sweep done",
+        Message("{done} runs, the others were there; keep the file inside", done=done),
+    )
     target: Any = job.declared.target
-    found = outcomes(output, classes=len(target.values))
-    _show(terminal, found, asked=[name for name, listed in choices.items() if listed])
-    for line in _tuning(job, found):
+    results = outcomes(output, classes=len(target.values))
+    _show(terminal, results, columns=[name for name, values in choices.items() if values])
+    for line in _tuning(job, results):
         click.echo(line)
     click.echo(str(output))
 
@@ -154,8 +160,8 @@ def _values(job: TrainingJob, choices: dict[str, list[float] | None]) -> dict[st
 
     So the record says with what each run was made, and is not gone on with by another plan.
     """
-    asked = {name: listed for name, listed in choices.items() if listed}
-    if not asked:
+    lists = {name: values for name, values in choices.items() if values}
+    if not lists:
         return {}
     hidden = job.network.hidden
     usual = {
@@ -165,40 +171,40 @@ def _values(job: TrainingJob, choices: dict[str, list[float] | None]) -> dict[st
     }
     if (usual["epochs"] or 0.5) % 1:  # a list has whole passes
         usual["epochs"] = None
-    given = {name: usual.get(name) for name in _CHOICES if name not in asked}
-    return {**asked, **{n: [float(v)] for n, v in given.items() if v is not None}}
+    defaults = {name: usual.get(name) for name in _CHOICES if name not in lists}
+    return {**lists, **{n: [float(v)] for n, v in defaults.items() if v is not None}}
 
 
-def _show(terminal: Terminal, found: Sequence[Outcome], *, asked: Sequence[str]) -> None:
-    seen = {name: {one.choices.get(name) for one in found} - {None} for name in _CHOICES}
-    names = [name for name in _CHOICES if name in asked or len(seen[name]) > 1]
+def _show(terminal: Terminal, results: Sequence[Outcome], *, columns: Sequence[str]) -> None:
+    values = {name: {one.choices.get(name) for one in results} - {None} for name in _CHOICES}
+    names = [name for name in _CHOICES if name in columns or len(values[name]) > 1]
     rows = []
-    for one in found:
+    for one in results:
         cells = [f"{one.choices[n]:g}" if n in one.choices else "" for n in names]
         epsilon = "plain" if one.epsilon is None else f"{one.epsilon:.4g}"
         spread = "" if one.sd is None else f"{one.sd:.4f}"
         chance = "" if one.times_chance is None else f"{one.times_chance:.3g}"
         rows.append((*cells, epsilon, str(one.runs), f"{one.mean:.4f}", spread, chance))
-    headings = (*names, "epsilon", "runs", "accuracy", "sd", "times chance")
+    headings = (*names, "epsilon", "runs", "accuracy", "sd", Message("times chance"))
     terminal.table([name.replace("_", " ") for name in headings], rows, is_plain=True)
 
 
-def _tuning(job: TrainingJob, found: Sequence[Outcome]) -> list[str]:
+def _tuning(job: TrainingJob, results: Sequence[Outcome]) -> list[str]:
     """Say what keeping the best costs, were the scores private."""
     from dpsgd.accounting.choosing import cost_of_choosing
     from dpsgd.sweeps.trials import changes_of
 
-    runs = [one for one in found if one.is_private]
+    runs = [one for one in results if one.is_private]
     if sum(one.runs for one in runs) < 2:
         return []
     plans = [job.plan(**changes_of(one.choices, is_private=True)) for one in runs]
-    known = [_with_choices(one, plan) for one, plan in zip(runs, plans, strict=True)]
+    run_plans = [_with_choices(one, plan) for one, plan in zip(runs, plans, strict=True)]
     is_usual = all(
         p.sampling == "poisson" and p.adjacency == "add-remove" and not p.cuts_noise
         for p in plans
     )
     costs = cost_of_choosing(
-        known,
+        run_plans,
         delta=plans[0].delta,
         dataset_size=plans[0].dataset_size if is_usual else None,
     )

@@ -10,6 +10,7 @@ import click
 from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.output import check_output
 from ckm.cli.terminal.output_options import output_options
+from footing.messages import Argument, Message, Name, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,40 +96,42 @@ def asked_job(plan_file: Path | None, options: dict[str, Any]) -> TrainingJob:
     if columns:
         changes["column"] = columns
     if options["target_number"] and options["target_codes"]:
-        raise click.UsageError("A model predicts one column: a number or codes.")
+        raise click.UsageError(Message("A model predicts one column: a number or codes."))
     if options["target_number"]:
         changes["target"] = _number(*options["target_number"])
     if options["target_codes"]:
         changes["target"] = _codes(*options["target_codes"])
     if plan_file is None and not {"plan", "target", "column"} <= set(changes):
         raise click.UsageError(
-            "The plan is missing: --plan plan.toml, or options for epsilon, delta, sizes, "
-            "columns and target."
+            Message(
+                "The plan is missing: --plan plan.toml, or options for epsilon, delta, "
+                "sizes, columns and target."
+            )
         )
     return read_training(plan_file, changes=changes)
 
 
 def _replace(entries: dict[str, Any], one: str, other: str) -> None:
     """Let an option put out the entry of the file that says the same in another way."""
-    for given, left in ((one, other), (other, one)):
-        if given in entries and left not in entries:
-            entries[left] = None
+    for first, second in ((one, other), (other, one)):
+        if first in entries and second not in entries:
+            entries[second] = None
 
 
 def _number(name: str, low: float, high: float) -> dict[str, Any]:
     return {"name": name, "low": low, "high": high}
 
 
-def _codes(name: str, listed: str) -> dict[str, Any]:
-    return {"name": name, "values": [code.strip() for code in listed.split(",")]}
+def _codes(name: str, codes: str) -> dict[str, Any]:
+    return {"name": name, "values": [code.strip() for code in codes.split(",")]}
 
 
 def source_of(data: Path | None, job: TrainingJob) -> Path:
     """Return the file of the records."""
-    found = data or job.data.path
-    if found is None:
-        raise click.UsageError("The records are missing: name a file, or [data] path.")
-    return found
+    file = data or job.data.path
+    if file is None:
+        raise click.UsageError(Message("The records are missing: name a file, or [data] path."))
+    return file
 
 
 @contextlib.contextmanager
@@ -209,7 +212,7 @@ def train(
     check_output(output, force=force, inputs=(source,))
     budget = None if ledger is None else BudgetLedger.open(ledger)
     if budget is not None and not who.strip():
-        raise click.UsageError("--ledger needs --who: who trains?")
+        raise click.UsageError(Message("--ledger needs --who: who trains?"))
     with on_threads(threads):
         plan = job.plan(seed=seed)
         check_columns(source, names=job.names, table=job.data.table)
@@ -217,26 +220,31 @@ def train(
         if dry_run:
             table = read_columns(source, names=job.names, table=job.data.table)
             _estimator(job, plan).check(table)
-            terminal.step("dry run complete", f"dry run: {output} would be written")
+            terminal.step(
+                "dry run complete", Message("dry run: {output} would be written", output=output)
+            )
             return
         _train(
             terminal, job, plan, source, output, force=force,
             ledger=budget, who=who, is_resumed=resume,
         )  # fmt: skip
     if budget is not None:
-        terminal.step("charged", f"left: {budget.left}")
+        terminal.step("charged", Message("left: {left}", left=Argument(budget.left)))
     click.echo(str(output))
 
 
 def _tell(terminal: Terminal, plan: Plan) -> None:
-    noise = f"noise multiplier {plan.noise_multiplier:.4g}"
-    terminal.step("plan made", f"{plan.cost()}; {noise}")
+    noise = Message(
+        "noise multiplier {noise_multiplier:.4g}", noise_multiplier=plan.noise_multiplier
+    )
+    terminal.step("plan made", joined("; ", [str(plan.cost()), noise]))
     if plan.is_demonstration:
         terminal.warn(
-            "demonstration", "the noise comes from a seed: a demonstration, not a release"
+            "demonstration",
+            Message("the noise comes from a seed: a demonstration, not a release"),
         )
     if not plan.noise_multiplier:
-        terminal.warn("no noise", "there is no noise: nobody is protected")
+        terminal.warn("no noise", Message("there is no noise: nobody is protected"))
 
 
 def _train(
@@ -254,34 +262,45 @@ def _train(
     from ckm.cli.dpsgd.records import read_columns
     from ckm.release.files.output_folder import only_writer
 
-    kept = output.with_name(f"{output.name}.run")
+    checkpoint = output.with_name(f"{output.name}.run")
     card = None
     if plan.noise_multiplier:  # first: what cannot be stated is not begun
         card = dpsgd.card_of(
             plan, data=job.data.about, touches=job.data.touches, trials=job.data.trials
         )
     with only_writer(output.absolute()):
-        if is_resumed and not kept.exists():
-            raise click.UsageError(f"There is no interrupted run beside {output.name!r}.")
-        if not is_resumed and kept.exists():
+        if is_resumed and not checkpoint.exists():
+            raise click.UsageError(
+                Message(
+                    "There is no interrupted run beside {output!r}.",
+                    output=Name(output.name),
+                )
+            )
+        if not is_resumed and checkpoint.exists():
             if not force:
                 raise click.UsageError(
-                    f"{kept.name!r} keeps an interrupted run: --resume goes on with it, "
-                    "--force begins anew, which is paid for anew."
+                    Message(
+                        "{kept!r} keeps an interrupted run: --resume goes on with it, --force "
+                        "begins anew, which is paid for anew.",
+                        kept=Name(checkpoint.name),
+                    )
                 )
-            kept.unlink()
+            checkpoint.unlink()
         table = read_columns(source, names=job.names, table=job.data.table)
         with terminal.progress() as report_progress:
             model = _estimator(job, plan).fit(
                 table,
                 **payment,
                 what=f"model {output.name}",
-                checkpoint=kept,
+                checkpoint=checkpoint,
                 is_resumed=is_resumed,
                 progress=lambda done, total: report_progress("training", done, total),
             )
         model.save(output, card=card)
-    terminal.step("model written", f"written to {output.name}; its card: ckm dpsgd card")
+    terminal.step(
+        "model written",
+        Message("written to {output}; its card: ckm dpsgd card", output=Name(output.name)),
+    )
 
 
 def _estimator(job: TrainingJob, plan: Plan) -> Any:
@@ -332,18 +351,25 @@ def predict(
     facts = dpsgd.read_facts(file)
     if facts.plan.schema is None:
         raise dpsgd.DPSGDError(
-            "This model was trained on arrays, not on a table.", hint="predict with Python"
+            Message("This model was trained on arrays, not on a table."),
+            hint=Message("predict with Python"),
         )
     names = [*dict.fromkeys([*(c.name for c in facts.plan.schema.columns), *keep])]
     check_columns(data, names=names, table=table)
     with on_threads(threads):
         model = dpsgd.read_model(file)
         if dry_run:
-            terminal.step("dry run complete", f"dry run: {output} would be written")
+            terminal.step(
+                "dry run complete", Message("dry run: {output} would be written", output=output)
+            )
             return
-        found = predicted(model, read_columns(data, names=names, table=table), keep=keep)
-    write_table(found, output)
+        predictions = predicted(model, read_columns(data, names=names, table=table), keep=keep)
+    write_table(predictions, output)
     if facts.plan.is_demonstration:
-        terminal.warn("demonstration", "the model is a demonstration: it protects nobody")
-    terminal.step("predictions written", f"written to {output.name}")
+        terminal.warn(
+            "demonstration", Message("the model is a demonstration: it protects nobody")
+        )
+    terminal.step(
+        "predictions written", Message("written to {output}", output=Name(output.name))
+    )
     click.echo(str(output))

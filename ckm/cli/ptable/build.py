@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.check import show_feasibility, tell_noise, tell_preset
-from ckm.cli.ptable.options import asked_spec, named, noise_options
+from ckm.cli.ptable.options import asked_spec, flags, noise_options
 from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output_options import may_replace, output_options
+from footing.messages import Enumeration, Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,44 +74,53 @@ def build(
     """
     from ptable.design.presets import ONS, ONS_TEXT
 
-    given = {name: v for name, v in options.items() if v is not None}
-    mechanism = _asked_mechanism(given, has_file=spec is not None)
+    values = {name: v for name, v in options.items() if v is not None}
+    mechanism = _asked_mechanism(values, has_file=spec is not None)
     if mechanism is None:
-        asked = asked_spec(spec, given)
-        tell_preset(terminal, spec or given)
-        table = _solve(terminal, asked, shows_reach=dry_run)
+        noise_spec = asked_spec(spec, values)
+        tell_preset(terminal, spec or values)
+        table = _solve(terminal, noise_spec, shows_reach=dry_run)
     else:
-        if "mechanism" not in given:
-            terminal.step("preset", f"Preset {ONS}: {ONS_TEXT}")
+        if "mechanism" not in values:
+            terminal.step(
+                "preset",
+                Message("Preset {ons}: {ons_text}", ons=said(ONS), ons_text=said(ONS_TEXT)),
+            )
         table = _build(terminal, mechanism)
     if dry_run:
-        terminal.step("dry run complete", f"dry run: {output} would be written")
+        terminal.step(
+            "dry run complete", Message("dry run: {output} would be written", output=output)
+        )
         return
     table.write(output, overwrite=may_replace())
-    proof = "certified" if mechanism is None else "as its mechanism says"
-    terminal.step("p-table built", f"{table.n_rows} rows, {proof}")
+    proof = Message("certified") if mechanism is None else Message("as its mechanism says")
+    terminal.step(
+        "p-table built",
+        Message("{n_rows} rows, {proof}", n_rows=table.n_rows, proof=proof),
+    )
     click.echo(str(output))
 
 
-def _solve(terminal: Terminal, asked: NoiseSpec, *, shows_reach: bool) -> PTable:
+def _solve(terminal: Terminal, noise_spec: NoiseSpec, *, shows_reach: bool) -> PTable:
     from ptable import feasible, solve
 
-    answer = feasible(asked)
+    answer = feasible(noise_spec)
     if shows_reach or not answer.ok:
         show_feasibility(terminal, answer)
     with terminal.progress() as report_progress:
         report_progress("solving", 0, 1)
-        table = solve(asked)
-    tell_noise(terminal, asked, proof=table.certificate)
+        table = solve(noise_spec)
+    tell_noise(terminal, noise_spec, proof=table.certificate)
     return table
 
 
 def _build(terminal: Terminal, mechanism: Mechanism) -> PTable:
     from ptable.proof.guarantees import guarantee
+    from ptable.proof.wording import describe_lines
 
     table = mechanism.build()
     proof = guarantee(table, epsilon=mechanism.epsilon or 1.0)
-    for line in proof.summary().splitlines():
+    for line in describe_lines(proof):
         terminal.step("guarantee", line)
     return table
 
@@ -126,16 +136,27 @@ def _asked_mechanism(options: Mapping[str, Any], *, has_file: bool) -> Mechanism
     if name is None:
         own = [option for option in ("base", "epsilon", "edge") if option in rest]
         if own:
-            raise click.UsageError(f"{named(own)} can only go with --mechanism.")
+            raise click.UsageError(
+                Message("{options} can only go with --mechanism.", options=flags(own))
+            )
         return None
     if has_file:
-        raise click.UsageError(f"Give a file or --{option}, not both.")
+        raise click.UsageError(
+            Message("Give a file or --{option}, not both.", option=Name(option))
+        )
     needs, takes = _MECHANISMS[name]
     problems = []
     if missing := sorted(needs - rest.keys()):
-        problems.append(f"needs {named(missing)}")
+        problems.append(Message("needs {options}", options=flags(missing)))
     if foreign := sorted(rest.keys() - needs - takes):
-        problems.append(f"does not take {named(foreign)}")
+        problems.append(Message("does not take {options}", options=flags(foreign)))
     if problems:
-        raise click.UsageError(f"--{option} {name} {' and '.join(problems)}.")
+        raise click.UsageError(
+            Message(
+                "--{option} {name} {problems}.",
+                option=Name(option),
+                name=Name(name),
+                problems=Enumeration(" and ", problems),
+            )
+        )
     return Mechanism.ons_10_5() if name == "ons-10-5" else Mechanism(name=name, **rest)

@@ -11,6 +11,7 @@ from ckm.cli.ptable.options import reading_options
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
+from footing.messages import Argument, Message, Name, joined, said
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,20 +45,40 @@ def check(terminal: Terminal, /, *, file: Path, **options: Any) -> int:
     from ptable.proof.identify import identify
 
     if not file.is_file():
-        raise click.UsageError(f"There is no file {file.name or str(file)!r}.")
+        raise click.UsageError(
+            Message("There is no file {file!r}.", file=Argument(file.name or str(file)))
+        )
     try:
         layout = options.pop("dialect") or detect(file)
         tables = read_tables(file, dialect=layout, **options)
     except PTableError as error:
-        terminal.warn("p-table check failed", f"{file.name}: {error}")
+        terminal.warn(
+            "p-table check failed",
+            Message("{name}: {text}", name=Name(file.name), text=said(str(error))),
+        )
         return CHECK_FAILED
-    terminal.step("p-table read", f"{file.name} is in the layout {layout!r}", layout=layout)
+    terminal.step(
+        "p-table read",
+        Message(
+            "{file} is in the layout {layout!r}", file=Name(file.name), layout=Name(layout)
+        ),
+        layout=layout,
+    )
     failed = False
     for name, table in tables.items():
         title = "" if len(tables) == 1 else f" ({name})"
         if isinstance(table.spec, Mechanism):  # reading has built it again already
-            terminal.step("design found", f"looks like{title}: {table.label or table.spec}")
-            terminal.step("p-table checked", "built again from its mechanism, it is the same")
+            terminal.step(
+                "design found",
+                Message(
+                    "looks like{title}: {label}",
+                    title=Name(title),
+                    label=said(table.label or str(table.spec)),
+                ),
+            )
+            terminal.step(
+                "p-table checked", Message("built again from its mechanism, it is the same")
+            )
             continue
         answer = identify(table)
         if table.certificate is not None:
@@ -75,11 +96,17 @@ def _tell(terminal: Terminal, table: PTable, answer: Identification, title: str)
     from ptable.design.stack import StackedSpec
 
     if answer.is_match:
-        terminal.step("design found", f"looks like{title}: {answer}")
+        terminal.step(
+            "design found",
+            Message("looks like{title}: {answer}", title=Name(title), answer=said(str(answer))),
+        )
     else:
-        terminal.warn("design not found", f"looks like{title}: {answer}")
+        terminal.warn(
+            "design not found",
+            Message("looks like{title}: {answer}", title=Name(title), answer=said(str(answer))),
+        )
     if table.certificate is not None:
-        terminal.step("p-table checked", "the certificate holds")
+        terminal.step("p-table checked", Message("the certificate holds"))
         if isinstance(table.spec, NoiseSpec) and (same := same_as(table.spec)):
             terminal.step("preset", same)
         if isinstance(table.spec, NoiseSpec | StackedSpec):
@@ -89,14 +116,29 @@ def _tell(terminal: Terminal, table: PTable, answer: Identification, title: str)
         return False
     biased = [str(row.count) for row in answer.rows if row.is_biased]
     if biased and not answer.is_match:
-        named = ", ".join(biased[:6]) + (", …" if len(biased) > 6 else "")
+        counts = [*biased[:6], *["…"] * (len(biased) > 6)]
         terminal.warn(
             "p-table check failed",
-            f"the mean noise{title} is not 0 for counts {named}, and no known design is so",
+            Message(
+                "the mean noise{title} is not 0 for counts {counts}, and no known design is so",
+                title=Name(title),
+                counts=Name.each(counts),
+            ),
         )
         return False
-    found = "its mean noise is the design's" if biased else "every row has mean noise 0"
-    terminal.step("p-table checked", f"{found}; there is no certificate to recompute{title}")
+    finding = (
+        Message("its mean noise is the design's")
+        if biased
+        else Message("every row has mean noise 0")
+    )
+    terminal.step(
+        "p-table checked",
+        Message(
+            "{mean}; there is no certificate to recompute{title}",
+            mean=finding,
+            title=Name(title),
+        ),
+    )
     return True
 
 
@@ -106,10 +148,16 @@ def _keeps_specification(terminal: Terminal, table: PTable, title: str) -> bool:
 
     off = breaches(table)
     if off:
-        named = "; ".join(off[:5]) + (f"; and {len(off) - 5} more" if len(off) > 5 else "")
+        faults: list[str] = [*off[:5]]
+        if len(off) > 5:
+            faults = [*faults, Message("and {number} more", number=len(off) - 5)]
         terminal.warn(
             "p-table check failed",
-            f"it is not what its specification asks for{title}: {named}",
+            Message(
+                "it is not what its specification asks for{title}: {named}",
+                title=Name(title),
+                named=joined("; ", faults),
+            ),
         )
     return not off
 
@@ -120,12 +168,12 @@ def _draw_figures(
     """Draw what each row does, computed from its thresholds."""
     from rich.markup import escape
 
-    columns = ("count", "stays", "mean", "variance", "from the design", "remark")
+    columns = ("count", "stays", "mean", "variance", Message("from the design"), "remark")
     last, lines = answer.rows[-1].count, []
     for row in answer.rows[:_MAX_ROWS]:
-        remarks = ["the mean is not 0"] if row.is_biased else []
+        remarks = [Message("the mean is not 0")] if row.is_biased else []
         if row.distance is not None and row.distance > answer.tolerance:
-            remarks.append("not as in the design")
+            remarks.append(Message("not as in the design"))
         serves_more = row.count == last and table.large_counts == "last"
         lines.append(
             (
@@ -134,7 +182,7 @@ def _draw_figures(
                 f"{row.bias + 0:.2g}",
                 f"{row.variance:.6g}",
                 "" if row.distance is None else f"{row.distance:.1e}",
-                "; ".join(remarks),
+                joined("; ", remarks),
             )
         )
     left_out = len(answer.rows) - _MAX_ROWS
@@ -143,7 +191,9 @@ def _draw_figures(
         lines,
         left=("remark",),
         title=escape(f"Figures of each row{title}"),
-        caption=f"and {left_out} more rows" if left_out > 0 else None,
+        caption=Message("and {left_out} more rows", left_out=left_out)
+        if left_out > 0
+        else None,
     )
 
 
@@ -156,7 +206,15 @@ def _draw_certificate(terminal: Terminal, certificate: Certificate) -> None:
     record = "" if certificate.record is None else f". {certificate.record}"
     caption = escape(f"solved with {programs}, as the file says{record}")
     terminal.table(
-        ("count", "variance asked", "variance", "bias", "entropy gap", "residual", "verdict"),
+        (
+            "count",
+            Message("variance asked"),
+            "variance",
+            "bias",
+            Message("entropy gap"),
+            "residual",
+            "verdict",
+        ),
         (
             (
                 str(row.count),
@@ -165,11 +223,13 @@ def _draw_certificate(terminal: Terminal, certificate: Certificate) -> None:
                 f"{row.bias:.1e}",
                 f"{max(row.gap, 0):.1e}",
                 f"{row.residual:.1e}",
-                row.note or "as asked",
+                row.note or Message("as asked"),
             )
             for row in certificate.rows[:_MAX_ROWS]
         ),
         left=("verdict",),
-        title="Certificate, recomputed",
-        caption=f"and {more} more rows; {caption}" if more > 0 else caption,
+        title=Message("Certificate, recomputed"),
+        caption=Message("and {more} more rows; {caption}", more=more, caption=said(caption))
+        if more > 0
+        else caption,
     )

@@ -11,6 +11,7 @@ from ckm.cli.ptable.options import LAYOUTS, reading_options
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
+from footing.messages import Argument, Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,7 +80,9 @@ def convert(
     from ptable.dialects import detect, read_tables, write_tables
 
     if not source.is_file():
-        raise click.UsageError(f"There is no file {source.name or str(source)!r}.")
+        raise click.UsageError(
+            Message("There is no file {source!r}.", source=Argument(source.name or str(source)))
+        )
     check_output(target, force=force)
     layout = dialect or detect(source)
     is_text = target_layout not in {None, "ckm"} or target.suffix == ".pert"
@@ -92,7 +95,12 @@ def convert(
     tables = _chosen(read_tables(source, dialect=layout, **options), kind, source)
     terminal.step(
         "p-table read",
-        f"{source.name}: {layout}, {_rows(tables)}",
+        Message(
+            "{file}: {layout}, {tables}",
+            file=Name(source.name),
+            layout=Name(layout),
+            tables=_rows(tables),
+        ),
         layout=layout,
         types=", ".join(tables),
     )
@@ -124,10 +132,15 @@ def convert(
     for loss in losses:
         terminal.warn("not kept", loss)
     if dry_run:
-        terminal.step("dry run complete", f"dry run: {target} would be written")
+        terminal.step(
+            "dry run complete", Message("dry run: {target} would be written", target=target)
+        )
         return
     same = not losses and n_keys is None and seed is None
-    terminal.step("p-table converted", "every noise is the same" if same else "converted")
+    terminal.step(
+        "p-table converted",
+        Message("every noise is the same") if same else Message("converted"),
+    )
     click.echo(str(target))
 
 
@@ -150,13 +163,22 @@ def _chosen(tables: Mapping[str, PTable], kind: str | None, source: Path) -> dic
     if kind is None:
         return dict(tables)
     if kind not in tables:
-        known = ", ".join(tables)
-        raise click.UsageError(f"{source.name!r} has no type {kind!r}; it has {known}.")
+        names = ", ".join(tables)
+        raise click.UsageError(
+            Message(
+                "{source!r} has no type {kind!r}; it has {names}.",
+                source=Name(source.name),
+                kind=Argument(kind),
+                names=said(names),
+            )
+        )
     return {"all": tables[kind]}
 
 
-def _rows(tables: Mapping[str, PTable]) -> str:
+def _rows(tables: Mapping[str, PTable]) -> Message:
     if len(tables) > 1:
-        return f"{len(tables)} tables: {', '.join(tables)}"
+        return Message(
+            "{number} tables: {tables}", number=len(tables), tables=Name.each(tables)
+        )
     (table,) = tables.values()
-    return f"{table.n_rows} rows"
+    return Message("{n_rows} rows", n_rows=table.n_rows)

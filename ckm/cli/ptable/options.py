@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.terminal.click_group import options
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -152,19 +153,23 @@ def asked_spec(file: Path | None, options: Mapping[str, Any]) -> NoiseSpec:
         return read_noise_spec(file)
     fields = as_fields(options)
     if "max_noise" not in fields or "variance" not in fields:
-        raise click.UsageError("Give SPEC.toml, --preset, or --max-noise and --variance.")
+        raise click.UsageError(
+            Message("Give SPEC.toml, --preset, or --max-noise and --variance.")
+        )
     return NoiseSpec(**fields)
 
 
 def not_both(options: Mapping[str, Any]) -> None:
     """Refuse options beside a file."""
     if options:
-        raise click.UsageError(f"Give a file or {named(options)}, not both.")
+        raise click.UsageError(
+            Message("Give a file or {options}, not both.", options=flags(options))
+        )
 
 
-def named(options: Iterable[str]) -> str:
-    """Name options as they are typed."""
-    return ", ".join(map(_flag, options))
+def flags(options: Iterable[str]) -> list[Name]:
+    """Return options as they are typed."""
+    return Name.each(map(_flag, options))
 
 
 def as_fields(options: Mapping[str, Any]) -> dict[str, Any]:

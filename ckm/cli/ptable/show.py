@@ -10,7 +10,7 @@ import click
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output_options import may_replace, output_options
-from footing.messages import Message
+from footing.messages import Message, Name, joined, said
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -77,13 +77,15 @@ def show(
     from ptable import PTable, guarantee
 
     if proves and (row is not None or picture is not None):
-        raise click.UsageError("--guarantee shows all rows; leave out --row and --picture.")
+        raise click.UsageError(
+            Message("--guarantee shows all rows; leave out --row and --picture.")
+        )
     if prints_program and (proves or row is not None or picture is not None):
-        raise click.UsageError("--program goes alone; leave out the other options.")
+        raise click.UsageError(Message("--program goes alone; leave out the other options."))
     if (picture is None) != (output is None):
-        raise click.UsageError("A picture needs both --picture and --output.")
+        raise click.UsageError(Message("A picture needs both --picture and --output."))
     if picture is not None and row is not None:
-        raise click.UsageError("A picture shows all rows; leave out --row.")
+        raise click.UsageError(Message("A picture shows all rows; leave out --row."))
     table = PTable.read(file)
     if picture is not None and output is not None:
         _write(terminal, table, picture, output)
@@ -101,7 +103,9 @@ def _write(terminal: Terminal, table: PTable, name: str, output: Path) -> None:
     from ptable import pictures
 
     getattr(pictures, name)(table).write(output, overwrite=may_replace())
-    terminal.step("picture written", "the picture shows the parameters: keep it inside")
+    terminal.step(
+        "picture written", Message("the picture shows the parameters: keep it inside")
+    )
     click.echo(str(output))
 
 
@@ -126,20 +130,30 @@ def _draw_rows(terminal: Terminal, table: PTable) -> None:
     from ptable.pictures.facts import bin_width, binned, row_facts, table_notes
     from ptable.pictures.words import decimal, percent
 
-    shown = list(range(table.n_rows))
+    numbers = list(range(table.n_rows))
     if table.n_rows > _MAX_ROWS:
-        shown = [*shown[: _MAX_ROWS - 1], shown[-1]]
-    rows = [row_facts(table, row) for row in shown]
+        numbers = [*numbers[: _MAX_ROWS - 1], numbers[-1]]
+    rows = [row_facts(table, row) for row in numbers]
     remarks = [", ".join(words for words, _ in row.flags) for row in rows]
     longest = max(map(len, remarks))
     others = _OTHER_COLUMNS + (longest + 3 if longest else 0)
     most = max(_FEWEST_BARS, terminal.out.width - others)
     wide = bin_width(table.max_noise, most)
     side = (table.max_noise + wide // 2) // wide
-    laws = [binned(row.law, wide) for row in rows]
-    peak = _peak(laws)
-    caption = [f"bars from 0 to {float(peak):.0%}; {_BLOCKED} cannot occur"]
-    caption += [f"each bar sums {wide} neighbouring noise values"] if wide > 1 else []
+    distributions = [binned(row.law, wide) for row in rows]
+    peak = _peak(distributions)
+    caption = [
+        Message(
+            "bars from 0 to {peak:.0%}; {blocked} cannot occur",
+            peak=float(peak),
+            blocked=said(_BLOCKED),
+        )
+    ]
+    caption += (
+        [Message("each bar sums {wide} neighbouring noise values", wide=wide)]
+        if wide > 1
+        else []
+    )
     gap = " " if 4 * side + others < terminal.out.width else ""
     columns: list[str | Column] = [
         Column("count", justify="right", min_width=5),
@@ -151,20 +165,20 @@ def _draw_rows(terminal: Terminal, table: PTable) -> None:
     lines = [
         (
             row.name.replace(" and more", "+"),
-            gap.join(_bar(law.get(v), peak) for v in range(-side, side + 1)),
+            gap.join(_bar(distribution.get(v), peak) for v in range(-side, side + 1)),
             f"{percent(row.stays, 1)}%",
             _plain(decimal(row.mean)),
             _plain(decimal(row.variance)),
             *([remark] if longest else []),
         )
-        for row, law, remark in zip(rows, laws, remarks, strict=True)
+        for row, distribution, remark in zip(rows, distributions, remarks, strict=True)
     ]
     terminal.table(
         columns,
         lines,
         left=("remark",),
-        title="P(noise) for each count",
-        caption="\n".join([*caption, *table_notes(table, shown)]),
+        title=Message("P(noise) for each count"),
+        caption=joined("\n", [*caption, *table_notes(table, numbers)]),
     )
 
 
@@ -174,7 +188,11 @@ def _draw_row(terminal: Terminal, table: PTable, count: int) -> None:
     from ptable.pictures.words import signed
 
     row = row_facts(table, row_of(table, count))
-    takes = "" if row.count == count else f" (takes the row of {row.name})"
+    takes = (
+        Message()
+        if row.count == count
+        else Message(" (takes the row of {row})", row=Name(row.name))
+    )
     peak = max(row.law.values())
     terminal.table(
         ("published", "noise", "probability", ""),
@@ -188,7 +206,7 @@ def _draw_row(terminal: Terminal, table: PTable, count: int) -> None:
             for v, p in row.law.items()
         ),
         left=("",),
-        title=f"Count {count}{takes}: what may be published",
+        title=Message("Count {count}{takes}: what may be published", count=count, takes=takes),
     )
 
 
@@ -198,8 +216,8 @@ def show_guarantee(terminal: Terminal, proof: Guarantee) -> None:
 
     columns = ["count", "stays", "mean", "variance", "noise"]
     if proof.has_privacy:
-        columns.append(f"delta at epsilon {proof.epsilon:g}")
-        columns.append(f"epsilon at delta {proof.delta:g}")
+        columns.append(Message("delta at epsilon {epsilon:g}", epsilon=proof.epsilon))
+        columns.append(Message("epsilon at delta {delta:g}", delta=proof.delta))
     last, lines = proof.rows[-1].count, []
     for row in proof.rows:
         serves_more = row.count == last and proof.table.large_counts == "last"
@@ -214,7 +232,7 @@ def show_guarantee(terminal: Terminal, proof: Guarantee) -> None:
             epsilon = "none" if row.epsilon == math.inf else upwards(row.epsilon)
             figures += [upwards(row.delta), epsilon]
         lines.append(figures)
-    title = "What each count is guaranteed"
+    title = Message("What each count is guaranteed")
     terminal.table(columns, lines, title=title, caption=proof.summary())
     if proof.has_privacy:
         _show_composed(terminal, proof)
@@ -235,24 +253,38 @@ def _show_composed(terminal: Terminal, proof: Guarantee) -> None:
         )
         for n_cells in _CELLS
     ]
-    named = (f"delta at epsilon {proof.epsilon:g}", "delta at any epsilon")
+    headings = (
+        Message("delta at epsilon {epsilon:g}", epsilon=proof.epsilon),
+        Message("delta at any epsilon"),
+    )
     terminal.table(
-        ["cells", *named, *(f"{name}, large counts" for name in named)],
+        [
+            "cells",
+            *headings,
+            *(Message("{name}, large counts", name=name) for name in headings),
+        ],
         lines,
-        title="What cells that hold one record tell together",
+        title=Message("What cells that hold one record tell together"),
         caption=(
-            "Cells of different records have noise of their own. A cell that is shown again "
-            "has the same noise and counts once.\n"
-            "Not so where two cells differ by that record alone: "
-            f"published apart with chance {proof.chance_apart:.3g} (large counts), and alike "
-            "without it, so that this chance is a delta at any epsilon."
+            Message(
+                "Cells of different records have noise of their own. A cell that is shown "
+                "again has the same noise and counts once.\nNot so where two cells differ "
+                "by that record alone: published apart with chance {chance_apart:.3g} "
+                "(large counts), and alike without it, so that this chance is a delta at "
+                "any epsilon.",
+                chance_apart=proof.chance_apart,
+            )
         ),
     )
 
 
-def _peak(laws: list[dict[int, Fraction]]) -> Fraction:
+def _peak(distributions: list[dict[int, Fraction]]) -> Fraction:
     """Return the largest probability, the row of count 0 aside: zeros mostly stay."""
-    return max(p for law in (laws[1:] or laws) for p in law.values())
+    return max(
+        p
+        for distribution in (distributions[1:] or distributions)
+        for p in distribution.values()
+    )
 
 
 def _bar(probability: Fraction | None, peak: Fraction) -> str:

@@ -10,6 +10,7 @@ import click
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.csv_options import csv_options
 from ckm.cli.terminal.output_options import may_replace, output_options
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +51,7 @@ def audit(
     lang: str,
     output: Path | None,
     reading: ReadOptions,
-    **asked: Any,
+    **options: Any,
 ) -> None:
     r"""Measure how easily persons are found in trips: points, home and work, moves, company.
 
@@ -67,8 +68,8 @@ def audit(
     from tables import open_source
     from tables.mobility import TripColumns
 
-    named = ("person", "time", "x", "y", "place", "in_degrees", "zone")
-    columns = TripColumns(**{name: asked.pop(name) for name in named})
+    names = ("person", "time", "x", "y", "place", "in_degrees", "zone")
+    columns = TripColumns(**{name: options.pop(name) for name in names})
     with (
         open_source(file, memory_limit=memory, options=reading) as source,
         terminal.progress() as report_progress,
@@ -79,14 +80,14 @@ def audit(
             metres=_numbers("--metres", metres),
             hours=_numbers("--hours", hours),
             progress=partial(report_progress, "trips"),
-            **asked,
+            **options,
         )
     for text in findings(words_of(terminal.language), facts):
         terminal.tell(text)
     if output is not None:
         page = make_report(facts, language=lang)
         page.write(output, overwrite=may_replace())
-        terminal.step("page written", "it follows from records: keep it inside")
+        terminal.step("page written", Message("it follows from records: keep it inside"))
         click.echo(str(output))
 
 
@@ -94,4 +95,6 @@ def _numbers(option: str, text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise click.UsageError(f"{option} must be numbers, such as 1,6,24.") from None
+        raise click.UsageError(
+            Message("{option} must be numbers, such as 1,6,24.", option=Name(option))
+        ) from None

@@ -9,6 +9,7 @@ import click
 
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.secret import secret_of
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,24 +39,32 @@ def ledger(terminal: Terminal, /, *, file: Path, secret_file: Path | None, adopt
     from rappor.errors import ReportFileError
 
     if not file.is_file():
-        raise ReportFileError(f"There is no ledger {file.name!r}.", hint="look at the path")
+        raise ReportFileError(
+            Message("There is no ledger {file!r}.", file=Name(file.name)),
+            hint=Message("look at the path"),
+        )
     with ClientLedger(file, secret=secret_of(secret_file), adopt=adopt) as clients:
-        found = clients.totals()
+        totals = clients.totals()
         if adopt:
             clients.commit()
-    forever = found["most_forever"]
+    forever = totals["most_forever"]
     rows = (
-        ("clients", f"{found['clients']:,}", ""),
-        ("values ever sent", f"{found['values']:,}", f"{found['most_values']:,}"),
-        ("reports sent", f"{found['reports']:,}", f"{found['most_reports']:,}"),
-        ("epsilon so far", "", f"{found['most_epsilon']:.4g}"),
+        ("clients", f"{totals['clients']:,}", ""),
+        (Message("values ever sent"), f"{totals['values']:,}", f"{totals['most_values']:,}"),
+        (Message("reports sent"), f"{totals['reports']:,}", f"{totals['most_reports']:,}"),
+        (Message("epsilon so far"), "", f"{totals['most_epsilon']:.4g}"),
         (
-            "epsilon if sent for ever",
+            Message("epsilon if sent for ever"),
             "",
-            f"{forever:.4g}" if math.isfinite(forever) else "no bound",
+            f"{forever:.4g}" if math.isfinite(forever) else Message("no bound"),
         ),
     )
-    said = ([terminal.say(cell) for cell in row] for row in rows)
-    terminal.table(("", "all clients", "most of one client"), said, left=("",))
+    lines = ([terminal.say(cell) for cell in row] for row in rows)
+    terminal.table(
+        ("", Message("all clients"), Message("most of one client")), lines, left=("",)
+    )
     if adopt:
-        terminal.step("ledger adopted", f"{file.name} is the only ledger from now on")
+        terminal.step(
+            "ledger adopted",
+            Message("{file} is the only ledger from now on", file=Name(file.name)),
+        )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +61,7 @@ def params(
     delta: float | None,
     output: Path | None,
     force: bool,
-    **asked: Any,
+    **options: Any,
 ) -> None:
     r"""Find the design that sees most for a given privacy loss, or show one.
 
@@ -81,43 +82,49 @@ def params(
     names nor order nor times: the loss to whoever sees the mixed reports alone.
     """
     if file is not None and output is not None:
-        raise click.UsageError("A file that is shown is not written: leave -o out.")
+        raise click.UsageError(Message("A file that is shown is not written: leave -o out."))
     if oracle is not None:
-        if file is not None or asked["epsilon_permanent"] is not None:
-            raise click.UsageError("--oracle is for a new design, of values sent once.")
-        asked["epsilon_permanent"] = math.inf
+        if file is not None or options["epsilon_permanent"] is not None:
+            raise click.UsageError(
+                Message("--oracle is for a new design, of values sent once.")
+            )
+        options["epsilon_permanent"] = math.inf
     if file is not None:
         from rappor.parameters import Parameters
 
-        found = Parameters.read(file, hash=hash_name)
+        parameters = Parameters.read(file, hash=hash_name)
         # A prediction ignores the losses.
         losses = {"epsilon_one": 1.0, "epsilon_permanent": 1.0}
-        _show_design(terminal, found, _goal(asked | losses), delta)
+        _show_design(terminal, parameters, _goal(options | losses), delta)
         return
     missing = [
         name
         for name in ("epsilon_one", "epsilon_permanent", "population")
-        if asked[name] is None
+        if options[name] is None
     ]
     if missing:
         words = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
-        raise click.UsageError(f"A design needs {words}; to show one, name its file.")
+        raise click.UsageError(
+            Message("A design needs {words}; to show one, name its file.", words=said(words))
+        )
     from rappor.solver import solve
 
-    goal = _goal(asked)
+    goal = _goal(options)
     design = solve(goal) if oracle is None else _compared(terminal, goal, oracle)
     _show_design(terminal, design.parameters, goal, delta)
     if not goal.is_closed and oracle is None:
         _show_hashes(terminal, goal)
     if output is not None:
         design.parameters.write(output, overwrite=force)
-        terminal.step("parameters written", f"written to {output.name}")
+        terminal.step(
+            "parameters written", Message("written to {output}", output=Name(output.name))
+        )
 
 
-def _goal(asked: dict[str, Any]) -> Goal:
+def _goal(options: dict[str, Any]) -> Goal:
     from rappor.solver import Goal
 
-    return Goal(**asked | {"population": asked["population"] or 10**6})
+    return Goal(**options | {"population": options["population"] or 10**6})
 
 
 def _show_design(
@@ -129,16 +136,20 @@ def _show_design(
     design = predict(parameters, goal)
     rows: list[tuple[str, ...]] = [
         (
-            "bits, hashes, cohorts",
+            Message("bits, hashes, cohorts"),
             f"{parameters.n_bits}, {parameters.n_hashes}, {parameters.n_cohorts}",
         ),
         ("f, p, q", f"{parameters.f:.6g}, {parameters.p:.6g}, {parameters.q:.6g}"),
-        ("hash, fingerprint", f"{parameters.hash}, {parameters.fingerprint}"),
-        ("loss of all reports of a value", _number(parameters.epsilon_permanent)),
+        (Message("hash, fingerprint"), f"{parameters.hash}, {parameters.fingerprint}"),
+        (Message("loss of all reports of a value"), _number(parameters.epsilon_permanent)),
     ]
     rows += [
         (
-            f"loss of {t} report{'s' if t > 1 else ''}",
+            Message(
+                "loss of {number} report{plural}",
+                number=t,
+                plural=Message("s") if t > 1 else Message(),
+            ),
             _number(epsilon_after(parameters, reports=t)),
         )
         for t in _SHOWN_REPORTS
@@ -147,13 +158,22 @@ def _show_design(
         rows.append(_mixed(parameters.epsilon_one, goal.population, delta))
     rows += [
         (
-            f"standard error of a count, {goal.population:,} clients",
+            Message(
+                "standard error of a count, {population:,} clients", population=goal.population
+            ),
             _number(design.standard_error),
         ),
-        (f"found with chance {goal.power:g}, {goal.n_candidates:,} candidates", _share(design)),
+        (
+            Message(
+                "found with chance {power:g}, {n_candidates:,} candidates",
+                power=goal.power,
+                n_candidates=goal.n_candidates,
+            ),
+            _share(design),
+        ),
     ]
-    said = ([terminal.say(cell) for cell in row] for row in rows)
-    terminal.table(("", ""), said, left=("",), show_header=False)
+    cells = ([terminal.say(cell) for cell in row] for row in rows)
+    terminal.table(("", ""), cells, left=("",), show_header=False)
 
 
 def _mixed(
@@ -161,9 +181,9 @@ def _mixed(
 ) -> tuple[str, str]:  # claim rappor-mixed
     from dp import shuffled_epsilon
 
-    what = f"loss of 1 report, mixed with those of all, delta {delta:g}"
+    what = Message("loss of 1 report, mixed with those of all, delta {delta:g}", delta=delta)
     if not 0 < local < math.inf or population < 2:
-        return what, "no bound"
+        return what, Message("no bound")
     return what, _number(shuffled_epsilon(delta, local=local, reports=population))
 
 
@@ -171,7 +191,7 @@ def _compared(terminal: Terminal, goal: Goal, name: Oracle | Literal["best"]) ->
     """Show all oracles, the best first, and give the one asked for."""
     from rappor.oracles import bits_sent, compare_oracles
 
-    found = compare_oracles(goal)
+    designs = compare_oracles(goal)
     rows = [
         (
             oracle,
@@ -179,13 +199,20 @@ def _compared(terminal: Terminal, goal: Goal, name: Oracle | Literal["best"]) ->
             _number(design.standard_error),
             _share(design),
         )
-        for oracle, design in found.items()
+        for oracle, design in designs.items()
     ]
-    headings = ("oracle", "bits sent", "standard error", "found from")
+    headings = (
+        "oracle",
+        Message("bits sent"),
+        Message("standard error"),
+        Message("found from"),
+    )
     terminal.table(headings, rows, left=headings[:1])
-    chosen = next(iter(found)) if name == "best" else name
-    terminal.step("oracle chosen", f"the design below is that of {chosen}")
-    return found[chosen]
+    best = next(iter(designs)) if name == "best" else name
+    terminal.step(
+        "oracle chosen", Message("the design below is that of {chosen}", chosen=said(best))
+    )
+    return designs[best]
 
 
 def _show_hashes(terminal: Terminal, goal: Goal) -> None:
@@ -198,13 +225,21 @@ def _show_hashes(terminal: Terminal, goal: Goal) -> None:
         with contextlib.suppress(RapporError):
             design = solve(goal, n_hashes=[h])
             rows.append((str(h), _number(design.standard_error), _share(design)))
-    headings = ("hashes, at the same losses", "standard error", "found from")
+    headings = (
+        Message("hashes, at the same losses"),
+        Message("standard error"),
+        Message("found from"),
+    )
     terminal.table(headings, rows, left=headings[:1])
 
 
 def _number(value: float) -> str:
-    return "without bound" if math.isinf(value) else f"{value:,.4g}"
+    return Message("without bound") if math.isinf(value) else f"{value:,.4g}"
 
 
 def _share(design: Design) -> str:
-    return f"{design.detectable:.3%} of clients" if design.detectable < 1 else "never"
+    return (
+        Message("{detectable:.3%} of clients", detectable=design.detectable)
+        if design.detectable < 1
+        else Message("never")
+    )

@@ -12,9 +12,11 @@ from ckm.cli.rappor.parameters import params
 from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
 from ckm.cli.terminal.secret import secret_of
 from footing.files import csv_text
+from footing.messages import Message, Name
+from footing.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
@@ -125,21 +127,26 @@ def encode(
     from rappor.report_files import write_reports
 
     if value == client:
-        raise click.UsageError("--value and --client must name two columns.")
+        raise click.UsageError(Message("--value and --client must name two columns."))
     if not metric.strip():
-        raise click.UsageError("--metric must name the question.")
+        raise click.UsageError(Message("--metric must name the question."))
     parameters = asked_parameters(params, hash_name)
     secret = secret_of(secret_file)
     if output.exists() and data.exists() and output.samefile(data):
-        raise click.UsageError("The output must be another file than the data.")
+        raise click.UsageError(Message("The output must be another file than the data."))
     most = usual_cap(parameters) if cap is None else cap
     if cap is None and math.isinf(most):
-        raise click.UsageError("These parameters protect nobody; say --cap inf if meant so.")
+        raise click.UsageError(
+            Message("These parameters protect nobody; say --cap inf if meant so.")
+        )
     file = ledger or (secret_file or output).with_name("rappor-clients.db")
     if file.resolve() in {path.resolve() for path in (data, output, params)}:
-        raise click.UsageError("The ledger must be a file of its own.")
-    kept = None if dry_run and not file.exists() else file
-    with terminal.progress() as report_progress, ClientLedger(kept, secret=secret) as clients:
+        raise click.UsageError(Message("The ledger must be a file of its own."))
+    ledger_file = None if dry_run and not file.exists() else file
+    with (
+        terminal.progress() as report_progress,
+        ClientLedger(ledger_file, secret=secret) as clients,
+    ):
         pieces = _pieces(
             answers(data, value=value, client=client, parameters=parameters),
             clients,
@@ -157,13 +164,28 @@ def encode(
             write_reports(
                 _charged(pieces, clients), output, parameters=parameters, overwrite=force
             )
-    told = f"no client adds up to more than epsilon {clients.most:.4g}, the cap is {most:.4g}"
+    sentence = Message(
+        "no client adds up to more than epsilon {most:.4g}, the cap is {most_2:.4g}",
+        most=clients.most,
+        most_2=most,
+    )
     if clients.over:
-        terminal.warn("beyond the cap", f"left out reports of {len(clients.over):,} clients")
+        terminal.warn(
+            "beyond the cap",
+            Message("left out reports of {number:,} clients", number=len(clients.over)),
+        )
     if dry_run:
-        terminal.step("dry run complete", f"dry run: {output} would be written; {told}")
+        terminal.step(
+            "dry run complete",
+            Message(
+                "dry run: {output} would be written; {words}", output=output, words=sentence
+            ),
+        )
         return
-    terminal.step("reports written", f"written to {output.name}; {told}")
+    terminal.step(
+        "reports written",
+        Message("written to {output}; {words}", output=Name(output.name), words=sentence),
+    )
     click.echo(str(output))
 
 
@@ -180,7 +202,7 @@ def _pieces(
     secret: Secret,
     cap: float,
     skip: bool,
-    report_progress: Callable[[str, int, int], None],
+    report_progress: Progress,
     **question: Any,
 ) -> Iterator[Reports]:
     from rappor.client.client import encode_stream
@@ -188,17 +210,23 @@ def _pieces(
 
     done = 0
     for values, names in answers:
-        kept = clients.charge(values, names, cap=cap, **question)
-        pair = (list(compress(several, kept)) for several in (values, names))
+        mask = clients.charge(values, names, cap=cap, **question)
+        pair = (list(compress(several, mask)) for several in (values, names))
         yield from encode_stream(*pair, secret=secret, **question)
         done += len(values)
         report_progress("encoding", done, 0)
     if clients.over and not skip:
         raise CapError(
-            f"{len(clients.over):,} clients would send more than the cap of epsilon {cap:.4g} "
-            "allows them for ever.",
-            hint="ask less often or for coarser values; --skip leaves these reports out, and "
-            "--cap allows more",
+            Message(
+                "{number:,} clients would send more than the cap of epsilon {cap:.4g} "
+                "allows them for ever.",
+                number=len(clients.over),
+                cap=cap,
+            ),
+            hint=Message(
+                "ask less often or for coarser values; --skip leaves these reports out, "
+                "and --cap allows more"
+            ),
         )
 
 
@@ -238,7 +266,14 @@ def sum_command(
     for diagnostic in diagnostics(counts):
         terminal.warn(f"rappor-{diagnostic.name}", str(diagnostic))
     counts.write(output, overwrite=force)
-    terminal.step("counts written", f"{counts.total:,} reports, written to {output.name}")
+    terminal.step(
+        "counts written",
+        Message(
+            "{total:,} reports, written to {output}",
+            total=counts.total,
+            output=Name(output.name),
+        ),
+    )
     click.echo(str(output))
 
 
@@ -286,19 +321,24 @@ def simulate(
 
     parameters = asked_parameters(params, hash_name)
     rng = np.random.default_rng(seed)
-    held = population(shape, n_values=values, n_clients=clients, rng=rng)
+    numbers = population(shape, n_values=values, n_clients=clients, rng=rng)
     names: list[Any] = [f"v{number + 1}" for number in range(values)]
     if parameters.is_numbered:
         names = list(range(values))
-    counts = simulate_counts(names, held, parameters=parameters, rng=rng)
+    counts = simulate_counts(names, numbers, parameters=parameters, rng=rng)
     if output.exists():
-        raise click.UsageError(f"The folder {output.name!r} exists; name a new one.")
-    truth = csv_text((("string", "count"), *zip(names, held.tolist(), strict=True)))
+        raise click.UsageError(
+            Message("The folder {output!r} exists; name a new one.", output=Name(output.name))
+        )
+    truth = csv_text((("string", "count"), *zip(names, numbers.tolist(), strict=True)))
     with new_folder(output) as folder:
         counts.write(folder / "counts.json")
         counts.write(folder / "counts.csv")
         lines = "".join(f"{name}\n" for name in names)
         (folder / "candidates.txt").write_text(lines, encoding="utf-8")
         (folder / "truth.csv").write_text(truth, encoding="utf-8")
-    terminal.step("population simulated", f"{clients:,} clients, {values:,} values")
+    terminal.step(
+        "population simulated",
+        Message("{clients:,} clients, {values:,} values", clients=clients, values=values),
+    )
     click.echo(str(output))

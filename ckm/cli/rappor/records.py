@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckm.cli.office_records import is_office, opened
+from footing.messages import Argument, Message, Name, said
 from tables.errors import DataError
 from tables.filtering.filters import quote
 
@@ -29,8 +30,8 @@ def answers(
     for values, clients in batches:
         if any(column.null_count or _has_empty(column) for column in (values, clients)):
             raise DataError(
-                "A value or a client is missing.",
-                hint="drop these records, or give 'missing' as a value of its own",
+                Message("A value or a client is missing."),
+                hint=Message("drop these records, or give 'missing' as a value of its own"),
             )
         yield _typed(values.to_pylist(), parameters), clients.to_pylist()
 
@@ -44,8 +45,8 @@ def _file_batches(path: Path, *, value: str, client: str) -> Iterator[tuple[Any,
     form: Any = _FORMATS.get(path.suffix.lower())
     if form is None or not path.is_file():
         raise DataError(
-            f"The data {path.name!r} is no .csv or .parquet file.",
-            hint="convert it, or look at the path",
+            Message("The data {path!r} is no .csv or .parquet file.", path=Name(path.name)),
+            hint=Message("convert it, or look at the path"),
         )
     kinds = {value: pa.string(), client: pa.string()}
     if form == "csv":
@@ -60,8 +61,14 @@ def _file_batches(path: Path, *, value: str, client: str) -> Iterator[tuple[Any,
             yield values, clients
     except pa.ArrowInvalid:
         raise DataError(
-            f"The data {path.name!r} cannot be read as {path.suffix}.",
-            hint="a .csv is UTF-8, with distinct column names and as many cells in each line",
+            Message(
+                "The data {path!r} cannot be read as {suffix}.",
+                path=Name(path.name),
+                suffix=said(path.suffix),
+            ),
+            hint=Message(
+                "a .csv is UTF-8, with distinct column names and as many cells in each line"
+            ),
         ) from None
 
 
@@ -84,11 +91,16 @@ def _has_empty(column: Any) -> bool:
     return bool(pc.any(pc.equal(column, "")).as_py())
 
 
-def _require(names: list[str], wanted: tuple[str, ...], file: str) -> None:
-    for name in wanted:
+def _require(names: list[str], columns: tuple[str, ...], file: str) -> None:
+    for name in columns:
         if name not in names:
             raise DataError(
-                f"Column {name!r} is not in {file!r}; it has {', '.join(map(repr, names))}."
+                Message(
+                    "Column {name!r} is not in {file!r}; it has {names!r}.",
+                    name=Name(name),
+                    file=Argument(file),
+                    names=Name.each(names),
+                )
             )
 
 
@@ -99,8 +111,13 @@ def _require_names(kind: Any, client: str) -> None:
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     if not is_text and not pa.types.is_integer(kind):
         raise DataError(
-            f"The clients in {client!r} are neither texts nor whole numbers.",
-            hint="convert the column: 7 and 7.00 would be two clients, with a loss each",
+            Message(
+                "The clients in {client!r} are neither texts nor whole numbers.",
+                client=Argument(client),
+            ),
+            hint=Message(
+                "convert the column: 7 and 7.00 would be two clients, with a loss each"
+            ),
         )
 
 
@@ -114,8 +131,8 @@ def _typed(texts: list[str], parameters: Parameters) -> list[Any]:
         ]
     except ValueError:
         raise DataError(
-            "The values must be whole numbers.",
-            hint="number the values by their place in the list of all values",
+            Message("The values must be whole numbers."),
+            hint=Message("number the values by their place in the list of all values"),
         ) from None
 
 

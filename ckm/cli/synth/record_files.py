@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.office_records import is_office, office_table, opened
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -72,9 +73,14 @@ def _read(path: Path) -> pd.DataFrame:
 
     kind = path.suffix.lower()
     if kind not in {".parquet", ".csv"} and not is_office(path):
-        raise click.UsageError(f"Records are read from .parquet or .csv, not {path.name!r}.")
+        raise click.UsageError(
+            Message(
+                "Records are read from .parquet or .csv, not {path!r}.",
+                path=Name(path.name),
+            )
+        )
     if not path.is_file():
-        raise click.UsageError(f"There is no file {path.name!r}.")
+        raise click.UsageError(Message("There is no file {path!r}.", path=Name(path.name)))
     if is_office(path):
         records: pd.DataFrame = office_table(path).to_pandas()
         return records
@@ -84,10 +90,14 @@ def _read(path: Path) -> pd.DataFrame:
         texts = read_records(path)
     except (ValueError, OSError, DomainError):
         # The message of a reader may quote a line of the file.
-        raise EvaluationError(f"The file {path.name!r} cannot be read as a table.") from None
+        raise EvaluationError(
+            Message("The file {path!r} cannot be read as a table.", path=Name(path.name))
+        ) from None
     names = texts.column_names
     if twins := [name for name in names if names.count(name) > 1]:
-        raise EvaluationError(f"Column {twins[0]!r} stands twice in the data.")
+        raise EvaluationError(
+            Message("Column {twins!r} stands twice in the data.", twins=Name(twins[0]))
+        )
     frame: pd.DataFrame = texts.to_pandas().astype(object)
     return frame.mask(frame.isna() | (frame == ""), None)
 
@@ -106,12 +116,12 @@ def _as_declared(texts: pd.Series, categories: Sequence[Any]) -> pd.Series:
     numbers = {one: one for one in categories if type(one) in {int, float}}
     if not (truths or numbers):
         return texts
-    said = {}
+    mapping = {}
     for text in texts.dropna().unique():
         number = pd.to_numeric(text, errors="coerce")
         other = truths.get(text, numbers.get(number, text))
-        said[text] = text if text in words else other
-    return texts.map(said, na_action="ignore").astype(object)
+        mapping[text] = text if text in words else other
+    return texts.map(mapping, na_action="ignore").astype(object)
 
 
 def kinds_of_files(paths: Sequence[Path]) -> dict[str, Kind]:
@@ -131,12 +141,15 @@ def kinds_of_files(paths: Sequence[Path]) -> dict[str, Kind]:
         frame = _read(path)
         for name in frame.columns:
             if path.suffix.lower() == ".csv":
-                held = _are_numbers(frame[name].dropna().unique())
+                is_numeric = _are_numbers(frame[name].dropna().unique())
             else:
                 kind = _kinds_of_types(frame)[name]
-                held = kind.categories is None
-            is_number[name] = is_number.get(name, True) and held
-    return {name: Kind(categories=None if held else ()) for name, held in is_number.items()}
+                is_numeric = kind.categories is None
+            is_number[name] = is_number.get(name, True) and is_numeric
+    return {
+        name: Kind(categories=None if is_numeric else ())
+        for name, is_numeric in is_number.items()
+    }
 
 
 def _kinds_of_types(frame: pd.DataFrame) -> dict[str, Kind]:

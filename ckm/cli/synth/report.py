@@ -13,6 +13,7 @@ from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import printable, read_json
 from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
+from footing.messages import Argument, Message, Name, said
 
 
 @click.command(cls=Command)
@@ -44,24 +45,29 @@ def report(
     """
     from synth.evaluation import Evaluation
 
-    found = _content(file)
-    facts = _facts(file, found)
+    content = _content(file)
+    facts = _facts(file, content)
     if facts is not None:
         if output is not None:
             raise click.UsageError(
-                f"{file.name!r} is no evaluation: there is no page of it, only this text."
+                Message(
+                    "{file!r} is no evaluation: there is no page of it, only this text.",
+                    file=Name(file.name),
+                )
             )
         for heading, text in _readable(file, facts):
             click.echo(f"{heading:<12}{printable(text)}")
         return
     evaluations = {
-        str(name): Evaluation.from_json(json.dumps(one)) for name, one in found.items()
+        str(name): Evaluation.from_json(json.dumps(one)) for name, one in content.items()
     }
     if output is None:
         show_figures(terminal, evaluations)
         return
     write_whole(output, page_of(evaluations, title, lang or "en"), is_private=True)
-    terminal.step("page written", "it follows from confidential records: keep it inside")
+    terminal.step(
+        "page written", Message("it follows from confidential records: keep it inside")
+    )
     click.echo(str(output))
 
 
@@ -70,17 +76,19 @@ def _content(file: Path) -> Any:
 
     if file.suffix.lower() == ".parquet":
         return None
-    found = read_json(file)
-    if not isinstance(found, dict) or not found:
-        raise EvaluationError(f"{file.name!r} is no model, certificate or evaluation.")
-    return found
+    content = read_json(file)
+    if not isinstance(content, dict) or not content:
+        raise EvaluationError(
+            Message("{file!r} is no model, certificate or evaluation.", file=Name(file.name))
+        )
+    return content
 
 
-def _facts(file: Path, found: Any) -> dict[str, Any] | None:
+def _facts(file: Path, content: Any) -> dict[str, Any] | None:
     """Return the facts of a model or of a certificate; nothing for an evaluation."""
     from synth import Certificate, Model
 
-    form = "ckm-synth-fitted" if found is None else found.get("format")
+    form = "ckm-synth-fitted" if content is None else content.get("format")
     if form == "ckm-synth-fitted":
         paper = Certificate.of(Model.load(file))
     elif form == "ckm-synth-certificate":
@@ -96,7 +104,9 @@ def _readable(file: Path, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     try:
         return list(_lines(facts))
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise CertificateError(f"A part of {file.name!r} cannot be read.") from None
+        raise CertificateError(
+            Message("A part of {file!r} cannot be read.", file=Name(file.name))
+        ) from None
 
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -106,27 +116,70 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     total, unit = facts["total"], facts["unit"]
     yield "method", str(facts["method"])
     if origin := facts.get("mechanism"):
-        yield "", f"of package {origin['package']!r} {origin['version']}, {origin['object']!r}"
+        yield (
+            "",
+            Message(
+                "of package {origin!r} {origin_2}, {origin_3!r}",
+                origin=Name(origin["package"]),
+                origin_2=origin["version"],
+                origin_3=Name(origin["object"]),
+            ),
+        )
     if is_unprotected(facts["method"]) or facts.get("account") is not None:
-        yield "guarantee", f"NONE. {words_of(facts['account'])}"
+        yield (
+            "guarantee",
+            Message("NONE. {words_of}", words_of=said(words_of(facts["account"]))),
+        )
     else:
-        yield "guarantee", f"epsilon {total['epsilon']:.4g} at delta {total['delta']:g}"
+        yield (
+            "guarantee",
+            Message(
+                "epsilon {total:.4g} at delta {total_2:g}",
+                total=total["epsilon"],
+                total_2=total["delta"],
+            ),
+        )
         yield "", f"rho {total['rho']:.4g}, {facts['adjacency']}"
-    yield "unit", f"{unit['name']!r}, {unit['most_records']} records at most"
+    yield (
+        "unit",
+        Message(
+            "{unit!r}, {unit_2} records at most",
+            unit=Name(unit["name"]),
+            unit_2=unit["most_records"],
+        ),
+    )
     yield "noise", str(facts["noise"])
     prices: dict[str, list[float]] = {}
     for call in facts["calls"]:
         prices.setdefault(call["what"], []).append(call["rho"])
-    for what, spent in prices.items():
-        yield "looks", f"{what}: {len(spent)}, rho {sum(spent):.4g}"
+    for what, rhos in prices.items():
+        yield "looks", f"{what}: {len(rhos)}, rho {sum(rhos):.4g}"
     for one in facts["domains"]:
         by = one["declared_by"] or "nobody named"
-        yield "domain", f"{one['column']!r}: {one['codes']} values or cells, by {by!r}"
+        yield (
+            "domain",
+            Message(
+                "{one!r}: {one_2} values or cells, by {by!r}",
+                one=Name(one["column"]),
+                one_2=one["codes"],
+                by=Argument(by),
+            ),
+        )
     for rule in facts["rules"]:
         broken = rule["violations"]
-        kept = "" if broken is None else f", broken by {broken}"
-        yield "rule", f"{rule['rule']!r}, kept by {rule['kept_by']}{kept}"
+        breaches = (
+            Message() if broken is None else Message(", broken by {broken}", broken=broken)
+        )
+        yield (
+            "rule",
+            Message(
+                "{rule!r}, kept by {rule_2}{kept}",
+                rule=Name(rule["rule"]),
+                rule_2=rule["kept_by"],
+                kept=breaches,
+            ),
+        )
     for prior in facts["priors"]:
         yield "published", repr(prior)
     for problem in facts.get("wrong", ()):
-        yield "NOT RIGHT", problem
+        yield Message("NOT RIGHT"), problem

@@ -19,6 +19,7 @@ from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
 from footing.files import new_file, require_private
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,16 +72,18 @@ def check(
     from synth import Budget, Schema, lint
 
     if (records is None) != (epsilon is None):
-        raise click.UsageError("--records and --epsilon tell together what noise will do.")
-    found = lint(
+        raise click.UsageError(
+            Message("--records and --epsilon tell together what noise will do.")
+        )
+    findings = lint(
         Schema.read(file),
         names=None if data is None else column_names(data),
         records=records,
         budget=None if epsilon is None else Budget(epsilon=epsilon, delta=delta),
     )
-    for one in found:
+    for one in findings:
         click.echo(f"{one.level:<8} {one.place}: {terminal.say(one.text)}")
-    return CHECK_FAILED if any(one.level == "error" for one in found) else 0
+    return CHECK_FAILED if any(one.level == "error" for one in findings) else 0
 
 
 @synth.command()
@@ -120,14 +123,25 @@ def schema(
     """
     from synth.schema.migration import read_dictionary
 
-    given = [one for one in (file, dictionary) if one is not None]
-    if len(given) != 1:
-        raise click.UsageError("Name one dictionary: ckm synth schema --from-dictionary FILE.")
-    made = read_dictionary(given[0], declared_by=declared_by)
+    sources = [one for one in (file, dictionary) if one is not None]
+    if len(sources) != 1:
+        raise click.UsageError(
+            Message("Name one dictionary: ckm synth schema --from-dictionary FILE.")
+        )
+    new_schema = read_dictionary(sources[0], declared_by=declared_by)
     with _written(output, force=force, dry_run=dry_run) as draft:
-        made.write(draft)
-    open_ones = f"; not declared: {', '.join(made.undeclared)}" if made.undeclared else ""
-    terminal.step("schema made", f"{len(made.columns)} columns{open_ones}")
+        new_schema.write(draft)
+    open_ones = (
+        Message("; not declared: {undeclared}", undeclared=Name.each(new_schema.undeclared))
+        if new_schema.undeclared
+        else Message()
+    )
+    terminal.step(
+        "schema made",
+        Message(
+            "{number} columns{open_ones}", number=len(new_schema.columns), open_ones=open_ones
+        ),
+    )
 
 
 @synth.command()
@@ -207,7 +221,9 @@ def fit(
     from synth.methods import settings_of
 
     if picture is not None and method != "tables":
-        raise click.UsageError(f"There is no picture of the method {method!r}.")
+        raise click.UsageError(
+            Message("There is no picture of the method {method!r}.", method=Name(method))
+        )
     discovery = None if discover is None else Discovery(share=discover)
     synthesizer = Synthesizer(
         schema=Schema.read(schema_file),
@@ -225,11 +241,13 @@ def fit(
         for file in filter(None, (output, picture)):
             check_output(file, force=force)
         synthesizer.check(records_of(data), budget, discovery=discovery)
-        terminal.step("dry run complete", f"dry run: a model would go to {output}")
+        terminal.step(
+            "dry run complete", Message("dry run: a model would go to {output}", output=output)
+        )
         return
     noise = None if simulate is None else SimulatedNoise(seed=simulate)
     if noise is not None:
-        terminal.warn("simulated", "the noise comes from a seed: nobody is protected")
+        terminal.warn("simulated", Message("the noise comes from a seed: nobody is protected"))
     with contextlib.ExitStack() as files:
         # Both are checked first: the budget is spent by the fit.
         draft = files.enter_context(_written(output, force=force, dry_run=False))
@@ -252,9 +270,14 @@ def fit(
     if model.account is not None:
         terminal.warn("not private", words_of(model.account))
     else:
-        spent = model.report()["spent"]["rho"]
+        total_rho = model.report()["spent"]["rho"]
         terminal.step(
-            "model fitted", f"{len(model.calls)} looks at the records, rho {spent:.4g}"
+            "model fitted",
+            Message(
+                "{number} looks at the records, rho {spent:.4g}",
+                number=len(model.calls),
+                spent=total_rho,
+            ),
         )
     click.echo(str(output))
 
@@ -296,9 +319,11 @@ def sample(
     from synth.frames import from_codes, write_records
 
     model = Model.load(file)
-    given = [condition.partition("=") for condition in conditions]
-    if not all(sign for _, sign, _ in given):
-        raise click.UsageError("A condition is a column, =, and a value: --condition sex=F.")
+    pairs = [condition.partition("=") for condition in conditions]
+    if not all(sign for _, sign, _ in pairs):
+        raise click.UsageError(
+            Message("A condition is a column, =, and a value: --condition sex=F.")
+        )
     beside = certificate or output.with_name(f"{output.name}.certificate.json")
     seal = None if key is None else _secret(key)
     with (
@@ -306,26 +331,31 @@ def sample(
         _written(beside, force=force, dry_run=dry_run) as paper,
     ):
         with terminal.progress() as report_progress:
-            drawn = model.draw(
+            records = model.draw(
                 number,
                 rng=np.random.default_rng(seed),
-                conditions={name: value for name, _, value in given},
+                conditions={name: value for name, _, value in pairs},
                 where=where,
                 progress=report_progress,
             )
         frame = from_codes(
-            drawn.codes, numbers=drawn.numbers, schema=model.schema, container=model.container
+            records.codes,
+            numbers=records.numbers,
+            schema=model.schema,
+            container=model.container,
         )
         write_records(frame, draft)
-        made = Certificate.of(
-            model, data=draft, data_name=output.name, violations=model.violations(drawn)
+        new_certificate = Certificate.of(
+            model, data=draft, data_name=output.name, violations=model.violations(records)
         )
-        made.write(paper, key=seal)
+        new_certificate.write(paper, key=seal)
     if model.account is not None:
         terminal.warn("not private", words_of(model.account))
     elif not model.is_private:
-        terminal.warn("simulated", "the model was fitted with noise from a seed: NOT PRIVATE")
-    terminal.step("records drawn", f"certificate: {beside.name}")
+        terminal.warn(
+            "simulated", Message("the model was fitted with noise from a seed: NOT PRIVATE")
+        )
+    terminal.step("records drawn", Message("certificate: {beside}", beside=Name(beside.name)))
     click.echo(str(output))
 
 
@@ -372,7 +402,12 @@ def _budget(
     if not is_unprotected(method):
         return Budget(epsilon=epsilon, delta=delta, rho=rho, adjacency=Adjacency(adjacency))
     if rho is not None:
-        raise click.UsageError(f"The method {method!r} keeps to no rho; it claims an epsilon.")
+        raise click.UsageError(
+            Message(
+                "The method {method!r} keeps to no rho; it claims an epsilon.",
+                method=Name(method),
+            )
+        )
     return Claim(epsilon=epsilon)
 
 
@@ -387,11 +422,15 @@ def _payment(
     if ledger is None:
         return lambda _what: None
     if not who.strip():
-        raise click.UsageError("--ledger needs --who: who fits?")
+        raise click.UsageError(Message("--ledger needs --who: who fits?"))
     if not isinstance(budget, Budget):
-        raise click.UsageError("The method keeps to no budget, and no ledger pays for it.")
+        raise click.UsageError(
+            Message("The method keeps to no budget, and no ledger pays for it.")
+        )
     if is_simulated:
-        raise click.UsageError("Noise from a seed protects nobody, and no ledger pays for it.")
+        raise click.UsageError(
+            Message("Noise from a seed protects nobody, and no ledger pays for it.")
+        )
     cost = Guarantee(
         epsilon=math.inf if budget.epsilon is None else budget.epsilon,
         delta=budget.delta,
@@ -404,18 +443,20 @@ def _payment(
     return lambda what: account.spend(cost, who=who, what=what)
 
 
-def _settings(given: tuple[str, ...]) -> dict[str, Any]:
+def _settings(texts: tuple[str, ...]) -> dict[str, Any]:
     """Read settings as a file of TOML would: numbers are numbers, all else is text."""
-    found: dict[str, Any] = {}
-    for one in given:
+    values: dict[str, Any] = {}
+    for one in texts:
         name, sign, text = one.partition("=")
         if not sign:
-            raise click.UsageError("A setting is a name, =, and a value: --set truncation=2.")
+            raise click.UsageError(
+                Message("A setting is a name, =, and a value: --set truncation=2.")
+            )
         try:
-            found[name.strip()] = json.loads(text)
+            values[name.strip()] = json.loads(text)
         except (ValueError, RecursionError):
-            found[name.strip()] = text.strip()
-    return found
+            values[name.strip()] = text.strip()
+    return values
 
 
 @contextlib.contextmanager
@@ -431,11 +472,13 @@ def _written(target: Path, *, force: bool, dry_run: bool) -> Iterator[Path]:
 
 
 def _secret(file: Path) -> bytes:
-    require_private(file, "secret file")
+    require_private(file, Message("secret file"))
     try:
         return file.read_bytes().strip()
     except (OSError, ValueError):  # not named: it may be the secret itself
-        raise click.UsageError("What --key names cannot be read: give a file.") from None
+        raise click.UsageError(
+            Message("What --key names cannot be read: give a file.")
+        ) from None
 
 
 for _command in (evaluate, compare, report, sweep):

@@ -21,6 +21,7 @@ import click
 
 from ckm._packages import PACKAGES, is_own
 from ckm.cli.terminal.output import printable
+from footing.messages import Message, data_of, logged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -35,19 +36,19 @@ _PROGRESS_S = 5.0
 _LINE_S = 60.0
 _WIDE = 250
 _STAGES = {
-    "keys": "record keys",
-    "scan": "reading the records",
-    "protect": "adding noise",
+    "keys": Message("record keys"),
+    "scan": Message("reading the records"),
+    "protect": Message("adding noise"),
     "methods": "methods",
-    "suppression": "hiding cells",
+    "suppression": Message("hiding cells"),
     "rounding": "rounding",
-    "publish again": "publishing cells again",
-    "optimum": "looking for the cheapest choice",
-    "audit": "auditing hidden cells",
+    "publish again": Message("publishing cells again"),
+    "optimum": Message("looking for the cheapest choice"),
+    "audit": Message("auditing hidden cells"),
     "encode": "encoding",
     "fit": "fitting",
     "sample": "drawing",
-    "runs": "fits on folds",
+    "runs": Message("fits on folds"),
 }
 
 
@@ -122,8 +123,12 @@ class Terminal:
         from rich.table import Column, Table
 
         if self.events is not None:
-            shown = {"event": style.get("title"), "columns": list(headings), "rows": list(rows)}
-            self.events.append({"level": "info", **shown})
+            content = {
+                "event": style.get("title"),
+                "columns": list(headings),
+                "rows": list(rows),
+            }
+            self.events.append({"level": "info", **content})
             return
         if is_plain:
             style = {"box": box.SIMPLE_HEAD, "show_edge": False, **style}
@@ -287,17 +292,17 @@ class _Handler(logging.Handler):
             self._emit(record)
 
     def _emit(self, record: logging.LogRecord) -> None:
-        message = record.getMessage()
+        message = logged(record)
         extra = {k: v for k, v in vars(record).items() if k not in _STANDARD}
         inside = str(extra.pop("inside", ""))
-        kept = self.terminal.events
-        if kept is not None or self.terminal.is_json:
-            if kept is None and self.terminal.is_quiet and record.levelno < logging.WARNING:
+        events = self.terminal.events
+        if events is not None or self.terminal.is_json:
+            if events is None and self.terminal.is_quiet and record.levelno < logging.WARNING:
                 return
-            shown = {"level": record.levelname.lower(), "message": message}
-            shown["event"] = getattr(record, "event", record.msg)
-            shown |= {k: v for k, v in extra.items() if _is_plain(v) and k != "event"}
-            _print_json(**shown) if kept is None else kept.append(shown)
+            content = {"level": record.levelname.lower(), **data_of(message)}
+            content["event"] = getattr(record, "event", record.msg)
+            content |= {k: v for k, v in extra.items() if _is_plain(v) and k != "event"}
+            _print_json(**content) if events is None else events.append(content)
         elif record.levelno >= logging.WARNING:
             self.terminal.line("!", "yellow", message)
             self.terminal.show_inside(inside)

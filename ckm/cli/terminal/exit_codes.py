@@ -2,15 +2,17 @@
 
 import errno
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from ckm._packages import place_of
-from footing.addresses import Address, without_passwords
+from ckm.cli.terminal.click_sentences import message_of
+from footing.addresses import Address
 from footing.errors import ExplainedError
-from footing.messages import Message, joined
+from footing.messages import Message, Name, Shape, Text, data_of, joined, said
 
 CHECK_FAILED = 1
 WRONG_REQUEST = 2
@@ -59,13 +61,14 @@ class Failure:
     message: str
     hint: str | None = None
     problems: tuple[dict[str, Any], ...] = ()
+    located: tuple[dict[str, Any], ...] = ()
     inside: str = ""
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of the JSON line; what stays inside is no part of it."""
-        names = ("code", "exit", "message", "hint")
+        words = {"message": self.message, "hint": self.hint} | data_of(self.message)
         problems = {"problems": list(self.problems)} if self.problems else {}
-        return {name: getattr(self, name) for name in names} | problems
+        return {"code": self.code, "exit": self.exit, **words, **problems}
 
 
 def explain(error: BaseException) -> Failure:
@@ -75,8 +78,7 @@ def explain(error: BaseException) -> Failure:
     if isinstance(error, click.UsageError):
         return _usage(error)
     if isinstance(error, click.ClickException):
-        message = without_passwords(error.format_message())
-        return Failure(exit=WRONG_REQUEST, code="usage", message=message)
+        return Failure(exit=WRONG_REQUEST, code="usage", message=message_of(error))
     if isinstance(error, ExplainedError):
         return _our(error)
     if isinstance(error, OSError) and error.errno is not None:
@@ -85,8 +87,8 @@ def explain(error: BaseException) -> Failure:
         return Failure(
             exit=WRONG_REQUEST,
             code="memory",
-            message="The memory of this machine does not suffice.",
-            hint="limit it with --memory-limit, or ask for fewer dimensions",
+            message=Message("The memory of this machine does not suffice."),
+            hint=Message("limit it with --memory-limit, or ask for fewer dimensions"),
         )
     return _bug(error)
 
@@ -94,19 +96,29 @@ def explain(error: BaseException) -> Failure:
 def _system(error: OSError, number: int) -> Failure:
     reason = os.strerror(number)
     is_full = number in {errno.ENOSPC, errno.EDQUOT}
-    hint = "free some space" if is_full else "look at the path and its permissions"
-    message = f"A file or the output of the command cannot be written or read: {reason}."
+    hint = (
+        Message("free some space")
+        if is_full
+        else Message("look at the path and its permissions")
+    )
+    message = Message(
+        "A file or the output of the command cannot be written or read: {reason}.",
+        reason=Text(reason),
+    )
     if error.filename:
         name = Address(os.path.basename(os.fsdecode(error.filename))).masked  # noqa: PTH119
-        message = f"{name!r}: {reason}."
+        message = Message("{name!r}: {reason}.", name=Name(name), reason=Text(reason))
     return Failure(exit=WRONG_REQUEST, code="system", message=message, hint=hint)
 
 
 def _usage(error: click.UsageError) -> Failure:
     is_bare = isinstance(error, click.exceptions.NoArgsIsHelpError)
-    text = without_passwords(error.format_message().strip())
-    message = "The command is missing." if is_bare else text
-    hint = None if error.ctx is None else f"see: {error.ctx.command_path} --help"
+    message = Message("The command is missing.") if is_bare else message_of(error)
+    hint = (
+        None
+        if error.ctx is None
+        else Message("see: {command} --help", command=Name(error.ctx.command_path))
+    )
     return Failure(exit=WRONG_REQUEST, code="usage", message=message, hint=hint)
 
 
@@ -135,8 +147,25 @@ def _our(error: ExplainedError) -> Failure:
         message=error.problem,
         hint=hint,
         problems=problems,
+        located=tuple(_located(error)),
         inside=error.inside,
     )
+
+
+def _located(error: ExplainedError) -> Iterator[dict[str, Any]]:
+    """Give what is wrong in each line of a file that an error, or a part of it, is about."""
+    for part in error.parts:
+        yield from _located(part)
+    if error.location is not None:
+        yield {
+            "code": str(error.code),
+            "message": error.location.problem,
+            "hint": error.hint,
+            "where": "",
+            "file": error.location.file,
+            "line": error.location.line,
+            "key": None,
+        }
 
 
 _REPORT = Message("this is a bug of ckm: report this message with the output of ckm --version")
@@ -147,7 +176,13 @@ def _bug(error: BaseException) -> Failure:
     return Failure(
         exit=INTERNAL,
         code="bug",
-        message=f"ckm stopped on a bug of its own: {type(error).__name__} at {place}.",
-        hint="report this line with the output of ckm --version; CKM_DEBUG=1 shows more, "
-        "but what it shows may hold data",
+        message=Message(
+            "ckm stopped on a bug of its own: {name} at {place}.",
+            name=Shape(type(error)),
+            place=said(place),
+        ),
+        hint=Message(
+            "report this line with the output of ckm --version; CKM_DEBUG=1 shows "
+            "more, but what it shows may hold data"
+        ),
     )

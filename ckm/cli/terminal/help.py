@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ckm.cli.terminal.click_sentences import note_of
 from ckm.cli.terminal.console import Terminal
 
 _KEPT = "\b\n"  # what begins a paragraph that keeps its lines
@@ -73,5 +74,7 @@ class _Formatter(click.HelpFormatter):
 
     def _told(self, text: str) -> str:
         text, bracket, extra = text.partition(_EXTRA)
-        extras = "; ".join(map(self._say, extra.removesuffix("]").split("; ")))
+        extras = "; ".join(
+            self._say(note_of(one)) for one in extra.removesuffix("]").split("; ")
+        )
         return self._say(text) + (f"{bracket}{extras}]" if bracket else "")

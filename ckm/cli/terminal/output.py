@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from footing.messages import Argument, Message, Name, said
 from footing.text_files import read_text
 
 
@@ -21,22 +22,38 @@ def check_output(
     """Refuse an output that cannot be written."""
     if output is None:
         if force or lang:
-            raise click.UsageError(f"--{'force' if force else 'lang'} goes with --output.")
+            raise click.UsageError(
+                Message(
+                    "--{value} goes with --output.", value=said("force" if force else "lang")
+                )
+            )
         return
     if endings and output.suffix.lower() not in endings:
         *first, last = endings
-        listed = f"{', '.join(first)} or {last}" if first else last
-        raise click.UsageError(f"The output must end in {listed}.")
+        words = f"{', '.join(first)} or {last}" if first else last
+        raise click.UsageError(Message("The output must end in {listed}.", listed=said(words)))
     if lang and output.suffix.lower() != ".html":
-        raise click.UsageError("--lang is for pages: the output must end in .html.")
+        raise click.UsageError(Message("--lang is for pages: the output must end in .html."))
     if output.is_dir():
-        raise click.UsageError(f"The output {output.name!r} is a folder.")
+        raise click.UsageError(
+            Message("The output {output!r} is a folder.", output=Name(output.name))
+        )
     if any(output.exists() and one.exists() and output.samefile(one) for one in inputs):
-        raise click.UsageError("The output must be another file than the data.")
+        raise click.UsageError(Message("The output must be another file than the data."))
     if os.path.lexists(output) and not force:
-        raise click.UsageError(f"The output {output.name!r} exists; replace it with --force.")
+        raise click.UsageError(
+            Message(
+                "The output {output!r} exists; replace it with --force.",
+                output=Name(output.name),
+            )
+        )
     if not output.parent.is_dir():
-        raise click.UsageError(f"There is no folder {str(output.parent)!r}: make it first.")
+        raise click.UsageError(
+            Message(
+                "There is no folder {parent!r}: make it first.",
+                parent=Argument(str(output.parent)),
+            )
+        )
 
 
 def read_json(file: Path, what: str = "file") -> Any:
@@ -44,7 +61,11 @@ def read_json(file: Path, what: str = "file") -> Any:
     try:
         return json.loads(read_text(file))
     except OSError:
-        raise click.UsageError(f"The {what} {file.name!r} cannot be read.") from None
+        raise click.UsageError(
+            Message(
+                "The {what} {file!r} cannot be read.", what=said(what), file=Name(file.name)
+            )
+        ) from None
     except (ValueError, RecursionError):
         return None
 

@@ -15,10 +15,12 @@ from ckm.config.comparison.method_settings import (
     choose_methods,
 )
 from ckm.config.job.noise import PTableSection
+from ckm.config.lines import Place
 from ckm.config.read import add_unknown, open_settings, read_section
 from ckm.config.reading import Reading
 from ckm.config.section import Section, schema_of
 from ckm.errors import ConfigError
+from footing.messages import Argument, Message, Name
 from ptable.design.mechanisms import Mechanism, parameter_schemas
 
 if TYPE_CHECKING:
@@ -81,26 +83,28 @@ def read_comparanda(
     if not has_methods:
         return Comparanda(designs=designs, experiment=section)
     try:
-        named = tuple(only) or names
-        choices = choose_methods(methods, only=named)
+        names_of_methods = tuple(only) or names
+        choices = choose_methods(methods, only=names_of_methods)
     except ConfigError as error:
         if only or path is None:
             raise
-        reading.add_error("[methods] only:", error)
+        reading.add_error(("methods", _ONLY), error)
         raise reading.error() from None
-    return Comparanda(designs=designs, methods=choices, named=named, experiment=section)
+    return Comparanda(
+        designs=designs, methods=choices, named=names_of_methods, experiment=section
+    )
 
 
 def _methods(
     section: object, reading: Reading
 ) -> tuple[tuple[str, ...], dict[str, MethodChoice]]:
     if not isinstance(section, dict):
-        reading.add("[methods]", "is a section.")
+        reading.add(("methods",), Message("is a section."))
         return (), {}
     only = section.get(_ONLY, [])
     is_list = isinstance(only, list) and all(isinstance(n, str) for n in only)
     if not is_list or (_ONLY in section and not only):
-        reading.add("[methods]", "only is a list of names of methods.")
+        reading.add(("methods",), Message("only is a list of names of methods."), key=_ONLY)
         only = []
     choices = (_method(n, fields, reading) for n, fields in section.items() if n != _ONLY)
     return tuple(only), {choice.name: choice for choice in choices if choice is not None}
@@ -109,20 +113,24 @@ def _methods(
 def _method(name: str, fields: object, reading: Reading) -> MethodChoice | None:
     section = f"methods.{name}"
     if not isinstance(fields, dict):
-        reading.add(f"[{section}]", "A method is a section.")
+        reading.add(("methods", name), Message("A method is a section."))
         return None
     before = DEFAULTS.get(name)
     kind = fields.get("method", name if before is None else before.kind)
     if not isinstance(kind, str) or kind not in KINDS:
-        hint = f"one of {', '.join(KINDS)}"
-        reading.add(f"[{section}]", f"There is no method {kind!r}.", hint)
+        hint = Message("one of {kinds}", kinds=Name.each(KINDS))
+        reading.add(
+            ("methods", name),
+            Message("There is no method {kind!r}.", kind=Argument(kind)),
+            hint,
+        )
         return None
     values = {key: value for key, value in fields.items() if key != "method"}
     if before is not None and before.kind == kind:
         values = {**before.parameters, **values}
     settings = read_section(KINDS[kind], values, reading, section=section)
     if isinstance(settings, Synthetic):
-        reading.require_file(f"[{section}]", "path", settings.path)
+        reading.require_file(("methods", name), "path", settings.path)
     return None if settings is None else MethodChoice(name=name, settings=settings)
 
 
@@ -212,7 +220,7 @@ def read_designs(path: Path | str) -> dict[str, MapDesign]:
     add_unknown(reading, document, _SECTIONS)
     designs = designs_in(document, reading)
     if not designs and not reading.problems:
-        reading.add("", "There is no [designs.<name>] and no [grid].")
+        reading.add((), Message("There is no [designs.<name>] and no [grid]."))
     if reading.problems:
         raise reading.error()
     return designs
@@ -224,24 +232,25 @@ def designs_in(document: Mapping[str, Any], reading: Reading) -> dict[str, MapDe
     if not isinstance(sections, dict):
         sections = {"": sections}
     candidates = {
-        name: _design(fields, f"[designs.{name}]", reading) for name, fields in sections.items()
+        name: _design(fields, ("designs", name), reading) for name, fields in sections.items()
     }
     designs = {name: design for name, design in candidates.items() if design is not None}
     return designs | (_grid(document["grid"], reading) if "grid" in document else {})
 
 
-def _design(fields: object, where: str, reading: Reading) -> MapDesign | None:
+def _design(fields: object, where: Place, reading: Reading) -> MapDesign | None:
     from ptable.design.presets import spelled_out
     from ptable.errors import PTableError
 
     if not isinstance(fields, dict):
-        reading.add(where, "A design is a section.")
+        reading.add(where, Message("A design is a section."))
         return None
     kinds = {"path", "mechanism"} & set(fields)
     kinds = kinds or ({"noise"} if {"max_noise", "preset"} & set(fields) else set())
     if len(kinds) != 1 or ("path" in kinds and len(fields) > 1):
         reading.add(
-            where, "A design has a path, a mechanism, a preset, or max_noise and variance."
+            where,
+            Message("A design has a path, a mechanism, a preset, or max_noise and variance."),
         )
         return None
     plain = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
@@ -256,12 +265,16 @@ def _design(fields: object, where: str, reading: Reading) -> MapDesign | None:
         return None
 
 
-def _from_file(name: str, where: str, reading: Reading) -> MapDesign | None:
+def _from_file(name: str, where: Place, reading: Reading) -> MapDesign | None:
     from ptable.table import PTable
 
     before, file = len(reading.problems), reading.resolve(name)
     reading.require_file(where, "path", file)
     return None if len(reading.problems) > before else PTable.read(file)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _grid(fields: object, reading: Reading) -> dict[str, MapDesign]:
@@ -270,12 +283,12 @@ def _grid(fields: object, reading: Reading) -> dict[str, MapDesign]:
     keys = {"max_noise", "variance", "small"}
     fits = isinstance(fields, dict) and {"max_noise", "variance"} <= set(fields) <= keys
     if not fits or not isinstance(fields, dict):
-        text = "The grid has lists of max_noise, of variance, and perhaps of small."
-        reading.add("[grid]", text)
+        text = Message("The grid has lists of max_noise, of variance, and perhaps of small.")
+        reading.add(("grid",), text, key="max_noise")
         return {}
     lists = {name: v if isinstance(v, list) else [v] for name, v in fields.items()}
-    numbers = [v for values in lists.values() for v in values]
-    if any(isinstance(v, bool) or not isinstance(v, int | float) for v in numbers):
-        reading.add("[grid]", "The lists of the grid hold numbers.")
+    wrong = [name for name, values in lists.items() if not all(map(_is_number, values))]
+    if wrong:
+        reading.add(("grid",), Message("The lists of the grid hold numbers."), key=wrong[0])
         return {}
     return noise_grid(**lists)

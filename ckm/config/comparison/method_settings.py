@@ -8,8 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import Field
 
 from ckm.config.job.rounding import JobRounding
-from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Some, optional
+from ckm.config.section import FilePath, Items, Label, ReadAs, Section, Some, optional
 from ckm.errors import ConfigError
+from footing.messages import Message, Name
 
 Simple: TypeAlias = Literal["yes", "no"]
 _Keys: TypeAlias = Literal["fresh", "cell"]
@@ -92,7 +93,7 @@ class DiscreteGaussian(MethodSettings):
     simple: Simple = "no"
     rho: Annotated[float, Field(gt=0, le=1e6)] = 0.1
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
-    unit: Name | None = None
+    unit: Label | None = None
     rows: Annotated[int, Field(ge=1, le=1000)] = 1
 
 
@@ -104,8 +105,8 @@ class Swapping(MethodSettings):
     simple: Simple = "no"
     k: Annotated[int, Field(ge=0, le=1000)] = 3
     rate: Annotated[float, Field(ge=0, le=1)] = 0.05
-    household: Name | None = None
-    risk: Some[Name] | None = None
+    household: Label | None = None
+    risk: Some[Label] | None = None
 
 
 class Suppression(MethodSettings):
@@ -232,21 +233,22 @@ DEFAULTS: Mapping[str, MethodChoice] = MappingProxyType(
 
 
 def choose_methods(
-    chosen: Mapping[str, MethodChoice], *, only: tuple[str, ...] = ()
+    choices: Mapping[str, MethodChoice], *, only: tuple[str, ...] = ()
 ) -> dict[str, MethodChoice]:
     """Put chosen methods in place of the defaults of their names, or beside them."""
-    found = {**DEFAULTS, **chosen}
-    unknown = [name for name in only if name not in found]
+    methods = {**DEFAULTS, **choices}
+    unknown = [name for name in only if name not in methods]
     if unknown:
         raise ConfigError(
-            f"There is no method {unknown[0]!r}.", hint=f"one of {', '.join(found)}"
+            Message("There is no method {name!r}.", name=Name(unknown[0])),
+            hint=Message("one of {names}", names=Name.each(methods)),
         )
-    return {name: found[name] for name in dict.fromkeys(only)} if only else found
+    return {name: methods[name] for name in dict.fromkeys(only)} if only else methods
 
 
 _Areas = Annotated[
     tuple[str, ...],
-    ReadAs(Name | Items[Name], lambda v, _: (v,) if isinstance(v, str) else v),
+    ReadAs(Label | Items[Label], lambda v, _: (v,) if isinstance(v, str) else v),
 ]
 
 
@@ -263,8 +265,8 @@ class Experiment(Section):
     20000
     """
 
-    geography: Name | None = Field(default=None, description="The dimension of areas.")
-    target: Name | None = Field(default=None, description="What an intruder wants to know.")
+    geography: Label | None = Field(default=None, description="The dimension of areas.")
+    target: Label | None = Field(default=None, description="What an intruder wants to know.")
     areas: _Areas = Field(default=(), description="What moves with a household as well.")
     records: int = Field(default=20_000, ge=1, le=1_000_000, description="Of the sample.")
     most_areas: int = Field(default=100, ge=1, le=10_000, description="Of the sample.")

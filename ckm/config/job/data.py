@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr
 
+from ckm.config.lines import Place
 from ckm.config.reading import Reading
-from ckm.config.section import Items, Name, ReadAs, Section, Some, optional
+from ckm.config.section import Items, Label, ReadAs, Section, Some, optional
+from footing.messages import Message, Name
 from footing.places import (
     DISTRIBUTED,
     as_pattern,
@@ -22,16 +24,16 @@ if TYPE_CHECKING:
     from tables import ReadOptions
 
 
-def _places(given: str | tuple[str, ...], reading: Reading) -> Path | str | tuple[Path, ...]:
+def _places(value: str | tuple[str, ...], reading: Reading) -> Path | str | tuple[Path, ...]:
     """Return paths of this machine; what lies elsewhere stays as it is written."""
-    if isinstance(given, str):
-        return given if is_elsewhere(given) else reading.resolve(given)
-    return tuple(reading.resolve(name) for name in given)
+    if isinstance(value, str):
+        return value if is_elsewhere(value) else reading.resolve(value)
+    return tuple(reading.resolve(name) for name in value)
 
 
 #: What is no file of this machine.
 _PLACES = {"path": "-$|s3://", "database": "(postgresql|postgres|sqlite)://"}
-Places = Annotated[Path | str | tuple[Path, ...], ReadAs(Name | Some[Name], _places)]
+Places = Annotated[Path | str | tuple[Path, ...], ReadAs(Label | Some[Label], _places)]
 
 
 class Records(Section):
@@ -41,13 +43,13 @@ class Records(Section):
         "Parquet, CSV, Arrow or office files: a path, a glob, a folder or a list of these; "
         'a DuckDB file; "-" for standard input; or s3://….'
     )
-    database: Name | None = optional(
+    database: Label | None = optional(
         "The URI of a database, postgresql://…, without a password; instead of path."
     )
-    table: Name | None = optional(
+    table: Label | None = optional(
         "The table of a DuckDB file or a database, or the sheet of a workbook."
     )
-    query: Name | None = optional("The query of a database, instead of a table.")
+    query: Label | None = optional("The query of a database, instead of a table.")
     types: dict[str, Literal["text", "integer", "decimal", "date"]] = optional(
         "For CSV: the types of columns, which their texts must fit.", default={}
     )
@@ -70,8 +72,10 @@ class Records(Section):
         if not self._copies:
             from tables.source.copies import LocalCopy
 
-            made = LocalCopy(place, table=self.table, query=self.query, folder=self._start)
-            self._copies.append(made)
+            local_copy = LocalCopy(
+                place, table=self.table, query=self.query, folder=self._start
+            )
+            self._copies.append(local_copy)
         path = Path(self._copies[0].path)
         return self.changed(path=path, database=None, table=None, query=None)
 
@@ -85,8 +89,8 @@ class Records(Section):
     @property
     def paths(self) -> tuple[Path, ...]:
         """What `path` names on this machine."""
-        given = self.path if isinstance(self.path, tuple) else (self.path,)
-        return tuple(path for path in given if isinstance(path, Path))
+        places = self.path if isinstance(self.path, tuple) else (self.path,)
+        return tuple(path for path in places if isinstance(path, Path))
 
     @property
     def patterns(self) -> list[str]:
@@ -120,53 +124,75 @@ class Records(Section):
         """Note a place that cannot be, and files that are not there."""
         self._start = reading.path.parent
         for path in self.paths:
-            reading.require_file("[data]", "path", path, is_glob=True)
+            reading.require_file(("data",), "path", path, is_glob=True)
         place = self.database or self.path
         key = "database" if self.database else "path"
         if (self.path is None) == (self.database is None):
-            reading.add("[data]", "needs path or database, one of the two.", 'path = "…"')
+            reading.add(
+                ("data",),
+                Message("needs path or database, one of the two."),
+                Message('path = "…"'),
+                key="path",
+            )
         elif isinstance(place, str) and has_password(place):  # not echoed
-            hint = "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws"
-            reading.add("[data]", f"{key} must not hold a password.", hint)
+            hint = Message(
+                "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws"
+            )
+            reading.add(
+                ("data",),
+                Message("{key} must not hold a password.", key=Name(key)),
+                hint,
+                key=key,
+            )
         elif isinstance(place, str) and not self._can_be(place, key):
-            hint = "files, s3://… and - are a path, postgresql://… is a database"
-            reading.add("[data]", f"{key} names no place that can be read.", hint)
+            hint = Message("files, s3://… and - are a path, postgresql://… is a database")
+            reading.add(
+                ("data",),
+                Message("{key} names no place that can be read.", key=Name(key)),
+                hint,
+                key=key,
+            )
         if self.query is not None and self.database is None:
-            reading.add("[data]", "query goes with a database.", "remove query")
+            reading.add(
+                ("data",),
+                Message("query goes with a database."),
+                Message("remove query"),
+                key="query",
+            )
 
 
 class AmountSection(Section):
     """The columns of a table of cells for one variable, where they have other names."""
 
-    n: Name | None = optional("How many contribute.")
-    largest: Items[Name] = optional("The largest contributions, falling.", default=())
-    asked: Name | None = optional("The largest contribution of one who asked.")
+    n: Label | None = optional("How many contribute.")
+    largest: Items[Label] = optional("The largest contributions, falling.", default=())
+    asked: Label | None = optional("The largest contribution of one who asked.")
 
 
 class JobData(Records):
     """The microdata of a job: one row per person or unit; or cells made of them."""
 
-    id: Name | None = optional("Column of stable identifiers; needs a secret.")
-    record_key: Name | None = optional("Column of stored random keys, instead of id.")
+    id: Label | None = optional("Column of stable identifiers; needs a secret.")
+    record_key: Label | None = optional("Column of stored random keys, instead of id.")
     key_range: Annotated[int, Field(gt=1)] | None = optional(
         "Stored keys run from 0 to key_range - 1; for example 256."
     )
-    cells: Some[Name] | None = optional(
+    cells: Some[Label] | None = optional(
         "For a table of cells instead of records: the columns that tell cells apart."
     )
-    count: Name = optional("For cells: column of numbers of records.", default="count")
-    cell_key: Name | None = optional("For cells: column of sums of record keys.")
+    count: Label = optional("For cells: column of numbers of records.", default="count")
+    cell_key: Label | None = optional("For cells: column of sums of record keys.")
     amounts: dict[str, AmountSection] = optional(
         "For cells: the columns of each variable, where they have other names.", default={}
     )
-    weight: Name | None = optional("Column of weights.")
+    weight: Label | None = optional("Column of weights.")
     allow_empty: bool = optional(
         "Whether there may be no record: then every table is empty.", default=False
     )
     engine: Literal["duckdb", "spark"] = optional(
         "What tabulates the records; the numbers are the same.", default="duckdb"
     )
-    master: Name | None = optional('For spark: "local[*]" or "spark://host:7077".')
+    master: Label | None = optional('For spark: "local[*]" or "spark://host:7077".')
 
     @property
     def is_distributed(self) -> bool:
@@ -186,25 +212,42 @@ class JobData(Records):
 
     def add_problems(self, reading: Reading) -> None:
         """Note keys that do not go together, and files that are not there."""
-        where = "[data]"
+        where = ("data",)
         if self.cells is not None:
             self._add_problems_of_cells(where, reading)
         elif {"cell_key", "count", "amounts"} & self.model_fields_set:
-            hint = 'cells = ["region", "sex"], the columns that tell cells apart'
-            reading.add(where, "count, cell_key and amounts go with cells alone.", hint)
+            hint = Message('cells = ["region", "sex"], the columns that tell cells apart')
+            reading.add(
+                where, Message("count, cell_key and amounts go with cells alone."), hint
+            )
         if self.id is None and self.record_key is None and self.cells is None:
-            hint = (
+            hint = Message(
                 'id = "person_id" for a stable identifier, record_key = "rkey" for stored keys'
             )
-            reading.add(where, "needs id or record_key: whence the keys?", hint)
+            reading.add(where, Message("needs id or record_key: whence the keys?"), hint)
         if self.id is not None and self.record_key is not None:
-            reading.add(where, "has both id and record_key.", "remove one of the two")
+            reading.add(
+                where,
+                Message("has both id and record_key."),
+                Message("remove one of the two"),
+                key="id",
+            )
         if self.key_range is not None and self.record_key is None and self.cell_key is None:
-            reading.add(where, "key_range goes with stored keys alone.", "remove key_range")
+            reading.add(
+                where,
+                Message("key_range goes with stored keys alone."),
+                Message("remove key_range"),
+                key="key_range",
+            )
         if self.engine == "spark":
             self._add_problems_of_spark(where, reading)
         elif self.master is not None:
-            reading.add(where, 'master goes with engine = "spark" alone.', "remove master")
+            reading.add(
+                where,
+                Message('master goes with engine = "spark" alone.'),
+                Message("remove master"),
+                key="master",
+            )
         super().add_problems(reading)
 
     @property
@@ -215,25 +258,47 @@ class JobData(Records):
     def _can_be(self, place: str, key: str) -> bool:
         return self.is_distributed or super()._can_be(place, key)
 
-    def _add_problems_of_cells(self, where: str, reading: Reading) -> None:
+    def _add_problems_of_cells(self, where: Place, reading: Reading) -> None:
         if self.id is not None or self.record_key is not None:
-            text = "has cells beside the keys of records."
-            reading.add(where, text, 'cell_key = "cell_key" for their sums; remove the other')
+            text = Message("has cells beside the keys of records.")
+            reading.add(
+                where,
+                text,
+                Message('cell_key = "cell_key" for their sums; remove the other'),
+                key="cells",
+            )
         if self.engine == "spark":
-            reading.add(where, "cells are tabulated by duckdb.", "remove engine")
+            reading.add(
+                where,
+                Message("cells are tabulated by duckdb."),
+                Message("remove engine"),
+                key="cells",
+            )
 
-    def _add_problems_of_spark(self, where: str, reading: Reading) -> None:
+    def _add_problems_of_spark(self, where: Place, reading: Reading) -> None:
         from tables.spark.session import is_master
 
         if self.table is not None and self.database is None:
-            hint = "write the table to Parquet, and name its files as path"
-            reading.add(where, "table goes with DuckDB files, which Spark cannot read.", hint)
+            hint = Message("write the table to Parquet, and name its files as path")
+            reading.add(
+                where,
+                Message("table goes with DuckDB files, which Spark cannot read."),
+                hint,
+                key="table",
+            )
         if self.master is not None and has_password(self.master):  # not echoed
-            hint = "Spark Connect finds it in SPARK_CONNECT_AUTHENTICATE_TOKEN"
-            reading.add(where, "master must not hold a token.", hint)
+            hint = Message("Spark Connect finds it in SPARK_CONNECT_AUTHENTICATE_TOKEN")
+            reading.add(where, Message("master must not hold a token."), hint, key="master")
         elif self.master is not None and not is_master(self.master):
-            hint = 'write "local[*]", "spark://host:7077", "yarn", "k8s://…" or "sc://host"'
-            reading.add(where, f"{masked(self.master)!r} is no master of Spark.", hint)
+            hint = Message(
+                'write "local[*]", "spark://host:7077", "yarn", "k8s://…" or "sc://host"'
+            )
+            reading.add(
+                where,
+                Message("{master!r} is no master of Spark.", master=Name(masked(self.master))),
+                hint,
+                key="master",
+            )
 
 
 def _secret(name: str, reading: Reading) -> Path:
@@ -244,13 +309,15 @@ def _secret(name: str, reading: Reading) -> Path:
     except (OSError, ValueError):
         is_file = False
     if not is_file:
-        text = "secret must be the path of a file that exists, relative to this file."
-        hint = "make one: ckm keys secret secret.key; never write the secret itself here"
-        reading.add("[keys]", text, hint)
+        text = Message("secret must be the path of a file that exists, relative to this file.")
+        hint = Message(
+            "make one: ckm keys secret secret.key; never write the secret itself here"
+        )
+        reading.add(("keys",), text, hint, key="secret")
     return path
 
 
-SecretPath = Annotated[Path, ReadAs(Name, _secret)]
+SecretPath = Annotated[Path, ReadAs(Label, _secret)]
 
 
 class JobKeys(Section):

@@ -22,11 +22,12 @@ from ckm.config.job.variable import (
     add_problems_of_variables,
     require_distinct,
 )
+from ckm.config.lines import Place
 from ckm.config.problems import did_you_mean
 from ckm.config.reading import LANGUAGES, Reading
 from ckm.config.section import (
     Items,
-    Name,
+    Label,
     ReadAs,
     Section,
     SettingsFile,
@@ -38,14 +39,15 @@ from ckm.config.section import (
     texts_of,
 )
 from ckm.engine.request import TableRequest, quantile_of, variable_of
+from footing.messages import Message, Name
 from tables import DerivedVariable, FilterError, parse_filter
 
 
 class CodeTreeSection(Section):
     """A column of codes, and the file that says which code lies in which."""
 
-    column: Name = Field(description="The column.")
-    tree: Name = Field(description="The file of the tree.")
+    column: Label = Field(description="The column.")
+    tree: Label = Field(description="The file of the tree.")
 
 
 def _resolved(value: Any, reading: Reading) -> Any:
@@ -106,8 +108,8 @@ class Job(SettingsFile, title="A release job of ckm"):
     @property
     def titles(self) -> Mapping[str, Texts]:
         """Name of a table, or "" for the release → its title by language."""
-        found = {"": self.title} | {table.name: table.title for table in self.table}
-        return {name: title for name, title in found.items() if title}
+        texts = {"": self.title} | {table.name: table.title for table in self.table}
+        return {name: title for name, title in texts.items() if title}
 
     @property
     def dataflows(self) -> Mapping[str, str]:
@@ -132,15 +134,15 @@ class Job(SettingsFile, title="A release job of ckm"):
             nested = self.hierarchies.get(dimension)
             columns = {name: name for name in nested} if isinstance(nested, list) else {}
             source = nested["column"] if isinstance(nested, dict) else dimension
-            for shown, column in (columns or {dimension: source}).items():
-                own = (self.variables.get(name) for name in (dimension, shown))
+            for output_column, column in (columns or {dimension: source}).items():
+                own = (self.variables.get(name) for name in (dimension, output_column))
                 if column not in labels or any(v and (v.categories or v.codelist) for v in own):
                     continue
                 require_distinct(column, labels[column])
-                said = {code: texts_of(text) for code, text in labels[column].items()}
-                variable = self.variables.get(shown) or JobVariable(name=shown)
-                added[shown] = variable.changed(categories=said)
-                labelled.add(shown)
+                categories = {code: texts_of(text) for code, text in labels[column].items()}
+                variable = self.variables.get(output_column) or JobVariable(name=output_column)
+                added[output_column] = variable.changed(categories=categories)
+                labelled.add(output_column)
         if not labelled:
             return self
         job = self.changed(variable=tuple(added.values()))
@@ -155,8 +157,8 @@ class Job(SettingsFile, title="A release job of ckm"):
     @property
     def derived(self) -> tuple[DerivedVariable, ...]:
         """The variables that are made of columns, in their order."""
-        found = (variable.derived for variable in self.variable)
-        return tuple(derived for derived in found if derived is not None)
+        variables = (variable.derived for variable in self.variable)
+        return tuple(derived for derived in variables if derived is not None)
 
     @property
     def magnitudes(self) -> Mapping[str, JobMagnitude]:
@@ -190,8 +192,8 @@ class Job(SettingsFile, title="A release job of ckm"):
         languages
             Those that are wanted.
         """
-        said = self.titles.get(table, {})
-        return one_text({code: said[code] for code in languages if code in said})
+        texts = self.titles.get(table, {})
+        return one_text({code: texts[code] for code in languages if code in texts})
 
     @property
     def checks(self) -> Literal["stop", "warn", "skip"]:
@@ -235,88 +237,146 @@ class Job(SettingsFile, title="A release job of ckm"):
         near = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
         return self.data.name_of(path) or near
 
+    def place_of(self, argument: Place) -> Place:
+        """Return the place in the file of a column of the data, or a part of some table."""
+        kind, name = argument[:2] if len(argument) > 1 else ("", "")
+        if kind == "column":
+            keys = [key for key, value in self.data if value == name]
+            return ("data", *keys[:1])
+        if kind == "dimensions":
+            homes = [table.place for table in self.table if name in table.dimensions]
+            return (*homes[0], *argument) if homes else argument
+        return argument
+
     def add_problems(self, reading: Reading) -> None:
         """Note what several sections contradict each other in."""
         add_problems_of_dimensions(self.hierarchies, self.categories, reading)
         add_problems_of_variables(self.variable, self.hierarchies, reading)
         self._add_problems_of_tables(reading)
-        named = [magnitude.name for magnitude in self.magnitude]
+        names = [magnitude.name for magnitude in self.magnitude]
         for number, magnitude in enumerate(self.magnitude):
-            if magnitude.name in named[:number]:
-                text = "the name occurs more than once."
-                text = text if magnitude.name else "a second one for all."
-                reading.add(magnitude.place, text, "give every variable one section")
+            if magnitude.name in names[:number]:
+                text = Message("the name occurs more than once.")
+                text = text if magnitude.name else Message("a second one for all.")
+                reading.add(
+                    magnitude.place,
+                    text,
+                    Message("give every variable one section"),
+                    key="name",
+                )
         self._add_problems_of_continuous(reading)
         if self.output.publish_noise and (not self.has_noise or self.output.additive):
             is_additive = self.output.additive
-            what = "additive changes them again" if is_additive else "there is none"
-            text = f"publish_noise tells how far noise takes counts, and {what}."
-            reading.add("[output]", text, "remove publish_noise")
+            what = (
+                Message("additive changes them again")
+                if is_additive
+                else Message("there is none")
+            )
+            text = Message(
+                "publish_noise tells how far noise takes counts, and {what}.", what=what
+            )
+            reading.add(("output",), text, Message("remove publish_noise"), key="publish_noise")
         if self.data.amounts and self.suppression is None:
-            text = "amounts are read for suppression alone."
-            reading.add("[data]", text, "remove amounts")
+            text = Message("amounts are read for suppression alone.")
+            reading.add(("data",), text, Message("remove amounts"), key="amounts")
         for instead in (self.suppression, self.rounding):
             if instead is not None:
                 instead.add_problems_beside(self, reading)
         if not self.has_noise:
             return
         if self.ptable is None:
-            hint = "[ptable] is for noise; a job that hides cells has [suppression] instead"
-            reading.add("[ptable]", "is missing: which noise protects the tables?", hint)
+            hint = Message(
+                "[ptable] is for noise; a job that hides cells has [suppression] instead"
+            )
+            reading.add(
+                ("ptable",), Message("is missing: which noise protects the tables?"), hint
+            )
         if self.output.additive:
             self._add_problems_of_additive(reading)
 
     def _add_problems_of_tables(self, reading: Reading) -> None:
-        lowered = sorted(table.name.lower() for table in self.table)
-        for name in sorted({a for a, b in pairwise(lowered) if a == b}):
-            text = f"the name {name!r} occurs more than once."
-            hint = "names become file names: they must differ in more than upper and lower case"
-            reading.add("[[table]]", text, hint)
+        lowered = [table.name.lower() for table in self.table]
+        for name in sorted({a for a, b in pairwise(sorted(lowered)) if a == b}):
+            last = len(lowered) - 1 - lowered[::-1].index(name)
+            text = Message("the name {name!r} occurs more than once.", name=Name(name))
+            hint = Message(
+                "names become file names: they must differ in more than upper and lower case"
+            )
+            reading.add(("table",), text, hint, key=(last, "name"))
         for table in self.table:
             if "weighted" in table.measures and self.data.weight is None:
-                text = 'the measure "weighted" needs [data] weight.'
-                reading.add(table.place, text, 'add weight = "…"')
+                text = Message('the measure "weighted" needs [data] weight.')
+                reading.add(
+                    table.place, text, Message('add weight = "…"'), key=("measures", "weighted")
+                )
             if isinstance(table.margins, str):
                 continue
-            known = [*table.dimensions, *self._levels(table.dimensions)]
+            columns = [*table.dimensions, *self._levels(table.dimensions)]
             for name in dict.fromkeys(n for subset in table.margins for n in subset):
-                if name not in known:
-                    text = f"margins name {name!r}, which is no dimension of it."
-                    reading.add(table.place, text, did_you_mean(name, known))
+                if name not in columns:
+                    text = Message(
+                        "margins name {name!r}, which is no dimension of it.",
+                        name=Name(name),
+                    )
+                    reading.add(table.place, text, did_you_mean(name, columns), key="margins")
 
     def _add_problems_of_continuous(self, reading: Reading) -> None:
         """Note exceptions that nobody can grant, or that no public report would tell."""
         dimensions = {d for table in self.table for d in table.dimensions}
-        for number, entry in enumerate(self.report.exceptions, start=1):
-            column, where = entry.continuous, f"[[report.exceptions]] number {number}:"
+        for number, entry in enumerate(self.report.exceptions):
+            column, where = entry.continuous, ("report", "exceptions", number)
             if column is None:
                 continue
             if column in self.summed:
-                text = f"{column!r} cannot be continuous and a dimension: the job sums it, too."
-                reading.add(where, text, "cut it into bands, or publish no sums of it")
+                text = Message(
+                    "{column!r} cannot be continuous and a dimension: the job sums it, too.",
+                    column=Name(column),
+                )
+                reading.add(
+                    where,
+                    text,
+                    Message("cut it into bands, or publish no sums of it"),
+                    key="continuous",
+                )
             elif column not in dimensions:
-                text = f"continuous names {column!r}, which is a dimension of no table."
-                reading.add(where, text, did_you_mean(column, dimensions))
+                text = Message(
+                    "continuous names {column!r}, which is a dimension of no table.",
+                    column=Name(column),
+                )
+                reading.add(where, text, did_you_mean(column, dimensions), key="continuous")
             if self.output.place is not None:
-                text = "continuous needs the public report, and with place there is none."
-                reading.add(where, text, "cut the column into bands, or remove place")
+                text = Message(
+                    "continuous needs the public report, and with place there is none."
+                )
+                reading.add(
+                    where,
+                    text,
+                    Message("cut the column into bands, or remove place"),
+                    key="continuous",
+                )
 
     def _add_problems_of_additive(self, reading: Reading) -> None:
-        where = "[output]"
+        where = ("output",)
         if getattr(self.ptable, "positive_bias", 0):
-            text = "additive may take positive counts to 0, and [ptable] has positive_bias."
-            reading.add(where, text, "remove one of the two")
+            text = Message(
+                "additive may take positive counts to 0, and [ptable] has positive_bias."
+            )
+            reading.add(where, text, Message("remove one of the two"), key="additive")
         for table in self.table:
             others = [measure for measure in table.measures if measure != "count"]
             if others:
-                hint = "publish it in a job of its own without additive"
-                text = f"additive is for counts, and table {table.name!r} shows {others[0]!r}."
-                reading.add(where, text, hint)
+                hint = Message("publish it in a job of its own without additive")
+                text = Message(
+                    "additive is for counts, and table {table!r} shows {others!r}.",
+                    table=Name(table.name),
+                    others=Name(others[0]),
+                )
+                reading.add(where, text, hint, key="additive")
 
     def zeroes_sums(self, table: str) -> bool:
         """Return whether a table has sums that are 0 wherever the published count is."""
-        measures, made = self.tables[table].measures, self.magnitudes
-        return any(f"sum:{n}" in measures and made[n].zero_with_count for n in made)
+        measures, magnitudes = self.tables[table].measures, self.magnitudes
+        return any(f"sum:{n}" in measures and magnitudes[n].zero_with_count for n in magnitudes)
 
     @property
     def continuous(self) -> tuple[str, ...]:
@@ -336,8 +396,8 @@ class Job(SettingsFile, title="A release job of ckm"):
     @property
     def summed(self) -> list[str]:
         """The variables of which tables show sums, means or quantiles."""
-        found = (variable_of(name) for table in self.table for name in table.measures)
-        return list(dict.fromkeys(name for name in found if name is not None))
+        variables = (variable_of(name) for table in self.table for name in table.measures)
+        return list(dict.fromkeys(name for name in variables if name is not None))
 
     def _levels(self, names: Iterable[str]) -> list[str]:
         """Return the columns of hierarchies."""
@@ -351,31 +411,46 @@ class Job(SettingsFile, title="A release job of ckm"):
                 yield from parse_filter(table.where).columns if table.where else ()
 
     def _unused(self) -> Iterator[str]:
-        wanted = list(dict.fromkeys(d for table in self.table for d in table.dimensions))
+        table_dimensions = list(
+            dict.fromkeys(d for table in self.table for d in table.dimensions)
+        )
         summed = self.summed
-        columns = [*wanted, *self._levels(wanted), *summed, *self._filtered()]
-        columns += [made.of for made in self.derived]
-        dimensions = list(wanted)
+        columns = [
+            *table_dimensions,
+            *self._levels(table_dimensions),
+            *summed,
+            *self._filtered(),
+        ]
+        columns += [variable.of for variable in self.derived]
+        dimensions = list(table_dimensions)
         if self.suppression is not None:  # it reads of a hierarchy what lies in what
-            links = [n for n in self.hierarchies if set(self._levels([n])) & set(wanted)]
+            links = [
+                n for n in self.hierarchies if set(self._levels([n])) & set(table_dimensions)
+            ]
             dimensions += links
-        is_no = "is no dimension or column of a table"
-        for where, names, known, text in (
-            ("[hierarchies]", self.hierarchies, dimensions, "is a dimension of no table"),
-            ("[categories]", self.categories, dimensions, "is a dimension of no table"),
-            ("[[variable]]", self.variables, columns, is_no),
+        is_no = Message("is a dimension of no table")
+        amounts = [m.name for m in self.magnitude]
+        for where, names, choices, what in (
+            ("[hierarchies]", self.hierarchies, dimensions, is_no),
+            ("[categories]", self.categories, dimensions, is_no),
             (
-                "[[magnitude]]",
-                [m.name for m in self.magnitude],
-                summed,
-                "is a variable of no table",
+                "[[variable]]",
+                self.variables,
+                columns,
+                Message("is no dimension or column of a table"),
             ),
+            ("[[magnitude]]", amounts, summed, Message("is a variable of no table")),
         ):
             for name in names:
-                if name is not None and name not in known:
-                    way = did_you_mean(name, known)
-                    end = f"; {way}" if way else "."
-                    yield f"{where} {name!r} {text}, so it does nothing{end}"
+                if name is not None and name not in choices:
+                    way = did_you_mean(name, choices)
+                    yield Message(
+                        "{section} {name!r} {what}, so it does nothing{end}",
+                        section=Name(where),
+                        name=Name(name),
+                        what=what,
+                        end=Message("; {way}", way=way) if way else Message("."),
+                    )
 
 
 def add_problems_of_dimensions(
@@ -384,15 +459,23 @@ def add_problems_of_dimensions(
     reading: Reading,
 ) -> None:
     """Note hierarchies and categories that are not there, or that repeat themselves."""
-    for section, found, what in (
-        ("[hierarchies]", hierarchies, "columns, from broad to fine"),
-        ("[categories]", categories, "categories"),
+    for section, entries, what in (
+        ("hierarchies", hierarchies, Message("columns, from broad to fine")),
+        ("categories", categories, Message("categories")),
     ):
-        for name, value in found.items():
+        for name, value in entries.items():
             if isinstance(value, list):
                 if not value or len(set(value)) < len(value):
-                    reading.add(section, f"{name!r} must list different {what}.")
+                    reading.add(
+                        (section,),
+                        Message(
+                            "{name!r} must list different {what}.",
+                            name=Name(name),
+                            what=what,
+                        ),
+                        key=name,
+                    )
             elif isinstance(value, dict):
-                reading.require_file(section, f"{name}.tree", Path(value["tree"]))
+                reading.require_file((section,), f"{name}.tree", Path(value["tree"]))
             else:
-                reading.require_file(section, name, value)
+                reading.require_file((section,), name, value)

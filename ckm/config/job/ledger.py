@@ -7,8 +7,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from ckm.config.job.data import SecretPath
+from ckm.config.lines import Place
 from ckm.config.reading import Reading
-from ckm.config.section import FilePath, Items, Name, Section, optional
+from ckm.config.section import FilePath, Items, Label, Section, optional
+from footing.messages import Message, Name
 from footing.places import has_password
 
 _POSTGRES = re.compile(r"postgres(ql)?://")
@@ -18,15 +20,15 @@ class LedgerPlace(Section):
     """Where the record of what was published lies, and who reads the tables."""
 
     path: FilePath | None = optional("The ledger's file.")
-    url: Name | None = optional("Or a database, postgresql://…")
+    url: Label | None = optional("Or a database, postgresql://…")
     second_method: Literal["refuse", "flag"] = optional(
         "The same records by another method, or in another rounding: refuse publishes nothing, "
         "flag tells and publishes.",
         default="refuse",
     )
-    history: Name = optional("Tables with the same readers.", default="public")
-    also: Items[Name] = optional("Further histories that these readers know.", default=())
-    _where: ClassVar[str] = "[ledger]"
+    history: Label = optional("Tables with the same readers.", default="public")
+    also: Items[Label] = optional("Further histories that these readers know.", default=())
+    _where: ClassVar[Place] = ("ledger",)
 
     @property
     def target(self) -> Path | str:
@@ -36,7 +38,12 @@ class LedgerPlace(Section):
     def add_problems(self, reading: Reading) -> None:
         """Note a place that cannot be."""
         if (self.path is None) == (self.url is None):
-            reading.add(self._where, "needs path or url, one of the two.", 'path = "ledger.db"')
+            reading.add(
+                self._where,
+                Message("needs path or url, one of the two."),
+                Message('path = "ledger.db"'),
+                key="path",
+            )
         elif self.url is not None:
             self._add_problems_of_url(self.url, reading)
         elif self.path is not None:
@@ -44,24 +51,38 @@ class LedgerPlace(Section):
 
     def _add_problems_of_file(self, path: Path, reading: Reading) -> None:
         if reading.is_elsewhere(path):
-            hint = "a database is named with url"
-            reading.add(self._where, "path must be a file of this machine.", hint)
+            hint = Message("a database is named with url")
+            reading.add(
+                self._where, Message("path must be a file of this machine."), hint, key="path"
+            )
         elif path.is_dir():
-            reading.add(self._where, f"path {path.name!r} is a folder, not a file.")
+            reading.add(
+                self._where,
+                Message("path {path!r} is a folder, not a file.", path=Name(path.name)),
+                key="path",
+            )
         elif not path.parent.is_dir():
-            hint = "make it; relative paths start at the file that names the ledger"
-            reading.add(self._where, f"the folder of path {path.name!r} does not exist.", hint)
+            hint = Message("make it; relative paths start at the file that names the ledger")
+            reading.add(
+                self._where,
+                Message("the folder of path {path!r} does not exist.", path=Name(path.name)),
+                hint,
+                key="path",
+            )
 
     def _add_problems_of_url(self, url: str, reading: Reading) -> None:
         """Look at a URL, which is never echoed: somebody may have put a password there."""
         if not _POSTGRES.match(url):
             reading.add(
-                self._where, "url must begin with postgresql://", "a file is named with path"
+                self._where,
+                Message("url must begin with postgresql://"),
+                Message("a file is named with path"),
+                key="url",
             )
             return
         if has_password(url):
-            hint = "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD"
-            reading.add(self._where, "url must not hold a password.", hint)
+            hint = Message("PostgreSQL finds it in ~/.pgpass or in PGPASSWORD")
+            reading.add(self._where, Message("url must not hold a password."), hint, key="url")
 
 
 class JobLedger(LedgerPlace):
@@ -77,8 +98,8 @@ class JobLedger(LedgerPlace):
 class RecordsLedger(LedgerPlace):
     """The same for what is no job: which of its columns tells records apart, as jobs do it."""
 
-    id: Name | None = optional("Column of stable identifiers, as in [data] of the jobs.")
-    record_key: Name | None = optional("Column of stored random keys, instead of id.")
+    id: Label | None = optional("Column of stable identifiers, as in [data] of the jobs.")
+    record_key: Label | None = optional("Column of stored random keys, instead of id.")
     key_range: Annotated[int, Field(gt=1)] | None = optional(
         "Stored keys run from 0 to key_range - 1."
     )
@@ -90,4 +111,9 @@ class RecordsLedger(LedgerPlace):
         """Note keys that do not go together, too."""
         super().add_problems(reading)
         if self.id is not None and self.record_key is not None:
-            reading.add(self._where, "has both id and record_key.", "remove one of the two")
+            reading.add(
+                self._where,
+                Message("has both id and record_key."),
+                Message("remove one of the two"),
+                key="id",
+            )

@@ -11,8 +11,10 @@ from ckm.config.job.suppression import (
     DominanceSection,
     PriorPosteriorSection,
 )
-from ckm.config.section import AsTuple, FilePath, Name, Section, Words, optional
+from ckm.config.lines import Place
+from ckm.config.section import AsTuple, FilePath, Label, Section, Words, optional
 from ckm.errors import ConfigError
+from footing.messages import Argument, Enumeration, Message, Name
 from ptable import NoiseSpec, PTable, PTableError
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _PTABLES = ("ptable", "even", "odd", "small_cells")
-_NAMED = 'named_cells = [{ region = "North", branch = "steel" }]'
+_NAMED = Message('named_cells = [{ region = "North", branch = "steel" }]')
 #: What the noise has in another form, or by a rule of its own.
 _OTHERS = {"scale", "sensitive", "named_cells", "least_noise", *_PTABLES}
 
@@ -77,22 +79,24 @@ class SensitiveSection(Section):
         """Return the conditions; a ConfigError says what one of them cannot be."""
         from ckm.engine.magnitudes import Dominance, FewContributors, PPercent, PriorPosterior
 
-        found: list[Condition] = []
+        conditions: list[Condition] = []
         if self.few is not None:
-            found.append(FewContributors(least=self.few))
+            conditions.append(FewContributors(least=self.few))
         if self.dominance is not None:
-            found.append(Dominance(**dict(self.dominance), weighted=self.weighted))
+            conditions.append(Dominance(**dict(self.dominance), weighted=self.weighted))
         if self.p_percent is not None:
-            found.append(PPercent(percent=self.p_percent, weighted=self.weighted))
+            conditions.append(PPercent(percent=self.p_percent, weighted=self.weighted))
         if self.prior_posterior is not None:
-            found.append(PriorPosterior(**dict(self.prior_posterior), weighted=self.weighted))
-        return tuple(found)
+            conditions.append(
+                PriorPosterior(**dict(self.prior_posterior), weighted=self.weighted)
+            )
+        return tuple(conditions)
 
 
 class JobMagnitude(Section):
     """The noise of the sums and means of a variable, before its p-tables are there."""
 
-    name: Name | None = optional("The column; without it, all other variables.")
+    name: Label | None = optional("The column; without it, all other variables.")
     unit: Words = optional("Of its amounts: euros.", default={})
     rules: Literal["ckm", "cellkey", "tauargus"] = optional(
         "ckm, or another tool's rules to repeat its releases.", default="ckm"
@@ -133,60 +137,83 @@ class JobMagnitude(Section):
     @property
     def decimals(self) -> int | None:
         """How many decimals sums have; None for all digits, as other tools have them."""
-        given = self.given_decimals
-        return None if self.rules != "ckm" or given == "all" else given or 0
+        value = self.given_decimals
+        return None if self.rules != "ckm" or value == "all" else value or 0
 
     @property
-    def place(self) -> str:
-        """How problems name it."""
-        return f"[[magnitude]] {self.name!r}:" if self.name else "[[magnitude]] without a name:"
+    def place(self) -> Place:
+        """Where it stands in the file."""
+        return ("magnitude", self.name or "")
 
     @property
     def ptables(self) -> Mapping[str, NoiseSpec | Path]:
         """Field of the noise → the specification of its p-table, or the file."""
-        found = {name: getattr(self, name) for name in _PTABLES}
-        return {name: section.made() for name, section in found.items() if section is not None}
+        sections = {name: getattr(self, name) for name in _PTABLES}
+        return {
+            name: section.made() for name, section in sections.items() if section is not None
+        }
 
     def noise(self, ptables: Mapping[str, PTable]) -> MagnitudeNoise:
         """Return the noise."""
         from ckm.engine.magnitudes import MagnitudeNoise, Proportional
 
         alike = {field.name for field in fields(MagnitudeNoise)} - _OTHERS
-        given: dict[str, Any] = {name: getattr(self, name) for name in alike} | dict(ptables)
+        settings: dict[str, Any] = {name: getattr(self, name) for name in alike} | dict(ptables)
         if self.rules != "ckm":  # other tools have no rules unless the job says so
-            given |= {"sensitive": (), "least_noise": 0.0}
+            settings |= {"sensitive": (), "least_noise": 0.0}
         scale = self.flex.made() if self.flex else self.share and Proportional(share=self.share)
-        said = {
+        others = {
             "scale": scale,
             "spread": None if scale else self.spread,
             "sensitive": None if self.sensitive is None else self.sensitive.made(),
             "named_cells": self.named_cells or None,
             "least_noise": self.least_noise,
         }
-        return MagnitudeNoise.start(**given | {k: v for k, v in said.items() if v is not None})
+        return MagnitudeNoise.start(
+            **settings | {k: v for k, v in others.items() if v is not None}
+        )
 
     def add_problems(self, reading: Reading) -> None:
         """Note settings that contradict each other, and p-tables that cannot be had."""
         where, scales = self.place, ("spread", "share", "flex")
-        given = [name for name in scales if getattr(self, name) is not None]
-        if len(given) > 1:
-            reading.add(where, f"{' and '.join(given)} say the same.", "keep one of them")
+        names = [name for name in scales if getattr(self, name) is not None]
+        if len(names) > 1:
+            reading.add(
+                where,
+                Message("{keys} say the same.", keys=Enumeration(" and ", Name.each(names))),
+                Message("keep one of them"),
+                key=names[0],
+            )
         if self.rules != "ckm" and self.given_decimals not in (None, "all"):
-            text = f"decimals is for the program's own rules, not for {self.rules!r}."
-            reading.add(where, text, "remove it: other tools publish all digits")
+            text = Message(
+                "decimals is for the program's own rules, not for {rules!r}.",
+                rules=Argument(self.rules),
+            )
+            reading.add(
+                where,
+                text,
+                Message("remove it: other tools publish all digits"),
+                key="decimals",
+            )
         before = len(reading.problems)
         for name in ("flex", "sensitive", *_PTABLES):
             section = getattr(self, name)
             try:
                 _ = section and section.made()
             except (ConfigError, PTableError) as error:
-                reading.add_error(f"{where} {name}:", error)
+                reading.add_error((*where, name), error)
             if name in _PTABLES and section is not None and section.path is not None:
                 reading.require_file(where, f"{name}.path", section.path)
                 if section.given:
-                    text = f"{name} has both path and {', '.join(section.given)}."
-                    hint = "a p-table file has its own specification: keep one of the two"
-                    reading.add(where, text, hint)
+                    text = Message(
+                        "{name} has both path and {keys}.",
+                        name=Name(name),
+                        keys=Name.each(section.given),
+                    )
+                    hint = Message(
+                        "a p-table file has its own specification: keep one of the two"
+                    )
+                    reading.add(where, text, hint, key=name)
         if len(reading.problems) > before:
             return
         try:
@@ -194,5 +221,5 @@ class JobMagnitude(Section):
             stand_in = PTable(noise=((0,), (-1, 1)), upper=((8,), (4, 8)), key_range=8)
             self.noise(dict.fromkeys(self.ptables, stand_in))
         except ConfigError as error:
-            is_named = error.problem.startswith("named_cells")
+            is_named = error.at == ("named_cells",)
             reading.add_error(where, error, _NAMED if is_named else None)

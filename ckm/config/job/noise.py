@@ -7,6 +7,7 @@ from pydantic import Field
 
 from ckm.config.reading import Reading
 from ckm.config.section import FilePath, Items, ReadAs, Section, Some, optional
+from footing.messages import Message, Name
 from ptable import NoiseSpec, PTableError
 from ptable.design.presets import spelled_out
 
@@ -58,39 +59,46 @@ class PTableSection(Section):
 def noise_spec(section: PTableSection, reading: Reading) -> NoiseSpec | None:
     """Build the specification of the noise; None where a problem was noted."""
     try:
-        given = spelled_out(section.given)
+        options = spelled_out(section.given)
     except PTableError as error:
-        reading.add_error("[ptable]", error)
+        reading.add_error(("ptable",), error)
         return None
-    missing = [name for name in ("max_noise", "variance") if name not in given]
+    missing = [name for name in ("max_noise", "variance") if name not in options]
     if missing:
-        hint = "give max_noise and variance, a preset, or the path of a p-table"
+        hint = Message("give max_noise and variance, a preset, or the path of a p-table")
         text = (
-            "max_noise and variance are missing."
+            Message("max_noise and variance are missing.")
             if missing[1:]
-            else f"{missing[0]} is missing."
+            else Message("{key} is missing.", key=Name(missing[0]))
         )
-        reading.add("[ptable]", text, hint)
+        reading.add(("ptable",), text, hint)
         return None
     try:
-        return NoiseSpec(**given)
+        return NoiseSpec(**options)
     except PTableError as error:
-        reading.add_error("[ptable]", error)
+        reading.add_error(("ptable",), error)
         return None
 
 
 def _noise(section: PTableSection, reading: Reading) -> NoiseSpec | Path:
-    where = "[ptable]"
+    where = ("ptable",)
     for name in ("step", "anchors"):
         if getattr(section, name) is not None:
-            text = f"{name} is for magnitudes, and a job publishes counts."
-            reading.add(where, text, f"remove {name}")
+            text = Message(
+                "{name} is for magnitudes, and a job publishes counts.", name=Name(name)
+            )
+            reading.add(where, text, Message("remove {name}", name=Name(name)), key=name)
     if section.path is None:
         # With a problem noted the job is never used; any path will do.
         return noise_spec(section, reading) or Path()
     if section.given:
-        hint = "a p-table file has its own specification: keep one of the two"
-        reading.add(where, f"has both path and {', '.join(section.given)}.", hint)
+        hint = Message("a p-table file has its own specification: keep one of the two")
+        reading.add(
+            where,
+            Message("has both path and {keys}.", keys=Name.each(section.given)),
+            hint,
+            key="path",
+        )
     reading.require_file(where, "path", section.path)
     return section.path
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from ckm.config.problems import did_you_mean
-from ckm.config.section import Name, ReadAs, Section, Some, Words, optional
+from ckm.config.section import Label, ReadAs, Section, Some, Words, optional
 from ckm.formats import FORMAT_NAMES, without_repeats
+from footing.messages import Message, Name
 from footing.places import is_folder
 
 if TYPE_CHECKING:
@@ -21,19 +22,20 @@ _SHOWN = 5
 Language: TypeAlias = Literal["en", "fr"]
 CsvFormulas: TypeAlias = Literal["keep", "escape"]
 Languages = Annotated[
-    tuple[Language, ...], ReadAs(Some[Language], lambda found, _: tuple(dict.fromkeys(found)))
+    tuple[Language, ...],
+    ReadAs(Some[Language], lambda languages, _: tuple(dict.fromkeys(languages))),
 ]
 _OneOrMore = Annotated[
     tuple[str, ...],
     ReadAs(
         Language | Some[Language],
-        lambda given, _: (given,) if isinstance(given, str) else given,
+        lambda value, _: (value,) if isinstance(value, str) else value,
     ),
 ]
 # Looked up when the section is there, where the nearest name can be told.
 _Format = Annotated[str, Field(json_schema_extra={"enum": list(FORMAT_NAMES)})]
 _Formats = Annotated[
-    tuple[str, ...], ReadAs(Some[_Format], lambda given, _: without_repeats(given))
+    tuple[str, ...], ReadAs(Some[_Format], lambda value, _: without_repeats(value))
 ]
 
 
@@ -46,14 +48,14 @@ class JobOutput(Section):
         alias="language",
         description='Language of all words in the files; ["en", "fr"] for files in both.',
     )
-    place: Name | None = optional(
+    place: Label | None = optional(
         "Where the workers of Spark write the tables instead of this machine: s3://bucket/…."
     )
     source: Words = optional("Who is responsible for the numbers.", default={})
     unit: Words = optional("What is counted: persons.", default={})
     description: Words = optional("A sentence or two.", default={})
-    total_label: Name = optional("What totals are called in the tables.", default="Total")
-    missing_label: Name = optional(
+    total_label: Label = optional("What totals are called in the tables.", default="Total")
+    missing_label: Label = optional(
         "What missing categories are called in the tables.", default="(missing)"
     )
     additive: bool = optional(
@@ -74,50 +76,90 @@ class JobOutput(Section):
     def add_problems(self, reading: Reading) -> None:
         """Note formats that are unknown, and languages that are named twice."""
         if self.place is not None and not is_folder(self.place):  # not echoed
-            hint = "s3://…, hdfs://…, abfss://… or file:///…, with no password, * or last /"
-            reading.add("[output]", "place names no folder that workers can write.", hint)
+            hint = Message(
+                "s3://…, hdfs://…, abfss://… or file:///…, with no password, * or last /"
+            )
+            reading.add(
+                ("output",),
+                Message("place names no folder that workers can write."),
+                hint,
+                key="place",
+            )
         for name in self.formats:
             if name not in FORMAT_NAMES:
-                known = f"known are {', '.join(FORMAT_NAMES)}"
-                hint = did_you_mean(name, FORMAT_NAMES) or known
-                reading.add("[output]", f"the format {name!r} is unknown.", hint)
+                choices = Message(
+                    "known are {format_names}", format_names=Name.each(FORMAT_NAMES)
+                )
+                hint = did_you_mean(name, FORMAT_NAMES) or choices
+                reading.add(
+                    ("output",),
+                    Message("the format {name!r} is unknown.", name=Name(name)),
+                    hint,
+                    key=("formats", name),
+                )
         for name in sorted({n for n in self.languages if self.languages.count(n) > 1}):
-            hint = "name each language once"
-            reading.add("[output]", f"language names {name!r} twice.", hint)
+            hint = Message("name each language once")
+            reading.add(
+                ("output",),
+                Message("language names {name!r} twice.", name=Name(name)),
+                hint,
+                key="language",
+            )
 
 
-def common_texts(job: Job) -> tuple[str, ...]:
+def common_texts(job: Job) -> list[str]:
     """Name the texts of a job that are not there in each language of its files.
 
     Files of all languages then say the same: the one text, the name or the code.
     """
     output, languages = job.output, job.output.languages
-    titles = {"": "the title", **{name: f"the title of {name!r}" for name in job.tables}}
-    texts = {what: job.titles.get(name, {}) for name, what in titles.items()}
+    titles = {
+        "": Message("the title"),
+        **{name: Message("the title of {name!r}", name=Name(name)) for name in job.tables},
+    }
+    texts: dict[str, Texts] = {what: job.titles.get(name, {}) for name, what in titles.items()}
     for what in ("source", "unit", "description"):
-        texts |= {what: said} if (said := getattr(output, what)) else {}
-    texts |= {f"the unit of {n!r}": m.unit for n, m in job.magnitudes.items() if m.unit}
+        texts |= {what: translation} if (translation := getattr(output, what)) else {}
+    for name, magnitude in job.magnitudes.items():
+        if magnitude.unit:
+            texts[Message("the unit of {name!r}", name=Name(name))] = magnitude.unit
     for name in dict.fromkeys(d for table in job.tables.values() for d in table.dimensions):
-        texts[f"the label of {name!r}"] = {}
+        texts[_label_of(name)] = {}
     for name, variable in job.variables.items():
-        texts[f"the label of {name!r}"] = variable.labels
-        texts |= {f"the label of {n!r}": t for n, t in variable.levels.items()}
-    found = [
+        texts |= {
+            _label_of(n): t for n, t in {name: variable.labels, **variable.levels}.items()
+        }
+    sentences = [
         what
-        for what, said in texts.items()
-        if len({said.get(code) for code in languages}) < len(languages)
+        for what, translation in texts.items()
+        if len({translation.get(code) for code in languages}) < len(languages)
     ]
     for name, variable in job.variables.items():
-        listed = job.categories.get(name, ())
-        declared = listed if isinstance(listed, list) else ()
+        categories = job.categories.get(name, ())
+        declared = categories if isinstance(categories, list) else ()
         words: dict[str, Texts] = {code: {} for code in declared if isinstance(code, str)}
         codes = [
             repr(code)
-            for code, said in (words | dict(variable.categories)).items()
-            if len({said.get(c) for c in languages} - {code}) < len(languages)
+            for code, translation in (words | dict(variable.categories)).items()
+            if len({translation.get(c) for c in languages} - {code}) < len(languages)
         ]
         if codes:
-            shown = ", ".join(codes[:_SHOWN]) + ", …" * (len(codes) > _SHOWN)
-            number = f"{len(codes)} categories" if len(codes) > 1 else "1 category"
-            found.append(f"{number} of {name!r}: {shown}")
-    return tuple(found)
+            categories = [*codes[:_SHOWN], *["…"] * (len(codes) > _SHOWN)]
+            number = (
+                Message("{number} categories", number=len(codes))
+                if len(codes) > 1
+                else Message("1 category")
+            )
+            sentences.append(
+                Message(
+                    "{number} of {name!r}: {codes}",
+                    number=number,
+                    name=Name(name),
+                    codes=Name.each(categories),
+                )
+            )
+    return sentences
+
+
+def _label_of(name: str) -> Message:
+    return Message("the label of {name!r}", name=Name(name))

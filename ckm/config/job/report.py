@@ -7,7 +7,8 @@ from pydantic import Field
 from ckm.config.job.output import Languages
 from ckm.config.problems import did_you_mean
 from ckm.config.reading import Reading
-from ckm.config.section import Date, FilePath, Items, Name, Section, optional
+from ckm.config.section import Date, FilePath, Items, Label, Section, optional
+from footing.messages import Argument, Message, Name
 
 #: The attacks that a limit may be set for.
 ATTACKS = (
@@ -28,7 +29,7 @@ _Limit = Annotated[float, Field(ge=0, le=1)]
 class Decision(Section):
     """Who decided the limits, and when."""
 
-    who: Name = Field(description="Who decided.")
+    who: Label = Field(description="Who decided.")
     when: Date = Field(description="When: a date without quotes.")
 
 
@@ -66,19 +67,26 @@ class JobLimits(Section):
         """Note the attacks that are unknown."""
         for name in self.attacks:
             if name not in ATTACKS:
-                hint = did_you_mean(name, ATTACKS) or f"known are {', '.join(ATTACKS)}"
-                reading.add("[report.limits]", f"the attack {name!r} is unknown.", hint)
+                hint = did_you_mean(name, ATTACKS) or Message(
+                    "known are {attacks}", attacks=Name.each(ATTACKS)
+                )
+                reading.add(
+                    ("report", "limits"),
+                    Message("the attack {name!r} is unknown.", name=Name(name)),
+                    hint,
+                    key=("attacks", name),
+                )
 
 
 class Allowance(Section):
     """Something that a rule forbids and somebody allowed; perhaps a check that may fail."""
 
-    what: Name = Field(description="What is allowed.")
-    who: Name = Field(description="Who allowed it.")
+    what: Label = Field(description="What is allowed.")
+    who: Label = Field(description="Who allowed it.")
     when: Date = Field(description="When it was allowed: a date without quotes.")
-    why: Name = Field(description="Why it was allowed.")
-    check: Name | None = optional("A check of the release that may fail.")
-    continuous: Name | None = optional(
+    why: Label = Field(description="Why it was allowed.")
+    check: Label | None = optional("A check of the release that may fail.")
+    continuous: Label | None = optional(
         "A dimension that may be continuous, or tell records apart; the public report says it."
     )
 
@@ -86,10 +94,10 @@ class Allowance(Section):
 class JobReport(Section):
     """What the reports of a release say beside its numbers; texts are empty for none."""
 
-    id: Name = optional("What the release is called.", default="")
+    id: Label = optional("What the release is called.", default="")
     date: Date = optional("Of the release, without quotes.", default="")
-    contact: Name = optional("Whom readers may ask; shown to everybody.", default="")
-    ptable_label: Name = optional(
+    contact: Label = optional("Whom readers may ask; shown to everybody.", default="")
+    ptable_label: Label = optional(
         "Your own name of the p-table, shown to everybody; no parameter, no hash.", default=""
     )
     languages: Languages = optional("Languages of the pages.", default=("en", "fr"))
@@ -104,24 +112,39 @@ class JobReport(Section):
     def add_problems(self, reading: Reading) -> None:
         """Note designs that are not there, and checks that nobody may allow to fail."""
         if self.designs is not None:
-            reading.require_file("[report]", "designs", self.designs)
+            reading.require_file(("report",), "designs", self.designs)
         if self.limits.all_tables is not None and self.audit is None:
             reading.add(
-                "[report.limits]",
-                "all_tables needs an audit: what do all tables tell together?",
-                'audit = "audit.json" in [report], made by: ckm audit job.toml -o audit.json',
+                ("report", "limits"),
+                Message("all_tables needs an audit: what do all tables tell together?"),
+                Message(
+                    'audit = "audit.json" in [report], made by: ckm audit job.toml -o '
+                    "audit.json"
+                ),
+                key="all_tables",
             )
         from reports.catalogues.release import CHECKS
 
         allowable = [name for name in CHECKS if name != "public-scan"]
-        for number, entry in enumerate(self.exceptions, start=1):
-            where = f"[[report.exceptions]] number {number}:"
+        for number, entry in enumerate(self.exceptions):
+            where = ("report", "exceptions", number)
             if entry.check is not None and entry.continuous is not None:
-                text = "allows two things: a check and a continuous dimension."
-                reading.add(where, text, "write two exceptions, each with its own why")
+                text = Message("allows two things: a check and a continuous dimension.")
+                reading.add(
+                    where,
+                    text,
+                    Message("write two exceptions, each with its own why"),
+                    key="check",
+                )
             if entry.check is not None and entry.check not in allowable:
                 hint = did_you_mean(entry.check, allowable)
-                hint = hint or f"these can: {', '.join(allowable)}"
+                hint = hint or Message("these can: {allowable}", allowable=Name.each(allowable))
                 reading.add(
-                    where, f"the check {entry.check!r} cannot be allowed to fail.", hint
+                    where,
+                    Message(
+                        "the check {check!r} cannot be allowed to fail.",
+                        check=Argument(entry.check),
+                    ),
+                    hint,
+                    key="check",
                 )

@@ -9,12 +9,13 @@ from pydantic import Field
 from ckm.config.job.suppression import add_problems_without_noise
 from ckm.config.section import Section, optional
 from ckm.methods.settings import RoundingSettings
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from ckm.config.reading import Reading
 
-_WHERE = "[rounding]"
+_WHERE = ("rounding",)
 
 
 class JobRounding(Section):
@@ -32,15 +33,29 @@ class JobRounding(Section):
     def add_problems(self, reading: Reading) -> None:
         """Note a bound that most counts are not within."""
         if self.bound is not None and self.bound < self.base // 2:
-            reading.add(_WHERE, f"bound must be {self.base // 2} or more: half the base.")
+            reading.add(
+                _WHERE,
+                Message("bound must be {base} or more: half the base.", base=self.base // 2),
+                key="bound",
+            )
 
     def add_problems_beside(self, job: Job, reading: Reading) -> None:
         """Note what noise has and rounding has not."""
         add_problems_without_noise(_WHERE, job, reading)
         if job.suppression is not None:
-            text = "stands beside [suppression]: true numbers beside rounded ones tell more."
-            reading.add(_WHERE, text, "write two jobs, and publish the tables of one of them")
+            text = Message(
+                "stands beside [suppression]: true numbers beside rounded ones tell more."
+            )
+            reading.add(
+                _WHERE, text, Message("write two jobs, and publish the tables of one of them")
+            )
         for table in job.table:
             if others := [measure for measure in table.measures if measure != "count"]:
-                text = f"is for counts, and table {table.name!r} shows {others[0]!r}."
-                reading.add(_WHERE, text, "publish it in a job with noise or suppression")
+                text = Message(
+                    "is for counts, and table {table!r} shows {others!r}.",
+                    table=Name(table.name),
+                    others=Name(others[0]),
+                )
+                reading.add(
+                    _WHERE, text, Message("publish it in a job with noise or suppression")
+                )

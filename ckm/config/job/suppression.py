@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from ckm.config.problems import did_you_mean
-from ckm.config.section import FilePath, Items, Name, ReadAs, Section, optional
+from ckm.config.lines import Place
+from ckm.config.problems import did_you_mean, heading
+from ckm.config.section import FilePath, Items, Label, ReadAs, Section, optional
 from ckm.engine.request import quantile_of, variable_of
 from ckm.methods.settings import CellsFile, RequestRule, SuppressionSettings
+from footing.messages import Argument, Message, Name
 
 if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from ckm.config.reading import Reading
 
-_WHERE = "[suppression]"
+_WHERE = ("suppression",)
 
 
 class DominanceSection(Section):
@@ -45,7 +47,7 @@ _PriorPosterior = Annotated[
 class RequestSection(Section):
     """The request rule: passive confidentiality."""
 
-    column: Name | None = optional("Of records: whether the contributor asked.")
+    column: Label | None = optional("Of records: whether the contributor asked.")
     percent: float = Field(gt=0, lt=100, description="Their share of the total.")
 
 
@@ -53,8 +55,8 @@ class CellsSection(Section):
     """A file of what is known of cells beforehand."""
 
     path: FilePath = Field(description="The .hst of tau-ARGUS, or CSV with a header.")
-    table: Name = Field(description="The table whose cells it names.")
-    measure: Name | None = optional("The measure that is meant; without it, all of them.")
+    table: Label = Field(description="The table whose cells it names.")
+    measure: Label | None = optional("The measure that is meant; without it, all of them.")
 
 
 class PriorSection(Section):
@@ -78,7 +80,7 @@ class JobSuppression(Section):
     zero_margin: float | None = optional(
         "Sums of 0 over records are unsafe, and kept so wide.", gt=0
     )
-    holding: Name | None = optional(
+    holding: Label | None = optional(
         "Column of the holding that a record belongs to: the contributor for the rules."
     )
     coalition: int = optional(
@@ -91,7 +93,7 @@ class JobSuppression(Section):
         ]
         | None
     ) = optional("Within what readers know every number beforehand.")
-    costs: Name = optional(
+    costs: Label = optional(
         'What it costs to hide a cell: its number, "one", or a measure such as "count".',
         default="value",
     )
@@ -125,12 +127,25 @@ class JobSuppression(Section):
         """Note a rule that contradicts itself."""
         posterior, prior = self.prior_posterior or (0.0, 0.0)
         if posterior > prior:
-            reading.add(f"{_WHERE} prior_posterior:", "posterior must be at most prior.")
+            reading.add(
+                ("suppression", "prior_posterior"),
+                Message("posterior must be at most prior."),
+                key="posterior",
+            )
         for file in self.cells:
-            reading.require_file(f"[[suppression.cells]] {file.table!r}:", "path", file.path)
+            reading.require_file(
+                ("suppression", "cells", file.table),
+                "path",
+                file.path,
+            )
         if self.previous is not None and not (self.previous / "public").is_dir():
-            text = f"previous {reading.name_of(self.previous)!r} is no folder of a release."
-            reading.add(_WHERE, text, "it has a folder public, with the tables")
+            text = Message(
+                "previous {path!r} is no folder of a release.",
+                path=Name(reading.name_of(self.previous)),
+            )
+            reading.add(
+                _WHERE, text, Message("it has a folder public, with the tables"), key="previous"
+            )
 
     @property
     def settings(self) -> SuppressionSettings:
@@ -142,12 +157,12 @@ class JobSuppression(Section):
 
     def files(self, tables: list[str]) -> list[Path]:
         """Return the files that the choice of cells depends on."""
-        found = [file.path for file in self.cells]
+        paths = [file.path for file in self.cells]
         if self.previous is not None:
             public = self.previous / "public"
             ends = [[public / f"{t}.{end}" for end in ("parquet", "csv")] for t in tables]
-            found += [p for both in ends for p in [q for q in both if q.is_file()][:1]]
-        return found
+            paths += [p for both in ends for p in [q for q in both if q.is_file()][:1]]
+        return paths
 
     def add_problems_beside(self, job: Job, reading: Reading) -> None:
         """Note what noise has and suppression has not, and rules without their numbers."""
@@ -155,12 +170,19 @@ class JobSuppression(Section):
         self._add_problems_of_cells(job, reading)
         margins = [table.margins for table in job.table]
         if self.zero_cost is not None and margins != ["all"]:
-            text = "zero_cost is for one table with all its margins."
-            reading.add(_WHERE, text, "remove zero_cost: zeros are then published")
+            text = Message("zero_cost is for one table with all its margins.")
+            reading.add(
+                _WHERE,
+                text,
+                Message("remove zero_cost: zeros are then published"),
+                key="zero_cost",
+            )
         measures = {measure for table in job.table for measure in table.measures}
         if any(map(quantile_of, measures)):
-            text = "hides sums and counts: true quantiles would give single values away."
-            reading.add(_WHERE, text, "publish quantiles in a job with noise")
+            text = Message(
+                "hides sums and counts: true quantiles would give single values away."
+            )
+            reading.add(_WHERE, text, Message("publish quantiles in a job with noise"))
         has_amounts = any(":" in measure for measure in measures)
         counts = any(not measure.startswith("sum:") for measure in measures)
         names = (
@@ -175,74 +197,121 @@ class JobSuppression(Section):
         self._add_problems_of_contributors(job, reading)
         is_said = bool(self.cells) or bool({*of_amounts} - {"holding"})
         if self.threshold is None and (counts or not is_said):
-            hint = "threshold = 3 hides counts of 1 and 2"
-            reading.add(_WHERE, "threshold is missing: which counts are too small?", hint)
+            hint = Message("threshold = 3 hides counts of 1 and 2")
+            reading.add(
+                _WHERE, Message("threshold is missing: which counts are too small?"), hint
+            )
         if of_amounts and not has_amounts:
-            text = f"{', '.join(of_amounts)} judges amounts, and no table shows any."
-            reading.add(_WHERE, text, 'add "sum:…" to the measures of a table, or remove it')
+            text = Message(
+                "{keys} judges amounts, and no table shows any.",
+                keys=Name.each(of_amounts),
+            )
+            reading.add(
+                _WHERE,
+                text,
+                Message('add "sum:…" to the measures of a table, or remove it'),
+                key=of_amounts[0],
+            )
 
     def _add_problems_of_contributors(self, job: Job, reading: Reading) -> None:
         """Note what asks of records what they are not."""
         data, of_records = job.data, job.data.cells is None
         if self.request is not None and (self.request.column is None) == of_records:
-            text = "request names the column of records who asked, and of cells none."
-            hint = 'request = { column = "asked", percent = 50.0 }; for cells: [data.amounts]'
-            reading.add(_WHERE, text, hint)
+            text = Message("request names the column of records who asked, and of cells none.")
+            hint = Message(
+                'request = { column = "asked", percent = 50.0 }; for cells: [data.amounts]'
+            )
+            reading.add(_WHERE, text, hint, key="request")
         if self.holding is not None and (not of_records or data.weight is not None):
-            text = "holding adds up records, neither cells nor weighted ones."
-            reading.add(_WHERE, text, "give cells the largest contributions of holdings")
+            text = Message("holding adds up records, neither cells nor weighted ones.")
+            reading.add(
+                _WHERE,
+                text,
+                Message("give cells the largest contributions of holdings"),
+                key="holding",
+            )
         if job.signed:
-            names = ", ".join(map(repr, job.signed))
+            names = Name.each(job.signed)
             if self.prior is None:
-                text = f"prior is missing: {names} may be negative, and nothing bounds them."
-                hint = "prior = { below = 100.0, above = 100.0 }, of the absolute amounts"
+                text = Message(
+                    "prior is missing: {names!r} may be negative, and nothing bounds them.",
+                    names=names,
+                )
+                hint = Message(
+                    "prior = { below = 100.0, above = 100.0 }, of the absolute amounts"
+                )
                 reading.add(_WHERE, text, hint)
             if self.coalition:
-                text = (
-                    f"{names} may be negative, and contributors are thought of above 0 alone."
+                text = Message(
+                    "{names!r} may be negative, and contributors are thought of above 0 alone.",
+                    names=names,
                 )
-                reading.add(_WHERE, text, "coalition = 0 protects against outsiders")
+                reading.add(
+                    _WHERE,
+                    text,
+                    Message("coalition = 0 protects against outsiders"),
+                    key="coalition",
+                )
             if self.holding is not None or not of_records:
-                text = f"{names} may be negative, for records without holding alone."
-                reading.add(_WHERE, text, "publish these sums with noise: ckm release")
+                text = Message(
+                    "{names!r} may be negative, for records without holding alone.",
+                    names=names,
+                )
+                reading.add(_WHERE, text, Message("publish these sums with noise: ckm release"))
         if data.engine == "spark" and (self.holding or self.request or job.signed):
-            text = "holdings, requests and amounts below 0 are tabulated by duckdb."
-            reading.add(_WHERE, text, "remove engine")
+            text = Message("holdings, requests and amounts below 0 are tabulated by duckdb.")
+            reading.add(_WHERE, text, Message("remove engine"))
 
     def _add_problems_of_cells(self, job: Job, reading: Reading) -> None:
         """Note tables and measures that are not there, of costs and of files of cells."""
         measures = {table.name: list(table.measures) for table in job.table}
         for file in self.cells:
-            where = f"[[suppression.cells]] {file.table!r}:"
+            where = ("suppression", "cells", file.table)
             if file.table not in measures:
-                text = "there is no such table."
-                reading.add(where, text, did_you_mean(file.table, measures))
+                text = Message("there is no such table.")
+                reading.add(where, text, did_you_mean(file.table, measures), key="table")
             elif file.measure not in {None, *measures[file.table]}:
-                text = f"the table does not show {file.measure!r}."
-                reading.add(where, text, did_you_mean(str(file.measure), measures[file.table]))
+                text = Message(
+                    "the table does not show {measure!r}.", measure=Name(file.measure)
+                )
+                reading.add(
+                    where,
+                    text,
+                    did_you_mean(str(file.measure), measures[file.table]),
+                    key="measure",
+                )
         if self.costs in {"value", "one", "count"}:
             return
         variable = variable_of(self.costs)
         if variable is not None and self.costs == f"sum:{variable}":
-            is_there = all(self.costs in shown for shown in measures.values())
+            is_there = all(self.costs in columns for columns in measures.values())
         else:
             is_there = self.costs == "weighted" and job.data.weight is not None
         if not is_there:
-            text = f"costs are no measure {self.costs!r} that all tables show."
-            hint = '"value", "one", "count", "weighted", or "sum:…" of every table'
-            reading.add(_WHERE, text, hint)
+            text = Message(
+                "costs are no measure {costs!r} that all tables show.",
+                costs=Argument(self.costs),
+            )
+            hint = Message('"value", "one", "count", "weighted", or "sum:…" of every table')
+            reading.add(_WHERE, text, hint, key="costs")
 
 
-def add_problems_without_noise(where: str, job: Job, reading: Reading) -> None:
+def add_problems_without_noise(where: Place, job: Job, reading: Reading) -> None:
     """Note what noise has, and a job that adds none has not."""
     if job.ptable is not None:
-        hint = "write two jobs, and publish the tables of one of them"
-        text = "stands beside [ptable]: the same numbers in two ways give the noise away."
+        hint = Message("write two jobs, and publish the tables of one of them")
+        text = Message(
+            "stands beside [ptable]: the same numbers in two ways give the noise away."
+        )
         reading.add(where, text, hint)
     if job.output.additive:
-        text = f"additive is for noise: the tables of {where} add up."
-        reading.add("[output]", text, "remove additive")
+        text = Message(
+            "additive is for noise: the tables of {where} add up.", where=heading(where)
+        )
+        reading.add(("output",), text, Message("remove additive"), key="additive")
     for key in ("limits", "exceptions", "designs", "sensitive"):
         if getattr(job.report, key) != type(job.report).model_fields[key].default:
-            text = f"{key} is for noise, and {where} has none."
-            reading.add("[report]", text, f"remove {key}")
+            text = Message(
+                "{key} is for noise, and {where} has none.", key=Name(key), where=heading(where)
+            )
+            reading.add(("report",), text, Message("remove {key}", key=Name(key)), key=key)

@@ -7,10 +7,12 @@ from typing import Literal
 
 from pydantic import Field
 
+from ckm.config.lines import Place
 from ckm.config.reading import Reading
-from ckm.config.section import Items, Name, Section, Some, Words, optional
+from ckm.config.section import Items, Label, Section, Some, Words, optional
 from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError
+from footing.messages import Message
 
 _MAX_NAME = 100
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
@@ -22,9 +24,9 @@ _RESERVED = {"con", "prn", "aux", "nul", "manifest"} | {
 class JobTable(Section):
     """One table to publish."""
 
-    name: Name = Field(description="Name of the table and of its files.")
+    name: Label = Field(description="Name of the table and of its files.")
     title: Words = optional("What it shows; one text, or { en = …, fr = … }.", default={})
-    dataflow: Name | None = optional('What SDMX knows it by: "AGENCY:ID(1.0)".')
+    dataflow: Label | None = optional('What SDMX knows it by: "AGENCY:ID(1.0)".')
     dimensions: Some[str] = Field(description="Columns, or names of hierarchies.")
     measures: Some[str] = optional(
         '"count", "weighted", and of a variable "sum:income", "mean:income", '
@@ -34,7 +36,7 @@ class JobTable(Section):
     margins: Literal["all", "none"] | Items[Items[str]] = optional(
         "Which totals to publish beside the finest cells, which every table has.", default="all"
     )
-    where: Name | None = optional("Which rows count, for example: age >= 15")
+    where: Label | None = optional("Which rows count, for example: age >= 15")
     empty_cells: Literal["auto", "grid", "drop"] = optional(
         "grid lists every combination, drop no published zero.", default="auto"
     )
@@ -48,9 +50,9 @@ class JobTable(Section):
         return TableRequest(**{f.name: getattr(self, f.name) for f in fields(TableRequest)})
 
     @property
-    def place(self) -> str:
-        """How problems name it."""
-        return f"[[table]] {self.name[:_MAX_NAME]!r}:"
+    def place(self) -> Place:
+        """Where it stands in the file."""
+        return ("table", self.name)
 
     def add_problems(self, reading: Reading) -> None:
         """Note a name that is no file name, and words that say nothing."""
@@ -61,15 +63,25 @@ class JobTable(Section):
             or len(self.name) > _MAX_NAME
             or self.name.lower().split(".")[0] in _RESERVED
         ):
-            hint = "use letters, digits, - and _, starting with a letter; not con or manifest"
-            reading.add(self.place, "name cannot be a file name everywhere.", hint)
+            hint = Message(
+                "use letters, digits, - and _, starting with a letter; not con or manifest"
+            )
+            reading.add(
+                self.place, Message("name cannot be a file name everywhere."), hint, key="name"
+            )
         if len(set(self.dimensions)) < len(self.dimensions):
-            reading.add(self.place, "dimensions must differ from each other.")
+            reading.add(
+                self.place, Message("dimensions must differ from each other."), key="dimensions"
+            )
         if self.dataflow is not None and not is_dataflow(self.dataflow):
-            hint = 'written "AGENCY:ID(1.0)"'
-            reading.add(self.place, "dataflow is not an id of SDMX.", hint)
+            hint = Message('written "AGENCY:ID(1.0)"')
+            reading.add(
+                self.place, Message("dataflow is not an id of SDMX."), hint, key="dataflow"
+            )
         if len(set(self.measures)) < len(self.measures):
-            reading.add(self.place, "measures must differ from each other.")
+            reading.add(
+                self.place, Message("measures must differ from each other."), key="measures"
+            )
             return
         try:
             self.request  # noqa: B018  (it says what it cannot be)

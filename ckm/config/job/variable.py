@@ -11,7 +11,8 @@ from pydantic import Field, PrivateAttr
 
 from ckm.config.problems import did_you_mean
 from ckm.config.reading import LANGUAGES, Reading
-from ckm.config.section import FilePath, Name, ReadAs, Section, Texts, Words, optional
+from ckm.config.section import FilePath, Label, ReadAs, Section, Texts, Words, optional
+from footing.messages import Message, Name
 from tables import DerivedVariable, RequestError
 from tables.errors import DataError
 
@@ -30,8 +31,8 @@ class JobVariable(Section):
     With ``of`` it is derived: made of a column whenever the records are read.
     """
 
-    name: Name = Field(description="A dimension, or a column of a hierarchy.")
-    of: Name | None = optional("The column that it is made of; its name is new then.")
+    name: Label = Field(description="A dimension, or a column of a hierarchy.")
+    of: Label | None = optional("The column that it is made of; its name is new then.")
     bands: list[_Bound] | dict[str, dict[str, _Bound]] | None = optional(
         "Where bands begin, rising; the last one is open. Or label → { start = …, end = … }."
     )
@@ -43,11 +44,11 @@ class JobVariable(Section):
     open: Literal["end", "start", "both", "none"] | None = optional(
         "Beyond which ends there is a band; by default beyond the end."
     )
-    recode: Annotated[dict[str, str] | Path | None, ReadAs(dict[str, str] | Name, _recode)] = (
+    recode: Annotated[dict[str, str] | Path | None, ReadAs(dict[str, str] | Label, _recode)] = (
         optional("Code → category, or a CSV file of columns code, label.")
     )
     keep: bool = optional("Leave codes that recode does not name as they are.", default=False)
-    other: Name | None = optional("The category of other values; else they are refused.")
+    other: Label | None = optional("The category of other values; else they are refused.")
     absent: Literal["stop", "allow"] | None = optional(
         'Whether recode may name codes that no record has: "stop" by default.'
     )
@@ -67,34 +68,48 @@ class JobVariable(Section):
     def derived(self) -> DerivedVariable | None:
         """How it is made of a column; None for a column of the data or a hierarchy."""
         if self.of is not None and self._derived is None:
-            given = {key: getattr(self, key) for key in ("name", "of", *_DERIVING)}
-            self._derived = DerivedVariable(**given)
+            settings = {key: getattr(self, key) for key in ("name", "of", *_DERIVING)}
+            self._derived = DerivedVariable(**settings)
         return self._derived
 
     def add_problems(self, reading: Reading) -> None:
         """Take the categories from the code list, and note what is wrong with it."""
-        where = f"[[variable]] {self.name!r}:"
+        where = ("variable", self.name)
         self._add_problems_of_derivation(reading)
         if self.is_area and self.role == "time":
             reading.add(
-                where, "tells places or times, not both.", "keep one of is_area and role"
+                where,
+                Message("tells places or times, not both."),
+                Message("keep one of is_area and role"),
+                key="is_area",
             )
         if self.codelist is None:
             return
         if self.categories:
-            reading.add(where, "has both codelist and categories.", "keep one of the two")
+            reading.add(
+                where,
+                Message("has both codelist and categories."),
+                Message("keep one of the two"),
+                key="codelist",
+            )
         reading.require_file(where, "codelist", self.codelist)
         categories = _read_codelist(
-            self.codelist, languages=reading.languages, add=partial(reading.add, where)
+            self.codelist,
+            languages=reading.languages,
+            add=partial(reading.add, where, key="codelist"),
         )
         object.__setattr__(self, "categories", categories)
 
     def _add_problems_of_derivation(self, reading: Reading) -> None:
-        where = f"[[variable]] {self.name!r}:"
+        where = ("variable", self.name)
         if self.of is None:
             for key in _DERIVING:
                 if key in self.model_fields_set:
-                    reading.add(where, f"{key} needs of: which column is it made of?")
+                    reading.add(
+                        where,
+                        Message("{key} needs of: which column is it made of?", key=Name(key)),
+                        key=key,
+                    )
             return
         if isinstance(self.recode, Path):
             before = len(reading.problems)
@@ -113,25 +128,30 @@ def add_problems_of_variables(
     """Note variables that contradict each other, and levels that are none."""
     names = [variable.name for variable in variables]
     for name in sorted({n for n in names if names.count(n) > 1}):
-        reading.add("[[variable]]", f"the name {name!r} occurs more than once.")
+        reading.add(
+            ("variable",),
+            Message("the name {name!r} occurs more than once.", name=Name(name)),
+        )
     areas = [variable.name for variable in variables if variable.is_area]
     if len(areas) > 1:
-        shown = ", ".join(map(repr, areas))
-        reading.add("[[variable]]", f"one variable is the area, not {shown}.")
+        reading.add(
+            ("variable",),
+            Message("one variable is the area, not {names!r}.", names=Name.each(areas)),
+        )
     times = [variable.name for variable in variables if variable.role == "time"]
     if len(times) > 1:
-        shown = ", ".join(map(repr, times))
-        reading.add("[[variable]]", f"one variable tells times, not {shown}.")
+        reading.add(
+            ("variable",),
+            Message("one variable tells times, not {names!r}.", names=Name.each(times)),
+        )
     for variable in variables:
         nested = hierarchies.get(variable.name)
         levels = nested if isinstance(nested, list) else []
         for level in variable.levels:
             if level not in levels:
-                where, text = (
-                    f"[[variable]] {variable.name!r}:",
-                    f"{level!r} is no level of it.",
-                )
-                reading.add(where, text, did_you_mean(level, levels))
+                where = ("variable", variable.name)
+                text = Message("{level!r} is no level of it.", level=Name(level))
+                reading.add(where, text, did_you_mean(level, levels), key=("levels", level))
 
 
 def require_distinct(column: str, labels: Mapping[str, str]) -> None:
@@ -139,13 +159,20 @@ def require_distinct(column: str, labels: Mapping[str, str]) -> None:
     alike = [
         label
         for code, label in labels.items()
-        if any(label in (other, said) for other, said in labels.items() if other != code)
+        if any(label in (other, text) for other, text in labels.items() if other != code)
     ]
     if alike:
         raise DataError(
-            f"The file of the records labels several codes of column {column!r} alike, or one "
-            f"as another code: {', '.join(map(repr, dict.fromkeys(alike)))}.",
-            hint=f"[[variable]] with name = {column!r} and categories of your own",
+            Message(
+                "The file of the records labels several codes of column {column!r} alike, "
+                "or one as another code: {labels!r}.",
+                column=Name(column),
+                labels=Name.each(dict.fromkeys(alike)),
+            ),
+            hint=Message(
+                "[[variable]] with name = {column!r} and categories of your own",
+                column=Name(column),
+            ),
         )
 
 
@@ -161,12 +188,20 @@ def _read_codelist(
     except (OSError, UnicodeDecodeError, csv.Error):
         rows = []
     if not rows or not {"code", *languages} <= set(rows[0]):
-        columns = ", ".join(["code", *languages])
-        add(f"codelist must be a CSV file in UTF-8 with the columns {columns}.", None)
+        add(
+            Message(
+                "codelist must be a CSV file in UTF-8 with the columns {columns}.",
+                columns=Name.each(["code", *languages]),
+            ),
+            None,
+        )
         return {}
     codes = [row["code"] for row in rows]
     if not all(codes) or len(set(codes)) < len(codes):
-        add("codelist names a code twice, or none.", "give each code a line of its own")
+        add(
+            Message("codelist names a code twice, or none."),
+            Message("give each code a line of its own"),
+        )
         return {}
     return {
         row["code"]: {

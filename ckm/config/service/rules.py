@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Discriminator, Field, Tag
 
-from ckm.config.section import Items, Name, ReadAs, Section, optional
+from ckm.config.section import Items, Label, ReadAs, Section, optional
 
 _Kind = TypeVar("_Kind")
 _Count = Annotated[int, Field(ge=1)]
@@ -49,14 +49,14 @@ class RuleSettings(Section):
     maximum_cells: _MostCount = optional("Cells of an answer.", default=100_000)
     maximum_categories: _MostCount = optional("Categories of one variable.", default=62_000)
     maximum_variables: _MostCount = optional("Variables, filters too.", default=6)
-    small_areas: Items[Name] = optional("Levels of areas that are small.", default=())
+    small_areas: Items[Label] = optional("Levels of areas that are small.", default=())
     maximum_variables_small_areas: _MostCount = optional(
         "Variables of a table of small areas.", default=4
     )
-    exclusive: Items[Items[Name]] = optional(
+    exclusive: Items[Items[Label]] = optional(
         "Groups of variables of which a table has one at most.", default=()
     )
-    mandatory: Items[Name] = optional("Variables every table must have.", default=())
+    mandatory: Items[Label] = optional("Variables every table must have.", default=())
     minimum_population: _MostCount = optional("Persons of an area.", default=10)
     sparsity_a: _MostShare = optional(
         "Largest share of ones among cells that are not empty.", default=0.25

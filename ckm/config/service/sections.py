@@ -9,7 +9,17 @@ from ckm.config.job.ledger import JobLedger
 from ckm.config.job.output import CsvFormulas, Languages
 from ckm.config.job.variable import JobVariable
 from ckm.config.reading import Reading
-from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Words, optional, texts_of
+from ckm.config.section import (
+    FilePath,
+    Items,
+    Label,
+    ReadAs,
+    Section,
+    Words,
+    optional,
+    texts_of,
+)
+from footing.messages import Message, Name
 from tables import FilterError, parse_filter
 
 Role: TypeAlias = Literal["public", "researcher", "officer"]
@@ -34,17 +44,17 @@ class ServiceAbout(Section):
     title: Words = Field(description="Title, one for both languages or { en = …, fr = … }.")
     description: Words = optional("A sentence or two.", default={})
     source: Words = optional("Who is responsible for the data.", default={})
-    contact: Name = optional("Whom to ask.", default="")
+    contact: Label = optional("Whom to ask.", default="")
     unit: Words = optional("What is counted: persons.", default={})
     updated: dt.date | None = optional("Date of the data.")
     languages: Languages = optional(
         "Languages; the first is the default.", default=("en", "fr")
     )
-    listen: Name = optional("Address to listen on.", default="127.0.0.1")
+    listen: Label = optional("Address to listen on.", default="127.0.0.1")
     port: int = optional("Port; 0 takes a free one.", default=8080, ge=0, le=65535)
     workers: int = optional("Processes.", default=1, ge=1, le=64)
-    total_label: Name = optional("The code of totals.", default="Total")
-    missing_label: Name = optional("The code of missing.", default="(missing)")
+    total_label: Label = optional("The code of totals.", default="Total")
+    missing_label: Label = optional("The code of missing.", default="(missing)")
     publish_noise: bool = optional(
         "Say beside every table how far counts may lie from the true ones.", default=False
     )
@@ -56,7 +66,7 @@ class ServiceAbout(Section):
 class OfferedVariable(JobVariable):
     """A variable that the service offers, with its words by language."""
 
-    name: Name = Field(description="A column, or the name of a hierarchy.")
+    name: Label = Field(description="A column, or the name of a hierarchy.")
     is_area: bool = optional("Rules are judged area by area.", default=False)
     is_sensitive: bool = optional("Looked at for group disclosure.", default=False)
 
@@ -72,14 +82,14 @@ class ServicePopulation(Section):
 
     name: str = Field(description="Its code in requests.", pattern=_CODE)
     title: Words = Field(description="What readers see, in one language or both.")
-    where: Name = Field(description="Which records count, for example: status = 'employed'")
+    where: Label = Field(description="Which records count, for example: status = 'employed'")
 
     def add_problems(self, reading: Reading) -> None:
         """Note a filter that cannot be read; the data tell whether it fits."""
         try:
             parse_filter(self.where)
         except FilterError as error:
-            reading.add_error(f"[[population]] {self.name!r}:", error)
+            reading.add_error(("population", self.name), error)
 
 
 class ServiceLimits(Section):
@@ -120,7 +130,7 @@ class ServiceLimits(Section):
         "Filtered sets of a project where that share is too dear to compute.", default=3, ge=0
     )
     connections: _Count = optional("Connections of one process.", default=512)
-    memory_limit: Name | None = optional('DuckDB memory: "2GB".')
+    memory_limit: Label | None = optional('DuckDB memory: "2GB".')
     threads: _Count | None = optional("DuckDB threads; all by default.")
 
     def per_hour(self, role: str) -> int:
@@ -147,7 +157,7 @@ class ServiceAccess(Section):
         "The file of the filters that projects used, kept as long as the data are served; by "
         "default in the ledger's database."
     )
-    trusted_proxies: Items[Name] = optional(
+    trusted_proxies: Items[Label] = optional(
         "Addresses whose X-Forwarded-For is believed.", default=()
     )
     filters: Role = optional(
@@ -157,7 +167,7 @@ class ServiceAccess(Section):
         "What the office has to say where the mode is open and the public filters.",
         default=False,
     )
-    origins: Items[Name] = optional(
+    origins: Items[Label] = optional(
         'Web sites whose scripts may ask (CORS); ["*"] for all.', default=()
     )
 
@@ -180,30 +190,44 @@ class ServiceAccess(Section):
 
     def add_problems(self, reading: Reading) -> None:
         """Note files that cannot be, and what opens the true counts to strangers."""
-        where, tokens = "[access]", self.tokens
+        where, tokens = ("access",), self.tokens
         if self.mode == "tokens" and tokens is None:
-            hint = 'tokens = "tokens.json", filled with: ckm token add'
-            reading.add(where, 'mode = "tokens" needs the file of tokens.', hint)
+            hint = Message('tokens = "tokens.json", filled with: ckm token add')
+            reading.add(
+                where, Message('mode = "tokens" needs the file of tokens.'), hint, key="mode"
+            )
         for path, what in ((tokens, "tokens"), (self.projects, "projects")):
             if path is not None and path.exists() and path.stat().st_mode & _OTHERS_MAY_READ:
-                text = f"the file of {what} can be read by others."
-                reading.add(where, text, f"chmod 600 {path.name}")
-        for path, what in (
-            (self.audit, "audit log"),
-            (self.budgets, "file of budgets"),
-            (self.projects, "file of projects"),
+                text = Message("the file of {what} can be read by others.", what=Name(what))
+                reading.add(
+                    where, text, Message("chmod 600 {path}", path=Name(path.name)), key=what
+                )
+        for key, what in (
+            ("audit", Message("audit log")),
+            ("budgets", Message("file of budgets")),
+            ("projects", Message("file of projects")),
         ):
+            path = getattr(self, key)
             if path is not None and not path.parent.is_dir():
-                reading.add(where, f"the folder of the {what} does not exist.")
+                reading.add(
+                    where,
+                    Message("the folder of the {what} does not exist.", what=what),
+                    key=key,
+                )
         is_open = self.mode == "open" and self.filters == "public"
         if is_open and not self.accepts_reconstruction:
-            text = (
+            text = Message(
                 'filters = "public" in an open service lets anybody reconstruct the true '
                 "counts, from some hundred filtered tables."
             )
-            words = f'accepts_reconstruction = "{RECONSTRUCTION}"'
-            hint = f"leave filters out, or accept it in these words: {words}"
-            reading.add(where, text, hint)
+            words = Message(
+                'accepts_reconstruction = "{reconstruction}"',
+                reconstruction=Name(RECONSTRUCTION),
+            )
+            hint = Message(
+                "leave filters out, or accept it in these words: {words}", words=words
+            )
+            reading.add(where, text, hint, key="filters")
 
 
 class ServiceAudit(Section):
@@ -226,8 +250,13 @@ class ServiceAudit(Section):
     def add_problems(self, reading: Reading) -> None:
         """Note an audit that nothing would come of."""
         if self.report is not None and self.largest_share is None:
-            text = "report needs largest_share: how much may be found?"
-            reading.add("[audit]", text, "largest_share = 0.2 for a fifth of the small counts")
+            text = Message("report needs largest_share: how much may be found?")
+            reading.add(
+                ("audit",),
+                text,
+                Message("largest_share = 0.2 for a fifth of the small counts"),
+                key="report",
+            )
 
 
 class ServiceLedger(JobLedger):

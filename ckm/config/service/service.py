@@ -27,6 +27,7 @@ from ckm.config.service.sections import (
     ServiceLimits,
     ServicePopulation,
 )
+from footing.messages import Message, Name
 
 
 class Service(SettingsFile, title="A service of ckm"):
@@ -114,35 +115,57 @@ class Service(SettingsFile, title="A service of ckm"):
     @property
     def cautions(self) -> tuple[str, ...]:
         """What an office should know before it opens the service to strangers."""
-        told = []
+        sentences = []
         if self.ledger is None:
-            told.append(
-                "without [ledger] nobody compares requests with what was published: two "
-                "tables that differ by one person give that person away"
+            sentences.append(
+                Message(
+                    "without [ledger] nobody compares requests with what was published: two "
+                    "tables that differ by one person give that person away"
+                )
             )
         elif not self.official:
-            told.append(
-                "[ledger] reserves nothing: a table that a caller asks for first may keep one "
-                'of the office from publication; official = ["job.toml"] prevents it'
+            sentences.append(
+                Message(
+                    "[ledger] reserves nothing: a table that a caller asks for first may keep "
+                    'one of the office from publication; official = ["job.toml"] prevents it'
+                )
             )
         if self.is_unaudited:
-            told.append(
-                "not audited: what all tables of this service tell together was not examined; "
-                f"ckm audit {self.path.name} -o audit.json does it, and report in [audit] "
-                "names it"
+            sentences.append(
+                Message(
+                    "not audited: what all tables of this service tell together was not "
+                    "examined; ckm audit {file} -o audit.json does it, and report in [audit] "
+                    "names it",
+                    file=Name(self.path.name),
+                )
             )
         if self.access.has_accounts:
-            who = "everybody" if self.access.mode == "open" else "everybody with a token"
-            who = who if self.access.filters == "public" else "every researcher with a token"
-            can = (
-                "whoever may filter can reconstruct the true counts from some hundred tables, "
-                "with a ledger too"
-                if self.access.projects is None and not self.has_accounts_in_ledger
-                else "the account bounds what each project finds by itself, not what several "
-                "find together"
+            who = (
+                Message("every researcher with a token")
+                if self.access.filters != "public"
+                else Message("everybody")
+                if self.access.mode == "open"
+                else Message("everybody with a token")
             )
-            told.append(f'{who} may filter: {can}; filters = "officer" in [access] prevents it')
-        return tuple(told)
+            can = (
+                Message(
+                    "whoever may filter can reconstruct the true counts from some hundred "
+                    "tables, with a ledger too"
+                )
+                if self.access.projects is None and not self.has_accounts_in_ledger
+                else Message(
+                    "the account bounds what each project finds by itself, not what several "
+                    "find together"
+                )
+            )
+            sentences.append(
+                Message(
+                    '{who} may filter: {can}; filters = "officer" in [access] prevents it',
+                    who=who,
+                    can=can,
+                )
+            )
+        return tuple(sentences)
 
     def add_problems(self, reading: Reading) -> None:
         """Note what several sections contradict each other in."""
@@ -154,37 +177,54 @@ class Service(SettingsFile, title="A service of ckm"):
         for section in ("hierarchies", "categories"):
             for name in getattr(self, section):
                 if name not in names:
-                    hint = did_you_mean(name, names) or "name it in a [[variable]], or drop it"
+                    hint = did_you_mean(name, names) or Message(
+                        "name it in a [[variable]], or drop it"
+                    )
                     reading.add(
-                        f"[{section}]", f"{name!r} is no variable of the service.", hint
+                        (section,),
+                        Message("{name!r} is no variable of the service.", name=Name(name)),
+                        hint,
+                        key=name,
                     )
         for secret in (self.data.id, self.data.record_key):
             if secret is not None and secret in self._levels_of(names):
-                text = f"column {secret!r} tells persons apart: it is no variable."
-                reading.add("[[variable]]", text, "offer groups of people")
+                text = Message(
+                    "column {secret!r} tells persons apart: it is no variable.",
+                    secret=Name(secret),
+                )
+                reading.add(("variable",), text, Message("offer groups of people"))
         rules = self.rules
         areas = self._levels_of(v.name for v in self.variable if v.is_area)
-        listed = [*rules.mandatory, *(name for group in rules.exclusive for name in group)]
-        for found, known, what in (
-            (listed, names, "variable of the service"),
-            (rules.small_areas, areas, "level of the area variable"),
+        rule_names = [*rules.mandatory, *(name for group in rules.exclusive for name in group)]
+        for entries, choices, what in (
+            (rule_names, names, Message("variable of the service")),
+            (rules.small_areas, areas, Message("level of the area variable")),
         ):
-            for name in dict.fromkeys(found):
-                if name not in known:
-                    reading.add("[rules]", f"{name!r} is no {what}.", did_you_mean(name, known))
+            for name in dict.fromkeys(entries):
+                if name not in choices:
+                    reading.add(
+                        ("rules",),
+                        Message("{name!r} is no {what}.", name=Name(name), what=what),
+                        did_you_mean(name, choices),
+                    )
         if self.ledger is not None:
             self._official = tuple(self._official_jobs(self.ledger, reading))
 
     def _add_problems_of_populations(self, reading: Reading) -> None:
         for name, times in Counter(p.name for p in self.population).items():
             if times > 1:
-                reading.add("[[population]]", f"the name {name!r} occurs more than once.")
+                reading.add(
+                    ("population",),
+                    Message("the name {name!r} occurs more than once.", name=Name(name)),
+                )
 
     def _add_problems_of_accounts(self, reading: Reading) -> None:
         if self.access.lacks_account and self.ledger is None:
-            text = "callers below officer may filter, and no account is kept of it."
-            hint = 'name a file to keep it in: projects = "projects.sqlite"; or a [ledger]'
-            reading.add("[access]", text, hint)
+            text = Message("callers below officer may filter, and no account is kept of it.")
+            hint = Message(
+                'name a file to keep it in: projects = "projects.sqlite"; or a [ledger]'
+            )
+            reading.add(("access",), text, hint)
 
     def _levels_of(self, names: Iterable[str]) -> Sequence[str]:
         """Return the columns behind variables."""
@@ -194,13 +234,13 @@ class Service(SettingsFile, title="A service of ckm"):
 
     def _official_jobs(self, ledger: ServiceLedger, reading: Reading) -> Iterable[Job]:
         """Read the jobs whose tables are reserved; note where nothing is and has to be."""
-        where = "[ledger]"
+        where = ("ledger",)
         if self.access.has_filters and not ledger.official:
-            text = (
-                "reserves nothing, while callers may filter: one table of theirs can keep a "
-                "table of the office from publication for ever."
+            text = Message(
+                "reserves nothing, while callers may filter: one table of theirs can keep "
+                "a table of the office from publication for ever."
             )
-            hint = 'name the jobs whose tables come first: official = ["job.toml"]'
+            hint = Message('name the jobs whose tables come first: official = ["job.toml"]')
             reading.add(where, text, hint)
         for path in ledger.official:
             before, name = len(reading.problems), reading.name_of(path)
@@ -211,12 +251,22 @@ class Service(SettingsFile, title="A service of ckm"):
                 job = read_job(path)
             except JobError as error:
                 for problem in error.problems:
-                    text = f"official {name!r}: {problem.line()}"
-                    reading.add(where, text, problem.hint)
+                    text = Message(
+                        "official {name!r}: {line}", name=Name(name), line=problem.line()
+                    )
+                    reading.add(where, text, problem.hint, key=("official", name))
                 continue
             if job.ledger is None or _place(job.ledger) != _place(ledger):
-                text = f"official {name!r} names another ledger or history, or none."
-                reading.add(where, text, "give the job the path and history of the service")
+                text = Message(
+                    "official {name!r} names another ledger or history, or none.",
+                    name=Name(name),
+                )
+                reading.add(
+                    where,
+                    text,
+                    Message("give the job the path and history of the service"),
+                    key=("official", name),
+                )
             yield job
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckm.errors import MagnitudeError
+from footing.messages import Message, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -52,12 +53,16 @@ def published_ratio(published: ArrayLike, by: ArrayLike) -> Floats:
     above, below = np.asarray(published, np.float64), np.asarray(by, np.float64)
     if above.shape != below.shape:
         raise MagnitudeError(
-            f"Both parts of a ratio must have the same shape, not {above.shape} and "
-            f"{below.shape}."
+            Message(
+                "Both parts of a ratio must have the same shape, not {shape} and "
+                "{below_shape}.",
+                shape=Shape(above.shape),
+                below_shape=Shape(below.shape),
+            )
         )
-    found = np.full(above.shape, np.nan)
-    np.divide(above, below, out=found, where=below != 0)
-    return found
+    ratios = np.full(above.shape, np.nan)
+    np.divide(above, below, out=ratios, where=below != 0)
+    return ratios
 
 
 def noise_name(variable: str, weight: str | None) -> str:

@@ -13,6 +13,7 @@ from ckm.engine.key_mixing import siphash
 from ckm.engine.published_table import round_to_unit
 from ckm.engine.request import quantile_of
 from ckm.errors import ConfigError, InternalError
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,9 +54,13 @@ class QuantileNoise:
     def __post_init__(self) -> None:
         if len(self.ptable.units(self._last)) < 2:
             raise ConfigError(
-                "The p-table leaves large counts as they are, and ranks with them: quantiles "
-                "would be published without noise.",
-                hint="publish sums and means, or take a p-table with noise in its last row",
+                Message(
+                    "The p-table leaves large counts as they are, and ranks with them: "
+                    "quantiles would be published without noise."
+                ),
+                hint=Message(
+                    "publish sums and means, or take a p-table with noise in its last row"
+                ),
             )
 
     @property
@@ -114,7 +119,7 @@ def quantile_noise(measure: str, *, ptable: PTable, noises: VariableNoises) -> Q
     """Return how a quantile such as ``"median:income"`` is protected."""
     pair = quantile_of(measure)
     if pair is None:
-        raise InternalError("A measure is protected as a quantile, and is none.")
+        raise InternalError(Message("A measure is protected as a quantile, and is none."))
     variable, share = pair
     return QuantileNoise(
         variable=variable, share=share, ptable=ptable, period=noises.period(variable)
@@ -144,14 +149,14 @@ def published_quantiles(
     ptable, noises, secret
         What the noise is made of.
     """
-    found = {}
-    made = {m: quantile_noise(m, ptable=ptable, noises=noises) for m in measures}
-    for variable in dict.fromkeys(noise.variable for noise in made.values()):
-        own = {m: noise for m, noise in made.items() if noise.variable == variable}
+    quantiles = {}
+    quantile_noises = {m: quantile_noise(m, ptable=ptable, noises=noises) for m in measures}
+    for variable in dict.fromkeys(noise.variable for noise in quantile_noises.values()):
+        own = {m: noise for m, noise in quantile_noises.items() if noise.variable == variable}
         ranks = [noise.windows(cells, secret=secret) for noise in own.values()]
         windows = np.split(values(variable, np.hstack(ranks)), len(own), axis=1)
         for (measure, noise), window in zip(own.items(), windows, strict=True):
             mask = published < noise.least_count
-            shown = np.where(mask, 0.0, rounded_means(window))
-            found[measure] = np.ma.array(shown, mask=mask)
-    return {measure: found[measure] for measure in measures}
+            numbers = np.where(mask, 0.0, rounded_means(window))
+            quantiles[measure] = np.ma.array(numbers, mask=mask)
+    return {measure: quantiles[measure] for measure in measures}

@@ -17,7 +17,8 @@ from ckm.engine.magnitudes.sensitive.conditions import (
 )
 from ckm.engine.magnitudes.sensitive.named import NamedCell, as_named_cells
 from ckm.errors import ConfigError
-from footing.checks import is_number, problems_of, require_number
+from footing.checks import is_number, option_of, problems_of, require_number
+from footing.messages import Argument, Message, Name, joined
 from ptable import PTable
 
 Rules: TypeAlias = Literal["ckm", "cellkey", "tauargus"]
@@ -124,7 +125,11 @@ class MagnitudeNoise:
             problems = [*self._joint_problems()]
         if problems:
             raise ConfigError(
-                "The noise of amounts cannot be used: " + "; ".join(problems) + "."
+                Message(
+                    "The noise of amounts cannot be used: {problems}.",
+                    problems=joined("; ", problems),
+                ),
+                at=option_of(problems[0]),
             )
 
     @classmethod
@@ -156,20 +161,27 @@ class MagnitudeNoise:
         number = require_number(spread, "spread", error=ConfigError, above=0, maximum=1)
         unknown = set(changes) - {entry.name for entry in fields(cls)}
         if unknown:
-            raise ConfigError(f"The noise of amounts has no field {min(unknown)!r}.")
-        given: dict[str, Any] = {"sensitive": (FewContributors(least=3),), "least_noise": 1.0}
+            raise ConfigError(
+                Message(
+                    "The noise of amounts has no field {names!r}.", names=Argument(min(unknown))
+                )
+            )
+        settings: dict[str, Any] = {
+            "sensitive": (FewContributors(least=3),),
+            "least_noise": 1.0,
+        }
         if not changes.get("signed"):
-            given["sensitive"] += (PPercent(percent=10),)
+            settings["sensitive"] += (PPercent(percent=10),)
         if "ptable" not in changes and "even" not in changes:
-            given["ptable"] = magnitude_ptable()
-        given |= changes
-        table = given.get("ptable") or given.get("even")
-        if "scale" not in given and isinstance(table, PTable):
-            width = 1 / table.step if given.get("jitter", True) else 0.0
+            settings["ptable"] = magnitude_ptable()
+        settings |= changes
+        table = settings.get("ptable") or settings.get("even")
+        if "scale" not in settings and isinstance(table, PTable):
+            width = 1 / table.step if settings.get("jitter", True) else 0.0
             deviation = math.sqrt(_last_variance(table) + width**2 / 12)
-            given["scale"] = Proportional(share=min(1.0, number / deviation))
-        given.setdefault("scale", Proportional(share=number))
-        return cls(**given)
+            settings["scale"] = Proportional(share=min(1.0, number / deviation))
+        settings.setdefault("scale", Proportional(share=number))
+        return cls(**settings)
 
     @property
     def n_components(self) -> int:
@@ -192,8 +204,8 @@ class MagnitudeNoise:
         3
         """
         is_several = self.n_components > 1 or self.rules != "ckm"
-        wanted = self.n_components if self.base == "top" and is_several else 0
-        return max([wanted, *(condition.n_top for condition in self.sensitive)])
+        n_values = self.n_components if self.base == "top" and is_several else 0
+        return max([n_values, *(condition.n_top for condition in self.sensitive)])
 
     @property
     def fingerprint(self) -> str:
@@ -261,29 +273,43 @@ class MagnitudeNoise:
     def _type_problems(self) -> Iterator[str]:
         for name in ("ptable", "even", "odd", "small_cells"):
             if not isinstance(getattr(self, name), PTable | None):
-                yield f"{name} must be a p-table"
+                yield Message("{name} must be a p-table", name=Name(name))
         if not isinstance(self.scale, Flex | Proportional):
-            yield "scale must be Flex or Proportional"
+            yield Message("scale must be Flex or Proportional")
         for name in ("signed", "zero_keys", "jitter", "zero_with_count", "same_key"):
             if not isinstance(getattr(self, name), bool):
-                yield f"{name} must be True or False, not {getattr(self, name)!r}"
+                yield Message(
+                    "{name} must be True or False, not {getattr!r}",
+                    name=Name(name),
+                    getattr=Argument(getattr(self, name)),
+                )
         for name, words in (("rules", get_args(Rules)), ("base", get_args(Base))):
             if getattr(self, name) not in words:
-                yield f"{name} must be one of {', '.join(words)}, not {getattr(self, name)!r}"
+                yield Message(
+                    "{name} must be one of {words}, not {getattr!r}",
+                    name=Name(name),
+                    words=Name.each(words),
+                    getattr=Argument(getattr(self, name)),
+                )
         if not isinstance(self.period, str):
-            yield f"period must be text, not {self.period!r}"
+            yield Message("period must be text, not {period!r}", period=Argument(self.period))
         kinds = FewContributors | Dominance | PPercent | PriorPosterior
-        given: Any = self.sensitive
-        if not isinstance(given, tuple) or not all(isinstance(one, kinds) for one in given):
-            yield "sensitive must be a tuple of conditions"
+        value: Any = self.sensitive
+        if not isinstance(value, tuple) or not all(isinstance(one, kinds) for one in value):
+            yield Message("sensitive must be a tuple of conditions")
 
     def _range_problems(self) -> Iterator[str]:
         values: Any = self.factors
         is_list = isinstance(values, tuple) and 1 <= len(values) <= _MAX_COMPONENTS
         if not is_list or not all(is_number(v, above=0, maximum=1) for v in values):
-            yield f"factors must be a tuple of 1 to {_MAX_COMPONENTS} numbers in (0, 1]"
+            yield Message(
+                "factors must be a tuple of 1 to {max_components} numbers in (0, 1]",
+                max_components=_MAX_COMPONENTS,
+            )
         elif values[0] != 1:
-            yield f"the first of the factors must be 1, not {values[0]!r}"
+            yield Message(
+                "the first of the factors must be 1, not {values!r}", values=Argument(values[0])
+            )
         yield from problems_of(self.least_noise, "least_noise", minimum=0)
         for name, least in (("decimals", -_MAX_DECIMALS), ("key_decimals", 1)):
             value = getattr(self, name)
@@ -295,19 +321,26 @@ class MagnitudeNoise:
     def _joint_problems(self) -> Iterator[str]:
         by_parity = self.even is not None and self.odd is not None
         if (self.ptable is None) != by_parity or (self.even is None) != (self.odd is None):
-            yield "it needs either ptable, or even and odd together"
+            yield Message("it needs either ptable, or even and odd together")
         for name in ("ptable", "even", "odd", "small_cells"):
             table = getattr(self, name)
             if table is None:
                 continue
             if len(table.counts) < 2 or table.counts[0] != 0 or table.large_counts != "last":
-                yield f"{name} must have a row for 0 and others, the last for all larger ones"
+                yield Message(
+                    "{name} must have a row for 0 and others, the last for all larger ones",
+                    name=Name(name),
+                )
             elif set(table.units(0)) != {0}:
-                yield f"{name} must leave zero alone"
+                yield Message("{name} must leave zero alone", name=Name(name))
         if by_parity and self.n_components > 1:
-            yield "p-tables by parity are for one component"
+            yield Message("p-tables by parity are for one component")
         if self.n_components > 1 and self.base != "top":
-            yield f"the base {self.base!r} has one component, not {self.n_components}"
+            yield Message(
+                "the base {base!r} has one component, not {n_components}",
+                base=Argument(self.base),
+                n_components=Argument(self.n_components),
+            )
         if self.rules == "ckm":
             yield from self._own_problems()
 
@@ -345,25 +378,32 @@ class VariableNoises(Mapping[str, MagnitudeNoise]):
         `MagnitudeNoise.start`, whose p-table is built when it is first asked for.
     """
 
-    def __init__(self, given: MagnitudeNoise | Mapping[str, MagnitudeNoise] | None) -> None:
-        self._common = given if isinstance(given, MagnitudeNoise) else None
-        self._own = dict(given) if isinstance(given, Mapping) else {}
-        is_sound = given is None or isinstance(given, MagnitudeNoise | Mapping)
+    def __init__(
+        self, by_variable: MagnitudeNoise | Mapping[str, MagnitudeNoise] | None
+    ) -> None:
+        self._common = by_variable if isinstance(by_variable, MagnitudeNoise) else None
+        self._own = dict(by_variable) if isinstance(by_variable, Mapping) else {}
+        is_sound = by_variable is None or isinstance(by_variable, MagnitudeNoise | Mapping)
         noises = [*self._own.values(), *filter(None, [self._common])]
         are_sound = all(isinstance(name, str) for name in self._own) and all(
             isinstance(noise, MagnitudeNoise) for noise in noises
         )
         if not (is_sound and are_sound):
             raise ConfigError(
-                "magnitudes must be a MagnitudeNoise, or map variables to one.",
-                hint='magnitudes = {"income": MagnitudeNoise.start(spread=0.15)}',
+                Message("magnitudes must be a MagnitudeNoise, or map variables to one."),
+                hint=Message('magnitudes = {"income": MagnitudeNoise.start(spread=0.15)}'),
             )
         for noise in noises:
             if noise.n_top > _MOST:
                 raise ConfigError(
-                    f"The noise of amounts looks at the {noise.n_top} largest contributors of "
-                    f"a cell; at most {_MOST} are found.",
-                    hint="let dominance look at fewer",
+                    Message(
+                        "The noise of amounts looks at the {n_top} largest contributors of a "
+                        "cell; "
+                        "at most {most} are found.",
+                        n_top=noise.n_top,
+                        most=_MOST,
+                    ),
+                    hint=Message("let dominance look at fewer"),
                 )
 
     @property

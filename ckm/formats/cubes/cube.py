@@ -20,6 +20,7 @@ from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout, about_table
 from ckm.formats.content import encoded, require_doubles
+from footing.messages import Message, said
 
 MAX_CELLS = 10_000_000
 
@@ -97,17 +98,24 @@ def cube_of(table: PublishedTable, about: TableAbout, *, what: str) -> Cube:
     size = math.prod(len(axis.ids) for axis in axes) * len(table.measures)
     if size > MAX_CELLS:
         raise FormatError(
-            f"{what} would hold {size:,} cells, empty ones included; at most {MAX_CELLS:,}"
-            " are written.",
-            hint="name the hierarchies among the columns, or choose CSV or Parquet",
+            Message(
+                "{what} would hold {size:,} cells, empty ones included; at most "
+                "{max_cells:,} are written.",
+                what=said(what),
+                size=size,
+                max_cells=MAX_CELLS,
+            ),
+            hint=Message("name the hierarchies among the columns, or choose CSV or Parquet"),
         )
     place = np.zeros(table.n_rows, np.int64)
     for axis, code in zip(axes, codes, strict=True):
         place = place * len(axis.ids) + code
     if len(np.unique(place)) < len(place):
         raise FormatError(
-            f"Two rows of the table are the same cell; {what} holds one.",
-            hint="choose CSV or Parquet",
+            Message(
+                "Two rows of the table are the same cell; {what} holds one.", what=said(what)
+            ),
+            hint=Message("choose CSV or Parquet"),
         )
     return Cube(axes=tuple(axes), place=place, about=about)
 
@@ -157,11 +165,11 @@ def _nested(
             )
         ]
         paths = list(zip(*texts, strict=True))
-        kept = all(
+        fits = all(
             encoded([path[depth] for path in paths])[1] == list(table.dimensions[column][1])
             for depth, column in enumerate(columns)
         )
-        if kept:
+        if fits:
             place = np.empty(len(keys), np.int64)
             place[order] = np.arange(len(keys))
             return _tree(name, columns, paths, about), place[node]
@@ -191,8 +199,10 @@ def _tree(name: str, columns: Path, paths: Sequence[Path], about: TableAbout) ->
             for label, nodes in zip(labels, short, strict=True)
         ]
         children = {}
-    known = {i: label for i, label in zip(ids, labels, strict=True) if label not in (None, i)}
-    return Axis(name=name, columns=columns, ids=ids, labels=known, children=children)
+    own_labels = {
+        i: label for i, label in zip(ids, labels, strict=True) if label not in (None, i)
+    }
+    return Axis(name=name, columns=columns, ids=ids, labels=own_labels, children=children)
 
 
 def _total_of(paths: Sequence[Path]) -> str | None:

@@ -20,6 +20,7 @@ from ckm.errors import FormatError
 from ckm.formats.about import TableAbout
 from ckm.formats.content import free_name, hidden, shown
 from ckm.formats.cubes.cube import Axis, Cube, cube_of
+from footing.messages import Message
 
 CONTENTS = "ContentsCode"
 SUPPRESSED = "Q"
@@ -100,16 +101,16 @@ def _head(
 def _updated(about: TableAbout) -> str:
     when = about.updated
     if when is None or not 1900 <= when.year < 2100:
-        raise FormatError("JSON-stat holds dates of the years 1900 to 2099.")
+        raise FormatError(Message("JSON-stat holds dates of the years 1900 to 2099."))
     return when.isoformat()
 
 
 def _roles(cube: Cube, contents: str) -> dict[str, list[str]]:
     roles = {"metric": [contents]}
     about = cube.about
-    for role, wanted in (("geo", about.geography), ("time", about.time)):
-        found = [a.name for a in cube.axes if wanted and wanted in (a.name, *a.columns)]
-        roles |= {role: found} if found else {}
+    for role, column in (("geo", about.geography), ("time", about.time)):
+        names = [a.name for a in cube.axes if column and column in (a.name, *a.columns)]
+        roles |= {role: names} if names else {}
     return roles
 
 

@@ -27,6 +27,7 @@ from ckm.formats.about import TableAbout
 from ckm.formats.content import free_name, hidden, shown
 from ckm.formats.cubes.cube import Axis, Cube, cube_of
 from ckm.formats.cubes.json_stat import CONTENTS, elimination
+from footing.messages import Message, Name, said
 
 MISSING, SUPPRESSED = '"."', '".."'
 NO_UNIT = "-"
@@ -48,7 +49,9 @@ _DIGITS = {"A": 0, "H": 1, "Q": 1, "M": 2, "W": 2}
 def write_px(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
     """Write a table as PX."""
     if not table.n_rows:
-        raise FormatError("A PX file holds no table without rows.", hint="choose CSV")
+        raise FormatError(
+            Message("A PX file holds no table without rows."), hint=Message("choose CSV")
+        )
     cube = cube_of(table, about, what="PX")
     numbers = {name: _numbers(name, values) for name, values in table.measures.items()}
     for line in _lines(table, cube, {name: n for name, (_, n) in numbers.items()}):
@@ -93,8 +96,13 @@ def _numbers(name: str, values: NDArray[np.generic]) -> tuple[NDArray[np.object_
         decimals = max(len(t.partition(".")[2]) for t in texts)
     if decimals > _DECIMALS:
         raise FormatError(
-            f"Measure {name!r} has numbers of {decimals} decimals; PX holds {_DECIMALS}.",
-            hint="round them, or choose another format",
+            Message(
+                "Measure {name!r} has numbers of {decimals} decimals; PX holds {decimals_2}.",
+                name=Name(name),
+                decimals=decimals,
+                decimals_2=_DECIMALS,
+            ),
+            hint=Message("round them, or choose another format"),
         )
     texts[hidden(values)] = SUPPRESSED
     return texts, decimals
@@ -110,30 +118,30 @@ class _Header:
         labels = {m: about.labels[m] for m in self._measures if m in about.labels}
         contents = Axis(name=name, columns=(name,), ids=self._measures, labels=labels)
         self._axes = [*cube.axes, contents]
-        named = _distinct({a.name: about.labels.get(a.name, a.name) for a in self._axes})
+        names = _distinct({a.name: about.labels.get(a.name, a.name) for a in self._axes})
         self._names = [
-            _word(named[axis.name], "the name of a dimension") for axis in self._axes
+            _word(names[axis.name], Message("the name of a dimension")) for axis in self._axes
         ]
         self._values = [_values(axis) for axis in self._axes]
 
     def lines(self, decimals: Mapping[str, int]) -> list[str]:
         """Return the lines of a table whose measures need so many decimals."""
         about = self._about
-        shown = [min(about.decimals.get(m, decimals[m]), _MAX_SHOWN) for m in self._measures]
-        most = max(*decimals.values(), *shown)
+        digits = [min(about.decimals.get(m, decimals[m]), _MAX_SHOWN) for m in self._measures]
+        most = max(*decimals.values(), *digits)
         title = about.title or ", ".join([*self._values[-1], *self._names[:-1]])
         code = _matrix(about.id)
         lines = ['CHARSET="ANSI";', 'AXIS-VERSION="2013";', 'CODEPAGE="utf-8";']
         lines += [_line("LANGUAGE", about.language)]
         lines += [_line("TABLEID", about.id)] if about.id else []
-        lines += [f"DECIMALS={most};", f"SHOWDECIMALS={min(shown)};"]
+        lines += [f"DECIMALS={most};", f"SHOWDECIMALS={min(digits)};"]
         lines += [_line("MATRIX", code), "AGGREGALLOWED=NO;", _line("SUBJECT-CODE", code)]
         lines += [_line("SUBJECT-AREA", title[:_WIDTH])]
         if about.title:
             lines += [_line("DESCRIPTION", title), "DESCRIPTIONDEFAULT=YES;"]
         lines += [_line("TITLE", title), _line("CONTENTS", title[:_WIDTH])]
         lines += [_line("UNITS", about.unit or NO_UNIT)]
-        lines += self._dimensions() + self._precision(shown) + self._last()
+        lines += self._dimensions() + self._precision(digits) + self._last()
         return lines
 
     def _dimensions(self) -> list[str]:
@@ -145,10 +153,10 @@ class _Header:
             lines += self._time(axis, key)
             if values != list(axis.ids):
                 for text in axis.ids:
-                    _word(text, f"a category of {axis.name!r}")
+                    _word(text, Message("a category of {axis!r}", axis=Name(axis.name)))
                 lines.append(_list("CODES" + key, axis.ids))
             if name != axis.name:
-                word = _word(axis.name, "the name of a dimension")
+                word = _word(axis.name, Message("the name of a dimension"))
                 lines.append(_line("VARIABLECODE" + key, word))
             lines += self._kind(axis, key) + self._tree(axis, key)
             total = elimination(axis, self._about)
@@ -161,12 +169,12 @@ class _Header:
         ]
         return lines
 
-    def _precision(self, shown: Sequence[int]) -> list[str]:
+    def _precision(self, digits: Sequence[int]) -> list[str]:
         """Return the decimals of measures that show more than others, such as means."""
         return [
             f'PRECISION("{self._names[-1]}","{value}")={decimals};'
-            for value, decimals in zip(self._values[-1], shown, strict=True)
-            if decimals > min(shown)
+            for value, decimals in zip(self._values[-1], digits, strict=True)
+            if decimals > min(digits)
         ]
 
     def _time(self, axis: Axis, key: str) -> list[str]:
@@ -194,7 +202,9 @@ class _Header:
     def _tree(self, axis: Axis, key: str) -> list[str]:
         if len(axis.columns) == 1:
             return []
-        levels = [_word(name, "the name of a column") for name in (axis.name, *axis.columns)]
+        levels = [
+            _word(name, Message("the name of a column")) for name in (axis.name, *axis.columns)
+        ]
         lines = []
         if axis.total is not None:
             pairs = [
@@ -216,8 +226,8 @@ class _Header:
         if about.notes:
             if any("#" in note for note in about.notes):
                 raise FormatError(
-                    "A note of PX holds no '#': it stands for a line break.",
-                    hint="change the note, or choose another format",
+                    Message("A note of PX holds no '#': it stands for a line break."),
+                    hint=Message("change the note, or choose another format"),
                 )
             lines.append(
                 _line("NOTE", "##".join(note.replace("\n", "#") for note in about.notes))
@@ -250,31 +260,36 @@ def _matrix(table_id: str) -> str:
 
 def _values(axis: Axis) -> list[str]:
     """Return the texts of an axis, each different from the others."""
-    what = f"a category of {axis.name!r}"
+    what = Message("a category of {axis!r}", axis=Name(axis.name))
     labels = _distinct({text: axis.labels.get(text, text) for text in axis.ids})
     return [_word(labels[text], what) for text in axis.ids]
 
 
 def _distinct(labels: dict[str, str]) -> dict[str, str]:
     """Add the code to labels that repeat."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for label in labels.values():
-        seen[label] = seen.get(label, 0) + 1
-    told = {c: t if seen[t] == 1 or t == c else f"{t} [{c}]" for c, t in labels.items()}
-    if len(set(told.values())) < len(told):
+        counts[label] = counts.get(label, 0) + 1
+    texts = {c: t if counts[t] == 1 or t == c else f"{t} [{c}]" for c, t in labels.items()}
+    if len(set(texts.values())) < len(texts):
         raise FormatError(
-            "PX tells categories apart by their labels, and some are the same.",
-            hint="change the labels, or choose JSON-stat",
+            Message("PX tells categories apart by their labels, and some are the same."),
+            hint=Message("change the labels, or choose JSON-stat"),
         )
-    return told
+    return texts
 
 
 def _word(text: str, what: str) -> str:
     """Check the text of a name or a category."""
     if not text or len(text) > _WIDTH:
         raise FormatError(
-            f"PX holds texts of 1 to {_WIDTH} characters; {what} has {len(text)}.",
-            hint="choose another format",
+            Message(
+                "PX holds texts of 1 to {width} characters; {what} has {number}.",
+                width=_WIDTH,
+                what=said(what),
+                number=len(text),
+            ),
+            hint=Message("choose another format"),
         )
     return _plain(text, what)
 
@@ -282,15 +297,18 @@ def _word(text: str, what: str) -> str:
 def _plain(text: str, what: str) -> str:
     if '"' in text or any(ord(mark) < 32 or mark in "\x7f\x85\u2028\u2029" for mark in text):
         raise FormatError(
-            f"PX holds no quotation marks, line breaks and control characters; {what} does.",
-            hint="choose another format",
+            Message(
+                "PX holds no quotation marks, line breaks and control characters; {what} does.",
+                what=said(what),
+            ),
+            hint=Message("choose another format"),
         )
     return text
 
 
 def _line(keyword: str, text: str) -> str:
     """Write a keyword with one text, a long one in pieces."""
-    _plain(text, f"the text of {keyword.partition('(')[0]}")
+    _plain(text, Message("the text of {partition}", partition=said(keyword.partition("(")[0])))
     pieces = [text[start : start + _WIDTH] for start in range(0, len(text), _WIDTH)] or [""]
     return f"{keyword}=" + "\r\n".join(f'"{piece}"' for piece in pieces) + ";"
 

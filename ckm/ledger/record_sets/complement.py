@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ckm.errors import InternalError
 from footing.arrays import Flags, Integers, Words
+from footing.messages import Message
 from tables import Axis, Cells
 from tables.cells.places import CellPlaces, Columns, factors_of, numbered, tree_of
 from tables.cells.sketch import PRIME, Sketch
@@ -121,7 +122,7 @@ class _Nest:
 def sketch_of(cells: Cells) -> Sketch:
     """Return the sketches of cells that must have them."""
     if cells.sketch is None:
-        raise InternalError("The cells of a ledger's entry have no sketches.")
+        raise InternalError(Message("The cells of a ledger's entry have no sketches."))
     return cells.sketch
 
 

@@ -10,13 +10,14 @@ from ckm.ledger.definition import Definition
 from ckm.ledger.errors import LedgerError
 from ckm.ledger.record_sets.entry import Entry
 from ckm.ledger.record_sets.index import Index, Pair, Pending
-from ckm.ledger.second_method import LabelledSets, SecondMethod, differ
+from ckm.ledger.second_method import LabelledRun, LabelledSets, SecondMethod, differ
 from ckm.ledger.storage.record import CellName, Record, ThinPair
 from ckm.ledger.storage.seal import Seal
 from ckm.ledger.storage.settings import Head, read_head, write_head
 from ckm.ledger.storage.store import Database, Row
 from ckm.ledger.storage.writer import Submission
 from footing.arrays import Flags, Words
+from footing.messages import Message, joined
 
 Source = tuple[Index, Pending | None]
 
@@ -42,6 +43,7 @@ class Histories:
         self.width = width
         self._indexes: dict[str, Index] = {}
         self._labelled: dict[str, LabelledSets] = {}
+        self._in_two_ways: dict[str, tuple[tuple[LabelledRun, ...], int, Words]] = {}
         self.head = Head()  # where the ledger ends, as far as was looked
         self._opened: OrderedDict[int, Record] = OrderedDict()
         self._sets = 0
@@ -81,12 +83,12 @@ class Histories:
 
     def chained(self, rows: Sequence[Row]) -> list[Row]:
         """Give new rows the numbers and the links that follow on what is recorded."""
-        found: list[Row] = []
+        chain: list[Row] = []
         head = self.head
         for row in rows:
-            found.append(self._chained(row, head))
-            head = Head(found[-1].number, found[-1].link)
-        return found
+            chain.append(self._chained(row, head))
+            head = Head(chain[-1].number, chain[-1].link)
+        return chain
 
     def write_head(self, rows: Sequence[Row], new: Mapping[str, str]) -> None:
         """Write that the ledger ends with new rows, and has new settings."""
@@ -94,32 +96,45 @@ class Histories:
         head = Head(rows[-1].number, rows[-1].link) if rows else self.head
         write_head(self._store, self._seal, head, new)
 
-    def require_whole(self, known: Head | None = None) -> Head:
+    def require_whole(self, reference: Head | None = None) -> Head:
         """Return where the ledger ends, after a look at every entry."""
         wrong: list[str] = []
         head = Head()
-        is_known = known is None or known == head
+        is_known = reference is None or reference == head
         last = read_head(self._store.settings(), self._seal)
         for row in self._store.rows():
             if row.number != head.number + 1:
                 wrong.append(_missing(head.number + 1, row.number - 1))
             is_sealed = self._seal.open(row.sealed, beside=row.beside) is not None
             if not is_sealed:
-                wrong.append(f"entry {row.number} was altered")
+                wrong.append(Message("entry {number} was altered", number=row.number))
             elif row.number == head.number + 1 and self._chained(row, head).link != row.link:
-                wrong.append(f"entry {row.number} does not follow on the one before it")
+                wrong.append(
+                    Message(
+                        "entry {number} does not follow on the one before it", number=row.number
+                    )
+                )
             head = Head(row.number, row.link)
-            is_known = is_known or head == known
+            is_known = is_known or head == reference
         if head.number < last.number:
             wrong.append(_missing(head.number + 1, last.number))
         elif head.number == last.number and head.link != last.link:
-            wrong.append(f"entry {head.number} is not the last one that was written")
-        if not is_known and known is not None:
-            wrong.append(f"entry {known.number} is not the one whose head was noted")
+            wrong.append(
+                Message(
+                    "entry {number} is not the last one that was written", number=head.number
+                )
+            )
+        if not is_known and reference is not None:
+            wrong.append(
+                Message(
+                    "entry {number} is not the one whose head was noted",
+                    number=reference.number,
+                )
+            )
         if wrong:
             raise LedgerError(
-                f"The ledger is not whole: {'; '.join(wrong)}.",
-                hint="restore the ledger from a copy, and find out who can write it",
+                Message("The ledger is not whole: {wrong}.", wrong=joined("; ", wrong)),
+                hint=Message("restore the ledger from a copy, and find out who can write it"),
             )
         return head
 
@@ -134,8 +149,8 @@ class Histories:
         except LedgerError as error:
             return error
         return LedgerError(
-            "The ledger was put back to an earlier state while it was in use.",
-            hint="restore the ledger from its latest copy",
+            Message("The ledger was put back to an earlier state while it was in use."),
+            hint=Message("restore the ledger from its latest copy"),
         )
 
     def index(self, history: str) -> Index:
@@ -161,7 +176,9 @@ class Histories:
                 record = self._unseal(row)
                 self._keep(number, record)
         if record is None:
-            raise LedgerError("An entry of the ledger is gone.", hint="restore the ledger")
+            raise LedgerError(
+                Message("An entry of the ledger is gone."), hint=Message("restore the ledger")
+            )
         return record
 
     def compare(
@@ -185,9 +202,9 @@ class Histories:
                 continue
             is_known |= _known(record, others)
             for index, pending in (*mine, *others):
-                found = index.pairs(record, threshold=threshold, is_known=is_known)
+                own_pairs = index.pairs(record, threshold=threshold, is_known=is_known)
                 most = max(submission.most - len(pairs), 0)
-                pairs += self._named(record, found[:most], pending)
+                pairs += self._named(record, own_pairs[:most], pending)
             if place < len(records) - 1:  # for those that follow
                 own.add(record, history)
             fresh.append(place)
@@ -203,38 +220,58 @@ class Histories:
         second_methods = list[SecondMethod]()
         histories = tuple(dict.fromkeys([submission.history, *submission.also]))
         waiting = [record for name in histories for record in accepted.of(name)]
+        noise = self._noise_met_by(submission.records, histories)
         for record in submission.records:
-            for other, number in self._others(record, histories, waiting):
+            for other, number in self._others(record, histories, waiting, noise):
                 pair = (record.definition, other.definition)
                 second_methods.append(SecondMethod.of(*pair, entry=number))
             waiting.append(record)
         return second_methods
 
+    def _noise_met_by(self, records: Sequence[Record], histories: Sequence[str]) -> list[int]:
+        """Return the entries with noise that share sets with tables by other methods."""
+        sets = [record.sets[0] for record in records if len(record.labels)]
+        if not sets:  # all noise is the same
+            return []
+        every = np.unique(np.concatenate(sets))
+        return [
+            number
+            for name in histories
+            for number, other in self._with_noise(name)
+            if np.isin(other.sets[0], every).any()
+        ]
+
     def _others(
-        self, record: Record, histories: Sequence[str], waiting: Sequence[Record]
+        self,
+        record: Record,
+        histories: Sequence[str],
+        waiting: Sequence[Record],
+        noise: Sequence[int],
     ) -> Iterator[tuple[Record, int | None]]:
         """Yield the tables that publish a set of a table in another way."""
         sets, labels = record.sets
-        found = [other for other in waiting if _differ(record, other, sets, labels)]
-        numbers = self._entries_of_others(record, histories, sets, labels)
-        if found or numbers:  # else there is nothing to look closer at
+        candidates = [other for other in waiting if _differ(record, other, sets, labels)]
+        numbers = self._entries_of_others(record, histories, noise, (sets, labels))
+        if candidates or numbers:  # else there is nothing to look closer at
             is_new = ~self._are_published(record, histories[0])
             sets, labels = sets[is_new], labels[is_new]
-            found = [other for other in found if _differ(record, other, sets, labels)]
-            numbers = self._entries_of_others(record, histories, sets, labels)
+            candidates = [other for other in candidates if _differ(record, other, sets, labels)]
+            numbers = self._entries_of_others(record, histories, noise, (sets, labels))
         yield from ((self.record(number), number) for number in numbers)
-        yield from ((other, None) for other in found)
+        yield from ((other, None) for other in candidates)
 
     def _entries_of_others(
-        self, record: Record, histories: Sequence[str], sets: Words, labels: Words
+        self,
+        record: Record,
+        histories: Sequence[str],
+        noise: Sequence[int],
+        sets: tuple[Words, Words],
     ) -> list[int]:
         entries = set[int]()
         for name in histories:
-            entries |= set(self._labelled_sets(name).others(sets, labels))
-        if len(record.labels):  # else noise is what others are compared with
-            for number, other in self._with_noise(histories):
-                if number not in entries and _differ(record, other, sets, labels):
-                    entries.add(number)
+            entries |= set(self._labelled_sets(name).others(*sets))
+        if len(record.labels):
+            entries |= {n for n in noise if _differ(record, self.record(n), *sets)}
         return sorted(entries)
 
     def _are_published(self, record: Record, history: str) -> Flags:
@@ -242,20 +279,33 @@ class Histories:
         sets, labels = record.sets
         if len(record.labels):
             return self._labelled_sets(history).has(sets, labels)
-        is_there = np.zeros(len(sets), bool)
-        for _, other in self._with_noise([history]):
-            is_there |= np.isin(sets, other.sets[0])
-        return is_there
+        return np.isin(sets, self._published_in_two_ways(history))
 
-    def _with_noise(self, histories: Sequence[str]) -> Iterator[tuple[int, Record]]:
-        for row in self._store.rows(is_open=True):
-            if row.history in histories and not len((record := self.record(row.number)).labels):
+    def _published_in_two_ways(self, history: str) -> Words:
+        """Return the sets that another method published, and noise as well.
+
+        What was found stays: a service asks for each of its tables.
+        """
+        labelled = self._labelled_sets(history)
+        known = self._in_two_ways.get(history)
+        if known is None or known[0] is not labelled.runs:
+            known = (labelled.runs, 0, np.zeros(0, np.uint64))
+        _, last, sets = known
+        for number, record in self._with_noise(history, after=last):
+            own = record.sets[0]
+            sets, last = np.union1d(sets, own[labelled.knows(own)]), number
+        self._in_two_ways[history] = (known[0], last, sets)
+        return sets
+
+    def _with_noise(self, history: str, *, after: int = 0) -> Iterator[tuple[int, Record]]:
+        for row in self._store.rows(after=after, is_open=True):
+            if row.history == history and not len((record := self.record(row.number)).labels):
                 yield row.number, record
 
     def audit(self, history: str | None, threshold: int) -> Iterator[ThinPair]:
         """Yield the thin differences of a history, or of each by itself, as they came up."""
-        for row, record, found in self._added(history, threshold):
-            yield from self._named(record, found, number=row.number)
+        for row, record, pairs in self._added(history, threshold):
+            yield from self._named(record, pairs, number=row.number)
 
     def audit_methods(self, history: str | None) -> Iterator[SecondMethod]:
         """Yield the tables that publish sets of earlier ones in another way."""
@@ -276,13 +326,13 @@ class Histories:
         self, again: Mapping[bytes, Entry], *, history: str, last: int, threshold: int
     ) -> Iterator[ThinPair]:
         """Yield what tables added when they were recorded, as far as they show it today."""
-        for row, record, found in self._added(history, threshold, last=last):
+        for row, record, pairs in self._added(history, threshold, last=last):
             table = again.get(row.digest)
             if table is None:
                 continue
             is_still = np.isin(record.identity, table.identity)
-            kept = [pair for pair in found if is_still[pair[0]]]
-            for pair in self._named(record, kept, number=row.number):
+            current_pairs = [pair for pair in pairs if is_still[pair[0]]]
+            for pair in self._named(record, current_pairs, number=row.number):
                 yield replace(pair, cell=replace(pair.cell, table=table.definition.name))
 
     def _added(
@@ -305,9 +355,11 @@ class Histories:
         """Return the sets of a history that are recorded, and those about to be."""
         return [(self.index(history), None), (accepted.index(history), accepted)]
 
-    def _is_among(self, wanted: Definition, waiting: Sequence[Pending], history: str) -> bool:
+    def _is_among(
+        self, definition: Definition, waiting: Sequence[Pending], history: str
+    ) -> bool:
         """Tell whether this very table is recorded, or about to be."""
-        identity = wanted.identity
+        identity = definition.identity
         return any(pending.has(identity, history) for pending in waiting) or self._store.has(
             history, self._seal.digest(identity)
         )
@@ -323,14 +375,14 @@ class Histories:
     def _named(
         self,
         record: Record,
-        found: Sequence[Pair],
+        pairs: Sequence[Pair],
         pending: Pending | None = None,
         *,
         number: int | None = None,
     ) -> list[ThinPair]:
         """Name pairs, each published table being opened once."""
         published: dict[tuple[int, int], CellName] = {}
-        for table, one in sorted({(table, one) for _, table, one in found}):
+        for table, one in sorted({(table, one) for _, table, one in pairs}):
             published[table, one] = (
                 self.record(table).name(one, entry=table)
                 if pending is None
@@ -338,7 +390,7 @@ class Histories:
             )
         return [
             ThinPair(cell=record.name(new, entry=number), published=published[table, one])
-            for new, table, one in found
+            for new, table, one in pairs
         ]
 
     def _keep(self, number: int, record: Record) -> None:
@@ -351,15 +403,21 @@ class Histories:
         text = self._seal.open(row.sealed, beside=row.beside)
         if text is None:
             raise LedgerError(
-                f"Entry {row.number} of the ledger was altered or is damaged.",
-                hint="restore the ledger from a copy",
+                Message(
+                    "Entry {number} of the ledger was altered or is damaged.", number=row.number
+                ),
+                hint=Message("restore the ledger from a copy"),
             )
         return Record.unpack(text, Definition.read(row.definition))
 
 
 def _missing(first: int, last: int) -> str:
-    one = f"entry {first} is missing"
-    return one if first == last else f"entries {first} to {last} are missing"
+    one = Message("entry {first} is missing", first=first)
+    return (
+        one
+        if first == last
+        else Message("entries {first} to {last} are missing", first=first, last=last)
+    )
 
 
 def _differ(one: Record, other: Record, sets: Words, labels: Words) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ckm.ledger.errors import LedgerError
 from ckm.ledger.storage.store import Database
+from footing.messages import Message, Name
 
 _LOCK = 0x636B6D4C
 _BUSY = "55P03"
@@ -70,8 +71,8 @@ class Postgres(Database):
     def _make_or_raise(self, *, create: bool) -> None:
         if not create:
             raise LedgerError(
-                "There is no ledger in the database.",
-                hint="look at the address, or publish a table first",
+                Message("There is no ledger in the database."),
+                hint=Message("look at the address, or publish a table first"),
             )
         with self.writing():
             self._make()
@@ -81,8 +82,8 @@ class Postgres(Database):
             import psycopg
         except ImportError:
             raise LedgerError(
-                "A ledger in PostgreSQL needs the package psycopg.",
-                hint="in the project's folder: pip install '.[postgres]'",
+                Message("A ledger in PostgreSQL needs the package psycopg."),
+                hint=Message("in the project's folder: pip install '.[postgres]'"),
             ) from None
         self._errors = (psycopg.Error,)
         wait_ms = int(self._timeout_s * 1000)
@@ -127,10 +128,15 @@ class Postgres(Database):
         state = getattr(error, "sqlstate", None)
         if state == _BUSY:
             return LedgerError(
-                "The ledger is busy: another server has been writing too long.",
-                hint="try again; nothing was published",
+                Message("The ledger is busy: another server has been writing too long."),
+                hint=Message("try again; nothing was published"),
             )
         return LedgerError(
-            f"The ledger's database cannot be used ({state or type(error).__name__}).",
-            hint="look at the server, the address and the permissions; nothing was published",
+            Message(
+                "The ledger's database cannot be used ({state}).",
+                state=Name(state or type(error).__name__),
+            ),
+            hint=Message(
+                "look at the server, the address and the permissions; nothing was published"
+            ),
         )

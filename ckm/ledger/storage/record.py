@@ -185,8 +185,10 @@ class Record:
     @property
     def sets(self) -> tuple[Words, Words]:
         """The keyed digests of all sets, and their labels: 0 for noise."""
-        known = np.concatenate([self.identity, self.others])
-        return known, self.labels if len(self.labels) else np.zeros(len(known), np.uint64)
+        identities = np.concatenate([self.identity, self.others])
+        return identities, self.labels if len(self.labels) else np.zeros(
+            len(identities), np.uint64
+        )
 
     @property
     def owners(self) -> Integers:

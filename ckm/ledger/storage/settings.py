@@ -10,6 +10,7 @@ from ckm.errors import ConfigError
 from ckm.ledger.errors import LedgerError
 from ckm.ledger.storage.seal import Seal
 from ckm.ledger.storage.store import Database
+from footing.messages import Argument, Message
 from tables.cells.sketch import MAX_WIDTH
 
 _SCHEMA = "3"
@@ -57,8 +58,8 @@ class Head:
             return cls(int(number), bytes.fromhex(link))
         except ValueError:
             raise ConfigError(
-                "The head of a ledger reads like 12:0123456789abcdef…",
-                hint="ckm ledger audit prints it, and so do the manifests of releases",
+                Message("The head of a ledger reads like 12:0123456789abcdef…"),
+                hint=Message("ckm ledger audit prints it, and so do the manifests of releases"),
             ) from None
 
 
@@ -75,8 +76,8 @@ def read_head(settings: Mapping[str, str], seal: Seal) -> Head:
         is_ours = False
     if not is_ours:
         raise LedgerError(
-            "The settings of the ledger were altered or are damaged.",
-            hint="restore the ledger from a copy",
+            Message("The settings of the ledger were altered or are damaged."),
+            hint=Message("restore the ledger from a copy"),
         )
     return head
 
@@ -102,12 +103,21 @@ def require_parameters(threshold: int | None, smallest: int) -> None:
         type(threshold) is not int or not 1 <= threshold <= MAX_WIDTH
     ):
         raise ConfigError(
-            f"The threshold of a ledger is a number of records from 1 to {MAX_WIDTH}, "
-            f"not {threshold!r}.",
-            hint="2 is usual: neither of two people finds the other",
+            Message(
+                "The threshold of a ledger is a number of records from 1 to {max_width}, "
+                "not {threshold!r}.",
+                max_width=MAX_WIDTH,
+                threshold=Argument(threshold),
+            ),
+            hint=Message("2 is usual: neither of two people finds the other"),
         )
     if type(smallest) is not int or smallest < 1:
-        raise ConfigError(f"smallest must be a positive integer, not {smallest!r}.")
+        raise ConfigError(
+            Message(
+                "smallest must be a positive integer, not {smallest!r}.",
+                smallest=Argument(smallest),
+            )
+        )
 
 
 def width_of(store: Database, seal: Seal, threshold: int | None) -> int:
@@ -117,7 +127,8 @@ def width_of(store: Database, seal: Seal, threshold: int | None) -> int:
         if not settings:
             if any(True for _ in store.rows(is_open=True)):
                 raise LedgerError(
-                    "The settings of the ledger are gone.", hint="restore it from a copy"
+                    Message("The settings of the ledger are gone."),
+                    hint=Message("restore it from a copy"),
                 )
             settings = {
                 "schema": _SCHEMA,
@@ -130,20 +141,23 @@ def width_of(store: Database, seal: Seal, threshold: int | None) -> int:
 
 def require_noise(store: Database, seal: Seal, noise: str, *, create: bool) -> None:
     """Raise unless the tables of a ledger have this noise."""
-    wanted = seal.digest(f"noise {noise}".encode()).hex()
-    known = store.settings().get("noise")
-    if known is None and create:
+    digest = seal.digest(f"noise {noise}".encode()).hex()
+    earlier = store.settings().get("noise")
+    if earlier is None and create:
         with store.writing():
             settings = store.settings()
-            known = settings.get("noise")
-            if known is None:
-                write_head(store, seal, read_head(settings, seal), {"noise": wanted})
-                known = wanted
-    if known not in {None, wanted}:
+            earlier = settings.get("noise")
+            if earlier is None:
+                write_head(store, seal, read_head(settings, seal), {"noise": digest})
+                earlier = digest
+    if earlier not in {None, digest}:
         raise LedgerError(
-            "The tables in the ledger have another noise: the p-table, [keys] mix or the "
-            "version of record keys changed, and readers could average two noises of one cell.",
-            hint="go back to that p-table, or start a new ledger with a new secret",
+            Message(
+                "The tables in the ledger have another noise: the p-table, [keys] mix or "
+                "the version of record keys changed, and readers could average two noises "
+                "of one cell."
+            ),
+            hint=Message("go back to that p-table, or start a new ledger with a new secret"),
         )
 
 
@@ -151,21 +165,27 @@ def _width(settings: dict[str, str], seal: Seal, threshold: int | None) -> int:
     """Return the width of a ledger's sketches, or raise when it does not suit."""
     if settings.get("schema") not in {_SCHEMA, _SCHEMA_OF_METHODS}:
         raise LedgerError(
-            "The ledger has a form that this version does not know, older or newer.",
-            hint="use the version that wrote it, or start a new ledger: its tables are "
-            "recorded again when they are released again",
+            Message("The ledger has a form that this version does not know, older or newer."),
+            hint=Message(
+                "use the version that wrote it, or start a new ledger: its tables are "
+                "recorded again when they are released again"
+            ),
         )
     if settings.get("check") != seal.check:
         raise LedgerError(
-            "The ledger was made with another secret.",
-            hint="use that secret, or start a new ledger",
+            Message("The ledger was made with another secret."),
+            hint=Message("use that secret, or start a new ledger"),
         )
     read_head(settings, seal)
     width = int(settings["width"])
     if threshold is not None and threshold > width:
         raise LedgerError(
-            f"The ledger was made for thresholds up to {width}, not {threshold}.",
-            hint="start a new ledger with the larger threshold",
+            Message(
+                "The ledger was made for thresholds up to {width}, not {threshold}.",
+                width=width,
+                threshold=Argument(threshold),
+            ),
+            hint=Message("start a new ledger with the larger threshold"),
         )
     return width
 
@@ -184,12 +204,15 @@ def sealed_noises(noises: Mapping[str, str], *, seal: Seal) -> dict[str, str]:
     }
 
 
-def new_noises(wanted: Mapping[str, str], *, known: Mapping[str, str]) -> dict[str, str]:
+def new_noises(noises: Mapping[str, str], *, earlier: Mapping[str, str]) -> dict[str, str]:
     """Return those of the sealed noises that are not known; raise where one is another."""
-    if any(known.get(name, noise) != noise for name, noise in wanted.items()):
+    if any(earlier.get(name, noise) != noise for name, noise in noises.items()):
         raise LedgerError(
-            "A variable of these tables is in the ledger with another noise of sums: its "
-            "[[magnitude]] changed, and readers could average two noises of one cell.",
-            hint="go back to those settings, or start a new ledger with a new secret",
+            Message(
+                "A variable of these tables is in the ledger with another noise of sums: "
+                "its [[magnitude]] changed, and readers could average two noises of one "
+                "cell."
+            ),
+            hint=Message("go back to those settings, or start a new ledger with a new secret"),
         )
-    return {name: noise for name, noise in wanted.items() if name not in known}
+    return {name: noise for name, noise in noises.items() if name not in earlier}

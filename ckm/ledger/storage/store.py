@@ -15,6 +15,7 @@ from typing import Any
 from ckm.ledger.errors import LedgerError
 from footing.addresses import Address
 from footing.files import refuse_dangling, require_private
+from footing.messages import Message, Name, said
 
 _APPLICATION = 0x636B6D4C  # "ckmL" in the header of the file
 _META = "CREATE TABLE IF NOT EXISTS ckm_ledger (name TEXT PRIMARY KEY, content TEXT NOT NULL)"
@@ -69,14 +70,16 @@ def open_store(
         return Postgres(text, timeout_s=timeout_s, create=create, is_quick=is_quick)
     if re.match(r"^[a-z][a-z0-9+]*://", text):
         raise LedgerError(
-            "A ledger is a file or a database postgresql://…, nothing else.",
-            hint="for example ledger = 'ledger.db'",
+            Message("A ledger is a file or a database postgresql://…, nothing else."),
+            hint=Message("for example ledger = 'ledger.db'"),
         )
     if (address := Address(text)).has_password and not Path(text).exists():
         raise LedgerError(
-            f"The address {address.masked!r} is none of a ledger.",
-            hint="a ledger is a file, or postgresql://host/database with the password in "
-            "~/.pgpass or PGPASSWORD",
+            Message("The address {address!r} is none of a ledger.", address=address),
+            hint=Message(
+                "a ledger is a file, or postgresql://host/database with the password in "
+                "~/.pgpass or PGPASSWORD"
+            ),
         )
     return _Sqlite(Path(text), timeout_s, create=create, is_quick=is_quick)
 
@@ -245,8 +248,11 @@ class SqliteDatabase(Database):
             not self._path.exists() or self._path.stat().st_ino != self._inode
         ):
             raise LedgerError(
-                f"The file {self._name!r} was replaced or deleted while it was in use.",
-                hint="put it back and start again; nothing was published",
+                Message(
+                    "The file {name!r} was replaced or deleted while it was in use.",
+                    name=Name(self._name),
+                ),
+                hint=Message("put it back and start again; nothing was published"),
             )
         self.run("BEGIN IMMEDIATE")
 
@@ -254,20 +260,30 @@ class SqliteDatabase(Database):
         code = getattr(error, "sqlite_errorname", "") or ""
         if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return LedgerError(
-                f"The ledger {self._name!r} is busy: another program has been writing for "
-                f"{self._timeout_s:g} seconds.",
-                hint="try again; nothing was published",
+                Message(
+                    "The ledger {name!r} is busy: another program has been writing for "
+                    "{timeout:g} seconds.",
+                    name=Name(self._name),
+                    timeout=self._timeout_s,
+                ),
+                hint=Message("try again; nothing was published"),
             )
         what = {
-            "SQLITE_NOTADB": "is not a ledger",
-            "SQLITE_CORRUPT": "is damaged",
-            "SQLITE_FULL": "cannot be written: the disk is full",
-            "SQLITE_READONLY": "cannot be written: it is read-only",
-            "SQLITE_CANTOPEN": "cannot be opened",
-            "SQLITE_PERM": "cannot be opened: permission denied",
-        }.get("_".join(code.split("_")[:2]), f"cannot be used ({code or 'unknown error'})")
+            "SQLITE_NOTADB": Message("is not a ledger"),
+            "SQLITE_CORRUPT": Message("is damaged"),
+            "SQLITE_FULL": Message("cannot be written: the disk is full"),
+            "SQLITE_READONLY": Message("cannot be written: it is read-only"),
+            "SQLITE_CANTOPEN": Message("cannot be opened"),
+            "SQLITE_PERM": Message("cannot be opened: permission denied"),
+        }.get(
+            "_".join(code.split("_")[:2]),
+            Message(
+                "cannot be used ({code})", code=Name(code) if code else Message("unknown error")
+            ),
+        )
         return LedgerError(
-            f"The ledger {self._name!r} {what}.", hint="nothing was published; look at the file"
+            Message("The ledger {name!r} {what}.", name=Name(self._name), what=what),
+            hint=Message("nothing was published; look at the file"),
         )
 
 
@@ -275,20 +291,28 @@ class _Sqlite(SqliteDatabase):
     def __init__(self, path: Path, timeout_s: float, *, create: bool, is_quick: bool) -> None:
         if not path.parent.is_dir():
             raise LedgerError(
-                f"The ledger {path.name!r} cannot be made: its folder does not exist.",
-                hint="make the folder, or choose another",
+                Message(
+                    "The ledger {path!r} cannot be made: its folder does not exist.",
+                    path=Name(path.name),
+                ),
+                hint=Message("make the folder, or choose another"),
             )
         if not create and not path.exists():
             raise LedgerError(
-                f"There is no ledger {path.name!r}.", hint="look at the name and the folder"
+                Message("There is no ledger {path!r}.", path=Name(path.name)),
+                hint=Message("look at the name and the folder"),
             )
         refuse_dangling(path, error=LedgerError)
         try:
             make_private(path)
         except OSError as error:
             raise LedgerError(
-                f"The ledger {path.name!r} cannot be opened: {error.strerror}.",
-                hint="look at the file's permissions",
+                Message(
+                    "The ledger {path!r} cannot be opened: {reason}.",
+                    path=Name(path.name),
+                    reason=said(error.strerror or ""),
+                ),
+                hint=Message("look at the file's permissions"),
             ) from None
         super().__init__(path, timeout_s)
         try:
@@ -320,8 +344,10 @@ class _Sqlite(SqliteDatabase):
         has_tables = self.fetch("SELECT 1 FROM sqlite_master LIMIT 1")
         if application != _APPLICATION and (application or has_tables):
             raise LedgerError(
-                f"The file {self._name!r} is a database, but no ledger.",
-                hint="choose another name; the file was left as it is",
+                Message(
+                    "The file {name!r} is a database, but no ledger.", name=Name(self._name)
+                ),
+                hint=Message("choose another name; the file was left as it is"),
             )
 
 

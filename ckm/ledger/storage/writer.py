@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ckm.ledger.errors import LedgerError, SecondMethodError, ThinDifferenceError
 from ckm.ledger.record_sets.index import Pending
 from ckm.ledger.storage.settings import new_noises, settings_of_methods
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 def _not_written() -> LedgerError:
     return LedgerError(
-        "The ledger could not be written.", hint="nothing was published; try again"
+        Message("The ledger could not be written."),
+        hint=Message("nothing was published; try again"),
     )
 
 
@@ -161,12 +163,12 @@ class Writer:
         """Check every submission against what is recorded and those accepted before it."""
         accepted = Pending(self._histories.width)
         has_noises = any(submission.noises for submission in group)
-        known = self._store.settings() if has_noises else {}
+        earlier = self._store.settings() if has_noises else {}
         for submission in group:
             submission.fresh, submission.pairs, submission.error = [], [], None
             submission.new = {}
             try:
-                new = new_noises(submission.noises, known=known)
+                new = new_noises(submission.noises, earlier=earlier)
                 fresh, pairs = self._histories.compare(
                     submission, accepted=accepted, threshold=self._threshold
                 )
@@ -184,7 +186,7 @@ class Writer:
                 submission.error = ThinDifferenceError(refused)
                 continue
             submission.fresh, submission.pairs, submission.new = fresh, pairs, new
-            known |= new
+            earlier |= new
             if submission is not group[-1]:
                 for place in fresh:
                     accepted.add(submission.records[place], submission.history)

@@ -12,6 +12,7 @@ from ckm.errors import ConfigError, InternalError, ReleaseError
 from ckm.methods.internal_files import write_ptable
 from ckm.release.job_inputs import load_secret
 from ckm.release.pages.report_pages import LeakCheck
+from footing.messages import Argument, Message, Name
 from reports.facts.release import PublicFacts, StatedFile
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class DistributedTables:
         progress: Progress,
     ) -> None:
         if session.noise is None:
-            raise InternalError("Workers write tables with noise alone.")
+            raise InternalError(Message("Workers write tables with noise alone."))
         self._draft, self._noise, self._written = draft, session.noise, session.written
         self._folder = f"{draft.job.output.place}/{name or '.check'}"
         self._is_kept, self._progress = is_kept, progress
@@ -62,9 +63,14 @@ class DistributedTables:
         draft, engine = self._draft, self._noise.engine
         if engine.far_files(self._folder):
             raise ReleaseError(
-                f"There are files in {self._folder!r}, where workers are to write the tables.",
-                hint="remove them if a failed run left them, or choose another name for the "
-                "output",
+                Message(
+                    "There are files in {folder!r}, where workers are to write the tables.",
+                    folder=Argument(self._folder),
+                ),
+                hint=Message(
+                    "remove them if a failed run left them, or choose another name for the "
+                    "output"
+                ),
             )
         for name, request in draft.job.tables.items():
             started, place = time.monotonic(), f"{self._folder}/{name}"
@@ -76,8 +82,10 @@ class DistributedTables:
                 files = [StatedFile.of(*file) for file in engine.far_files(place).items()]
                 self._written[place] = [asdict(file) for file in files]
             if not rows:
-                hint = "do its filter and its categories fit the data?"
-                raise ConfigError(f"Table {name!r} has no cells.", hint=hint)
+                hint = Message("do its filter and its categories fit the data?")
+                raise ConfigError(
+                    Message("Table {name!r} has no cells.", name=Name(name)), hint=hint
+                )
             seconds, columns = time.monotonic() - started, draft.files.rehearsal(name)
             draft.write_table(name, columns, rows=rows, seconds=seconds)
 
@@ -89,7 +97,7 @@ class DistributedTables:
         manifest |= {"words": self._draft.files.words}
         hidden = [str(job.path.parent), ptable.id]
         leaks = LeakCheck(_NOTHING, hidden=hidden, secret=load_secret(job))
-        leaks.require_clean(manifest, what="the public manifest")
+        leaks.require_clean(manifest, what=Message("the public manifest"))
         return manifest
 
     def record(self) -> dict[str, Any]:
@@ -98,4 +106,4 @@ class DistributedTables:
         return {"ptable": write_ptable(path, self._noise.ptable)}
 
     def _tell(self, name: str, _stage: str, done: int, total: int) -> None:
-        self._progress(f"table {name}", done, total)
+        self._progress(Message("table {name}", name=Name(name)), done, total)

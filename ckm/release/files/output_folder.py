@@ -21,6 +21,7 @@ from pathlib import Path
 from ckm.errors import ReleaseError
 from footing.drafts import PrivateFolder, is_draft, is_same_file, lock_state
 from footing.files import open_own, refuse_dangling
+from footing.messages import Message, Name, said
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -33,8 +34,8 @@ def resolve_target(target: Path | str) -> Path:
     path = Path(os.path.realpath(target))
     if path.parent == path:
         raise ReleaseError(
-            "The output must be a folder of its own, not the root of a disk.",
-            hint="for example: -o out/",
+            Message("The output must be a folder of its own, not the root of a disk."),
+            hint=Message("for example: -o out/"),
         )
     return path
 
@@ -45,14 +46,15 @@ def check_target(path: Path, may_replace: Callable[[Path], None] | None) -> None
         return
     if not path.is_dir():
         raise ReleaseError(
-            f"The output {path.name!r} is a file, not a folder.", hint="choose another name"
+            Message("The output {path!r} is a file, not a folder.", path=Name(path.name)),
+            hint=Message("choose another name"),
         )
     if not any(path.iterdir()):
         return
     if may_replace is None:
         raise ReleaseError(
-            f"The folder {path.name!r} exists and is not empty.",
-            hint="choose another folder, or replace it with --force",
+            Message("The folder {path!r} exists and is not empty.", path=Name(path.name)),
+            hint=Message("choose another folder, or replace it with --force"),
         )
     may_replace(path)
 
@@ -125,13 +127,21 @@ def _translated(path: Path, what: str = "folder") -> Iterator[None]:
             raise  # an error of our packages that also derives from OSError
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise ReleaseError(
-                f"The disk is full: nothing was written to {path.name!r}.",
-                hint="free some space, or choose a folder on another disk",
+                Message(
+                    "The disk is full: nothing was written to {path!r}.",
+                    path=Name(path.name),
+                ),
+                hint=Message("free some space, or choose a folder on another disk"),
             ) from None
         reason = os.strerror(error.errno)
         raise ReleaseError(
-            f"The {what} {path.name!r} cannot be written: {reason}.",
-            hint="choose a folder that you may write to",
+            Message(
+                "The {what} {path!r} cannot be written: {reason}.",
+                what=said(what),
+                path=Name(path.name),
+                reason=said(reason),
+            ),
+            hint=Message("choose a folder that you may write to"),
         ) from None
 
 
@@ -238,7 +248,9 @@ def _try_lock(handle: int, path: Path) -> bool:
         state = lock_state(handle)
     if state == "held":
         raise ReleaseError(
-            f"Another process is writing {path.name!r} at this moment.",
-            hint="wait until it has ended, or choose another folder",
+            Message(
+                "Another process is writing {path!r} at this moment.", path=Name(path.name)
+            ),
+            hint=Message("wait until it has ended, or choose another folder"),
         )
     return state == "ours"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import CELL_COLUMNS, CheckFailedError, ReleaseError
 from footing.files import csv_text, write_whole
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +33,10 @@ def places_beside(target: Path, *, is_kept: bool) -> Iterator[None]:
     except (CheckFailedError, ThinDifferenceError) as error:
         if error.places is not None and (not is_kept or _is_written(error.places, file)):
             error.add_hint(  # one for all: a check says what the release says
-                hint="a refused release names them in OUTPUT.refused.csv beside its output, "
-                "for inside use only"
+                hint=Message(
+                    "a refused release names them in OUTPUT.refused.csv beside its output, for "
+                    "inside use only"
+                )
             )
         raise
     if is_kept:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ckm.config.problems import heading
 from ckm.engine.published_table import PublishedTable, measure_columns
 from ckm.errors import ConfigError, FormatError, ReleaseError
 from ckm.formats import FORMATS, to_bytes, without_repeats
@@ -23,6 +24,7 @@ from ckm.formats.registry import format_named
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.opening import RELEASE_KINDS
 from ckm.release.pages.report_pages import FILES, is_draft
+from footing.messages import Enumeration, Message, Name, named, said
 from footing.places import as_connectors_know, is_below, is_matched
 
 if TYPE_CHECKING:
@@ -113,14 +115,14 @@ class TableFiles:
 
     def cautions(self) -> tuple[str, ...]:
         """Return what to think of before a release, as far as no data are needed to see it."""
-        found: dict[str, list[str]] = {}
+        formula_texts: dict[str, list[str]] = {}
         words = self._first
         for name in self._job.tables:
-            found |= formulas(self.rehearsal(name))
+            formula_texts |= formulas(self.rehearsal(name))
             for column, dimension in words.columns(name).items():
-                texts = [*found.get(column, ()), *words.codes(column, dimension)]
-                found[column] = list(filter(is_formula, dict.fromkeys(texts)))
-        return formula_cautions(found, self._job.output)
+                texts = [*formula_texts.get(column, ()), *words.codes(column, dimension)]
+                formula_texts[column] = list(filter(is_formula, dict.fromkeys(texts)))
+        return formula_cautions(formula_texts, self._job.output)
 
     @property
     def _first(self) -> TableWords:
@@ -134,7 +136,11 @@ class TableFiles:
         for column, texts in formulas(table).items():
             for caution in formula_cautions({column: texts}, self._job.output, is_named=False):
                 # Logs are kept and sent around: the texts themselves are for the terminal.
-                logger.warning("Table %r: %s", name, caution, extra={"inside": _listed(texts)})
+                logger.warning(
+                    "%s",
+                    Message("Table {name!r}: {caution}", name=Name(name), caution=caution),
+                    extra={"inside": _listed(texts)},
+                )
         for kind, language, names in files_of(name, self._job.output):
             about = self._about(name, language)
             with _explained(name, kind):
@@ -160,16 +166,18 @@ class TableFiles:
         return table.mapped(without_formulas) if escapes else table
 
     def _require_names(self) -> None:
-        wanted = Counter(each.lower() for each in _OTHERS)
+        counter = Counter(each.lower() for each in _OTHERS)
         for table in self._job.tables:
             for _, _, names in files_of(table, self._job.output):
-                wanted.update(each.lower() for each in names)
-        twice = sorted(name for name, times in wanted.items() if times > 1)
+                counter.update(each.lower() for each in names)
+        twice = sorted(name for name, times in counter.items() if times > 1)
         if twice:
-            shown = ", ".join(map(repr, twice[:3]))
             raise ConfigError(
-                f"A release has each file once; tables and formats give {shown} twice.",
-                hint="give a [[table]] another name, or leave a format out",
+                Message(
+                    "A release has each file once; tables and formats give {names!r} twice.",
+                    names=Name.each(twice[:3]),
+                ),
+                hint=Message("give a [[table]] another name, or leave a format out"),
             )
 
     def rehearsal(self, name: str) -> PublishedTable:
@@ -178,9 +186,9 @@ class TableFiles:
         texts = {}
         for column, dimension in words.columns(name).items():
             declared = self._job.categories.get(dimension, ())
-            listed = declared if isinstance(declared, list) and column == dimension else ()
-            kept = [text for text in listed if isinstance(text, str)]
-            texts[column] = list(dict.fromkeys([words.total(dimension), *kept]))
+            codes = declared if isinstance(declared, list) and column == dimension else ()
+            own_texts = [text for text in codes if isinstance(text, str)]
+            texts[column] = list(dict.fromkeys([words.total(dimension), *own_texts]))
         size = max(map(len, texts.values()))
         rows = np.arange(size, dtype=np.int32)
         dimensions = {c: (np.minimum(rows, len(t) - 1), t) for c, t in texts.items()}
@@ -197,7 +205,9 @@ def _require_parts(job: Job) -> None:
     """Refuse what needs a whole table at once, or cells of it on this machine."""
     output, data, is_far = job.output, job.data, job.output.place is not None
     formats = ("parquet",) if is_far else _ROOMY
-    needs = {f"[{n}]": bool(getattr(job, n)) for n in ("ledger", "suppression", "rounding")}
+    needs: dict[str, bool] = {
+        f"[{n}]": bool(getattr(job, n)) for n in ("ledger", "suppression", "rounding")
+    }
     needs |= {
         "additive = true": output.additive,
         f'engine = "{data.engine}"': (data.engine == "spark") != is_far,
@@ -205,39 +215,55 @@ def _require_parts(job: Job) -> None:
         "stream = true": is_far and output.stream,
         "[report]": is_far and bool(job.report.model_fields_set),
         "[categories]": is_far and bool(job.categories),
-        "a code tree": is_far
+        Message("a code tree"): is_far
         and not all(isinstance(h, list) for h in job.hierarchies.values()),
-        "a quantile": any(t.quantiles for t in job.tables.values()),
+        Message("a quantile"): any(t.quantiles for t in job.tables.values()),
     }
-    needs |= {t.place[:-1]: is_far and t.request.needs_whole_table for t in job.table}
-    needs |= {f"the format {kind!r}": kind not in formats for kind in output.formats}
+    needs |= {heading(t.place)[:-1]: is_far and t.request.needs_whole_table for t in job.table}
+    needs |= {
+        Message("the format {kind!r}", kind=Name(kind)): kind not in formats
+        for kind in output.formats
+    }
     if wrong := [what for what, is_there in needs.items() if is_there]:
-        key = "place" if is_far else "stream = true"
+        key = Name("place" if is_far else "stream = true")
         raise ConfigError(
-            f"{key} under [output] does not go with {' and '.join(wrong)}: that needs "
-            "whole tables in the memory of this machine.",
-            hint=f"leave one of them out; its formats are {', '.join(formats)}",
+            Message(
+                "{key} under [output] does not go with {wrong}: that needs whole tables in "
+                "the memory of this machine.",
+                key=key,
+                wrong=Enumeration(" and ", map(named, wrong)),
+            ),
+            hint=Message(
+                "leave one of them out; its formats are {formats}", formats=Name.each(formats)
+            ),
         )
 
 
 def formula_cautions(
-    found: Mapping[str, Sequence[str]],
+    texts_by_column: Mapping[str, Sequence[str]],
     output: JobOutput,
     *,
     section: str = "[output]",
     is_named: bool = True,
-) -> tuple[str, ...]:
+) -> tuple[Message, ...]:
     """Say which texts of CSV files a spreadsheet would take for formulas, or how many."""
     exact = [kind for kind in output.formats if kind in _EXACT]
     if output.csv_formulas == "escape":
         exact = [kind for kind in exact if kind != "csv"]
     return tuple(
-        f"Column {column!r} has {len(texts)} text{'s' if len(texts) > 1 else ''} that a"
-        f" spreadsheet takes for a formula when it opens {' or '.join(map(repr, exact))}"
-        f"{f': {_listed(texts)}' if is_named else ''}."
-        " Change them, publish XLSX for spreadsheets, or write csv_formulas = "
-        f"\"escape\" under {section}, which puts an apostrophe before them in 'csv'."
-        for column, texts in found.items()
+        Message(
+            "Column {column!r} has {number} text{plural} that a spreadsheet takes for a "
+            "formula when it opens {exact!r}{texts}. Change them, publish XLSX for "
+            'spreadsheets, or write csv_formulas = "escape" under {section}, which '
+            "puts an apostrophe before them in 'csv'.",
+            column=Name(column),
+            number=len(texts),
+            plural=Message("s") if len(texts) > 1 else Message(),
+            exact=Enumeration(" or ", Name.each(exact)),
+            texts=Message(": {texts}", texts=Name(_listed(texts))) if is_named else Message(),
+            section=Name(section),
+        )
+        for column, texts in texts_by_column.items()
         if texts and exact
     )
 
@@ -253,8 +279,14 @@ def _explained(table: str, kind: str) -> Iterator[None]:
         yield
     except FormatError as error:
         raise FormatError(
-            f"Table {table!r} does not fit into {kind!r}: {error.problem}",
-            hint=error.hint or f"leave {kind!r} out, or change the text",
+            Message(
+                "Table {table!r} does not fit into {kind!r}: {problem}",
+                table=Name(table),
+                kind=Name(kind),
+                problem=said(error.problem),
+            ),
+            hint=error.hint
+            or Message("leave {kind!r} out, or change the text", kind=Name(kind)),
         ) from None
 
 
@@ -271,19 +303,26 @@ def refuse_foreign(folder: Path) -> None:
         is_release, ours = False, set()
     if not is_release:
         raise ReleaseError(
-            f"The folder {folder.name!r} is not a release of ckm; --force does not replace it.",
-            hint="choose another folder, or remove this one yourself",
+            Message(
+                "The folder {folder!r} is not a release of ckm; --force does not replace it.",
+                folder=Name(folder.name),
+            ),
+            hint=Message("choose another folder, or remove this one yourself"),
         )
-    found = {
+    files = {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
         if path.is_file() and not is_draft(path.name)
     }
-    if others := sorted(found - ours):
-        shown = ", ".join(map(repr, others[:5])) + (", …" if len(others) > 5 else "")
+    if others := sorted(files - ours):
+        listing = [*map(repr, others[:5]), *["…"] * (len(others) > 5)]
         raise ReleaseError(
-            f"The folder {folder.name!r} also holds {shown}; --force would remove them.",
-            hint="move these files away, or choose another folder",
+            Message(
+                "The folder {folder!r} also holds {files}; --force would remove them.",
+                folder=Name(folder.name),
+                files=Name.each(listing),
+            ),
+            hint=Message("move these files away, or choose another folder"),
         )
 
 
@@ -305,24 +344,34 @@ def refuse_overlap(job: Job, target: Path) -> None:
     for path in inputs:
         if Path(os.path.realpath(path)).is_relative_to(target):
             raise ReleaseError(
-                f"The output {target.name!r} holds {path.name!r}, which the job reads.",
-                hint="choose a folder of its own for the output",
+                Message(
+                    "The output {target!r} holds {path!r}, which the job reads.",
+                    target=Name(target.name),
+                    path=Name(path.name),
+                ),
+                hint=Message("choose a folder of its own for the output"),
             )
     names = [name for _, _, names in files_of("table", job.output) for name in names]
-    written = [target / "public" / name for name in names]
-    is_read = any(is_matched(path, one) for path in written for one in job.data.patterns)
+    outputs = [target / "public" / name for name in names]
+    is_read = any(is_matched(path, one) for path in outputs for one in job.data.patterns)
     if job.output.place is not None:
         if re.search(r"[*?{}\[\]\\:]", target.name):
             raise ReleaseError(
-                f"The output {target.name!r} has signs that stand for others in Spark's paths.",
-                hint="choose a name of letters, digits, - and _",
+                Message(
+                    "The output {target!r} has signs that stand for others in Spark's paths.",
+                    target=Name(target.name),
+                ),
+                hint=Message("choose a name of letters, digits, - and _"),
             )
         place = as_connectors_know(f"{job.output.place}/{target.name}").removeprefix("file://")
         parts = [f"{place}/{name}/part-0.parquet" for name in job.tables]
-        read = [*job.data.patterns, as_connectors_know(str(job.data.path))]
-        is_read |= any(is_below(part, pattern) for part in parts for pattern in read)
+        patterns = [*job.data.patterns, as_connectors_know(str(job.data.path))]
+        is_read |= any(is_below(part, pattern) for part in parts for pattern in patterns)
     if is_read:
         raise ReleaseError(
-            f"The output {target.name!r} would be read as data by the next release.",
-            hint="choose a folder that the pattern of [data] path does not reach",
+            Message(
+                "The output {target!r} would be read as data by the next release.",
+                target=Name(target.name),
+            ),
+            hint=Message("choose a folder that the pattern of [data] path does not reach"),
         )

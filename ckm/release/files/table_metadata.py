@@ -14,6 +14,7 @@ from ckm.errors import ReleaseError
 from ckm.formats import TableAbout
 from ckm.formats.derivations import derivations_of
 from ckm.formats.words import MISSING, category_labels, say
+from footing.messages import Argument, Message, Name
 from tables import CodeTree
 
 if TYPE_CHECKING:
@@ -224,7 +225,13 @@ class TableWords:
         strangers = len(set(texts) - codes)
         if strangers:
             raise ReleaseError(
-                f"Table {name!r} shows {strangers} categories of {column!r} that the code list "
-                f"{variables[-1].name!r} does not name.",
-                hint="add them there, or leave their records out with where",
+                Message(
+                    "Table {name!r} shows {strangers} categories of {column!r} that the code "
+                    "list {codelist!r} does not name.",
+                    name=Name(name),
+                    strangers=strangers,
+                    column=Name(column),
+                    codelist=Argument(variables[-1].name),
+                ),
+                hint=Message("add them there, or leave their records out with where"),
             )

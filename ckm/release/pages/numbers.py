@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from ckm.errors import ReleaseError
+from footing.messages import Message, Name, said
+from reports.facts.messages import KnownMessages
 from reports.facts.release import ReleaseFacts
 
 _MAX_SHOWN = 3
@@ -38,36 +40,56 @@ def read_facts(path: Path) -> ReleaseFacts:
         raw = path.read_bytes()
     except FileNotFoundError:
         raise ReleaseError(
-            f"The release has no {path.name!r}: it was made without a report.",
-            hint="ckm release internal/job.toml makes one, without place under [output]",
+            Message(
+                "The release has no {path!r}: it was made without a report.",
+                path=Name(path.name),
+            ),
+            hint=Message(
+                "ckm release internal/job.toml makes one, without place under [output]"
+            ),
         ) from None
     except OSError as error:
         raise ReleaseError(
-            f"The file {path.name!r} cannot be read: {error.strerror}.",
-            hint="look at the file's permissions",
+            Message(
+                "The file {path!r} cannot be read: {reason}.",
+                path=Name(path.name),
+                reason=said(error.strerror or ""),
+            ),
+            hint=Message("look at the file's permissions"),
         ) from None
     try:
         content = json.loads(raw, parse_constant=_refuse)
         if not isinstance(content, dict) or content.pop("edition", None) != "internal":
-            raise _unfit(path, "it is no internal report")
-        text = json.dumps(content)
-        return TypeAdapter(ReleaseFacts).validate_json(text, strict=True)
+            raise _unfit(path, Message("it is no internal report"))
+        messages = KnownMessages()
+        text = json.dumps(messages.as_texts(content))
+        facts = TypeAdapter(ReleaseFacts).validate_json(text, strict=True)
+        return cast("ReleaseFacts", messages.in_facts(facts))
     except ValidationError as error:
         places = [".".join(map(str, e["loc"])) for e in error.errors(include_input=False)]
-        more = f", and {len(places) - _MAX_SHOWN} more" * (len(places) > _MAX_SHOWN)
+        more = Message()
+        if len(places) > _MAX_SHOWN:
+            more = Message(", and {number} more", number=len(places) - _MAX_SHOWN)
         if not any(places):
-            raise _unfit(path, "it is not valid JSON in UTF-8") from None
-        raise _unfit(path, f"look at {', '.join(places[:_MAX_SHOWN])}{more}") from None
+            raise _unfit(path, Message("it is not valid JSON in UTF-8")) from None
+        raise _unfit(
+            path,
+            Message("look at {places}{more}", places=Name.each(places[:_MAX_SHOWN]), more=more),
+        ) from None
     except (ValueError, RecursionError) as error:
         if isinstance(error, ReleaseError):
             raise
-        raise _unfit(path, "it is not valid JSON in UTF-8") from None
+        raise _unfit(path, Message("it is not valid JSON in UTF-8")) from None
 
 
-def _unfit(path: Path, why: str) -> ReleaseError:
+def _unfit(path: Path, why: Message) -> ReleaseError:
     return ReleaseError(
-        f"The file {path.name!r} is not the report of a release by this version of ckm: {why}.",
-        hint="make the release again, or take the version of ckm that made it",
+        Message(
+            "The file {path!r} is not the report of a release by this version of ckm: {why}.",
+            path=Name(path.name),
+            why=why,
+        ),
+        hint=Message("make the release again, or take the version of ckm that made it"),
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ckm.errors import CheckFailedError
 from ckm.methods.internal_files import record_file
 from footing import drafts
+from footing.messages import Message, Name, said
 from reports.facts.checking import walk
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class LeakCheck:
         contents = (page.html, page.to_json())
         marks = sum(len(self._marks(text)) + self._has_secret(text) for text in contents)
         if marks:
-            raise _failed("a public page", marks, self._guilty(walk(self._facts)))
+            raise _failed(Message("a public page"), marks, self._guilty(walk(self._facts)))
 
     def require_clean(self, content: Mapping[str, object], *, what: str) -> None:
         """Raise where a public file holds a text that must stay inside."""
@@ -104,12 +105,21 @@ class LeakCheck:
 
 
 def _failed(what: str, marks: int, guilty: Sequence[str]) -> CheckFailedError:
-    listing = ", ".join(guilty[:_MAX_SHOWN]) + ", …" * (len(guilty) > _MAX_SHOWN)
-    way = f"take the secret, the folder or the hash out of: {listing}"
+    listing: list[Any] = [
+        *map(said, guilty[:_MAX_SHOWN]),
+        *[Name("…")] * (len(guilty) > _MAX_SHOWN),
+    ]
+    way = Message("take the secret, the folder or the hash out of: {places}", places=listing)
     return CheckFailedError(
-        f"The release check 'public-scan' failed (found marks {marks}): {what} "
-        "would hold what must stay inside; nothing was published.",
-        hint=way if guilty else "no text of the job holds it: please report this message",
+        Message(
+            "The release check 'public-scan' failed (found marks {marks}): {what} "
+            "would hold what must stay inside; nothing was published.",
+            marks=marks,
+            what=said(what),
+        ),
+        hint=way
+        if guilty
+        else Message("no text of the job holds it: please report this message"),
     )
 
 

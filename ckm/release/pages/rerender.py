@@ -35,6 +35,7 @@ from ckm.release.pages.report_pages import (
 from footing.drafts import is_draft as has_own_lock
 from footing.drafts import remove_abandoned
 from footing.files import write_whole
+from footing.messages import Argument, Message, Name
 from reports import Report
 
 _MAX_SHOWN = 5
@@ -166,13 +167,18 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         is_release = False
     if not is_release:
         raise ReleaseError(
-            f"The folder {folder.name!r} is not a release of ckm.",
-            hint="name the folder that 'ckm release' made, with public/ and internal/ in it",
+            Message("The folder {folder!r} is not a release of ckm.", folder=Name(folder.name)),
+            hint=Message(
+                "name the folder that 'ckm release' made, with public/ and internal/ in it"
+            ),
         )
     if manifest["kind"] != KIND:
         raise ReleaseError(
-            f"The release {folder.name!r} has no report: only noise has one.",
-            hint="its tables lie in public/, and their original numbers in internal/",
+            Message(
+                "The release {folder!r} has no report: only noise has one.",
+                folder=Name(folder.name),
+            ),
+            hint=Message("its tables lie in public/, and their original numbers in internal/"),
         )
     content: dict[str, Any] = manifest
     return content
@@ -197,19 +203,25 @@ def _require_same(
         try:
             record = record_file(folder / part / file["file"], name=file["file"])
         except OSError:
-            off.append(f"{part}/{file['file']} (missing)")
+            off.append(
+                Message("{part}/{file} (missing)", part=Name(part), file=Name(file["file"]))
+            )
             continue
         if record.sha256 == file["sha256"]:
             continue
         path = folder / part / file["file"]
         is_manifest = (part, path.name) == ("public", "manifest.json")
         if not (is_manifest and follows_from(manifest, path.read_bytes())):
-            off.append(f"{part}/{file['file']} (changed)")
+            off.append(
+                Message("{part}/{file} (changed)", part=Name(part), file=Name(file["file"]))
+            )
     if off:
-        listing = ", ".join(off[:_MAX_SHOWN]) + ", …" * (len(off) > _MAX_SHOWN)
+        listing = [*off[:_MAX_SHOWN], *[Message("…")] * (len(off) > _MAX_SHOWN)]
         raise CheckFailedError(
-            f"Files of the release are not those that were released: {listing}.",
-            hint="put the released files back, or make the release again",
+            Message(
+                "Files of the release are not those that were released: {files}.", files=listing
+            ),
+            hint=Message("put the released files back, or make the release again"),
         )
 
 
@@ -255,8 +267,10 @@ def _targets(
     public = Path(os.path.realpath(place_of(folder, "public")))
     if edition == "internal" and Path(os.path.realpath(output)).is_relative_to(public):
         raise ReleaseError(
-            "The internal edition does not go into public/: it tells of original counts.",
-            hint="choose another place, or make the public edition",
+            Message(
+                "The internal edition does not go into public/: it tells of original counts."
+            ),
+            hint=Message("choose another place, or make the public edition"),
         )
     # Tables are linked from the folder of the page, wherever that is.
     base = output.parent if suffix == ".html" else output
@@ -268,21 +282,31 @@ def _targets(
     if suffix == ".html":
         if len(pages) > 1:
             raise ReleaseError(
-                f"{output.name!r} is one file, and there is a page in each of "
-                f"{len(pages)} languages.",
-                hint="choose one with --lang, or give a folder",
+                Message(
+                    "{output!r} is one file, and there is a page in each of {number} "
+                    "languages.",
+                    output=Name(output.name),
+                    number=len(pages),
+                ),
+                hint=Message("choose one with --lang, or give a folder"),
             )
         (only,) = texts.values()
         return {output: only}
     if output.is_file():
         raise ReleaseError(
-            f"{output.name!r} is a file, but neither .html nor .json.",
-            hint="give a folder, or a name that ends in .html",
+            Message(
+                "{output!r} is a file, but neither .html nor .json.",
+                output=Name(output.name),
+            ),
+            hint=Message("give a folder, or a name that ends in .html"),
         )
     if suffix in _PAPERS and not output.is_dir():
         raise ReleaseError(
-            f"A report is written to .html or .json, not {suffix!r}.",
-            hint="print the page to PDF in a browser",
+            Message(
+                "A report is written to .html or .json, not {suffix!r}.",
+                suffix=Argument(suffix),
+            ),
+            hint=Message("print the page to PDF in a browser"),
         )
     return {output / name: text for name, text in texts.items()}
 
@@ -291,11 +315,17 @@ def _require_free(targets: dict[Path, str], *, force: bool) -> None:
     """Refuse to replace a file that differs, before any is written."""
     for path, text in targets.items():
         if path.is_dir():
-            raise ReleaseError(f"{path.name!r} is a folder.", hint="choose another name")
+            raise ReleaseError(
+                Message("{path!r} is a folder.", path=Name(path.name)),
+                hint=Message("choose another name"),
+            )
         if not force and path.exists() and not _holds(path, text):
             raise ReleaseError(
-                f"The file {path.name!r} exists and differs from the page of this version.",
-                hint="replace it with --force, or write elsewhere with -o",
+                Message(
+                    "The file {path!r} exists and differs from the page of this version.",
+                    path=Name(path.name),
+                ),
+                hint=Message("replace it with --force, or write elsewhere with -o"),
             )
 
 

@@ -11,6 +11,7 @@ from ckm.errors import ConfigError
 from ckm.ledger import LedgerError
 from ckm.ledger.storage.store import Database, SqliteDatabase, make_private
 from ckm.service.answering.messages import ClientError
+from footing.messages import Message, Name
 
 logger = logging.getLogger(__name__)
 
@@ -76,22 +77,31 @@ class SqliteFile:
         return database
 
     def _explained(self, error: OSError | LedgerError, name: str) -> ConfigError:
-        called = f"The file of {self.name} {name!r}"
+        called = Message(
+            "The file of {name} {name_2!r}", name=Name(self.name), name_2=Name(name)
+        )
         if isinstance(error, OSError) or isinstance(
             error.__context__, sqlite3.OperationalError
         ):
             return ConfigError(
-                f"{called} cannot be written.",
-                hint="it needs a local disk, and a folder that the service may write",
+                Message("{called} cannot be written.", called=called),
+                hint=Message("it needs a local disk, and a folder that the service may write"),
             )
-        return ConfigError(f"{called} is damaged, or no file of {self.name}.", hint=self.cure)
+        return ConfigError(
+            Message(
+                "{called} is damaged, or no file of {name}.",
+                called=called,
+                name=Name(self.name),
+            ),
+            hint=self.cure,
+        )
 
     def _prepare(self, database: Database) -> None:
         ((owner,),) = database.fetch("PRAGMA application_id")
         ((tables,),) = database.fetch("SELECT count(*) FROM sqlite_master")
         is_whole = database.fetch("PRAGMA quick_check(1)") == [("ok",)]
         if (owner != self.application and tables) or not is_whole:
-            raise LedgerError("The file is another one, or damaged.")
+            raise LedgerError(Message("The file is another one, or damaged."))
         database.run(f"PRAGMA application_id = {self.application}")
         database.run("PRAGMA journal_mode = WAL")
         database.run(f"PRAGMA synchronous = {'FULL' if self.is_durable else 'NORMAL'}")

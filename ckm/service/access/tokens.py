@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from ckm.config.service.sections import Role
 from ckm.errors import ConfigError
 from footing.files import locked, require_private, write_whole
+from footing.messages import Message, Name
 from footing.text_files import read_text
 
 if TYPE_CHECKING:
@@ -99,32 +100,41 @@ class TokenFile:
 
     def read(self) -> list[TokenEntry]:
         """Return the tokens that are kept."""
-        require_private(self.path, "file of tokens", error=ConfigError)
+        require_private(self.path, Message("file of tokens"), error=ConfigError)
         try:
             content = json.loads(read_text(self.path))
-            listed = content["tokens"]
-            entries = [TokenEntry(**entry) for entry in listed]
+            tokens = content["tokens"]
+            entries = [TokenEntry(**entry) for entry in tokens]
             for entry in entries:
                 _require_sound(entry)
         except FileNotFoundError:
             return []
         except (OSError, KeyError, TypeError, ValueError, RecursionError):
             raise ConfigError(
-                f"The file of tokens {self.path.name!r} cannot be read.",
-                hint="ckm token add makes one",
+                Message(
+                    "The file of tokens {path!r} cannot be read.", path=Name(self.path.name)
+                ),
+                hint=Message("ckm token add makes one"),
             ) from None
         if "digest" not in content:
             logger.warning(
-                "the file of tokens has no digest, as in older versions: that nobody changed "
-                "it cannot be told; ckm token add or revoke writes one",
+                Message(
+                    "the file of tokens has no digest, as in older versions: that nobody "
+                    "changed it cannot be told; ckm token add or revoke writes one"
+                ),
                 extra={"event": "tokens without digest"},
             )
-        elif content != _content(listed):
+        elif content != _content(tokens):
             raise ConfigError(
-                f"The file of tokens {self.path.name!r} was changed by other means than "
-                "ckm token, or is damaged.",
-                hint="put back its last copy; if you changed it by hand and all in it is "
-                'right, take out its "digest"',
+                Message(
+                    "The file of tokens {path!r} was changed by other means than ckm token, or "
+                    "is damaged.",
+                    path=Name(self.path.name),
+                ),
+                hint=Message(
+                    "put back its last copy; if you changed it by hand and all in it is right, "
+                    'take out its "digest"'
+                ),
             )
         return entries
 
@@ -166,9 +176,9 @@ class TokenFile:
         write_whole(self.path, text + "\n", error=ConfigError, is_private=True)
 
 
-def _content(listed: list[dict[str, Any]]) -> dict[str, Any]:
+def _content(tokens: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what a file of tokens holds: the tokens, and a digest of them."""
-    content = {"schema": 1, "tokens": listed}
+    content = {"schema": 1, "tokens": tokens}
     text = json.dumps(content, sort_keys=True).encode()
     return content | {"digest": hashlib.sha256(text).hexdigest()}
 
@@ -222,20 +232,20 @@ class Tokens:
         A token that was right before costs nothing, another one tens of milliseconds; others
         are recognised meanwhile.
         """
-        known = self.recognise(token)
-        if not isinstance(known, str):
-            return known
+        answer = self.recognise(token)
+        if not isinstance(answer, str):
+            return answer
         with self._lock:
-            entry = self._entries.get(known)
-        if entry is None or not _is_right(entry.hash, token.rpartition("_" + known + "_")[2]):
+            entry = self._entries.get(answer)
+        if entry is None or not _is_right(entry.hash, token.rpartition("_" + answer + "_")[2]):
             return None
         with self._lock:
             self._load()
-            if self._entries.get(known) != entry:  # changed or revoked meanwhile
+            if self._entries.get(answer) != entry:  # changed or revoked meanwhile
                 return None
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            self._known[self._digest(token)] = known
+            self._known[self._digest(token)] = answer
         return _caller_of(entry)
 
     def holder(self, public: str) -> Caller | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ckm.errors import ConfigError
+from footing.messages import Message, Name, joined
 from tables.prepared.prepared import POPULATIONS
 
 if TYPE_CHECKING:
@@ -46,27 +47,39 @@ def population_conditions(
     inside = memberships(prepared, service.populations)
     if not inside:
         return {}
-    found = prepared.scan({POPULATIONS: 0}).block
-    counts = np.bincount(found.codes[0], found.count, len(next(iter(inside.values()))))
+    block = prepared.scan({POPULATIONS: 0}).block
+    counts = np.bincount(block.codes[0], block.count, len(next(iter(inside.values()))))
     thin = _THIN if service.ledger is None else service.ledger.threshold
     least = max(thin + 1, service.rules.minimum_population or 0)
-    everybody = {"all records": np.ones(len(counts), bool)}
-    named = {repr(name): member for name, member in inside.items()}
+    everybody: dict[Name | Message, Any] = {Message("all records"): np.ones(len(counts), bool)}
+    by_name: dict[Name | Message, Any] = {
+        Name(repr(name)): member for name, member in inside.items()
+    }
     problems = [
-        f"{name} has fewer than {least} records."
-        for name, member in named.items()
+        Message("{name} has fewer than {least} records.", name=name, least=least)
+        for name, member in by_name.items()
         if counts[member].sum() < least
     ]
     problems += [
-        f"{one} and {other} differ by fewer than {least} records."
-        for (one, a), (other, b) in itertools.combinations({**everybody, **named}.items(), 2)
+        Message(
+            "{one} and {other} differ by fewer than {least} records.",
+            one=one,
+            other=other,
+            least=least,
+        )
+        for (one, a), (other, b) in itertools.combinations({**everybody, **by_name}.items(), 2)
         if counts[a ^ b].sum() < least
     ]
     if problems and is_checked:
         raise ConfigError(
-            "\n".join(f"[[population]] {problem}" for problem in problems),
-            hint="declare it otherwise, or drop it: the tables of two populations together "
-            "give away the records that are in one of them alone",
+            joined(
+                "\n",
+                [Message("[[population]] {problem}", problem=problem) for problem in problems],
+            ),
+            hint=Message(
+                "declare it otherwise, or drop it: the tables of two populations together "
+                "give away the records that are in one of them alone"
+            ),
         )
     ranks = prepared.axes[POPULATIONS].levels[0].ranks
     conditions = {

@@ -22,6 +22,7 @@ from ckm.errors import ConfigError
 from ckm.release.audit_gate import require_audited
 from ckm.release.job_inputs import opened_job, silent
 from footing import files
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,13 +61,13 @@ def require_private(service: Service) -> None:
         If a file is readable by the group or by all.
     """
     ledger = None if service.ledger is None else service.ledger.target
-    kept = {
+    by_kind = {
         "secret file": service.job.keys.secret,
         "audit log": service.access.audit,
         "file of projects": service.access.projects,
         "ledger": ledger if isinstance(ledger, Path) else None,
     }
-    for kind, path in kept.items():
+    for kind, path in by_kind.items():
         if path is not None:
             files.require_private(path, kind, error=ConfigError)
 
@@ -75,10 +76,14 @@ def _require_comparison(service: Service) -> None:
     """Refuse populations whose tables nothing compares with those of all records."""
     if service.populations and service.ledger is None:
         raise ConfigError(
-            "[[population]] needs [ledger]: a cell of a population and of all records whose "
-            "counts differ by one person tell that this person is outside.",
-            hint='path = "ledger.db" in [ledger] refuses such tables; with policy = "flag" '
-            "they are published all the same, and stand in the log",
+            Message(
+                "[[population]] needs [ledger]: a cell of a population and of all records "
+                "whose counts differ by one person tell that this person is outside."
+            ),
+            hint=Message(
+                'path = "ledger.db" in [ledger] refuses such tables; with policy = "flag" '
+                "they are published all the same, and stand in the log"
+            ),
         )
 
 
@@ -95,8 +100,8 @@ def open_table_service(
             folder = Path(stack.enter_context(own))
         answerer = stack.enter_context(open_answerer(service))
         _require_comparison(service)
-        opened = TableService(service, answerer(), folder=folder / "jobs")
-        yield stack.enter_context(contextlib.closing(opened))
+        table_service = TableService(service, answerer(), folder=folder / "jobs")
+        yield stack.enter_context(contextlib.closing(table_service))
 
 
 @contextlib.contextmanager
@@ -117,36 +122,38 @@ def open_answerer(
     require_private(service)
     if service.job.data.engine != "duckdb":
         raise ConfigError(
-            "A service keeps its records ready in the memory of one machine, which Spark "
-            "does not.",
-            hint='serve with engine = "duckdb"; release large tables with ckm release',
+            Message(
+                "A service keeps its records ready in the memory of one machine, which "
+                "Spark does not."
+            ),
+            hint=Message('serve with engine = "duckdb"; release large tables with ckm release'),
         )
     _record_official(service, is_kept=is_kept, step=step, quick=quick)
     limits = service.limits
     # A table of each variable shows whether the data have it, one of a population its columns.
-    wanted = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables} | {
+    requests = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables} | {
         f"[[population]] {name}": TableRequest(dimensions=[], where=population.where)
         for name, population in service.populations.items()
     }
     with opened_job(
         service.job,
-        tables=wanted,
+        tables=requests,
         ledger=service.ledger,
         is_kept=is_kept,
         step=step,
         memory_limit=resources.get("memory_limit") or limits.memory_limit,
         threads=resources.get("threads") or limits.threads,
-    ) as opened:
-        require_audited(service, opened.ptable)
+    ) as inputs:
+        require_audited(service, inputs.ptable)
         ledger: Recorder | None = None
-        if opened.ledger is not None and service.ledger is not None:
+        if inputs.ledger is not None and service.ledger is not None:
             ledger = Recorder(
-                opened.ledger,
+                inputs.ledger,
                 service.ledger,
                 name=service.about.id,
                 max_sets=limits.ledger_sets,
             )
-        yield lambda: Answerer(service, opened.engine, ledger=ledger, is_checked=is_checked)
+        yield lambda: Answerer(service, inputs.engine, ledger=ledger, is_checked=is_checked)
 
 
 def rehearse_service(
@@ -161,7 +168,7 @@ def rehearse_service(
         _require_access(service)
         if not quick:
             answerer()
-            step("records checked", "the records and their keys are sound")
+            step("records checked", Message("the records and their keys are sound"))
     _require_comparison(service)
 
 
@@ -179,8 +186,11 @@ def _require_access(service: Service) -> None:
     for path in (access.budgets, access.projects, access.audit):
         if path is not None and not os.access(path.parent, os.W_OK | os.X_OK):
             raise ConfigError(
-                f"{path.name!r} cannot be made: its folder is not there or not yours.",
-                hint="make the folder, or choose another",
+                Message(
+                    "{path!r} cannot be made: its folder is not there or not yours.",
+                    path=Name(path.name),
+                ),
+                hint=Message("make the folder, or choose another"),
             )
 
 
@@ -196,16 +206,19 @@ def _record_official(service: Service, *, is_kept: bool, quick: bool, step: Step
     for job in service.official:
         with opened_job(
             job, is_kept=is_kept, memory_limit=limits.memory_limit, threads=limits.threads
-        ) as opened:
+        ) as inputs:
             if not quick:
-                release_check = ReleaseCheck(opened.ledger, job.ledger)
-                opened.engine.tabulate_all(job.tables, watch=release_check.watch)
+                release_check = ReleaseCheck(inputs.ledger, job.ledger)
+                inputs.engine.tabulate_all(job.tables, watch=release_check.watch)
                 release_check.compare()
                 if is_kept:
                     release_check.publish()
                     logger.info("official tables recorded", extra={"tables": len(job.tables)})
-        text = f"the data have what the official {job.path.name} needs"
-        step("official tables checked", f"{text}; tables: {', '.join(job.tables)}")
+        text = Message("the data have what the official {path} needs", path=Name(job.path.name))
+        step(
+            "official tables checked",
+            Message("{text}; tables: {tables}", text=text, tables=Name.each(job.tables)),
+        )
 
 
 def run(service: Service, *, ready: Callable[[str], None], logs_json: bool = False) -> None:
@@ -215,15 +228,15 @@ def run(service: Service, *, ready: Callable[[str], None], logs_json: bool = Fal
     host, port = sock.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     with tempfile.TemporaryDirectory(prefix="ckm-service-") as folder:
-        told = partial(ready, address)
+        callback = partial(ready, address)
         _require_shared(service, is_made=True)  # before records are read
         if service.about.workers > 1:
             from ckm.service.process.workers import run_workers
 
             require_private(service)
-            run_workers(service, sock, Path(folder), ready=told, logs_json=logs_json)
+            run_workers(service, sock, Path(folder), ready=callback, logs_json=logs_json)
         else:
-            serve_tables(service, sock, folder=Path(folder), ready=told)
+            serve_tables(service, sock, folder=Path(folder), ready=callback)
 
 
 def _require_shared(service: Service, *, is_made: bool) -> None:
@@ -232,9 +245,9 @@ def _require_shared(service: Service, *, is_made: bool) -> None:
     from ckm.service.access.rate_limits import Rates
 
     access = service.access
-    for path, opened in ((access.budgets, Rates), (access.projects, Projects)):
+    for path, store in ((access.budgets, Rates), (access.projects, Projects)):
         if path is not None and (is_made or path.exists()):
-            opened(path).close()
+            store(path).close()
 
 
 def serve_tables(
@@ -319,9 +332,13 @@ def _listen(service: Service) -> socket.socket:
     except OSError as error:
         sock.close()
         raise ConfigError(
-            f"The service cannot listen on {service.about.listen}, port {service.about.port}:"
-            f" {error.strerror or 'no such address'}.",
-            hint="choose another with listen and port in [service]",
+            Message(
+                "The service cannot listen on {listen}, port {port}: {reason}.",
+                listen=Name(service.about.listen),
+                port=service.about.port,
+                reason=said(error.strerror or Message("no such address")),
+            ),
+            hint=Message("choose another with listen and port in [service]"),
         ) from None
     return sock
 

@@ -16,6 +16,7 @@ from ckm.config.service.service import Service
 from ckm.errors import ConfigError
 from ckm.service.metrics import SHARED_FOLDER, forget_process
 from ckm.service.process.server import grace_s, serve_tables
+from footing.messages import Message
 
 logger = logging.getLogger(__name__)
 
@@ -41,8 +42,8 @@ def run_workers(
     living, alive = os.pipe()  # nothing is written: it ends when this process does
     command = [sys.executable, "-m", "ckm.service.process.workers"]
     style = "json" if logs_json else "text"
-    given = (service.job.path, folder, style, sock.fileno(), writing, living)
-    command += [str(value) for value in given]
+    arguments = (service.job.path, folder, style, sock.fileno(), writing, living)
+    command += [str(value) for value in arguments]
     figures = folder / "figures"
     figures.mkdir(mode=0o700)
 
@@ -109,9 +110,10 @@ def _kept(
         return worker, born
     if is_starting or time.monotonic() - born < _SOON_S:
         raise ConfigError(
-            "A worker of the service did not start.", hint="its reason stands above"
+            Message("A worker of the service did not start."),
+            hint=Message("its reason stands above"),
         )
-    logger.warning("worker replaced")
+    logger.warning(Message("worker replaced"))
     return start()
 
 

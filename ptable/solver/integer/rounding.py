@@ -19,8 +19,6 @@ def inward(
         return float(wish)
     is_low = wish < low
     end = low if is_low or high is None else high
-    if not strict and _decimal(end, _DIGITS) == end:
-        return float(end)
     for digits in range(_DIGITS, 16):
         unit = _unit(end, digits)
         steps = math.ceil(end / unit) if is_low else math.floor(end / unit)
@@ -36,7 +34,3 @@ def _unit(number: Fraction, digits: int) -> Fraction:
     """Give the worth of the last of some significant digits."""
     size = math.floor(math.log10(number)) if number > 0 else -_DIGITS
     return Fraction(10) ** (size - digits + 1)
-
-
-def _decimal(number: Fraction, digits: int) -> Fraction:
-    return Fraction(f"{float(number):.{digits}g}")

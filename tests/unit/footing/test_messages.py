@@ -4,6 +4,7 @@ import ast
 import copy
 import datetime as dt
 import enum
+import json
 import pickle
 import warnings
 from decimal import Decimal
@@ -193,8 +194,13 @@ def is_text(node):
 def texts_shown(call):
     """Give what a call shows of an error or a warning, where it is a text."""
     name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+    holder = getattr(getattr(call.func, "value", None), "id", "")
     shown = [one.value for one in call.keywords if one.arg in {"hint", "problem"}]
-    if name.endswith(("Error", "Warning")) or name in {"error", "warn", "fail", "warning"}:
+    if name == "warn" and holder == "terminal":  # the first is a code
+        shown += call.args[1:2]
+    elif name in {"ClientError", "_BodyError"} or (holder, name) == ("logger", "error"):
+        pass  # a code, which the service has words for; an event
+    elif name.endswith(("Error", "Warning")) or name in {"error", "warn", "fail", "warning"}:
         shown += call.args[:1]
     return [one for one in shown if is_text(one)]
 
@@ -202,7 +208,10 @@ def texts_shown(call):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "package",
-    ["footing", "dp", "ptable", "risk", "rappor", "synth", "dpsgd", "reports", "tables"],
+    [
+        *("footing", "dp", "ptable", "risk", "rappor", "synth", "dpsgd", "reports", "tables"),
+        "ckm",
+    ],
 )
 def test_no_error_or_warning_is_a_text(package):
     root = Path(__file__).parents[3]
@@ -211,3 +220,24 @@ def test_no_error_or_warning_is_a_text(package):
         calls = (n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.Call))
         texts = [ast.unparse(text) for call in calls for text in texts_shown(call)]
         assert not texts, (file.name, texts)
+
+
+def test_a_message_goes_through_json():
+    message = Message(
+        "No {what} {name!r} in {file!r}, {count:,} of {share:.1%}: {value!r}; {names}, {more}.",
+        what=Message("column"),
+        name=Name("a"),
+        file=Path("f"),
+        count=np.int64(1500),
+        share=0.125,
+        value=Argument(["x"]),
+        names=Enumeration(" or ", Name.each("ab")),
+        more=Text("elsewhere"),
+    )
+    data = json.loads(json.dumps(message.to_data()))
+    assert data["message"] == message
+    assert data["values"]["name"] == "a"
+    again = Message.from_data(data)
+    assert again == message
+    assert french(again) == french(message)
+    assert "hunter2" not in json.dumps(Message("{x}", x=Name("a://b:hunter2@c")).to_data())

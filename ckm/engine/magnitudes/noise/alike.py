@@ -14,6 +14,7 @@ import numpy as np
 
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 from ckm.engine.perturbation import perturb_counts
+from footing.messages import Message, Name
 from ptable.lookup import moments
 
 if TYPE_CHECKING:
@@ -111,11 +112,13 @@ def alike_caution(table: str, variable: str, numbers: NDArray[np.int64]) -> str 
     number, all_of_them = numbers.tolist()
     if not number:
         return None
-    which = "some cells" if 2 * number < all_of_them else "most cells"
-    which = "all cells" if number == all_of_them else which
-    return (
-        f"Table {table!r}: in {which}, amounts of {variable!r} vary so little that "
-        "a sum would tell how many contribute: there it has the noise of a count, too."
+    cells = Message("some cells") if 2 * number < all_of_them else Message("most cells")
+    return Message(
+        "Table {table!r}: in {cells}, amounts of {variable!r} vary so little that a sum would "
+        "tell how many contribute: there it has the noise of a count, too.",
+        table=Name(table),
+        cells=Message("all cells") if number == all_of_them else cells,
+        variable=Name(variable),
     )
 
 

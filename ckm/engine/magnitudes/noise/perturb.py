@@ -15,12 +15,13 @@ from ckm.engine.magnitudes.other_tools.cellkey import trace_cellkey
 from ckm.engine.magnitudes.other_tools.rotation import decimal_keys
 from ckm.engine.magnitudes.other_tools.tauargus import trace_tauargus
 from ckm.errors import ConfigError
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ckm.engine.magnitudes.noise.alike import CountNoise
-    from ckm.engine.magnitudes.noise.plan import Plan
+    from ckm.engine.magnitudes.noise.plan import NoisePlan
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags, Floats, Integers, Words
     from tables import Magnitudes, Secret
@@ -89,15 +90,17 @@ def perturb_magnitudes(
     if noise.rules == "ckm":
         if secret is None:
             raise ConfigError(
-                "The noise of amounts needs the secret.",
-                hint='give it, or choose rules="cellkey" to repeat another tool',
+                Message("The noise of amounts needs the secret."),
+                hint=Message('give it, or choose rules="cellkey" to repeat another tool'),
             )
         return own_totals(magnitudes, noise, secret=secret, counts=counts)
     require_finite(magnitudes, [magnitudes.total, magnitudes.top])
     keys = magnitudes.key
     if noise.zero_keys:
         if cell_keys is None:
-            raise ConfigError("With zero_keys the cell keys of all records are needed.")
+            raise ConfigError(
+                Message("With zero_keys the cell keys of all records are needed.")
+            )
         keys = cell_keys
     if noise.rules == "cellkey":
         decimals = decimal_keys(keys, key_range=magnitudes.key_range)
@@ -169,7 +172,7 @@ def trace_own(
 
 
 def _components(
-    plan: Plan, noise: MagnitudeNoise, numbers: Callable[[Purpose, int], Words]
+    plan: NoisePlan, noise: MagnitudeNoise, numbers: Callable[[Purpose, int], Words]
 ) -> Iterator[tuple[Integers, Floats]]:
     """Give the cells that have each component of the noise, and that component."""
     for column in range(plan.steps.shape[1]):
@@ -181,7 +184,7 @@ def _components(
         yield cells, plan.steps[cells, column] * units
 
 
-def _units(plan: Plan, cells: Integers, keys: Words) -> tuple[Floats, Floats]:
+def _units(plan: NoisePlan, cells: Integers, keys: Words) -> tuple[Floats, Floats]:
     """Look the noise of one component up, in its units; return the width of the jitter too."""
     units, widths = np.zeros(len(cells)), np.zeros(len(cells))
     regime_of = plan.regime[cells]
@@ -206,14 +209,14 @@ def _drawn(
     )
 
     def numbers(purpose: Purpose, component: int) -> Words:
-        found = keyed(magnitudes.key, purpose=purpose, component=component)
+        words = keyed(magnitudes.key, purpose=purpose, component=component)
         if purpose != "rounding" and sensitive.any():
             own = component <= _OWN
             keys = magnitudes.first_keys[:, component - 1] if own else magnitudes.key
             number = 1 if own else component  # a contributor has one noise at either place
             purpose_of = f"sensitive {purpose}"
-            found[sensitive] = keyed(keys[sensitive], purpose=purpose_of, component=number)
-        return found
+            words[sensitive] = keyed(keys[sensitive], purpose=purpose_of, component=number)
+        return words
 
     return numbers
 
@@ -222,8 +225,8 @@ def _rounded(totals: Floats, decimals: int, fractions: Floats) -> Floats:
     """Round up with the probability of what lies beyond the multiple below."""
     unit = float(10 ** abs(decimals))
     fits = np.abs(totals) < (_EXACT / unit if decimals >= 0 else _EXACT * unit)
-    held = np.where(fits, totals, 0.0)
-    scaled = held * unit if decimals >= 0 else held / unit
+    values = np.where(fits, totals, 0.0)
+    scaled = values * unit if decimals >= 0 else values / unit
     whole = np.floor(scaled)
     whole += fractions < scaled - whole
     rounded = whole / unit if decimals >= 0 else whole * unit

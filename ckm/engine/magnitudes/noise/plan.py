@@ -12,6 +12,7 @@ import numpy as np
 from ckm.engine.magnitudes.noise.scale import bases
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 from ckm.errors import InternalError, MagnitudeError
+from footing.messages import Message, Name
 from ptable import PTable
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Regime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Plan:
+class NoisePlan:
     """What the noise of every cell may be. Disclosive: never write or print it.
 
     Parameters
@@ -109,17 +110,17 @@ class Plan:
         >>> round(float(plan.variances()[0]), 6)  # (0.1 * 40)**2
         16.0
         """
-        found = np.zeros(len(self.row))
+        variances = np.zeros(len(self.row))
         for place, regime in enumerate(self.regimes):
             for row in np.unique(self.row[self.regime == place]).tolist():
                 here = (self.regime == place) & (self.row == row)
-                found[here] = regime.variance(row)
-        return np.asarray(found * (self.steps**2).sum(axis=1), np.float64)
+                variances[here] = regime.variance(row)
+        return np.asarray(variances * (self.steps**2).sum(axis=1), np.float64)
 
 
 def plan_noise(
     magnitudes: Magnitudes, noise: MagnitudeNoise, *, sensitive: Flags | None = None
-) -> Plan:
+) -> NoisePlan:
     """Work out what the noise of every cell may be.
 
     Parameters
@@ -180,14 +181,16 @@ def plan_noise(
     if sensitive.any():
         largest = magnitudes.first_sizes
         if not largest.shape[1]:
-            raise InternalError("The largest contributors of sensitive cells were not found.")
+            raise InternalError(
+                Message("The largest contributors of sensitive cells were not found.")
+            )
         steps = np.pad(steps, ((0, 0), (0, max(0, largest.shape[1] - steps.shape[1]))))
         for place, used in enumerate(regimes):
             here = np.flatnonzero((regime == place) & sensitive)
             steps[here] = 0.0
             row[here], units = _of_largest(largest[here], noise, used, is_small[here])
             steps[here, : units.shape[1]] = units
-    return Plan(steps=steps, row=row, regime=regime, regimes=regimes, sensitive=sensitive)
+    return NoisePlan(steps=steps, row=row, regime=regime, regimes=regimes, sensitive=sensitive)
 
 
 def _of_largest(
@@ -249,8 +252,11 @@ def require_finite(magnitudes: Magnitudes, parts: Sequence[NDArray[Any]]) -> Non
     """Refuse amounts that are infinite or undefined."""
     if not all(np.isfinite(part).all() for part in parts):
         raise MagnitudeError(
-            f"The variable {magnitudes.variable!r} has infinite or undefined amounts.",
-            hint="leave such records out by a filter, or make their amounts missing",
+            Message(
+                "The variable {variable!r} has infinite or undefined amounts.",
+                variable=Name(magnitudes.variable),
+            ),
+            hint=Message("leave such records out by a filter, or make their amounts missing"),
         )
 
 
@@ -261,15 +267,25 @@ def require_sound(magnitudes: Magnitudes, noise: MagnitudeNoise) -> None:
     parts += [magnitudes.low, magnitudes.high]
     require_finite(magnitudes, parts)
     if bool((magnitudes.top_weight < 0).any()):
-        raise MagnitudeError(f"Some weights of {magnitudes.variable!r} are negative.")
+        raise MagnitudeError(
+            Message(
+                "Some weights of {variable!r} are negative.",
+                variable=Name(magnitudes.variable),
+            )
+        )
     if noise.signed:
         return
     if bool((magnitudes.low < 0).any() or (magnitudes.total < 0).any()):
         raise MagnitudeError(
-            f"The variable {magnitudes.variable!r} has negative values, and its noise is for "
-            "amounts that are not negative.",
-            hint="in a job file, signed = true in its [[magnitude]] lets them in (in Python, "
-            "signed=True); totals may then cross zero",
+            Message(
+                "The variable {variable!r} has negative values, and its noise is for "
+                "amounts that are not negative.",
+                variable=Name(magnitudes.variable),
+            ),
+            hint=Message(
+                "in a job file, signed = true in its [[magnitude]] lets them in (in "
+                "Python, signed=True); totals may then cross zero"
+            ),
         )
 
 
@@ -298,23 +314,25 @@ def _row(units: dict[int, int], step: int, least_noise: Fraction) -> dict[int, i
     down = {v: n for v, n in units.items() if v < 0 and n}
     if not up or not down:
         raise MagnitudeError(
-            "The p-table of sensitive cells must have noise on both sides in every row but the "
-            "first.",
-            hint="use a p-table with a variance above 0",
+            Message(
+                "The p-table of sensitive cells must have noise on both sides in every row "
+                "but the first."
+            ),
+            hint=Message("use a p-table with a variance above 0"),
         )
     sizes = [
         least_noise
         + Fraction(abs(sum(v * n for v, n in side.items())), step * sum(side.values()))
         for side in (up, down)
     ]
-    wanted = {}
+    shares = {}
     for side, other in ((down, sizes[0]), (up, sizes[1])):
         chance = other / (sizes[0] + sizes[1])
         for v, n in side.items():
-            wanted[v] = chance * Fraction(n, sum(side.values())) * _KEYS
-    found, running, given = {}, Fraction(0), 0
-    for v in sorted(wanted):
-        running += wanted[v]
-        found[v] = round(running) - given
-        given += found[v]
-    return found
+            shares[v] = chance * Fraction(n, sum(side.values())) * _KEYS
+    counts, running, total = {}, Fraction(0), 0
+    for v in sorted(shares):
+        running += shares[v]
+        counts[v] = round(running) - total
+        total += counts[v]
+    return counts

@@ -10,6 +10,7 @@ import numpy as np
 from ckm.engine.magnitudes.sensitive.conditions import largest_contributions
 from ckm.errors import ConfigError
 from footing.checks import require_integer, require_number
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -99,9 +100,13 @@ class Flex:
             object.__setattr__(self, name, _share(name, getattr(self, name)))
         if self.large > self.small:
             raise ConfigError(
-                f"The share of large amounts, {self.large:g}, must not exceed that of small "
-                f"ones, {self.small:g}.",
-                hint="exchange small and large",
+                Message(
+                    "The share of large amounts, {large:g}, must not exceed that of small "
+                    "ones, {small:g}.",
+                    large=self.large,
+                    small=self.small,
+                ),
+                hint=Message("exchange small and large"),
             )
         point = require_number(self.point, "point", error=ConfigError, above=0)
         power = require_integer(
@@ -212,10 +217,10 @@ def _largest(magnitudes: Magnitudes, components: int) -> Floats:
     """Give the largest weighted values, the very largest first even if `top` lacks it."""
     if components == 1:
         return magnitudes.largest
-    held = -np.sort(-np.abs(_top(magnitudes, components)), axis=1)
-    lacks = magnitudes.largest > held[:, 0]
-    shifted = np.column_stack([magnitudes.largest, held[:, :-1]])
-    return np.where(lacks[:, None], shifted, held)
+    sizes = -np.sort(-np.abs(_top(magnitudes, components)), axis=1)
+    lacks = magnitudes.largest > sizes[:, 0]
+    shifted = np.column_stack([magnitudes.largest, sizes[:, :-1]])
+    return np.where(lacks[:, None], shifted, sizes)
 
 
 def _top(magnitudes: Magnitudes, components: int) -> Floats:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ckm.errors import ConfigError, MagnitudeError
 from footing.checks import is_number, require_integer
+from footing.messages import Argument, Message, Name, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -232,7 +233,11 @@ class PriorPosterior:
         object.__setattr__(self, "prior", _percent("prior", self.prior, most=100.0))
         if self.posterior >= self.prior:
             raise ConfigError(
-                f"posterior must be below prior, not {self.posterior:g} with {self.prior:g}."
+                Message(
+                    "posterior must be below prior, not {posterior:g} with {prior:g}.",
+                    posterior=self.posterior,
+                    prior=self.prior,
+                )
             )
 
     def holds(self, magnitudes: Magnitudes) -> Flags:
@@ -298,11 +303,11 @@ def sensitive_cells(magnitudes: Magnitudes, conditions: Iterable[Condition]) -> 
     >>> sensitive_cells(cells.magnitudes["turnover"], conditions).tolist()
     [True, False, True, False]
     """
-    found = np.zeros(len(magnitudes), np.bool_)
+    is_sensitive = np.zeros(len(magnitudes), np.bool_)
     for condition in conditions:
-        found |= condition.holds(magnitudes)
-    found |= magnitudes.named
-    return found & (magnitudes.contributors > 0)
+        is_sensitive |= condition.holds(magnitudes)
+    is_sensitive |= magnitudes.named
+    return is_sensitive & (magnitudes.contributors > 0)
 
 
 def _estimated(magnitudes: Magnitudes, share: float, *, weighted: bool) -> Flags:
@@ -315,23 +320,32 @@ def _parts(magnitudes: Magnitudes, n: int, *, weighted: bool) -> tuple[Floats, F
     top, _ = largest_contributions(magnitudes, n, of="condition")
     if bool((magnitudes.low < 0).any()):
         raise MagnitudeError(
-            f"The variable {magnitudes.variable!r} has negative values; dominance, p % and p-q "
-            "are rules for amounts that are not negative.",
-            hint="use FewContributors alone, or tabulate gains and losses apart",
+            Message(
+                "The variable {variable!r} has negative values; dominance, p % and p-q are "
+                "rules for amounts that are not negative.",
+                variable=Name(magnitudes.variable),
+            ),
+            hint=Message("use FewContributors alone, or tabulate gains and losses apart"),
         )
     return magnitudes.total if weighted else magnitudes.raw_total, top
 
 
 def largest_contributions(magnitudes: Magnitudes, n: int, *, of: str) -> tuple[Floats, Floats]:
     """Give the largest values of every cell and their weights, 0 where there are fewer."""
-    held = magnitudes.top.shape[1]
-    if held < n and bool((magnitudes.contributors > held).any()):
+    n_top = magnitudes.top.shape[1]
+    if n_top < n and bool((magnitudes.contributors > n_top).any()):
         raise MagnitudeError(
-            f"The {of} needs the {n} largest contributors of "
-            f"{magnitudes.variable!r}; there are {held}.",
-            hint="ask the aggregation for as many as the noise's n_top says",
+            Message(
+                "The {of} needs the {number} largest contributors of {variable!r}; there "
+                "are {held}.",
+                of=said(of),
+                number=n,
+                variable=Name(magnitudes.variable),
+                held=n_top,
+            ),
+            hint=Message("ask the aggregation for as many as the noise's n_top says"),
         )
-    lacking = ((0, 0), (0, max(n - held, 0)))
+    lacking = ((0, 0), (0, max(n - n_top, 0)))
     values, weights = (
         np.pad(part[:, :n], lacking) for part in (magnitudes.top, magnitudes.top_weight)
     )
@@ -344,5 +358,11 @@ def _whole(name: str, value: object, least: int) -> int:
 
 def _percent(name: str, value: object, *, most: float = 99.999999) -> float:
     if not is_number(value, above=0, maximum=most):
-        raise ConfigError(f"{name} must be a per cent above 0 and below 100, not {value!r}.")
+        raise ConfigError(
+            Message(
+                "{name} must be a per cent above 0 and below 100, not {value!r}.",
+                name=Name(name),
+                value=Argument(value),
+            )
+        )
     return float(value)  # type: ignore[arg-type]

@@ -289,6 +289,7 @@ def test_one_dimension_is_compared_without_areas(folder):
     assert "not measured" in page
 
 
+@pytest.mark.slow
 def test_methods_are_compared_at_equal_protection(folder):
     only = ("rounding", "random-rounding-keyed", "cell-key", "cell-key-additive")
     (folder / "equal.toml").write_text("[experiment]\nmost_found = 0.5\npersons = 9\n")

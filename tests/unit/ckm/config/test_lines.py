@@ -54,22 +54,22 @@ def test_a_place_has_the_line_of_what_stands_there_or_above(place, line):
 
 
 @pytest.mark.parametrize(
-    ("where", "text", "line"),
+    ("place", "line"),
     [
-        ("[data]", "path 'x' does not exist.", 10),
-        ("[data]", "is missing.", 9),
-        ("[[table]] 'a':", "dimensions must differ from each other.", 13),
-        ("[[table]] 'a':", "Column 'region' is no column.", 13),
-        ("[[table]] number 2:", "Column 'agee' is no column.", 20),
-        ("[[table]] number 2:", "The filter needs a number at character 7.", 20),
-        ("", "Column 'income' is not in the data; it has 'x', 'sex'.", 24),
-        ("[[report.exceptions]] number 2:", "why is missing.", 23),
-        ("", "The key 'title' is unknown.", 3),
-        ("", "This title says little.", None),
+        (("table", "a"), 11),
+        (("table", "a", "name"), 12),
+        (("table", "a", "dimensions"), 13),
+        (("table", "a", "dimensions", "region"), 13),
+        (("table", "a", "dimensions", "sex"), 13),
+        (("table", "a", "dimensions", "age"), 13),
+        (("table", "b"), None),
+        (("table", 1, "where"), 20),
+        (("report", "exceptions", 1, "who", "income"), 24),
+        (("data", "path", "x"), 10),
     ],
 )
-def test_a_message_has_the_line_of_the_first_name_that_it_says(where, text, line):
-    assert Lines(TEXT).about(where, text)[1] == line
+def test_an_entry_of_a_list_is_found_by_its_name_or_its_text(place, line):
+    assert Lines(TEXT).at(place)[1] == line
 
 
 def test_windows_line_ends_count_once():

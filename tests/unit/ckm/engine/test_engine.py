@@ -20,6 +20,7 @@ from tables import (
     KeyQualityWarning,
     RequestError,
     Secret,
+    Source,
     SourceError,
     TablesError,
 )
@@ -422,14 +423,31 @@ def test_an_engine_shows_what_it_was_made_of_and_no_secret(small):
     assert repr(small).startswith("Engine(")
 
 
-def test_an_engine_is_closed_with_its_block_and_where_it_cannot_be_made():
+def test_an_engine_is_closed_with_its_block_and_where_it_cannot_be_made(monkeypatch):
+    closed, close = [], Source.close
+    monkeypatch.setattr(Source, "close", lambda source: closed.append(source) or close(source))
     with small_engine() as engine:
         assert engine.tabulate([]).n_rows == 1
     with pytest.raises(SourceError, match="cannot be read"):
         engine.tabulate(["sex"])
     for wrong in ({"weight": "ww"}, {"magnitudes": {"incme": ckm.MagnitudeNoise.start()}}):
+        before = len(closed)
         with pytest.raises(RequestError, match="is not in the data"):
             small_engine(**wrong)
+        assert len(closed) == before + 1
+
+
+def test_sums_of_a_single_value_are_refused_wherever_they_are_asked_for(tmp_path):
+    request = ckm.TableRequest(dimensions=["x"], measures=["sum:one"])
+    frame = people(x=["a", "b"] * 9, one=[7.0] * 18)
+    with ckm.Engine(frame, id="id", secret=SECRET, ptable=PTABLE) as engine:
+        for ask in (
+            lambda: engine.tabulate_all({"t": request}),
+            lambda: engine.stream(request, tmp_path),
+            lambda: engine.cautions_of_sums({"t": request}),
+        ):
+            with pytest.raises(ckm.MagnitudeError, match="'one' has one value or two"):
+                ask()
 
 
 def test_tables_one_after_the_other_tell_their_cells_sums_and_progress(small):
@@ -507,7 +525,7 @@ def test_cells_of_one_office_are_protected_by_another_as_its_records_would_be(sm
             other.validate(wish, sketch=3)
 
 
-def test_cells_without_keys_are_rounded_without_a_secret(monkeypatch):
+def test_cells_without_keys_are_rounded_without_a_secret(monkeypatch, tmp_path):
     monkeypatch.delenv("CKM_SECRET", raising=False)
     half = PTable(noise=[[0], [-1], [1], [0]], upper=[[8]] * 4, key_range=8)
     table = pa.table({"sex": ["F", "M"], "count": [1, 2]})
@@ -515,6 +533,19 @@ def test_cells_without_keys_are_rounded_without_a_secret(monkeypatch):
         assert published(engine.tabulate(["sex"])) == {("Total",): 3, ("M",): 3}
     with pytest.raises(ckm.ConfigError, match="cell_key names its column"):
         ckm.Engine(table, cells=["sex"], ptable=PTABLE).tabulate(["sex"])
+    request = ckm.TableRequest(dimensions=["sex"])
+    with pytest.raises(ckm.ConfigError, match="cell_key names its column"):
+        ckm.Engine(table, cells=["sex"], ptable=PTABLE).stream(request, tmp_path)
+
+
+def test_cells_that_do_not_add_up_are_refused_with_their_keys():
+    half = PTable(noise=[[0], [-1], [1], [0]], upper=[[8]] * 4, key_range=8)
+    table = pa.table({"sex": ["F", "M", "Total"], "count": [1, 2, 4]})
+    with (
+        ckm.Engine(table, cells=["sex"], ptable=half) as engine,
+        pytest.raises(DataError, match="sum"),
+    ):
+        engine.check_keys()
 
 
 def test_a_request_is_validated_with_the_needs_of_a_ledger_and_without_a_record(small):

@@ -159,6 +159,17 @@ def test_a_grid_beyond_reason_is_refused():
     assert 'empty_cells = "drop"' in str(caught.value)
 
 
+@pytest.mark.parametrize(("most", "is_refused"), [(12, False), (11, True)])
+def test_a_grid_may_be_as_large_as_allowed(monkeypatch, most, is_refused):
+    monkeypatch.setattr("ckm.engine.published_table._MAX_GRID", most)
+    cells = cells_of(GROUPS, ["x", "y"], where="x is not missing")
+    if is_refused:
+        with pytest.raises(ckm.ReleaseError, match="The full grid has 12 cells; at most 11"):
+            laid_out(cells, cells.count, empty_cells="grid")
+    else:
+        assert laid_out(cells, cells.count, empty_cells="grid").n_rows == 12
+
+
 @pytest.mark.parametrize("empty_cells", ["auto", "drop", "grid"])
 @pytest.mark.parametrize("where", [None, "x > 5"])
 def test_a_table_without_records_is_a_table(empty_cells, where):
@@ -542,6 +553,8 @@ def test_tables_of_more_combinations_than_a_word_counts_are_in_order_too():
     columns = {f"c{n}": [f"{v:02}" for v in rng.permutation(60)] for n in range(11)}
     cells = cells_of(columns, list(columns), margins="none", discrete=list(columns))
     assert np.prod([float(axis.size) for axis in cells.axes]) > 2**62
+    order = rng.permutation(60)
+    cells = replace(cells, ranks=tuple(rank[order] for rank in cells.ranks))
     counts = np.where(np.arange(60) % 7, 5, 0)
     rows = list(published(laid_out(cells, counts)))
     kept = {name for name, count in zip(named(cells), counts.tolist(), strict=True) if count}
@@ -565,6 +578,21 @@ def test_a_grid_of_all_margins_counts_every_combination():
     assert table.n_rows == 12
     assert sum(published(table).values()) == 4 * 5
     assert laid_out(cells_of(GROUPS, []), [6], empty_cells="grid").n_rows == 1
+
+
+@pytest.mark.parametrize("margins", ["all", [["x"], []]])
+def test_a_large_grid_has_every_combination_in_order(margins):
+    columns = {
+        "x": [f"{n % 15:02}" for n in range(99)],
+        "y": [f"{n % 13:02}" for n in range(99)],
+    }
+    cells = cells_of(columns, ["x", "y"], margins=margins)
+    table = laid_out(cells, cells.count, empty_cells="grid")
+    shown = published(table)
+    counted = dict(zip(named(cells), cells.count.tolist(), strict=True))
+    assert {cell: n for cell, n in shown.items() if n} == counted
+    assert len(shown) == (16 * 14 if margins == "all" else 15 * 13 + 15 + 1)
+    assert list(shown) == sorted(shown, key=lambda cell: [(x != "Total", x) for x in cell])
 
 
 def test_a_table_lists_its_empty_cells_where_asked_or_where_all_is_declared():

@@ -147,6 +147,12 @@ def test_a_range_of_variances_is_tried_in_its_middle_and_at_its_quarters():
     assert [one.miss for one in advise(Goal(max_noise=3, variance=(0.5, 1.0)))] == [0.0] * 7
 
 
+def test_variances_across_a_range_have_three_digits():
+    found = proposals(max_noise=3, variance=(0.123, 0.777))
+    # its quarters are .2865 and .6135
+    assert [variance for _, changes, variance in found if not changes] == [0.45, 0.286, 0.614]
+
+
 def test_a_goal_without_wishes_gets_variances_across_what_all_rows_reach():
     # noise up to 2 that skips a count of 1: rows reach from 1 to 2 together
     assert [
@@ -168,6 +174,9 @@ def test_wishes_that_no_noise_meets_give_more_noise_or_fewer_blocked_counts():
 def test_a_variance_wished_for_is_kept_where_it_can_be():
     fixed = proposals(max_noise=3, variance=1.3)
     assert [variance for _, changes, variance in fixed if not changes] == [1.3]
+    assert [one.missed for one in advise(Goal(max_noise=3, variance=1.3))] == [
+        *((), ("max_noise is 4, not 3",), ("max_noise is 2, not 3",)),
+    ]
     # 2 is more than count 1 has: its own is less, as at 2 it would be 0 or 3
     narrow = [v for _, changes, v in proposals(max_noise=2, variance=(2.5, 3.5)) if not changes]
     assert narrow

@@ -136,6 +136,12 @@ def test_less_noise_is_offered_where_each_value_has_a_least_probability():
     wide = {"max_noise": 2, "variance": 3.0, "min_probability": 0.01}
     above = next(n for n in range(3, 15) if is_met(**{**wide, "max_noise": n}))
     assert values(wide, "max_noise") == [above]
+    both = {"max_noise": 4, "variance": 6.0, "min_probability": 0.08}
+    for largest in values(both, "max_noise"):
+        assert largest != 4
+        between = range(min(4, largest) + 1, max(4, largest))
+        assert not any(is_met(**{**both, "max_noise": n}) for n in between)
+    assert values({**fields, "max_noise": below + 1}, "max_noise") == [below]
 
 
 def test_noise_that_differs_by_row_is_left_alone():

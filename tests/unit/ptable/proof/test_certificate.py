@@ -284,6 +284,18 @@ def test_a_declared_bias_is_what_integers_can_have():
     table.certificate.check(table)
 
 
+@pytest.mark.parametrize(("bias", "variance"), [(0.1, 0.15), (0.4, 0.5)])
+def test_the_moments_of_a_biased_row_are_about_its_mean(bias, variance):
+    spec = NoiseSpec(max_noise=2, variance=1.0, zero_bias=bias, zero_variance=variance)
+    table = solve(spec)
+    zero = table.certificate.rows[0]
+    assert zero.variance == pytest.approx(variance, abs=1e-8)
+    assert abs(zero.variance_drift) < 1e-8
+    assert abs(zero.gap) < 1e-8
+    table.certificate.check(table)
+    assert breaches(table) == ()
+
+
 def test_a_declared_bias_is_told_in_units_whatever_the_step():
     spec = NoiseSpec(max_noise=2, variance=0.75, zero_bias=0.1, step=2, anchors=(1, 3))
     zero = solve(spec).certificate.rows[0]
@@ -362,6 +374,7 @@ def test_a_rule_per_row_and_a_stack_are_kept():
         ("variance", None),
         ("bias", False),
         ("entropy", 1e301),
+        ("entropy", 1.5e300),
         ("residual", -math.inf),
         ("peak", "0"),
         ("peak", math.nan),
@@ -382,6 +395,14 @@ def test_figures_as_large_as_a_file_may_hold_are_read(table):
     fields["rows"][0]["peak"] = 2
     row = Certificate.from_dict(fields).rows[0]
     assert (row.multipliers, row.peak) == ((9e299, -9e299), 2)
+
+
+def test_rows_of_files_that_know_less_have_no_bias_excess_or_peak(table):
+    fields = json.loads(json.dumps(table.certificate.to_dict()))
+    for name in ("requested_bias", "stay_excess", "shape_excess", "peak"):
+        del fields["rows"][0][name]
+    row = Certificate.from_dict(fields).rows[0]
+    assert (row.requested_bias, row.stay_excess, row.shape_excess, row.peak) == (0, 0, 0, None)
 
 
 @pytest.mark.parametrize("wrong", [{"numpy": 2}, {"numpy": "2\n"}, {3: "x"}, {"a\x1b": "1"}])

@@ -302,7 +302,7 @@ def test_several_cells_of_random_rounding_tell_a_record_unless_none_does(n_cells
 
 def test_large_counts_have_the_delta_of_the_last_row():
     # a count of 1 is told from 0 by every key; larger ones by half of the keys
-    rows = [{0: 4}, {1: 4}, {-1: 2, 0: 2}]
+    rows = [{0: 4}, {1: 4}, {-2: 2, -1: 2}]
     proof = guarantee(PTable.from_units(rows, key_range=4))
     assert proof.delta_of_cells(1) == 1
     assert proof.delta_of_cells(1, are_large=True) == pytest.approx(0.5)

@@ -8,7 +8,7 @@ import pytest
 from ptable import NoiseSpec, PTable, PTableWarning, solve
 from ptable.design.mechanisms import Mechanism
 from ptable.design.stack import StackedSpec
-from ptable.proof.identify import identify
+from ptable.proof.identify import _apart, identify
 
 
 def bare(design):
@@ -30,6 +30,11 @@ def entropy_of(most, variance, **other):
 
 PLAIN = "maximum entropy, largest noise"
 BACK = [
+    (entropy_of(1, 0.5), f"{PLAIN} 1, variance 0.5 exactly"),
+    (
+        entropy_of(2, 2.5, zero_bias=0.3, variance_rule="nearest"),
+        f"{PLAIN} 2, variance 2.5 or the nearest in reach, zeros with a bias of 0.3",
+    ),
     (entropy_of(2, 1.0), f"{PLAIN} 2, variance 1 exactly"),
     (entropy_of(2, 1.0, monotone="left"), f"{PLAIN} 2, variance 1 exactly, monotone left"),
     (
@@ -130,6 +135,14 @@ def test_wider_designs_are_found_back_too(design):
     assert answer.distance < 1e-6
 
 
+def test_laws_are_as_far_apart_as_their_likeliest_difference():
+    ours = {0: 0.5, 1: 0.5}
+    assert _apart(ours, ours) == 0
+    assert _apart(ours, {0: 0.6, 1: 0.4}) == pytest.approx(0.1)
+    for other, far in (({0: 1.0}, 0.5), ({0: 0.5, 1: 0.3, 2: 0.2}, 0.2), ({5: 1.0}, 1.0)):
+        assert _apart(ours, other) == _apart(other, ours) == pytest.approx(far)
+
+
 def test_every_row_tells_its_figures():
     table = PTable(
         noise=[[0], [-1, 2], [-2, 0, 1]],
@@ -158,6 +171,7 @@ def test_few_keys_are_a_mechanism_s_own_and_hundreds_are_rounded():
     def tolerance(key_range):
         table = PTable.from_units([{0: key_range}, {0: key_range}], key_range=key_range)
         answer = identify(table)
+        assert not any(row.is_biased for row in answer.rows)
         return answer.tolerance, answer.rows[0].resolution
 
     assert tolerance(199) == (2e-6, 0.0)
@@ -165,7 +179,12 @@ def test_few_keys_are_a_mechanism_s_own_and_hundreds_are_rounded():
     assert tolerance(4000) == (2e-6 + 6 / 4000, 2e-6)
 
 
-def test_a_rounded_design_passes_up_to_six_keys():
+@pytest.mark.slow
+def test_a_rounded_design_passes_up_to_six_keys(monkeypatch):
+    def plain(fields, variance, *_):
+        yield NoiseSpec(variance=variance, **fields)
+
+    monkeypatch.setattr("ptable.proof.identify._rules", plain)  # the others take long
     few = solve(NoiseSpec(max_noise=2, variance=1.0)).quantise(1000)
     rows = [few.units(count) for count in range(few.n_rows)]
 

@@ -58,6 +58,13 @@ def test_a_matrix_too_large_to_hold_is_refused():
         table_from_key_matrix(np.broadcast_to(np.int8(0), (2**24 + 1, 1)))
 
 
+def test_a_matrix_of_as_many_cells_as_are_allowed_is_held(monkeypatch):
+    monkeypatch.setattr("ptable.quantisation.key_matrix._MAX_CELLS", 4)
+    assert table_from_key_matrix([[0, -1], [0, 1]]).n_rows == 3
+    with pytest.raises(PTableError, match="at most 4 cells, not 6"):
+        table_from_key_matrix([[0, -1], [0, 1], [0, 0]])
+
+
 @pytest.mark.parametrize("wrong", [0, 3, True, 1.0])
 def test_a_turn_of_no_columns_or_more_than_there_are_is_refused(wrong):
     with pytest.raises(PTableError, match=r"small_n must be an integer from 1 to 2, not"):

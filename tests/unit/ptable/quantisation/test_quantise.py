@@ -67,6 +67,8 @@ def test_an_odd_number_of_keys_cannot_hold_an_odd_sum_of_squares():
     )
     assert "nothing less is possible" in str(answer)
     assert "exact in 1 of 4 rows" in str(answer)
+    assert not answer.is_exact
+    assert quantise(solve(NoiseSpec(max_noise=2, variance=1.0)), 256).is_exact
 
 
 def test_a_variance_between_two_numbers_of_keys_takes_the_nearer():
@@ -130,6 +132,14 @@ def test_rows_that_are_their_own_mirror_image_stay_so_or_have_the_greatest_entro
     assert alike.is_exact
     assert best.is_exact
     assert alike.table.units(1) == best.table.units(1)
+
+
+def test_unless_told_otherwise_rows_of_a_handful_of_keys_stay_their_own_mirror_image():
+    table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    alike, best = quantise(table, 10), quantise(table, 10, keep_symmetry=False)
+    assert alike.table.units(2) == {-2: 1, -1: 1, 0: 6, 1: 1, 2: 1}
+    assert best.rows[2].entropy > alike.rows[2].entropy
+    assert best.rows[2].is_exact
 
 
 @pytest.mark.slow

@@ -145,6 +145,13 @@ def test_an_upper_bound_never_rewards_a_larger_variance():
     assert goal.drift((8, 0, 0, 0, 8)) == (0, 1)
 
 
+def test_an_upper_bound_that_does_not_bind_leaves_the_law_its_own_variance():
+    spec = NoiseSpec(max_noise=2, variance=3.0, variance_rule="at-most")
+    goal = goal_for(spec, 2, dict.fromkeys(range(-2, 3), 51), total=255)
+    keys = keys_of_row(goal, keep_symmetry=False, most_nodes=NODES)
+    assert keys.units == (51,) * 5
+
+
 @pytest.mark.parametrize(
     ("units", "variance"),
     [

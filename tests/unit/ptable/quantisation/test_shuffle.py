@@ -9,7 +9,7 @@ import pytest
 
 from ptable import NoiseSpec, PTable, PTableError, solve
 from ptable.quantisation.key_matrix import table_from_key_matrix
-from ptable.quantisation.shuffle import _pieces, shuffle
+from ptable.quantisation.shuffle import _pieces, _size, shuffle
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,21 @@ def test_an_exact_multiple_leaves_no_empty_piece():
         new = shuffle(table, np.random.default_rng(seed), piece=0.2)
         assert all(size in {2, 4} for _, size in _intervals(new, 1))
         assert new.units(1) == table.units(1)
+
+
+@pytest.mark.parametrize(
+    ("piece", "key_range", "keys"),
+    [
+        (0.29, 100, 29),
+        (0.57, 100, 57),
+        (Fraction(1, 3), 300, 100),
+        (Fraction(1, 300), 300, 1),
+        ("key", 300, 1),
+        (1, 7, 7),
+    ],
+)
+def test_a_piece_is_the_probability_that_is_written(piece, key_range, keys):
+    assert _size(piece, key_range) == keys
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Laws of greatest entropy, from closed forms and beside a general convex solver."""
 
+import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -326,7 +327,7 @@ def test_bisection_alone_finds_the_multipliers(prices, noise):
 
 def test_both_ways_leave_what_does_not_bind_at_0():
     dual, _ = dual_of((0.0, -0.2, -1.2), range(-3, 4))
-    for active in ((False, True, True), (False, True, False), (True, True, False)):
+    for active in itertools.product([False, True], repeat=3):
         newton = dual.minimise(dual.start_at(active), active)
         slow = dual.bisect(active)
         for point in (newton, slow):

@@ -250,6 +250,21 @@ def test_columns_of_text_end_below_each_other():
                 "symmetric noise of a count of 2 cannot go beyond ±2",
             ),
         ),
+        (
+            {"max_noise": 3, "zero_bias": 0.5},
+            0,
+            ("its mean noise is 0.5", "the noise of a count of 0 cannot go below 0"),
+        ),
+        (
+            {"max_noise": 3, "zero_bias": 0.25, "step": 2, "anchors": (1, 3)},
+            0,
+            ("its mean noise is 0.25", "the noise of a count of 0 cannot go below 0"),
+        ),
+        (
+            {"max_noise": 3, "small": 2, "symmetric": True},
+            1,
+            ("a count of 1 has no noise whose opposite is in reach",) * 2,
+        ),
     ],
     ids=str,
 )
@@ -261,6 +276,11 @@ def test_what_limits_a_variance_is_named_at_both_ends(fields, count, limits):
 def test_reach_is_told_in_units_whatever_the_step():
     row = feasible(NoiseSpec(max_noise=2, variance=1.0, step=3, anchors=(1, 3))).rows[0]
     assert (row.variance_min, row.variance_max, row.requested) == (0, 2, 1)
+    # half of all noise is none: the rest is at ±1 at least, which is a third of a count
+    half = NoiseSpec(max_noise=2, variance=1.0, step=3, anchors=(1, 3), p_stay=0.5)
+    row = feasible(half).rows[0]
+    assert row.variance_min == pytest.approx(1 / 2 / 9)
+    assert row.variance_max == pytest.approx(1)
 
 
 def test_where_no_row_has_a_law_the_constraints_to_relax_are_named():
@@ -285,6 +305,32 @@ def test_where_rows_exclude_each_other_every_way_out_is_named():
         "no single variance suits every row; use max_noise=5 or more, small=2 or less, "
         "another p_stay"
     )
+
+
+@pytest.mark.parametrize("shape", ["left", "both", "unimodal"])
+def test_a_shape_that_is_in_the_way_may_be_given_up(shape):
+    p_stay = 0.3 if shape == "unimodal" else 0.9
+    spec = NoiseSpec(max_noise=2, small=1, variance=1.0, p_stay=p_stay, monotone=shape)
+    assert feasible(spec).advice == (
+        "no single variance suits every row; use max_noise=3 or more, small=0 or less, "
+        'another p_stay, monotone = "none"'
+    )
+
+
+@pytest.mark.parametrize("variance", [1.0, 9.0])
+def test_no_variance_of_other_counts_cures_the_noise_of_zeros(variance):
+    answer = feasible(
+        NoiseSpec(max_noise=3, variance=variance, zero_bias=0.5, zero_variance=1.5)
+    )
+    assert [row.count for row in answer.rows] == [0, 1, 2, 3]
+    # a mean of 1/2 from 0 to 3 has a variance of 5/4 at most
+    assert (answer.rows[0].variance_max, answer.rows[0].is_feasible) == (1.25, False)
+    assert answer.nearest_variance == min(variance, 3.0)
+    assert "use variance" not in answer.advice
+    assert "use max_noise=4 or more" in answer.advice
+    met = feasible(NoiseSpec(max_noise=3, variance=9.0, zero_bias=0.5, zero_variance=1.0))
+    assert met.rows[0].is_feasible
+    assert met.advice.startswith("use variance=")
 
 
 def test_parts_of_a_stack_are_advised_to_change():

@@ -19,8 +19,8 @@ def program(costs, rows, goals, *, most=6, **other):
     return Program(costs=tuple(costs), rows=tuple(rows), goals=tuple(goals), **fields)
 
 
-def bowl(at, width=1.0):
-    return lambda n: width * (n - at) ** 2
+def bowl(at, width=1.0, least=0.0):
+    return lambda n: least + width * (n - at) ** 2
 
 
 def every(question):
@@ -44,13 +44,16 @@ def hold(question):
     return answer.numbers
 
 
+@pytest.mark.parametrize("least", [0.0, -900.0])
 @pytest.mark.parametrize("seed", range(4))
-def test_no_other_numbers_cost_less(seed):
+def test_no_other_numbers_cost_less(seed, least):
     rng = np.random.default_rng(seed)
     answers = []
     for _ in range(6):
         n = int(rng.integers(2, 5))
-        costs = [bowl(float(rng.uniform(-2, 8)), float(rng.uniform(0.1, 2))) for _ in range(n)]
+        costs = [
+            bowl(float(rng.uniform(-2, 8)), float(rng.uniform(0.1, 2)), least) for _ in range(n)
+        ]
         if rng.integers(0, 2):
             costs[0] = float(rng.uniform(-1, 2))
         rows = rng.integers(-3, 4, (2, n)).tolist()
@@ -62,11 +65,14 @@ def test_no_other_numbers_cost_less(seed):
     assert any(answers)
 
 
+@pytest.mark.parametrize("least", [0.0, -900.0])
 @pytest.mark.parametrize("seed", range(3))
-def test_no_other_numbers_of_sums_that_few_have_cost_less(seed):
+def test_no_other_numbers_of_sums_that_few_have_cost_less(seed, least):
     rng = np.random.default_rng(seed + 100)
     for _ in range(8):
-        costs = [bowl(float(rng.uniform(0, 13)), float(rng.uniform(0.1, 3))) for _ in range(3)]
+        costs = [
+            bowl(float(rng.uniform(0, 13)), float(rng.uniform(0.1, 3)), least) for _ in range(3)
+        ]
         row = rng.integers(5, 14, 3)
         goal = int(rng.integers(0, 14, 3) @ row)
         near = tuple(rng.integers(0, 14, 3).tolist())
@@ -99,6 +105,21 @@ def test_flat_costs_over_wide_ranges_are_searched_without_following_each_number(
     assert answer.cost <= min(beside) + 1e-7
 
 
+@pytest.mark.parametrize("most", [1, 8, 30])
+def test_where_windows_would_hold_too_much_the_answer_is_the_same(monkeypatch, most):
+    questions = [
+        program([bowl(0), bowl(0, 0.01)], [(1, 1)], [40], most=40),
+        program([bowl(0), bowl(0, 0.01)], [(1, 1)], [40], most=40, near=(40, 0)),
+        program([bowl(4), bowl(2), bowl(1)], [(6, 10, 15)], [119], most=12, near=(12, 0, 0)),
+        program([bowl(4, 0.02, -8.0), bowl(9, 0.03), bowl(1)], [(3, 2, 5)], [61], most=12),
+    ]
+    wide = [least_cost(question, most_nodes=NODES) for question in questions]
+    monkeypatch.setattr("ptable.solver.least_cost._MAX_COLUMNS", most)
+    assert [least_cost(question, most_nodes=NODES) for question in questions] == wide
+    for question in questions:
+        hold(question)
+
+
 def test_prices_per_unit_alone_need_no_windows():
     answer = least_cost(program([3.0, 1.0], [(2, 1)], [7]), most_nodes=NODES)
     assert answer.numbers == (1, 5)
@@ -121,6 +142,11 @@ def test_that_no_numbers_have_the_sums_is_an_answer(question):
     assert hold(question) is None
 
 
+def test_a_number_whose_range_is_a_single_one_is_that():
+    question = program([bowl(1), bowl(1)], [(1, 1)], [7], lower=(3, 0), upper=(3, 6))
+    assert hold(question) == (3, 4)
+
+
 def test_numbers_that_only_fractions_have_inside_a_window_are_searched_for_outside():
     # 6 x + 10 y + 15 z = 29 has no solution from 0 on, 6 x + 10 y + 15 z = 59 a single few
     costs = [bowl(4), bowl(2), bowl(1)]
@@ -138,8 +164,13 @@ def test_a_search_that_may_look_at_nothing_says_that_it_did_not_end():
     answer = least_cost(question, most_nodes=0)
     assert not answer.is_finished
     assert answer.gap > 0
-    if answer.numbers is None:
-        assert answer.gap == math.inf
+    assert (answer.numbers, answer.gap) == (None, math.inf)
+    # the first node has numbers, and a bound that is some way below
+    answer = least_cost(question, most_nodes=1)
+    assert not answer.is_finished
+    assert question.misses(answer.numbers) == []
+    assert answer.cost == question.cost(answer.numbers)
+    assert 0 < answer.gap < answer.cost / 100
 
 
 def test_the_cheapest_of_answers_is_as_sure_as_all_of_them():

@@ -110,7 +110,10 @@ def problems():
             yield row(noise, **fields)
 
 
-@pytest.mark.parametrize("part", range(4))
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=SLOW) for part in range(1, 4))])
 def test_the_reach_of_the_variance_is_what_a_linear_program_finds(part):
     n_reached = 0
     for problem in itertools.islice(problems(), part, None, 4):
@@ -131,7 +134,7 @@ def test_the_reach_of_the_variance_is_what_a_linear_program_finds(part):
     assert n_reached > 10
 
 
-@pytest.mark.parametrize("at_most", [False, True])
+@pytest.mark.parametrize("at_most", [False, pytest.param(True, marks=SLOW)])
 def test_the_reach_of_staying_is_what_a_linear_program_finds(at_most):
     n_reached = 0
     for problem in problems():

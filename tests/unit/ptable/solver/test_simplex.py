@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from ptable.solver.simplex import minimise_exactly
+from ptable.solver.simplex import _Program, minimise_exactly
 
 
 def hold(columns, costs, goal):
@@ -86,8 +86,19 @@ def test_ties_of_many_columns_end():
     hold(columns, [-c for c in costs], [Fraction(1), Fraction(0), Fraction(0)])
 
 
-def test_a_program_of_many_steps_goes_on_to_its_optimum():
-    """A cube cut askew (Klee and Minty): the steepest column leads along many edges."""
+@pytest.mark.parametrize("most", [0, 2, 60])
+def test_a_program_of_many_steps_goes_on_to_its_optimum(monkeypatch, most):
+    """A cube cut askew (Klee and Minty): the steepest column leads along many edges.
+
+    After so many steps the first column that helps is taken, which cannot go in circles.
+    """
+    monkeypatch.setattr("ptable.solver.simplex._DANTZIG_STEPS", most)
+    rules, entering = [], _Program._entering
+    monkeypatch.setattr(
+        _Program,
+        "_entering",
+        lambda *words, first: rules.append(first) or entering(*words, first=first),
+    )
     n = 8
     columns = np.zeros((n, 2 * n), dtype=np.int64)
     for row in range(n):
@@ -98,3 +109,16 @@ def test_a_program_of_many_steps_goes_on_to_its_optimum():
     goal = [Fraction(5 ** (row + 1)) for row in range(n)]
     amounts = hold(columns, costs, goal)
     assert sum(x * costs[i] for i, x in amounts.items()) == -(5**n)
+    # two phases, each with so many steps by the steepest column and one more
+    assert not any(rules[: most + 1])
+    assert rules.count(False) == min(len(rules), 2 * (most + 1))
+
+
+def test_with_the_first_rule_the_first_column_that_helps_is_taken():
+    columns = np.array([[1, 1, 1, 1]])
+    program = _Program(columns, [1], [Fraction(1)])
+    costs = [5, 4, 1, 3]
+    floats = np.array(costs, dtype=float)
+    steepest = program._entering([Fraction(5)], costs, floats, [0], first=False)
+    first = program._entering([Fraction(5)], costs, floats, [0], first=True)
+    assert (steepest, first) == (2, 1)

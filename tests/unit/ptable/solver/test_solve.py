@@ -245,6 +245,14 @@ def test_a_probability_of_staying_is_kept_to_the_key(rule, p_stay):
             assert stays <= asked
 
 
+@pytest.mark.parametrize(("rule", "units"), [("exact", 3865470566), ("at-least", 3865470567)])
+def test_at_the_end_of_its_reach_a_row_keeps_its_probability_of_staying(rule, units):
+    # the others are -1 and 3, with the greatest variance that nine in ten who stay leave
+    table = solve(NoiseSpec(max_noise=3, variance=0.3, p_stay=0.9, p_stay_rule=rule))
+    assert table.units(1)[0] == units
+    assert sum(n for v, n in table.units(1).items() if v in {-1, 0, 3}) >= 2**32 - 2
+
+
 def test_rows_that_are_the_same_problem_are_solved_once():
     steps = []
     table = solve(
@@ -343,6 +351,14 @@ def test_positives_with_a_bias_may_be_asked_to_stay(rule):
     if rule == "exact":
         assert reach.variance_min == pytest.approx(0.2 * 2.5 - 0.09)
         assert reach.variance_max == pytest.approx(0.2 * 3 - 0.09)
+
+
+def test_a_bound_a_hair_above_the_variance_of_a_row_leaves_it_its_own():
+    table = solve(NoiseSpec(max_noise=2, variance=2 + 1e-9, variance_rule="at-most"))
+    # the row of 2 is uniform from -2 to 2, whose variance is 2
+    units = table.units(2)
+    assert max(units.values()) - min(units.values()) <= 2
+    assert sum(n * v * v for v, n in units.items()) == 2 * 2**32
 
 
 def test_at_most_keeps_the_variance_of_rows_where_it_does_not_bind():

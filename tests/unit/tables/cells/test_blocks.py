@@ -338,6 +338,14 @@ def test_the_finest_cells_alone_are_a_list_as_well():
     assert cells.level_sets == ((0, 0, 0),)
 
 
+def test_counts_beyond_those_of_32_bits_are_kept():
+    axes, codes = with_columns()
+    finest = finest_of(axes, codes)
+    many = replace(finest, count=finest.count + 2**40)
+    cells = lay_out(axes, iter([many]), [(0, 0, 0)], key_range=KEY_RANGE)
+    assert cells.count.tolist() == many.count.tolist()
+
+
 def test_what_nobody_asked_for_is_none():
     cells, _ = laid_out(is_full=False)
     assert cells.weight is None

@@ -61,6 +61,7 @@ def test_numbers_dates_and_times_of_few_records_a_value_are_no_dimension(name):
     assert "records of a value is 3" in caught.value.problem
     assert "bands" in caught.value.hint
     assert "declare" in caught.value.hint
+    assert "larger width" not in caught.value.hint
 
 
 @pytest.mark.parametrize("kind", ["float32", "int8", "uint64", "dictionary"])
@@ -164,6 +165,27 @@ def test_bands_of_one_width_are_judged_by_their_own_figures(settings, values, me
     assert problem in caught.value.problem
     assert "records of a value is 3" in caught.value.problem
     assert "larger width" in caught.value.hint
+
+
+def test_a_larger_width_cures_bands_alone():
+    table = records(column=PLACES, other=PLACES / 7)
+    with open_source(table) as source:
+        derive_variables(source, [DerivedVariable(name="made", of="column", width=1)])
+        with pytest.raises(DataError, match="2 problems") as caught:
+            require_discrete(source, [Request(dimensions=["made", "other"])])
+    assert "larger width" not in caught.value.hint
+
+
+@pytest.mark.parametrize(("largest", "is_refused"), [(99, False), (100, True)])
+def test_columns_known_to_span_few_values_are_not_looked_at(largest, is_refused):
+    with open_source(records(column=np.arange(101))) as source:
+        source.spans["column"] = (0, largest, False)
+        request = Request(dimensions=["column"])
+        if is_refused:
+            with pytest.raises(DataError, match="101 values"):
+                require_discrete(source, [request])
+        else:
+            require_discrete(source, [request])
 
 
 def test_months_of_few_records_are_no_dimension_and_years_of_them_are():

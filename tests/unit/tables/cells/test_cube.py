@@ -15,6 +15,7 @@ from tables import (
     DataError,
     DataWarning,
     HashedKeys,
+    Hierarchy,
     KeyQualityError,
     Request,
     RequestError,
@@ -26,7 +27,7 @@ from tables import (
     open_source,
     record_groups,
 )
-from tables.cells.cube import all_cells, finest_cells
+from tables.cells.cube import _part_of, all_cells, finest_cells
 from tests.strategies import (
     HIERARCHIES,
     TREE,
@@ -275,6 +276,14 @@ def test_very_many_columns_take_several_scans_that_report_their_shares():
         assert cells[("Total",) * len(part)][:2] == (3, 111)
 
 
+def test_the_share_of_a_scan_is_told_as_that_of_all():
+    told = []
+    for done in range(3):
+        for share in (0.0, 0.5, 1.0):
+            _part_of(told.append, done, 3)(share)
+    assert told == pytest.approx([0, 1 / 6, 1 / 3, 1 / 3, 1 / 2, 2 / 3, 2 / 3, 5 / 6, 1])
+
+
 # --- sums ---------------------------------------------------------------------------------
 
 
@@ -495,6 +504,53 @@ def test_look_alike_categories_are_warned_of_by_the_first_five_pairs():
     with pytest.warns(DataWarning, match="5 categories look like another") as caught:
         tabulate(keyed(x=many[:10]), [Request(dimensions=["x"])])
     assert "…" not in str(caught[0].message.inside)
+
+
+@pytest.mark.parametrize(
+    ("where", "column"),
+    [
+        ("x = 'e\u0301' and y = 'c' and z = 'f'", "x"),
+        ("x = 'b' and y = 'd ' and z = 'f'", "y"),
+        ("y = 'c' and z = 'g '", "z"),
+    ],
+)
+def test_a_filter_s_text_that_no_category_of_its_column_is_but_one_looks_alike(where, column):
+    data = keyed(x=["\u00e9", "b"], y=["c", "d"], z=["f", "g"])
+    with pytest.raises(DataError, match=f"A filter compares '{column}' with a text that no"):
+        tabulate(data, [Request(dimensions=["x"], where=where)])
+
+
+def test_levels_that_do_not_nest_are_warned_of():
+    data = keyed(region=["1", "2", "2"], town=["a", "a", "b"])
+    nested = {"geo": Hierarchy(columns=("region", "town"))}
+    with pytest.warns(DataWarning, match="'town' that lie in more than one of 'region': 1"):
+        tabulate(data, [Request(dimensions=["geo"], hierarchies=nested)])
+
+
+@pytest.mark.parametrize("where", [None, "y <> 'q'"])
+def test_sketches_of_small_cells_hold_the_keys_of_their_records(where):
+    data = pa.table(
+        {"id": range(40), "x": [0] * 30 + [1] * 5 + [2] * 2 + [3, 4, 4], "y": list("pq") * 20}
+    )
+    keys = HashedKeys(column="id", secret=SECRET)
+    with open_source(data) as source:
+        (cells,) = cube(source, keys, [Request(dimensions=["x"], where=where)], sketch=2)
+    n_small = 0
+    for cell in np.flatnonzero(cells.sketch.is_small):
+        members = cells.sketch.member_key[cells.sketch.member_cell == cell]
+        if len(members) == cells.count[cell]:
+            n_small += 1
+            assert sum(map(int, members)) % 2**64 == cells.cell_key[cell]
+    assert n_small == (cells.count <= 2).sum() > 1
+
+
+def test_known_counts_are_those_of_all_records_or_none():
+    data = keyed(x=list(range(120)) * 2, y=["a"] * 120 + ["b"] * 120)
+    with pytest.raises(DataError, match="120 values"):
+        tabulate(data, [Request(dimensions=["x"], where="x < 50")])
+    wide = keyed(x=list(range(110)) * 6, y=["a"] * 330 + ["b"] * 330)
+    (found,) = tabulate(wide, [Request(dimensions=["x"], where="y = 'a'")])
+    assert len(found) == 111
 
 
 # --- weights ------------------------------------------------------------------------------

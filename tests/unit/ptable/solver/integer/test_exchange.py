@@ -1,6 +1,8 @@
 """Exchanges of single units: what they reach, and how little they change."""
 
+import hashlib
 import itertools
+import random
 from fractions import Fraction
 
 import numpy as np
@@ -75,6 +77,13 @@ def test_a_missing_unit_goes_where_it_is_owed_most():
     assert moved == (10, 10, 10)
 
 
+def test_two_values_of_equal_squares_exchange_units():
+    exact = [10_000_000, 10_000_000]
+    assert exchange((-1, 1), exact, [11, 9], [0, 1], (20, 0, 20)) == (10, 10)
+    assert exchange((-1, 1), exact, [12, 8], [0, 1], (20, 0, 20)) == (10, 10)
+    assert exchange((-1, 1), exact, [8, 12], [0, 1], (20, 0, 20)) == (10, 10)
+
+
 def test_what_no_two_or_three_moves_reach_is_declined():
     assert exchange((-1, 0, 1), [5_000_000] * 3, [5, 5, 5], [0, 1, 2], (15, 0, 10_000)) is None
     # values two apart keep an odd second moment out of reach
@@ -135,3 +144,23 @@ def test_exact_shares_are_recovered_from_a_rounded_start():
     moved = exchange(noise, exact, start, [2, 1, 3, 0, 4], (1000, 0, 1200))
     assert moved is not None
     assert sums(moved, noise) == (1000, 0, 1200)
+
+
+def test_exchanges_and_steps_are_those_of_earlier_versions():
+    every = []
+    for seed in range(40):
+        rng = random.Random(seed)
+        n = rng.choice((3, 4, 7, 12, 47, 49, 60))
+        noise = list(range(-(n // 3), n - n // 3))
+        exact = [rng.randrange(3 * MICRO, 900 * MICRO) for _ in noise]
+        units = [(x + MICRO // 2) // MICRO for x in exact]
+        order = sorted(range(n), key=lambda index: (index % 4 == 3, abs(noise[index])))
+        total, first, second = sums(units, noise)
+        first += rng.randrange(-3, 4)
+        second += 2 * rng.randrange(-9, 10) + first - sums(units, noise)[1]
+        goal = total + rng.randrange(-2, 3), first, second
+        every.append(exchange(noise, exact, units, order, goal))
+        far = goal[0], first, second + rng.choice((0, 60, 400))
+        every.append(approach(noise, exact, units, order, far))
+    assert sum(one is not None for one in every) > 60
+    assert hashlib.sha256(repr(every).encode()).hexdigest()[:12] == "3b709e3698d4"

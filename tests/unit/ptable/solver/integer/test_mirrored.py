@@ -1,6 +1,8 @@
 """Integers for symmetric rows: their sums, and how near they are to their law."""
 
+import hashlib
 import math
+import random
 from fractions import Fraction
 from itertools import pairwise
 
@@ -134,3 +136,26 @@ def test_that_no_integers_fit_is_a_fault_of_ours():
     # an odd total cannot be split over values that come in pairs
     with pytest.raises(InternalError, match="keep a symmetric row's sum"):
         apportion_symmetric(row_of([5, 3], with_zero=False), total=1001)
+
+
+def test_the_integers_of_a_symmetric_row_are_those_of_earlier_versions():
+    every = []
+    for seed in range(60):
+        rng = random.Random(seed)
+        weights = [
+            rng.choice((0, 2, 40, 900, 9_001, 10**5)) for _ in range(rng.randrange(2, 9))
+        ]
+        weights[0] += 1  # somewhere a row has probability
+        fields = {"at_most": seed % 4 == 1}
+        if seed % 4 == 2:
+            weights.sort(reverse=True)
+            fields |= {"n_left": len(weights), "n_right": len(weights)}
+        row = row_of(weights, with_zero=seed % 5 > 0, **fields)
+        if seed % 4 == 3 and 0 in row.noise:
+            held = (row.noise.index(0), rng.choice((-1, 0, 1)))
+            row = UnitRow(**_fields(row), held=held)
+        total = rng.choice((258, 4096, 10**6, 2**32))
+        units = apportion_symmetric(row, total=total)
+        assert units == units[::-1]
+        every.append(units)
+    assert hashlib.sha256(repr(every).encode()).hexdigest()[:12] == "9e68c4318579"

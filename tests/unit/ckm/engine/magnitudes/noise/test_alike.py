@@ -33,6 +33,15 @@ def cells_of(values, *, variation=0.1):
     return replace(amounts(values), squares=squares, variation=variation)
 
 
+def test_the_law_of_a_count_is_that_of_its_row_and_of_the_last_one_beyond():
+    for count, row in ((0, 0), (1, 1), (2, 2), (3, 2), (10**6, 2)):
+        law = COUNTS.law(count)
+        assert law == {v: n / 2**32 for v, n in PTABLE.units(row).items()}
+        assert sum(law.values()) == pytest.approx(1)
+    assert COUNTS.law(1) != COUNTS.law(2)
+    assert COUNTS.variance == pytest.approx(sum(p * v * v for v, p in COUNTS.law(9).items()))
+
+
 # --- which amounts are alike --------------------------------------------------------------
 
 
