@@ -604,3 +604,14 @@ def test_a_method_that_cannot_be_tried_says_why_and_the_others_go_on(folder):
 )
 def test_a_mark_says_no_more_than_the_share_beside_it(name, share, rating):
     assert rating_of(CriterionFact(name=name, share=share, base=7)) == rating
+
+
+def test_areas_of_several_hierarchies_move_together(folder):
+    nested = 'geo = ["region", "town"]\nterritory = ["region"]'
+    more = '[[table]]\nname = "regions"\ndimensions = ["territory", "age"]\n'
+    (folder / "job.toml").write_text(JOB.replace('geo = ["region", "town"]', nested) + more)
+    with bench_of(read_job("job.toml")) as bench:
+        assert bench.moving == ("territory",)
+        swapped_trial(bench, k=3, rate=0.5, seed=1)
+        after = pq.read_table(bench.file.parent / "swapped.parquet").to_pandas()
+    assert (after.town.str[1:].astype(int) // 3 == after.region.str[1:].astype(int)).all()
