@@ -41,7 +41,7 @@ class Place:
     kind
         What it is. Files are files, folders and globs of this machine, or a list of these.
     texts
-        What names it: paths, or one address. No repr shows them.
+        What names it: paths, or one address. A repr shows them without passwords.
     address
         The same as an address, if it is a text that may be one.
 

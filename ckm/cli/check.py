@@ -188,21 +188,21 @@ def _formulas(service: Service) -> tuple[str, ...]:
     from ckm.formats.csv_text import is_formula
     from ckm.release.files.table_files import formula_cautions
 
-    found = {}
+    formulas = {}
     for name, variable in service.variables.items():
-        listed = service.job.categories.get(name, ())
-        texts = [name, *(listed if isinstance(listed, list) else ()), *variable.categories]
-        found[name] = [t for t in dict.fromkeys(map(str, texts)) if is_formula(t)]
+        codes = service.job.categories.get(name, ())
+        texts = [name, *(codes if isinstance(codes, list) else ()), *variable.categories]
+        formulas[name] = [t for t in dict.fromkeys(map(str, texts)) if is_formula(t)]
     output = service.job.output.changed(formats=tuple(FORMATS))
-    return formula_cautions(found, output, section="[service]")
+    return formula_cautions(formulas, output, section="[service]")
 
 
 def _names(plan: Job) -> Message:
-    shown = list(plan.tables)[:_SHOWN_TABLES]
-    more = len(plan.tables) - len(shown)
+    names = list(plan.tables)[:_SHOWN_TABLES]
+    more = len(plan.tables) - len(names)
     return Message(
         "tables: {tables}{more}",
-        tables=Name.each(shown),
+        tables=Name.each(names),
         more=Message(" and {number} more", number=more) if more else Message(),
     )
 
@@ -215,16 +215,16 @@ def _margin(columns: Sequence[str]) -> Message:
 
 def _margins(plan: Job) -> dict[str, Message]:
     """Say what a table with a list of margins publishes: the list is not all of it."""
-    found = {}
+    sentences = {}
     for name, request in plan.tables.items():
         if not isinstance(request.margins, str):
             margins = dict.fromkeys(map(tuple, [request.dimensions, *request.margins]))
-            found[name] = Message(
+            sentences[name] = Message(
                 "table {name!r} publishes {margins}",
                 name=Name(name),
                 margins=[*map(_margin, margins)],
             )
-    return found
+    return sentences
 
 
 def tell_noise(
@@ -237,15 +237,15 @@ def tell_noise(
         terminal.warn("noise", text)
 
 
-def tell_preset(terminal: Terminal, asked: Path | Mapping[str, Any]) -> None:
+def tell_preset(terminal: Terminal, source: Path | Mapping[str, Any]) -> None:
     """Say whose design a file or options name, and what is changed beside the name."""
     from ptable.design.presets import name_preset
 
-    if isinstance(asked, Path):
-        given: Mapping[str, Any] = tomllib.loads(read_text(asked)).get("ptable", {})
+    if isinstance(source, Path):
+        options: Mapping[str, Any] = tomllib.loads(read_text(source)).get("ptable", {})
     else:
-        given = asked
-    if text := name_preset(given):
+        options = source
+    if text := name_preset(options):
         terminal.step("preset", text)
 
 
@@ -275,8 +275,8 @@ def _reached(row: RowFeasibility) -> str:
     """Say that a row can be met, and by how much where the variance is an upper bound."""
     from ptable.advice.figures import variance_of
 
-    if row.problem.at_most and (found := variance_of(row.problem)) < 0.995 * row.requested:
-        return Message("yes, with less: {value:.3g}", value=found)
+    if row.problem.at_most and (variance := variance_of(row.problem)) < 0.995 * row.requested:
+        return Message("yes, with less: {value:.3g}", value=variance)
     return "yes"
 
 

@@ -147,11 +147,11 @@ class DPPlanFile(SettingsFile, title="A plan of tables with noise, for ckm"):
 
 
 def _table(section: TableSection) -> TablePlan:
-    given: dict[str, Any] = section.model_dump(exclude={"ask", "by"})
+    settings: dict[str, Any] = section.model_dump(exclude={"ask", "by"})
     return TablePlan(
-        **given,
+        **settings,
         by={name: None if keys == "find" else tuple(keys) for name, keys in section.by.items()},
-        questions=tuple(Question(**asked.model_dump()) for asked in section.ask),
+        questions=tuple(Question(**question.model_dump()) for question in section.ask),
     )
 
 

@@ -61,7 +61,7 @@ def given_cells(
     labels: tuple[str, str],
 ) -> GivenCells:
     """Say what the columns of a table of cells are."""
-    nested = [as_hierarchy(name, given) for name, given in hierarchies.items()]
+    nested = [as_hierarchy(name, value) for name, value in hierarchies.items()]
     return GivenCells(
         dimensions=tuple(cells),
         count=count,
@@ -190,21 +190,21 @@ def find_secret(
     return Secret.from_env(SECRET_VARIABLE)
 
 
-def as_hierarchy(name: str, given: object) -> Hierarchy:
+def as_hierarchy(name: str, value: object) -> Hierarchy:
     """Return a hierarchy from columns, the file of a code tree, or a column and a file."""
-    if isinstance(given, Hierarchy):
-        return given
-    if isinstance(given, (str, os.PathLike)):
-        return Hierarchy(columns=(name,), tree=CodeTree.read(given))
-    if isinstance(given, Mapping):
-        if set(given) != {"column", "tree"}:
+    if isinstance(value, Hierarchy):
+        return value
+    if isinstance(value, (str, os.PathLike)):
+        return Hierarchy(columns=(name,), tree=CodeTree.read(value))
+    if isinstance(value, Mapping):
+        if set(value) != {"column", "tree"}:
             raise ConfigError(
                 Message("The hierarchy {name!r} needs 'column' and 'tree'.", name=Name(name)),
                 hint=Message('{column = "age", tree = "age.csv"}'),
             )
-        return Hierarchy(columns=(str(given["column"]),), tree=CodeTree.read(given["tree"]))
-    if isinstance(given, Sequence):
-        return Hierarchy(columns=tuple(str(column) for column in given))
+        return Hierarchy(columns=(str(value["column"]),), tree=CodeTree.read(value["tree"]))
+    if isinstance(value, Sequence):
+        return Hierarchy(columns=tuple(str(column) for column in value))
     raise ConfigError(
         Message(
             "The hierarchy {name!r} is a list of columns or the file of a code tree.",
@@ -214,14 +214,14 @@ def as_hierarchy(name: str, given: object) -> Hierarchy:
 
 
 def find_categories(
-    name: str, given: object, *, nested: Hierarchy | None = None
+    name: str, value: object, *, nested: Hierarchy | None = None
 ) -> Sequence[object]:
     """Return declared categories: a list, or those that a file lists."""
-    if not isinstance(given, (str, os.PathLike)):
-        if not isinstance(given, Sequence):
+    if not isinstance(value, (str, os.PathLike)):
+        if not isinstance(value, Sequence):
             raise ConfigError(
                 Message("The categories of {name!r} are a list or a file.", name=Name(name))
             )
-        return given
+        return value
     columns = (name,) if nested is None or nested.tree is not None else nested.columns
-    return read_categories(given, columns)
+    return read_categories(value, columns)

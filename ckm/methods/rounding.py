@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ckm.engine.engine import Progress
     from ckm.engine.request import TableRequest
     from ckm.methods.settings import RoundingSettings
     from ckm.methods.suppression.original_cells import Groups, Originals
     from footing.arrays import Integers
+    from footing.progress import Progress
     from tables import Cells
 
 
@@ -144,10 +144,10 @@ def _sums_of_groups(
     for grid, leaf in zip(grids, leaves, strict=True):
         first = np.where((first < 0) & (leaf >= 0), start + leaf, first)
         start += len(grid)
-    kept = np.flatnonzero(first >= 0)
+    places = np.flatnonzero(first >= 0)
     parts = [by_group(grid, leaf) for grid, leaf in zip(grids, leaves, strict=True)]
-    matrix = sparse.vstack(parts).tocsr()[:, kept].astype(np.float64)
-    return TableSums(matrix=matrix, inner=np.arange(len(kept))), first[kept]
+    matrix = sparse.vstack(parts).tocsr()[:, places].astype(np.float64)
+    return TableSums(matrix=matrix, inner=np.arange(len(places))), first[places]
 
 
 def _beside_originals(cells: Cells, multiples: Integers, *, base: int) -> PublishedTable:

@@ -141,20 +141,20 @@ def _groups(plan: Plan) -> dict[str, Request]:
     }
 
 
-def _write(job: DPPlanFile, found: Released, folder: Path) -> None:
+def _write(job: DPPlanFile, result: Released, folder: Path) -> None:
     files = []
-    for table in found.tables:
+    for table in result.tables:
         about = TableAbout(id=table.plan.name, title=table.plan.name)
         for name in dict.fromkeys(job.output.formats):
             file = folder / f"{table.plan.name}{FORMATS[name].suffixes[0]}"
             write_table(published(table), file, format=name, about=about)
             files.append(record_file(file, name=file.name))
-    certificate = certificate_of(found) | {"files": [asdict(file) for file in files]}
+    certificate = certificate_of(result) | {"files": [asdict(file) for file in files]}
     text = json.dumps(certificate, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     (folder / "certificate.json").write_text(text, encoding="utf-8")
     links = {language: f"report.{language}.html" for language in _LANGUAGES}
     for language, link in links.items():
-        page = page_of(found, title=job.output.title, language=language, links=links)
+        page = page_of(result, title=job.output.title, language=language, links=links)
         (folder / link).write_text(page.html, encoding="utf-8")
 
 

@@ -141,6 +141,7 @@ def require_texts_and_filters_agree(data, table=None):
             assert set(categories(again)) == kept, where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 @settings(max_examples=settings.default.max_examples // 25)  # each asks some twenty questions
 @given(data=st.data())

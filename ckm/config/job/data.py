@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from tables import ReadOptions
 
 
-def _places(given: str | tuple[str, ...], reading: Reading) -> Path | str | tuple[Path, ...]:
+def _places(value: str | tuple[str, ...], reading: Reading) -> Path | str | tuple[Path, ...]:
     """Return paths of this machine; what lies elsewhere stays as it is written."""
-    if isinstance(given, str):
-        return given if place_of(given).is_elsewhere else reading.resolve(given)
-    return tuple(reading.resolve(name) for name in given)
+    if isinstance(value, str):
+        return value if place_of(value).is_elsewhere else reading.resolve(value)
+    return tuple(reading.resolve(name) for name in value)
 
 
 _READABLE = {PlaceKind.FILES, PlaceKind.STANDARD_INPUT}
@@ -69,8 +69,10 @@ class Records(Section):
         if not self._copies:
             from tables.source.copies import LocalCopy
 
-            made = LocalCopy(place, table=self.table, query=self.query, folder=self._start)
-            self._copies.append(made)
+            local_copy = LocalCopy(
+                place, table=self.table, query=self.query, folder=self._start
+            )
+            self._copies.append(local_copy)
         path = Path(self._copies[0].path)
         return self.changed(path=path, database=None, table=None, query=None)
 

@@ -59,11 +59,11 @@ class PTableSection(Section):
 def noise_spec(section: PTableSection, reading: Reading) -> NoiseSpec | None:
     """Build the specification of the noise; None where a problem was noted."""
     try:
-        given = spelled_out(section.given)
+        options = spelled_out(section.given)
     except PTableError as error:
         reading.add_error(("ptable",), error)
         return None
-    missing = [name for name in ("max_noise", "variance") if name not in given]
+    missing = [name for name in ("max_noise", "variance") if name not in options]
     if missing:
         hint = Message("give max_noise and variance, a preset, or the path of a p-table")
         text = (
@@ -74,7 +74,7 @@ def noise_spec(section: PTableSection, reading: Reading) -> NoiseSpec | None:
         reading.add(("ptable",), text, hint)
         return None
     try:
-        return NoiseSpec(**given)
+        return NoiseSpec(**options)
     except PTableError as error:
         reading.add_error(("ptable",), error)
         return None

@@ -158,22 +158,22 @@ def round_exactly(
         lb=lower - 1e-9,
         ub=upper + 1e-9,
     )
-    found = milp(
+    solution = milp(
         np.concatenate([np.zeros(n_inner), weights]),
         constraints=[above, below, inside],
         integrality=np.concatenate([np.ones(n_inner), np.zeros(n_cells)]),
         bounds=Bounds(0, np.inf),
         options={"time_limit": limit_s, "mip_rel_gap": 0.0},
     )
-    if found.status != 0:
+    if solution.status != 0:
         raise ReleaseError(
             Message(
                 "No table of multiples of {base} that adds up lies within the bounds.",
                 base=base,
             )
-            if found.status == 2
+            if solution.status == 2
             else Message("No best table was found within {limit_s:g} s.", limit_s=limit_s),
             hint=Message("widen the bound, or leave out exact=True"),
         )
-    steps: Integers = np.rint(sums.matrix @ np.rint(found.x[:n_inner])).astype(np.int64)
+    steps: Integers = np.rint(sums.matrix @ np.rint(solution.x[:n_inner])).astype(np.int64)
     return steps * base

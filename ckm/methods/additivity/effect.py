@@ -145,16 +145,16 @@ def _widths(sums: TableSums, published: Floats, *, max_noise: int) -> Integers:
     from risk.reconstruction.counts import PublishedCounts
     from risk.reconstruction.intervals import Intervals, intervals
 
-    seen = PublishedCounts.from_matrix(
+    published_counts = PublishedCounts.from_matrix(
         sums.matrix, published.astype(np.int64), max_noise=max_noise
     )
-    found = intervals(seen)
-    if not isinstance(found, Intervals):
+    bounds = intervals(published_counts)
+    if not isinstance(bounds, Intervals):
         raise ConfigError(
             Message("No original counts fit the published ones."),
             hint=Message("give the largest noise as it is"),
         )
-    return found.width
+    return bounds.width
 
 
 class _Intruder:
@@ -168,10 +168,10 @@ class _Intruder:
         n_cells, n_inner = sums.matrix.shape
         is_open = ~is_zero[sums.inner]
         adds = sums.matrix.T.tocsr()[is_open]
-        known = adds @ restored
+        margins = adds @ restored
         is_held = restored[sums.inner][is_open] <= 0
         same = sparse.eye_array(n_cells)
-        none = sparse.csr_array((len(known), n_inner))
+        none = sparse.csr_array((len(margins), n_inner))
         self._rows = sparse.vstack(
             [
                 sparse.hstack([sums.matrix, -same]),
@@ -181,7 +181,7 @@ class _Intruder:
             ]
         ).tocsr()
         self._most = np.concatenate(
-            [np.full(2 * n_cells, max_noise), known + _SLACK, _SLACK - known[~is_held]]
+            [np.full(2 * n_cells, max_noise), margins + _SLACK, _SLACK - margins[~is_held]]
         )
         least, most = np.zeros(n_inner + n_cells), np.full(n_inner + n_cells, np.inf)
         least[:n_inner][is_open] = 1  # zeros stay, so that more than 0 was published of some
@@ -191,8 +191,8 @@ class _Intruder:
         self._n_inner = n_inner
 
     def widths(self) -> Integers:
-        found = [[self._end(cell, sign) for sign in (1, -1)] for cell in range(self._n_inner)]
-        ends = np.array(found)
+        pairs = [[self._end(cell, sign) for sign in (1, -1)] for cell in range(self._n_inner)]
+        ends = np.array(pairs)
         lower, upper = np.ceil(ends[:, 0] - 1e-2), np.floor(-ends[:, 1] + 1e-2)
         return (upper - lower).astype(np.int64)
 
@@ -201,10 +201,10 @@ class _Intruder:
 
         goal = np.zeros(len(self._bounds))
         goal[cell] = sign
-        found = linprog(goal, A_ub=self._rows, b_ub=self._most, bounds=self._bounds)
-        if found.status != 0 or found.fun is None:
+        solution = linprog(goal, A_ub=self._rows, b_ub=self._most, bounds=self._bounds)
+        if solution.status != 0 or solution.fun is None:
             raise ConfigError(
                 Message("No original counts fit the restored ones."),
                 hint=Message("give the largest noise as it is"),
             )
-        return float(found.fun)
+        return float(solution.fun)

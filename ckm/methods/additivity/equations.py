@@ -44,8 +44,8 @@ class TableSums:
 
         A cell holds the inner cells that agree with it in every column where it is no total.
         """
-        known = dict(trees or {})
-        strangers = [name for name in known if name not in table.dimensions]
+        code_trees = dict(trees or {})
+        strangers = [name for name in code_trees if name not in table.dimensions]
         if strangers:
             raise ReleaseError(
                 Message(
@@ -55,7 +55,7 @@ class TableSums:
                 hint=Message("it has {dimensions!r}", dimensions=Name.each(table.dimensions)),
             )
         columns = [
-            _Column.read(codes, labels, tree=known.get(name), name=name, total=total_label)
+            _Column.read(codes, labels, tree=code_trees.get(name), name=name, total=total_label)
             for name, (codes, labels) in table.dimensions.items()
         ]
         return cls._of_columns(columns, n_cells=table.n_rows)
@@ -78,8 +78,8 @@ class TableSums:
             )
         rows, parts = [inner], [np.arange(len(inner))]
         for pattern in np.unique(depths[~is_inner], axis=0):
-            held = np.flatnonzero((depths == pattern).all(axis=1) & ~is_inner)
-            row, part = _holders(columns, pattern, held=held, inner=inner)
+            cells = np.flatnonzero((depths == pattern).all(axis=1) & ~is_inner)
+            row, part = _holders(columns, pattern, cells=cells, inner=inner)
             rows.append(row)
             parts.append(part)
         row, part = np.concatenate(rows), np.concatenate(parts)
@@ -89,8 +89,8 @@ class TableSums:
 
     def without(self, rows: Flags) -> TableSums:
         """Leave out inner cells, which then are 0 in every table that adds up."""
-        kept = np.flatnonzero(~rows[self.inner])
-        return TableSums(matrix=self.matrix[:, kept].tocsr(), inner=self.inner[kept])
+        places = np.flatnonzero(~rows[self.inner])
+        return TableSums(matrix=self.matrix[:, places].tocsr(), inner=self.inner[places])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -147,23 +147,23 @@ def _line(label: str, tree: CodeTree, *, total: str, name: str) -> list[str]:
 
 
 def _holders(
-    columns: Sequence[_Column], pattern: Integers, *, held: Integers, inner: Integers
+    columns: Sequence[_Column], pattern: Integers, *, cells: Integers, inner: Integers
 ) -> tuple[Integers, Integers]:
     """Pair the cells of one margin with the inner cells that they hold."""
     parts = np.arange(len(inner))
-    of_cells, of_parts = np.zeros(len(held), np.int64), np.zeros(len(inner), np.int64)
+    of_cells, of_parts = np.zeros(len(cells), np.int64), np.zeros(len(inner), np.int64)
     is_in = np.ones(len(inner), np.bool_)
     for column, depth in zip(columns, pattern.tolist(), strict=True):
-        mine, theirs = column.codes[held], column.codes[inner]
+        mine, theirs = column.codes[cells], column.codes[inner]
         if depth != _NONE:
             theirs = column.above[theirs, depth]
         is_in &= theirs >= 0
         both = np.concatenate([mine, np.maximum(theirs, 0)])
         joint = np.concatenate([of_cells, of_parts]) * (int(both.max(initial=0)) + 1) + both
         number = np.unique(joint, return_inverse=True)[1]
-        of_cells, of_parts = number[: len(held)], number[len(held) :]
+        of_cells, of_parts = number[: len(cells)], number[len(cells) :]
     order = np.argsort(of_cells)
     place = np.searchsorted(of_cells[order], of_parts)
-    place = np.minimum(place, max(len(held) - 1, 0))
+    place = np.minimum(place, max(len(cells) - 1, 0))
     is_in &= of_cells[order][place] == of_parts
-    return held[order][place[is_in]], parts[is_in]
+    return cells[order][place[is_in]], parts[is_in]

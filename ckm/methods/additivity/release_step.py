@@ -157,8 +157,8 @@ def _originals(protected: Protected) -> Integers:
 def _change(
     before: Integers, after: Integers, counts: Integers, effect: RestorationEffect | None
 ) -> Change:
-    moved, held = np.abs(after - before), counts > 0
-    off = [np.abs(numbers - counts)[held] for numbers in (before, after)]
+    moved, is_cell = np.abs(after - before), counts > 0
+    off = [np.abs(numbers - counts)[is_cell] for numbers in (before, after)]
     deviation = [float(part.mean()) if len(part) else 0.0 for part in off]
     right = [float((part == 0).mean()) if len(part) else 0.0 for part in off]
     return Change(

@@ -142,8 +142,8 @@ def _read(table: PublishedTable, measure: str) -> Floats:
             ),
             hint=Message("restore additivity or suppress, not both"),
         )
-    found = np.asarray(numbers, np.float64)
-    if not ((found >= 0) & (found <= _LARGEST)).all():
+    values = np.asarray(numbers, np.float64)
+    if not ((values >= 0) & (values <= _LARGEST)).all():
         raise ReleaseError(
             Message(
                 "The numbers of {measure!r} must be from 0 to 2^50, none missing.",
@@ -151,4 +151,4 @@ def _read(table: PublishedTable, measure: str) -> Floats:
             ),
             hint=Message("larger ones do not add up exactly as floating-point numbers"),
         )
-    return found
+    return values

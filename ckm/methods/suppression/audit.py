@@ -198,19 +198,19 @@ class _Moves:
         demands = Demands.of_outsider(cells, lower=need, upper=need)
         move = self._mover(demands)
         sides = ((1, self.problem.rise[cells] > 0), (-1, self.problem.room[cells] > 0))
-        found = [
+        flags = [
             not any(can[d] and move(d, sign) is not None for sign, can in sides)
             for d in range(len(cells))
         ]
-        return np.array(found, bool)
+        return np.array(flags, bool)
 
     def seen_to_move(self) -> Flags:
         """Tell which cells a change moves that `unmet` had or found."""
-        found, least = np.zeros(len(self.hidden), bool), self._least()
+        mask, least = np.zeros(len(self.hidden), bool), self._least()
         for change in self.seen:
             moved = np.abs(change.moves) * max(change.reach(self.problem))
-            found[change.cells[moved >= least]] = True
-        return found
+            mask[change.cells[moved >= least]] = True
+        return mask
 
     def _least(self) -> float:
         """Return by how much a cell moves at least that is not fixed."""
@@ -220,24 +220,24 @@ class _Moves:
     def unmet(self, changes: Sequence[Change]) -> tuple[Integers, Integers]:
         """List the cells that an outsider, and that a contributor, comes too near."""
         demands, attackers = self.problem.demands, Attackers(self.problem)
-        self.seen = seen = [c for c in changes if _holds(self.problem, self.hidden, c)]
+        self.seen = valid_changes = [c for c in changes if _holds(self.problem, self.hidden, c)]
         under: set[int] = set()
         exposed: set[int] = set()
         while True:
             cover, move = Cover(self.problem, demands), self._mover(demands)
-            for known in seen:
-                cover.add(known)
+            for earlier in valid_changes:
+                cover.add(earlier)
             for number in cover.open_demands().tolist():
                 for sign, is_met in ((1, cover.is_high_met), (-1, cover.is_low_met)):
                     change = None if is_met[number] else move(number, sign)
                     if change is not None:
                         cover.add(change)
-                        seen.append(change)
+                        valid_changes.append(change)
                     elif not is_met[number]:
                         part = demands.known_to(number)
                         failed = under if part.start == part.stop else exposed
                         failed.add(int(demands.cell[number]))
-            more = attackers.unguarded(seen)
+            more = attackers.unguarded(valid_changes)
             if more is None:
                 return np.array(sorted(under), np.int64), np.array(sorted(exposed), np.int64)
             demands = more

@@ -35,6 +35,7 @@ from ckm.methods.suppression.secondary.search import (
 )
 from ckm.methods.suppression.ways_out import subtracted, way_out
 from footing.messages import Message, Name, said
+from footing.progress import no_progress
 from tables.magnitudes.derived import asked_column, size_column
 
 if TYPE_CHECKING:
@@ -42,11 +43,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.engine.engine import Progress
     from ckm.engine.request import TableRequest
     from ckm.methods.settings import SuppressionSettings
     from ckm.methods.suppression.original_cells import Finest
     from footing.arrays import Codes, Flags, Floats, Integers
+    from footing.progress import Progress
     from tables import Cells, Magnitudes
 
     #: which groups a filter lets in, and the category of each on every axis
@@ -126,8 +127,8 @@ class HiddenCells:
         --------
         See `choose_hidden`.
         """
-        found = [system.cells[system.suppression.unproven()] for system in self.systems]
-        return np.unique(np.concatenate(found))
+        parts = [system.cells[system.suppression.unproven()] for system in self.systems]
+        return np.unique(np.concatenate(parts))
 
     def places(self, cells: Integers) -> Places:
         """Name some cells by table and categories; disclosive, and for no message.
@@ -155,16 +156,16 @@ class HiddenCells:
         --------
         See `choose_hidden`.
         """
-        report_progress = progress or (lambda _stage, _done, _total: None)
-        found = {}
+        report_progress = progress or no_progress
+        by_measure = {}
         for done, system in enumerate(self.systems):
             report_progress("audit", done, len(self.systems))
             hidden = self.hidden[system.cells] & system.is_shown
             hidden |= system.problem.primary.is_primary  # remainders are in no table
             changes = system.suppression.changes
-            found[system.measure] = audit(system.problem, hidden, changes=changes)
+            by_measure[system.measure] = audit(system.problem, hidden, changes=changes)
         report_progress("audit", len(self.systems), len(self.systems))
-        return found
+        return by_measure
 
     def publish(self, name: str) -> PublishedTable:
         """Publish the true numbers of a table's cells that are not hidden.
@@ -180,16 +181,20 @@ class HiddenCells:
         """
         number, cells = list(self.tables).index(name), self.tables[name]
         hidden = self.hidden[self.relations.numbers[number]]
-        listed = hidden | (cells.count > 0)
-        named = dict.fromkeys(column for axis in cells.axes for column in axis.columns)
-        shown = {}
-        for column, measure in measure_columns(self.requests[name].measures, named).items():
+        is_listed = hidden | (cells.count > 0)
+        dimensions = dict.fromkeys(column for axis in cells.axes for column in axis.columns)
+        columns = {}
+        for column, measure in measure_columns(
+            self.requests[name].measures, dimensions
+        ).items():
             is_mean = measure.startswith("mean:")  # there is none where nobody has a value
             masked = hidden | (_divisor(cells, measure) <= 0) if is_mean else hidden
             numbers = np.where(hidden, 0, _numbers(cells, measure))
-            shown[column] = np.ma.array(np.append(0, numbers), mask=np.append(is_mean, masked))
+            columns[column] = np.ma.array(
+                np.append(0, numbers), mask=np.append(is_mean, masked)
+            )
         empty = self.requests[name].empty_cells
-        return publish_masked(cells, shown, listed=listed, empty_cells=empty)
+        return publish_masked(cells, columns, is_listed=is_listed, empty_cells=empty)
 
 
 def choose_hidden(
@@ -215,20 +220,20 @@ def choose_hidden(
 
     With a `pattern`, these cells of the first table are hidden, and no other is looked for.
     """
-    report_progress = progress or (lambda _stage, _done, _total: None)
+    report_progress = progress or no_progress
     links = _Links(tables, groups, whole, finest)
     relations = links.of(range(len(links.tables)))
     status = np.zeros(relations.n_cells, np.int8)
     if pattern is not None:
         status[relations.numbers[0][pattern]] = SECONDARY
-    wanted = _wanted(requests, tables)
-    wishes = APriori(
+    measures = _wanted(requests, tables)
+    a_priori = APriori(
         rules, tables, requests, numbers=relations.numbers, n_cells=relations.n_cells
     )
     above = [list(tables).index(name) for name, _ in whole]
     systems = []
-    for done, (measure, members) in enumerate(wanted.items()):
-        report_progress("suppression", done, len(wanted))
+    for done, (measure, members) in enumerate(measures.items()):
+        report_progress("suppression", done, len(measures))
         system = _solved(
             measure,
             (
@@ -238,7 +243,7 @@ def choose_hidden(
             ),
             links,
             rules,
-            wishes,
+            a_priori,
             names=[list(tables)[m] for m in members],
             hidden=status > 0,
             is_given=pattern is not None,
@@ -248,7 +253,7 @@ def choose_hidden(
         systems.append(system)
     for system in systems:  # unsafe for one measure is unsafe
         status[system.cells[system.problem.primary.is_primary & system.is_shown]] = PRIMARY
-    report_progress("suppression", len(wanted), len(wanted))
+    report_progress("suppression", len(measures), len(measures))
     return HiddenCells(
         tables=tables,
         requests=requests,
@@ -281,30 +286,30 @@ class _Links:
         self._found: dict[tuple[int, ...], Relations] = {}
 
     def of(self, members: Sequence[int]) -> Relations:
-        chosen = tuple(members)
-        if chosen not in self._found:
-            self._found[chosen] = additive_relations(
-                *(self.tables[m] for m in chosen),
-                groups=[self.groups[m] for m in chosen] if self.groups else (),
-                has_finest=bool({*self.finest} & {*chosen}),
+        key = tuple(members)
+        if key not in self._found:
+            self._found[key] = additive_relations(
+                *(self.tables[m] for m in key),
+                groups=[self.groups[m] for m in key] if self.groups else (),
+                has_finest=bool({*self.finest} & {*key}),
             )
-        return self._found[chosen]
+        return self._found[key]
 
 
 def _wanted(
     requests: Mapping[str, TableRequest], tables: Mapping[str, Cells]
 ) -> dict[str, tuple[int, ...]]:
     """Return measure → the tables that show it; a mean shows the sum and what divides it."""
-    found: dict[str, list[int]] = {}
+    by_measure: dict[str, list[int]] = {}
     for number, (name, request) in enumerate(requests.items()):
         divisor = "count" if tables[name].weight is None else "weighted"
-        shown = dict.fromkeys(m for m in request.measures if not m.startswith("mean:"))
+        measures = dict.fromkeys(m for m in request.measures if not m.startswith("mean:"))
         for measure in request.measures:
             if measure.startswith("mean:"):
-                shown |= {divisor: None, f"sum:{variable_of(measure)}": None}
-        for measure in shown:
-            found.setdefault(measure, []).append(number)
-    return {measure: tuple(members) for measure, members in found.items()}
+                measures |= {divisor: None, f"sum:{variable_of(measure)}": None}
+        for measure in measures:
+            by_measure.setdefault(measure, []).append(number)
+    return {measure: tuple(members) for measure, members in by_measure.items()}
 
 
 def _solved(
@@ -312,7 +317,7 @@ def _solved(
     members: tuple[int, ...],
     links: _Links,
     rules: SuppressionSettings,
-    wishes: APriori,
+    a_priori: APriori,
     *,
     names: Sequence[str],
     hidden: Flags,
@@ -320,76 +325,76 @@ def _solved(
     progress: Progress | None,
 ) -> MeasureSystem:
     """Solve the problem of one measure, of which the first tables are shown, and have names."""
-    chosen = [links.tables[m] for m in members]
+    own_tables = [links.tables[m] for m in members]
     own, number = links.of(members), np.concatenate(links.of(members).numbers)
     cells = np.full(own.n_cells, -1)
     whole = links.of(range(len(links.tables)))
     cells[number] = np.concatenate([whole.numbers[m] for m in members])
     is_shown = np.isin(np.arange(len(cells)), np.concatenate(own.numbers[: len(names)]))
     of_nobody = own.numbers[-1][~is_shown[own.numbers[-1]]] if own.is_joint else number[:0]
-    judged = is_shown.copy()  # what a reader subtracts is as good as published
+    mask = is_shown.copy()  # what a reader subtracts is as good as published
     for cell, _ in own.left:
-        cells[cell[-1]], judged[cell[-1]] = cells[cell[0]], True
+        cells[cell[-1]], mask[cell[-1]] = cells[cell[0]], True
 
     def laid_out(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        joined = np.concatenate(values)
-        found = np.zeros((len(cells), *joined.shape[1:]), joined.dtype)
-        found[number] = joined
-        return found
+        array = np.concatenate(values)
+        output = np.zeros((len(cells), *array.shape[1:]), array.dtype)
+        output[number] = array
+        return output
 
     def completed(values: NDArray[Any]) -> NDArray[Any]:
         return own.with_remainders(values[: own.n_cells - len(own.left)])
 
-    values = completed(laid_out([_numbers(c, measure) for c in chosen]))
-    contributors = laid_out([_contributors(c, measure) for c in chosen])
+    values = completed(laid_out([_numbers(c, measure) for c in own_tables]))
+    contributors = laid_out([_contributors(c, measure) for c in own_tables])
 
-    def named(found: Integers, what: str) -> Places:
+    def named(numbers: Integers, what: str) -> Places:
         parents = {int(cell[-1]): int(cell[0]) for cell, _ in own.left}
-        failed = np.array([parents.get(cell, cell) for cell in found.tolist()])
-        return _places(dict(zip(names, chosen, strict=False)), own, failed, what=what)
+        failed = np.array([parents.get(cell, cell) for cell in numbers.tolist()])
+        return _places(dict(zip(names, own_tables, strict=False)), own, failed, what=what)
 
     def known(times: int) -> Primary:
         less = tuple(times * percent for percent in prior or (0.0, 0.0))
         return _known_before(before, values, size, (less[0], less[1]), of_nobody)
 
     try:
-        amounts = _joined(measure, chosen, laid_out, values, completed(contributors))
+        amounts = _joined(measure, own_tables, laid_out, values, completed(contributors))
         size = completed(amounts.total) if amounts.is_signed else values  # as rules read it
         amounts = replace(amounts, total=size)
-        wish = wishes.of(measure, cells, is_shown)
-        primary = _among(judged, is_shown, _primary(measure, amounts, rules))
+        own_a_priori = a_priori.of(measure, cells, is_shown)
+        primary = _among(mask, is_shown, _primary(measure, amounts, rules))
         primary = _with_held(primary, links.held.get(str(variable_of(measure))), own.numbers)
-        primary = wish.primary(primary, values, margin=rules.margin)
-        is_there = laid_out([_known_to_be_there(c, rules) for c in chosen])
+        primary = own_a_priori.primary(primary, values, margin=rules.margin)
+        is_there = laid_out([_known_to_be_there(c, rules) for c in own_tables])
         primary = replace(primary, floor=primary.floor * is_there)
-        kept = None if is_given else wish.kept
-        _require_open(primary, kept)
+        visible = None if is_given else own_a_priori.kept
+        _require_open(primary, visible)
         before, prior = primary, rules.prior
         if prior is not None:
             primary = known(1)
         price = values if rules.costs == "value" else np.ones(len(values))
         if rules.costs not in {"value", "one"}:
-            price = completed(laid_out([_numbers(c, rules.costs) for c in chosen]))
+            price = completed(laid_out([_numbers(c, rules.costs) for c in own_tables]))
         price = np.where(values == 0, rules.zero_cost or 0.0, np.abs(price))
-        price = wish.costs(price, preferred_cost=rules.preferred_cost)
+        price = own_a_priori.costs(price, preferred_cost=rules.preferred_cost)
         cost = np.where(hidden[cells], 0.0, price)
         problem = Problem(
             relations=own,
             values=values,
             primary=primary,
             costs=cost,
-            kept=kept,
+            kept=visible,
             coalition=rules.coalition,
             unseen=~is_shown,
             hides_zeros=rules.zero_cost is not None,
         )
-        found = (
+        suppression = (
             _given(problem, hidden[cells])
             if is_given
             else _searched(
                 problem,
                 rules,
-                known=known if prior is not None else None,
+                primary_of=known if prior is not None else None,
                 tables=zip(names, own.numbers, strict=False),
                 progress=progress,
             )
@@ -418,18 +423,18 @@ def _solved(
         members=members,
         cells=cells,
         is_shown=is_shown,
-        problem=found.problem if is_given else problem,
-        suppression=found,
-        disclosed=np.flatnonzero(primary.is_primary & ~found.problem.primary.is_primary),
+        problem=suppression.problem if is_given else problem,
+        suppression=suppression,
+        disclosed=np.flatnonzero(primary.is_primary & ~suppression.problem.primary.is_primary),
     )
 
 
 def _given(problem: Problem, hidden: Flags) -> Suppression:
     """Take a pattern of another program; what it publishes, nothing protects."""
-    primary, unseen = problem.primary, np.asarray(problem.unseen)
-    is_primary = primary.is_primary & (hidden | unseen)
+    primary, is_unseen = problem.primary, np.asarray(problem.unseen)
+    is_primary = primary.is_primary & (hidden | is_unseen)
     problem = replace(problem, primary=replace(primary, is_primary=is_primary))
-    status = np.where(hidden & ~unseen, SECONDARY, 0).astype(np.int8)
+    status = np.where(hidden & ~is_unseen, SECONDARY, 0).astype(np.int8)
     status[is_primary] = PRIMARY
     return Suppression(
         problem=problem, status=status, method="given", least=0.0, changes=(), seconds=0.0
@@ -440,7 +445,7 @@ def _searched(
     problem: Problem,
     rules: SuppressionSettings,
     *,
-    known: Callable[[int], Primary] | None,
+    primary_of: Callable[[int], Primary] | None,
     tables: Iterable[tuple[str, Integers]],
     progress: Progress | None,
 ) -> Suppression:
@@ -448,7 +453,7 @@ def _searched(
     try:
         return suppress(problem, method=rules.method, limit_s=rules.limit_s, progress=progress)
     except UnprotectedError as error:
-        hint = way_out(problem, error.cells, known=known)
+        hint = way_out(problem, error.cells, primary_of=primary_of)
         hint = hint or subtracted(problem.relations, error.cells, tables) or error.hint
         raise UnprotectedError(error.cells, error.problem, hint=hint) from None
 
@@ -461,13 +466,13 @@ def _known_to_be_there(cells: Cells, rules: SuppressionSettings) -> Flags:
     """
     none = np.zeros(len(cells), np.int64)
     below = sum((rank > 0 for rank in cells.ranks), none)
-    listed = sum((a.is_found[r] for a, r in zip(cells.axes, cells.ranks, strict=True)), none)
-    return np.asarray((rules.zero_cost is None) | ((below == 1) & (listed == 1)))
+    number = sum((a.is_found[r] for a, r in zip(cells.axes, cells.ranks, strict=True)), none)
+    return np.asarray((rules.zero_cost is None) | ((below == 1) & (number == 1)))
 
 
-def _require_open(primary: Primary, kept: Flags | None) -> None:
+def _require_open(primary: Primary, visible: Flags | None) -> None:
     """Refuse to publish what the rules call unsafe, unless the office calls it safe."""
-    both = np.flatnonzero(primary.is_primary & (False if kept is None else kept))
+    both = np.flatnonzero(primary.is_primary & (False if visible is None else visible))
     if both.size:
         raise UnprotectedError(
             both,
@@ -478,32 +483,32 @@ def _require_open(primary: Primary, kept: Flags | None) -> None:
         )
 
 
-def _among(judged: Flags, is_shown: Flags, primary: Primary) -> Primary:
+def _among(mask: Flags, is_shown: Flags, primary: Primary) -> Primary:
     """Leave out margins that nobody sees; that a remainder is not empty, no table tells.
 
     Nor does anybody know that he is alone in what no table shows.
     """
-    given = primary.contributions
-    if given is not None:
-        number = np.where(is_shown, given.number, _MANY)
-        given = replace(given, number=number)
+    contributions = primary.contributions
+    if contributions is not None:
+        number = np.where(is_shown, contributions.number, _MANY)
+        contributions = replace(contributions, number=number)
     return replace(
         primary,
-        contributions=given,
-        is_primary=primary.is_primary & judged,
+        contributions=contributions,
+        is_primary=primary.is_primary & mask,
         lower=np.where(is_shown, primary.lower, 0.0),
-        upper=np.where(judged, primary.upper, 0.0),
+        upper=np.where(mask, primary.upper, 0.0),
         floor=np.where(is_shown, primary.floor, 0.0),
     )
 
 
-def _with_held(primary: Primary, held: Any, numbers: Sequence[Integers]) -> Primary:
+def _with_held(primary: Primary, holdings: Any, numbers: Sequence[Integers]) -> Primary:
     """Let holdings attack, which give to several of the cells of the last table."""
-    if held is None or primary.contributions is None:
+    if holdings is None or primary.contributions is None:
         return primary
-    unit, row, amount = held
-    given = replace(primary.contributions, held=(unit, numbers[-1][row], amount))
-    return replace(primary, contributions=given)
+    unit, row, amount = holdings
+    contributions = replace(primary.contributions, held=(unit, numbers[-1][row], amount))
+    return replace(primary, contributions=contributions)
 
 
 def _known_before(
@@ -534,8 +539,8 @@ def _joined(
     if variable is None:
         return Amounts(total=values, contributors=contributors)
     own, is_signed = size_column(variable), _is_signed(measure, tables)
-    held = [_magnitudes(c, own if is_signed else variable) for c in tables]
-    if any((m.low < 0).any() for m in held):
+    magnitudes = [_magnitudes(c, own if is_signed else variable) for c in tables]
+    if any((m.low < 0).any() for m in magnitudes):
         raise ConfigError(
             Message(
                 "suppression is for amounts that are not negative, unless bounds are known."
@@ -546,12 +551,12 @@ def _joined(
             ),
         )
     return Amounts(
-        total=laid_out([m.total for m in held]) if is_signed else values,
+        total=laid_out([m.total for m in magnitudes]) if is_signed else values,
         is_signed=is_signed,
         contributors=contributors,
-        top=laid_out([m.top for m in held]),
-        top_weight=laid_out([m.top_weight for m in held]),
-        records=laid_out([m.records for m in held]),
+        top=laid_out([m.top for m in magnitudes]),
+        top_weight=laid_out([m.top_weight for m in magnitudes]),
+        records=laid_out([m.records for m in magnitudes]),
         asked=_asked(variable, tables, laid_out),
     )
 
@@ -576,26 +581,26 @@ def _asked(
 
 
 def _primary(measure: str, amounts: Amounts, rules: SuppressionSettings) -> Primary:
-    found: list[Frequency | Dominance | Percent | Requested | ZeroSum] = []
+    conditions: list[Frequency | Dominance | Percent | Requested | ZeroSum] = []
     if rules.threshold is not None:
-        found.append(Frequency(least=rules.threshold, margin=rules.margin))
+        conditions.append(Frequency(least=rules.threshold, margin=rules.margin))
     if measure == "count":
-        return primary_cells(found, counts=amounts.total)
+        return primary_cells(conditions, counts=amounts.total)
     if measure != "weighted":
         if rules.dominance is not None:
-            found.append(Dominance(n=rules.dominance[0], k=rules.dominance[1]))
+            conditions.append(Dominance(n=rules.dominance[0], k=rules.dominance[1]))
         if rules.p_percent is not None:
-            found.append(Percent(p=rules.p_percent))
+            conditions.append(Percent(p=rules.p_percent))
         if rules.prior_posterior is not None:
-            found.append(Percent(p=rules.prior_posterior[0], q=rules.prior_posterior[1]))
+            conditions.append(Percent(p=rules.prior_posterior[0], q=rules.prior_posterior[1]))
         if rules.request is not None:
-            found.append(Requested(percent=rules.request.percent, margin=rules.margin))
+            conditions.append(Requested(percent=rules.request.percent, margin=rules.margin))
         if rules.zero_margin is not None:
-            found.append(ZeroSum(margin=rules.zero_margin))
-    if not found:  # files of cells say what is unsafe
+            conditions.append(ZeroSum(margin=rules.zero_margin))
+    if not conditions:  # files of cells say what is unsafe
         none = np.zeros(len(amounts.total))
         return Primary(is_primary=none > 0, lower=none, upper=none)
-    return primary_cells(found, amounts=amounts)
+    return primary_cells(conditions, amounts=amounts)
 
 
 def _places(
@@ -606,7 +611,7 @@ def _places(
     what: str = "unsafe",
 ) -> Places:
     """Name some cells by a table that shows them and their categories."""
-    named: dict[int, tuple[str, ...]] = {}
+    names: dict[int, tuple[str, ...]] = {}
     for (name, table), number in zip(tables.items(), relations.numbers, strict=False):
         for row in np.flatnonzero(np.isin(number, cells)).tolist():
             labels = ", ".join(
@@ -614,8 +619,8 @@ def _places(
                 for axis, rank in zip(table.axes, table.ranks, strict=True)
                 for column, texts in zip(axis.columns, axis.labels, strict=True)
             )
-            named.setdefault(int(number[row]), (name, labels or "total", what))
-    return Places(CELL_COLUMNS, tuple(named.values()))
+            names.setdefault(int(number[row]), (name, labels or "total", what))
+    return Places(CELL_COLUMNS, tuple(names.values()))
 
 
 def _magnitudes(cells: Cells, variable: str) -> Magnitudes:

@@ -65,10 +65,10 @@ class Grid:
                 hint=Message("leave out a dimension"),
             )
         for tree, rank in zip(parents, ranks, strict=True):
-            known = np.arange(len(tree))
+            places = np.arange(len(tree))
             if not tree.size or ((tree < -1) | (tree >= len(tree))).any():
                 raise ConfigError(Message("Every category needs another one above it, or -1."))
-            if rank.size and not np.isin(rank, known).all():
+            if rank.size and not np.isin(rank, places).all():
                 raise ConfigError(Message("A cell has a category that its axis does not know."))
             above = tree
             for _ in range(len(tree)):

@@ -87,16 +87,16 @@ def sums_between(
     modulo a prime it may only be larger: no sum is missed, and each is checked in whole
     numbers. Tables all of whose finest cells another table shows add nothing.
     """
-    chosen = _needed(leaves, numbers)
-    if len(chosen) < 2 or not leaves[0].size:
+    tables = _needed(leaves, numbers)
+    if len(tables) < 2 or not leaves[0].size:
         return []
     from scipy.sparse import csr_array
 
-    starts = np.cumsum([0, *(len(grids[t]) for t in chosen)])
+    starts = np.cumsum([0, *(len(grids[t]) for t in tables)])
     groups = np.stack(
         [
             np.where(leaves[t] >= 0, leaves[t] + start, -1)
-            for t, start in zip(chosen, starts[:-1], strict=True)
+            for t, start in zip(tables, starts[:-1], strict=True)
         ]
     )
     groups = np.unique(groups, axis=1)
@@ -108,25 +108,25 @@ def sums_between(
     )
     vectors = _null_space(inside)
     parts = []
-    for t, start, end in zip(chosen, starts[:-1], starts[1:], strict=True):
+    for t, start, end in zip(tables, starts[:-1], starts[1:], strict=True):
         mine = np.flatnonzero((cells >= start) & (cells < end))
         up = roll_up(grids[t], np.unique(leaves[t][leaves[t] >= 0])).astype(np.int64)
         parts.append((numbers[t], up, cells[mine] - start, vectors[:, mine]))
-    found, seen = [], set()
+    sums, keys = [], set()
     for r in range(vectors.shape[0]):
         cell, weight = _added_up([_shortened(*part, r) for part in parts])
         key = (cell.tobytes(), weight.tobytes())
-        if len(cell) and key not in seen:
-            seen.add(key)
-            found.append((cell, weight))
-    return found
+        if len(cell) and key not in keys:
+            keys.add(key)
+            sums.append((cell, weight))
+    return sums
 
 
 def sums_of_groups(
     grids: Sequence[Grid],
     leaves: Sequence[Integers],
     numbers: Sequence[Integers],
-    left: Sequence[Sum],
+    rest: Sequence[Sum],
 ) -> list[Sum]:
     """Write finest cells and remainders as sums of groups, the cells of the last table.
 
@@ -136,27 +136,27 @@ def sums_of_groups(
 
     is_in = leaves[-1] >= 0
     own = numbers[-1][leaves[-1][is_in]]
-    shown = list(zip(grids, [leaf[is_in] for leaf in leaves[:-1]], strict=False))
-    inside = vstack([by_group(grid, leaf) for grid, leaf in shown]).tocsr()
-    starts = np.cumsum([0, *(len(grid) for grid, _ in shown)])
+    pairs = list(zip(grids, [leaf[is_in] for leaf in leaves[:-1]], strict=False))
+    inside = vstack([by_group(grid, leaf) for grid, leaf in pairs]).tocsr()
+    starts = np.cumsum([0, *(len(grid) for grid, _ in pairs)])
     row = np.zeros(1 + max(int(number.max(initial=-1)) for number in numbers), np.int64)
     row[np.concatenate(numbers[:-1])] = np.arange(starts[-1])
     finest = [
-        np.unique(leaf[leaf >= 0]) + s for (_, leaf), s in zip(shown, starts, strict=False)
+        np.unique(leaf[leaf >= 0]) + s for (_, leaf), s in zip(pairs, starts, strict=False)
     ]
     whole = np.concatenate(numbers[:-1])[np.concatenate(finest)]
     parts = [(int(cell), inside[[row[cell]]]) for cell in np.unique(whole).tolist()]
     parts += [
         (int(cell[-1]), csr_array(weight[None, :-1]) @ inside[row[cell[:-1]]])
-        for cell, weight in left
+        for cell, weight in rest
     ]
-    found = []
+    sums = []
     for cell, groups in parts:
         part = own[groups.indices[groups.data != 0]]
         if part.tolist() != [cell]:
             cells = np.append(cell, np.sort(part))
-            found.append((cells, np.array([1] + [-1] * len(part))))
-    return found
+            sums.append((cells, np.array([1] + [-1] * len(part))))
+    return sums
 
 
 def remainders(
@@ -167,30 +167,30 @@ def remainders(
     n_cells: int,
 ) -> list[Sum]:
     """Find what is left of the cells of a table without those of another that lie in them."""
-    chosen = _needed(leaves, numbers)
-    if len(chosen) < 2 or not leaves[0].size:
+    tables = _needed(leaves, numbers)
+    if len(tables) < 2 or not leaves[0].size:
         return []
-    groups = np.unique(np.stack([leaves[t] for t in chosen]), axis=1)
+    groups = np.unique(np.stack([leaves[t] for t in tables]), axis=1)
     rng = np.random.default_rng(1)
     mark = rng.integers(0, 2**62, groups.shape[1], np.int64)
-    inside = [by_group(grids[t], leaf) for t, leaf in zip(chosen, groups, strict=True)]
+    inside = [by_group(grids[t], leaf) for t, leaf in zip(tables, groups, strict=True)]
     marks = [matrix @ mark for matrix in inside]
-    seen = {int(m) for part in marks for m in part}
-    found: list[Sum] = []
-    for t, u in itertools.permutations(range(len(chosen)), 2):
-        sizes, wanted = inside[u].sum(axis=1), numbers[chosen[u]]
+    earlier = {int(m) for part in marks for m in part}
+    sums: list[Sum] = []
+    for t, u in itertools.permutations(range(len(tables)), 2):
+        sizes, own_numbers = inside[u].sum(axis=1), numbers[tables[u]]
         both = (inside[t] @ inside[u].T).tocsr()
         for cell in range(both.shape[0]):
             part = slice(both.indptr[cell], both.indptr[cell + 1])
             within = both.indices[part][both.data[part] == sizes[both.indices[part]]]
-            taken = _disjoint(inside[u], within[np.argsort(-sizes[within], kind="stable")])
-            left = int((marks[t][[cell]] - marks[u][taken].sum())[0])  # arrays wrap around
-            if not taken or left == 0 or left in seen:
+            parts = _disjoint(inside[u], within[np.argsort(-sizes[within], kind="stable")])
+            remainder = int((marks[t][[cell]] - marks[u][parts].sum())[0])  # arrays wrap around
+            if not parts or remainder == 0 or remainder in earlier:
                 continue
-            seen.add(left)
-            new = [numbers[chosen[t]][cell], *wanted[taken], n_cells + len(found)]
-            found.append((np.array(new), np.array([1] + [-1] * (len(new) - 1))))
-    return found
+            earlier.add(remainder)
+            new = [numbers[tables[t]][cell], *own_numbers[parts], n_cells + len(sums)]
+            sums.append((np.array(new), np.array([1] + [-1] * (len(new) - 1))))
+    return sums
 
 
 def by_group(grid: Grid, leaf: Integers) -> Any:
@@ -206,23 +206,23 @@ def by_group(grid: Grid, leaf: Integers) -> Any:
 
 def _disjoint(inside: Any, cells: Integers) -> list[int]:
     """Take cells one after another that share no group with those before."""
-    taken, covered = [], np.zeros(inside.shape[1], bool)
+    choice, covered = [], np.zeros(inside.shape[1], bool)
     for cell in cells.tolist():
         own = inside.indices[inside.indptr[cell] : inside.indptr[cell + 1]]
         if len(own) and not covered[own].any():
             covered[own] = True
-            taken.append(cell)
-    return taken
+            choice.append(cell)
+    return choice
 
 
 def _needed(leaves: Sequence[Integers], numbers: Sequence[Integers]) -> list[int]:
     """List the tables whose finest cells are not all cells of a table that is listed."""
     finest = [np.unique(n[leaf[leaf >= 0]]) for n, leaf in zip(numbers, leaves, strict=True)]
-    chosen: list[int] = []
+    tables: list[int] = []
     for t in sorted(range(len(finest)), key=lambda t: (-len(finest[t]), -len(numbers[t]))):
-        if not any(np.isin(finest[t], numbers[c]).all() for c in chosen):
-            chosen.append(t)
-    return chosen
+        if not any(np.isin(finest[t], numbers[c]).all() for c in tables):
+            tables.append(t)
+    return tables
 
 
 def _shortened(number: Integers, up: Any, leaves: Integers, vectors: Any, row: int) -> Sum:
@@ -322,14 +322,14 @@ def _modular_null_space(matrix: Any) -> Any:
     rows = np.concatenate([alive[linked[row]], alive[free]])
     columns = np.concatenate([column, solved.shape[1] + np.arange(len(free))])
     data = np.concatenate([solved[row, column], np.ones(len(free), np.int64)])
-    found = csr_array((data, (rows, columns)), shape=(n, solved.shape[1] + len(free)))
+    vectors = csr_array((data, (rows, columns)), shape=(n, solved.shape[1] + len(free)))
     for out, keep, across in reversed(stages):
-        part = (across @ found[keep]).tocoo()
+        part = (across @ vectors[keep]).tocoo()
         added = csr_array(
-            (-part.data, (out[part.coords[0]], part.coords[1])), shape=found.shape
+            (-part.data, (out[part.coords[0]], part.coords[1])), shape=vectors.shape
         )
-        found = _reduced(found + added)
-    return found
+        vectors = _reduced(vectors + added)
+    return vectors
 
 
 def _apart(matrix: Any) -> Integers:
@@ -362,27 +362,27 @@ def _dense_null_space(matrix: Integers) -> Integers:
         columns = c + np.flatnonzero(matrix[c, c:])
         block = np.ix_(rows, columns)
         matrix[block] = (matrix[block] - factor[:, None] * matrix[c, columns]) % _PRIME
-    found = np.zeros((n, len(free)), np.int64)
-    found[free, np.arange(len(free))] = 1
+    vectors = np.zeros((n, len(free)), np.int64)
+    vectors[free, np.arange(len(free))] = 1
     for c in reversed(pivots):
-        total = matrix[c, c + 1 :] @ found[c + 1 :] % _PRIME
-        found[c] = -total * pow(int(matrix[c, c]), -1, _PRIME) % _PRIME
-    return found
+        total = matrix[c, c + 1 :] @ vectors[c + 1 :] % _PRIME
+        vectors[c] = -total * pow(int(matrix[c, c]), -1, _PRIME) % _PRIME
+    return vectors
 
 
-def _whole(found: Any) -> Any:
+def _whole(matrix: Any) -> Any:
     """Write vectors modulo the prime, one a column, in small whole numbers, one a row."""
-    vectors = found.T.tocsr()
+    vectors = matrix.T.tocsr()
     owner = np.repeat(np.arange(vectors.shape[0]), np.diff(vectors.indptr))
     is_open = np.ones(vectors.shape[0], bool)
     data = vectors.data.copy()
     for divisor in range(1, _MAX_DIVISOR + 1):
-        tried = vectors.data * divisor % _PRIME
-        tried = np.where(tried > _PRIME // 2, tried - _PRIME, tried)
+        numerators = vectors.data * divisor % _PRIME
+        numerators = np.where(numerators > _PRIME // 2, numerators - _PRIME, numerators)
         is_small = np.ones(vectors.shape[0], bool)
-        is_small[owner[np.abs(tried) > _MAX_WEIGHT]] = False
+        is_small[owner[np.abs(numerators) > _MAX_WEIGHT]] = False
         now = (is_open & is_small)[owner]
-        data[now] = tried[now]
+        data[now] = numerators[now]
         is_open &= ~is_small
         if not is_open.any():
             break

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from ckm.engine.engine import Progress
     from ckm.engine.request import TableRequest
     from ckm.methods.settings import SuppressionSettings
     from ckm.methods.suppression import Audit
     from ckm.methods.suppression.cell_selection import MeasureSystem
     from ckm.methods.suppression.original_cells import Originals
+    from footing.progress import Progress
     from reports.facts.release import FileFact
 
 

@@ -22,6 +22,7 @@ from ckm.methods.suppression.holdings import (
     with_holdings,
 )
 from footing.messages import Message, Name, said
+from footing.progress import no_progress
 from tables import (
     HashedKeys,
     RequestError,
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ckm.config.job.job import Job
-    from ckm.engine.engine import Progress
     from footing.arrays import Codes, Flags, Floats, Integers
+    from footing.progress import Progress
     from tables import Cells, Request, Source
     from tables.cells.sketch import Sketch
 
@@ -99,12 +100,12 @@ class Originals:
 
     def cells(self, *, progress: Progress | None = None) -> dict[str, Cells]:
         """Tabulate; what comes out is disclosive and stays inside."""
-        report_progress = progress or (lambda _stage, _done, _total: None)
+        report_progress = progress or no_progress
         report_progress("keys", 0, 1)
         self.require_some()
         check_keys(self.source, self.keys, action=self.job.checks)
         report_progress("keys", 1, 1)
-        found = cube(
+        tables = cube(
             self.source,
             self.keys,
             list(self.requests.values()),
@@ -114,10 +115,10 @@ class Originals:
         )
         report_progress("scan", 100, 100)
         self._require_whole_contributors()
-        held = self._by_holding(list(self.requests.values()), found)
+        own_cells = self._by_holding(list(self.requests.values()), tables)
         if self.job.suppression is not None and self.job.suppression.zero_cost is not None:
-            held = list(map(_with_empty, held))
-        return dict(zip(self.requests, held, strict=True))
+            own_cells = list(map(_with_empty, own_cells))
+        return dict(zip(self.requests, own_cells, strict=True))
 
     def require_some(self) -> None:
         """Refuse data without a record, unless the job expects them."""
@@ -141,16 +142,18 @@ class Originals:
                 hint=Message("raise lower weights to 1, or leave the weight out"),
             )
 
-    def _by_holding(self, requests: Sequence[Request], found: Sequence[Cells]) -> list[Cells]:
+    def _by_holding(self, requests: Sequence[Request], tables: Sequence[Cells]) -> list[Cells]:
         """Count holdings as contributors, where records have one."""
         if HOLDING not in self.source.columns:
-            return list(found)
-        wanted = [n for n, request in enumerate(requests) if request.sums]
-        again = [request_by_holding(requests[n]) for n in wanted]
+            return list(tables)
+        places = [n for n, request in enumerate(requests) if request.sums]
+        again = [request_by_holding(requests[n]) for n in places]
         tolerate = self.job.checks == "warn"
         apart = cube(self.source, self.keys, again, tolerate_missing_keys=tolerate)
-        held = {n: with_holdings(found[n], own) for n, own in zip(wanted, apart, strict=True)}
-        return [held.get(n, cells) for n, cells in enumerate(found)]
+        by_place = {
+            n: with_holdings(tables[n], own) for n, own in zip(places, apart, strict=True)
+        }
+        return [by_place.get(n, cells) for n, cells in enumerate(tables)]
 
     def groups(self, *, of_one: bool = False) -> list[Groups]:
         """Find, for each table, the groups of records that its cells are made of.
@@ -160,8 +163,8 @@ class Originals:
         requests = list(self.requests.values())
         if not of_one and len(requests) == 1 and requests[0].margins == "all":
             return []
-        found = record_groups(self.source, requests, most=_MAX_GROUPS)
-        if found is None:
+        groups = record_groups(self.source, requests, most=_MAX_GROUPS)
+        if groups is None:
             names = " and ".join(map(repr, self.requests))
             raise CheckFailedError(
                 Message(
@@ -172,7 +175,7 @@ class Originals:
                 ),
                 hint=Message("release fewer tables together, or tables of fewer categories"),
             )
-        return found
+        return groups
 
     def finest(self) -> Finest | None:
         """Tabulate what is linked by all its columns; None where groups are too many."""
@@ -210,27 +213,29 @@ class Originals:
             return None
         if not groups[0][0].size:
             return None
-        tolerate, held = self.job.checks == "warn", {}
-        wanted = [request, request_by_holding(request)] if by_holding else [request]
-        cells, *apart = cube(self.source, self.keys, wanted, tolerate_missing_keys=tolerate)
+        tolerate, holdings = self.job.checks == "warn", {}
+        cube_requests = [request, request_by_holding(request)] if by_holding else [request]
+        cells, *apart = cube(
+            self.source, self.keys, cube_requests, tolerate_missing_keys=tolerate
+        )
         if apart and request.sums:
-            cells, held = with_holdings(cells, *apart), held_by_cell(cells, *apart)
+            cells, holdings = with_holdings(cells, *apart), held_by_cell(cells, *apart)
         places = np.concatenate([np.stack(cells.ranks), np.stack(groups.pop()[1])], axis=1)
         number = np.unique(places, axis=1, return_inverse=True)[1].ravel()
         own = np.full(len(number), -1, np.int32)  # there is none without a key
         own[number[: len(cells)]] = np.arange(len(cells))
         place = own[number[len(cells) :]]
-        return Finest(cells, [*groups, (place >= 0, (place,))], held)
+        return Finest(cells, [*groups, (place >= 0, (place,))], holdings)
 
     def whole(self) -> list[tuple[str, Cells]]:
         """Tabulate the margins between cells, shown by no table; inside use only."""
         tolerate = self.job.checks == "warn"
-        wider = {n: _wider(n, r) for n, r in self.requests.items() if r.margins != "all"}
-        if not wider:
+        coarser = {n: _wider(n, r) for n, r in self.requests.items() if r.margins != "all"}
+        if not coarser:
             return []
-        requests = list(wider.values())
-        found = cube(self.source, self.keys, requests, tolerate_missing_keys=tolerate)
-        return list(zip(wider, self._by_holding(requests, found), strict=True))
+        requests = list(coarser.values())
+        cells = cube(self.source, self.keys, requests, tolerate_missing_keys=tolerate)
+        return list(zip(coarser, self._by_holding(requests, cells), strict=True))
 
 
 @contextlib.contextmanager
@@ -284,21 +289,21 @@ def open_originals(
 
 def _further_columns(job: Job, source: Source) -> dict[str, str]:
     """Return the columns that are made of others, by their SQL."""
-    rules, found = job.suppression, dict[str, str]()
+    rules, columns = job.suppression, dict[str, str]()
     for variable, amount in job.data.amounts.items():
-        found |= given_columns(
+        columns |= given_columns(
             source, variable, n=amount.n, largest=amount.largest, asked=amount.asked
         )
     if rules is None:
-        return found
+        return columns
     for variable in job.signed:
-        found |= size_columns(source, variable)
+        columns |= size_columns(source, variable)
     if rules.request is not None and rules.request.column is not None:
         for variable in job.summed:
-            found |= asked_columns(source, variable, rules.request.column)
+            columns |= asked_columns(source, variable, rules.request.column)
     if rules.holding is not None:
-        found |= holding_columns(HOLDING, rules.holding, key=job.data.id)
-    return found
+        columns |= holding_columns(HOLDING, rules.holding, key=job.data.id)
+    return columns
 
 
 def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[str, Request]:
@@ -314,22 +319,24 @@ def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[s
     )
     dominance = None if job.suppression is None else job.suppression.dominance
     top = _KEPT_LARGEST if dominance is None else max(_KEPT_LARGEST, dominance[0])
-    fitted = fitter.fit(job.tables)
+    requests = fitter.fit(job.tables)
     if job.suppression is not None and job.suppression.request is not None:
-        fitted = {n: replace(r, sums=_with_asked(r.sums, source)) for n, r in fitted.items()}
+        requests = {
+            n: replace(r, sums=_with_asked(r.sums, source)) for n, r in requests.items()
+        }
     sizes = {name: size_column(name) for name in job.signed if job.suppression is not None}
     if sizes:
-        fitted = {
+        requests = {
             n: replace(r, sums=(*r.sums, *(sizes[v] for v in r.sums if v in sizes)))
-            for n, r in fitted.items()
+            for n, r in requests.items()
         }
     if source.cells is not None:  # rules that read more of them refuse
         own = [v for t in job.tables.values() for v in t.variables]
-        given = [len(largest_columns(source, v)) for v in own]
-        top = min(top, *given, top)
+        widths = [len(largest_columns(source, v)) for v in own]
+        top = min(top, *widths, top)
     return {
         name: replace(request, top=top) if request.sums else request
-        for name, request in fitted.items()
+        for name, request in requests.items()
     }
 
 
@@ -342,13 +349,13 @@ def _with_asked(sums: Sequence[str], source: Source) -> tuple[str, ...]:
 
 def _with_empty(cells: Cells) -> Cells:
     """Add the empty cells of a table, which may be hidden like others."""
-    known = {"place": np.arange(1, len(cells) + 1)}
-    ranks, numbers = rows_of(cells, cells.count, known, "grid")
+    places = {"place": np.arange(1, len(cells) + 1)}
+    ranks, numbers = rows_of(cells, cells.count, places, "grid")
     place = numbers["place"] - 1
 
     def spread(part: Any) -> dict[str, Any]:
-        found = {f.name: getattr(part, f.name) for f in fields(part)}
-        arrays = {n: v[place] for n, v in found.items() if isinstance(v, np.ndarray)}
+        values = {f.name: getattr(part, f.name) for f in fields(part)}
+        arrays = {n: v[place] for n, v in values.items() if isinstance(v, np.ndarray)}
         for array in arrays.values():
             array[place < 0] = 0
         return arrays
@@ -363,15 +370,15 @@ def _with_empty(cells: Cells) -> Cells:
 def _spread_sketch(sketch: Sketch, place: Integers) -> Sketch:
     """Give empty cells, whose place is -1, the sketch of no record."""
     there = np.flatnonzero(place >= 0)
-    taken = sketch.take(place[there])
-    partitions = np.zeros((len(place), taken.partitions.shape[1]), np.uint64)
-    power_sums = np.zeros((len(place), taken.power_sums.shape[1]), np.int64)
-    partitions[there], power_sums[there] = taken.partitions, taken.power_sums
+    own_sketch = sketch.take(place[there])
+    partitions = np.zeros((len(place), own_sketch.partitions.shape[1]), np.uint64)
+    power_sums = np.zeros((len(place), own_sketch.power_sums.shape[1]), np.int64)
+    partitions[there], power_sums[there] = own_sketch.partitions, own_sketch.power_sums
     return replace(
-        taken,
+        own_sketch,
         partitions=partitions,
         power_sums=power_sums,
-        member_cell=there[taken.member_cell],
+        member_cell=there[own_sketch.member_cell],
     )
 
 

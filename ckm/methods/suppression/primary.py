@@ -200,11 +200,11 @@ class Frequency:
         >>> Frequency(least=3).on_counts(np.array([1, 3])).is_primary
         array([ True, False])
         """
-        found = (counts > 0) & (counts < self.least)
+        is_primary = (counts > 0) & (counts < self.least)
         return Primary(
-            is_primary=found,
-            lower=np.where(found, 1.0, 0.0),
-            upper=np.where(found, self.least - counts.astype(np.float64), 0.0),
+            is_primary=is_primary,
+            lower=np.where(is_primary, 1.0, 0.0),
+            upper=np.where(is_primary, self.least - counts.astype(np.float64), 0.0),
         )
 
     def on_amounts(self, amounts: Amounts) -> Primary:
@@ -222,18 +222,18 @@ class Frequency:
         >>> Frequency(least=3).on_amounts(given).lower
         array([5.])
         """
-        found = (amounts.contributors > 0) & (amounts.contributors < self.least)
-        need = np.where(found, amounts.total * self.margin / 100, 0.0)
-        return Primary(is_primary=found, lower=need, upper=need)
+        is_primary = (amounts.contributors > 0) & (amounts.contributors < self.least)
+        need = np.where(is_primary, amounts.total * self.margin / 100, 0.0)
+        return Primary(is_primary=is_primary, lower=need, upper=need)
 
     def rest(self, amounts: Amounts, kind: int) -> Floats:
         """Return what must be kept, line by line of `Contributions`."""
         # who gave least of three or more leaves nearly all
         is_short = (amounts.contributors == 2) | (kind != 2)
-        left = [amounts, _without(amounts, 0), _without(amounts, 1), None][kind]
-        if left is None:
+        remainder = [amounts, _without(amounts, 0), _without(amounts, 1), None][kind]
+        if remainder is None:
             return np.zeros(len(amounts.total))
-        total = np.where(is_short, left.total, amounts.total)
+        total = np.where(is_short, remainder.total, amounts.total)
         return np.where(self.on_amounts(amounts).is_primary, total * self.margin / 100, 0.0)
 
 
@@ -304,9 +304,9 @@ class Dominance:
         array([False])
         """
         together = _largest(amounts, self.n)
-        found = together > self.k / 100 * amounts.total
-        need = np.where(found, 100 / self.k * together - amounts.total, 0.0)
-        return Primary(is_primary=found, lower=need, upper=need)
+        is_primary = together > self.k / 100 * amounts.total
+        need = np.where(is_primary, 100 / self.k * together - amounts.total, 0.0)
+        return Primary(is_primary=is_primary, lower=need, upper=need)
 
     def rest(self, amounts: Amounts, kind: int) -> Floats:
         """Return what must be kept, line by line of `Contributions`."""
@@ -314,8 +314,8 @@ class Dominance:
             return 100 / self.k * _largest(amounts, self.n) - amounts.total
         if self.n == 1 or kind == 2 or (kind == 3 and self.n > 2):
             return np.zeros(len(amounts.total))
-        left = _without(amounts, 0 if kind == 1 else 1)
-        return 100 / self.k * _largest(left, self.n - 1) - left.total
+        remainder = _without(amounts, 0 if kind == 1 else 1)
+        return 100 / self.k * _largest(remainder, self.n - 1) - remainder.total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -385,17 +385,19 @@ class Percent:
         largest = _largest(amounts, 1)
         rest = np.maximum(amounts.total - _largest(amounts, 2), 0.0)
         need = self.p / self.q * largest - rest
-        found = need > 1e-12 * amounts.total  # what is left of a sum of floats is no amount
-        need = np.where(found, need, 0.0)
-        return Primary(is_primary=found, lower=need, upper=need)
+        is_primary = (
+            need > 1e-12 * amounts.total
+        )  # what is left of a sum of floats is no amount
+        need = np.where(is_primary, need, 0.0)
+        return Primary(is_primary=is_primary, lower=need, upper=need)
 
     def rest(self, amounts: Amounts, kind: int) -> Floats:
         """Return what must be kept, line by line of `Contributions`."""
-        left = [amounts, _without(amounts, 0), None, _without(amounts, 1)][kind]
-        if left is None:
+        remainder = [amounts, _without(amounts, 0), None, _without(amounts, 1)][kind]
+        if remainder is None:
             return np.zeros(len(amounts.total))
-        largest = _largest(left, 1)
-        return self.p / self.q * largest - np.maximum(left.total - largest, 0.0)
+        largest = _largest(remainder, 1)
+        return self.p / self.q * largest - np.maximum(remainder.total - largest, 0.0)
 
 
 def _largest(amounts: Amounts, n: int) -> Floats:
@@ -466,20 +468,20 @@ def primary_cells(
             ),
             hint=Message("apply the rules to the sums of absolute values"),
         )
-    found = []
+    parts = []
     for rule in rules:
         if amounts is not None:
-            found.append(rule.on_amounts(amounts))
+            parts.append(rule.on_amounts(amounts))
         elif isinstance(rule, Frequency):
-            found.append(rule.on_counts(np.asarray(counts)))
+            parts.append(rule.on_counts(np.asarray(counts)))
         else:
             raise ConfigError(
                 Message("The rule {name} needs amounts, not counts.", name=Shape(type(rule))),
                 hint=Message("counts have one rule: Frequency"),
             )
-    is_primary = np.logical_or.reduce([part.is_primary for part in found])
-    lower = np.maximum.reduce([part.lower for part in found])
-    upper = np.maximum.reduce([part.upper for part in found])
+    is_primary = np.logical_or.reduce([part.is_primary for part in parts])
+    lower = np.maximum.reduce([part.lower for part in parts])
+    upper = np.maximum.reduce([part.upper for part in parts])
     return Primary(
         is_primary=is_primary,
         lower=lower,
@@ -508,24 +510,24 @@ def _contributions(
             lower=inside * need[0],
             upper=inside * need[1],
         )
-    asked = np.stack(
+    levels = np.stack(
         [np.maximum.reduce([rule.rest(amounts, kind) for rule in rules]) for kind in range(4)]
     )
     # levels of the rest are never above those of the whole
-    asked = np.where(inside & (asked > 1e-12 * numbers), np.minimum(asked, need[1]), 0.0)
+    levels = np.where(inside & (levels > 1e-12 * numbers), np.minimum(levels, need[1]), 0.0)
     first = _largest(amounts, 1)
     second = _largest(amounts, 2) - first if top.shape[1] > 1 else np.zeros(len(first))
-    return Contributions(number=number, first=first, second=second, lower=asked, upper=asked)
+    return Contributions(number=number, first=first, second=second, lower=levels, upper=levels)
 
 
 def _without(amounts: Amounts, place: int) -> Amounts:
     """Take one contributor out of cells: the largest, or the second."""
     top, weight = np.asarray(amounts.top, np.float64), np.array(amounts.top_weight, float)
     before = np.cumsum(weight, axis=1) - weight
-    taken = np.clip(np.minimum(before + weight, place + 1) - np.maximum(before, place), 0, 1)
+    shares = np.clip(np.minimum(before + weight, place + 1) - np.maximum(before, place), 0, 1)
     return Amounts(
-        total=np.maximum(amounts.total - (top * taken).sum(axis=1), 0.0),
+        total=np.maximum(amounts.total - (top * shares).sum(axis=1), 0.0),
         contributors=amounts.contributors,
         top=top,
-        top_weight=weight - taken,
+        top_weight=weight - shares,
     )

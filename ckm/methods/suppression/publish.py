@@ -18,7 +18,7 @@ from tables import Cells
 
 def publish_true_numbers(
     cells: Cells,
-    found: Suppression,
+    suppression: Suppression,
     *,
     table: int = 0,
     measures: Mapping[str, ArrayLike] | None = None,
@@ -32,7 +32,7 @@ def publish_true_numbers(
     ----------
     cells
         The table's cells, of which only the categories are read.
-    found
+    suppression
         What is hidden.
     table
         Which of the linked tables the cells are.
@@ -76,7 +76,7 @@ def publish_true_numbers(
     >>> shown.to_arrow().to_pydict()
     {'area': ['Total', 'A', 'B', 'C'], 'count': [10, None, None, 5]}
     """
-    n = len(found.problem.relations.numbers[table])
+    n = len(suppression.problem.relations.numbers[table])
     if len(cells) != n:
         raise ConfigError(
             Message(
@@ -86,34 +86,36 @@ def publish_true_numbers(
             )
         )
     if measures is None:
-        named = dict.fromkeys(column for axis in cells.axes for column in axis.columns)
-        (name,) = measure_columns(["count"], named)
-        measures = {name: found.problem.values}
-    shown = {}
+        dimensions = dict.fromkeys(column for axis in cells.axes for column in axis.columns)
+        (name,) = measure_columns(["count"], dimensions)
+        measures = {name: suppression.problem.values}
+    columns = {}
     for column, values in measures.items():
-        numbers = found.masked(values, table=table)
-        shown[column] = np.ma.zeros(n + 1, numbers.dtype)
-        shown[column][1:] = numbers
-    return publish_masked(cells, shown, empty_cells=empty_cells)
+        numbers = suppression.masked(values, table=table)
+        columns[column] = np.ma.zeros(n + 1, numbers.dtype)
+        columns[column][1:] = numbers
+    return publish_masked(cells, columns, empty_cells=empty_cells)
 
 
 def publish_masked(
     cells: Cells,
     columns: Mapping[str, np.ma.MaskedArray[Any, Any]],
     *,
-    listed: Flags | bool = True,
+    is_listed: Flags | bool = True,
     empty_cells: str,
 ) -> PublishedTable:
     """Lay out columns of true numbers: one for cells not listed, then one for each cell."""
     # published in the place of counts, the cells' own numbers tell how the table is ordered
     frame = publish(
         cells,
-        np.where(listed, np.arange(1, len(cells) + 1), 0),
+        np.where(is_listed, np.arange(1, len(cells) + 1), 0),
         measures=["count"],
         empty_cells=empty_cells,
         round_weighted=False,
     )
     (order,) = frame.measures.values()
-    taken = {column: numbers[np.asarray(order)] for column, numbers in columns.items()}
-    shown = {c: found if np.ma.is_masked(found) else found.data for c, found in taken.items()}
-    return PublishedTable(dimensions=frame.dimensions, measures=shown)
+    arrays = {column: numbers[np.asarray(order)] for column, numbers in columns.items()}
+    measures = {
+        c: array if np.ma.is_masked(array) else array.data for c, array in arrays.items()
+    }
+    return PublishedTable(dimensions=frame.dimensions, measures=measures)

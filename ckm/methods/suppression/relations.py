@@ -120,8 +120,8 @@ class Relations:
             cells.append(cell)
             signs.append(weight)
             n_rows += 1
-        found = cls._sorted(rows, cells, signs, n_rows, n_cells)
-        both = cls(**found, grids=tuple(grids), numbers=tuple(numbers))
+        fields = cls._sorted(rows, cells, signs, n_rows, n_cells)
+        both = cls(**fields, grids=tuple(grids), numbers=tuple(numbers))
         return both._distinct(None if values is None else np.asarray(values))
 
     @staticmethod
@@ -153,13 +153,13 @@ class Relations:
         if values is not None:
             keep &= self.residuals(values) == 0
         if len(self.grids) > 1:
-            seen: set[bytes] = set()
+            keys: set[bytes] = set()
             for r in np.flatnonzero(keep).tolist():
                 part = slice(self.starts[r], self.starts[r + 1])
                 sign = self.signs[part] * np.sign(self.signs[part][0])
                 key = np.append(self.cells[part], sign).tobytes()
-                keep[r] = key not in seen
-                seen.add(key)
+                keep[r] = key not in keys
+                keys.add(key)
         sizes = np.diff(self.starts)
         entries = np.repeat(keep, sizes)
         return replace(
@@ -239,21 +239,21 @@ class Relations:
         >>> Relations.of_grids([Grid.full([[-1, 0]])]).join([[3, 3]])
         array([3, 3])
         """
-        given = [np.asarray(part) for part in values]
-        if [len(part) for part in given] != [len(number) for number in self.numbers]:
+        arrays = [np.asarray(part) for part in values]
+        if [len(part) for part in arrays] != [len(number) for number in self.numbers]:
             raise ConfigError(Message("Every cell of every table needs one value."))
-        kind = np.result_type(*given) if given else np.dtype(np.float64)
-        joined = np.zeros(self.n_cells - len(self.left), kind)
-        for number, part in zip(self.numbers, given, strict=True):
-            joined[number] = part
-        if any((joined[n] != p).any() for n, p in zip(self.numbers, given, strict=True)):
+        kind = np.result_type(*arrays) if arrays else np.dtype(np.float64)
+        whole = np.zeros(self.n_cells - len(self.left), kind)
+        for number, part in zip(self.numbers, arrays, strict=True):
+            whole[number] = part
+        if any((whole[n] != p).any() for n, p in zip(self.numbers, arrays, strict=True)):
             raise ConfigError(
                 Message("Linked tables disagree about a cell that they share."),
                 hint=Message(
                     "make them from the same records, or give them different populations"
                 ),
             )
-        return self.with_remainders(joined)
+        return self.with_remainders(whole)
 
     def with_remainders(self, values: NDArray[Any]) -> NDArray[Any]:
         """Append the values of the remainders, which no table has.
@@ -268,9 +268,11 @@ class Relations:
         >>> Relations.of_grids([Grid.full([[-1, 0]])]).with_remainders(np.array([3, 3]))
         array([3, 3])
         """
-        found = [-(weight[:-1] @ values[cell[:-1]]) * weight[-1] for cell, weight in self.left]
+        numbers = [
+            -(weight[:-1] @ values[cell[:-1]]) * weight[-1] for cell, weight in self.left
+        ]
         size = [np.abs(weight[:-1]) @ np.abs(values[cell[:-1]]) for cell, weight in self.left]
-        rest, near = np.array(found, values.dtype), _NOTHING * np.array(size, np.float64)
+        rest, near = np.array(numbers, values.dtype), _NOTHING * np.array(size, np.float64)
         return np.concatenate([values, np.where(np.abs(rest) > near, rest, 0)])
 
     def __repr__(self) -> str:
@@ -347,18 +349,20 @@ def additive_relations(
     numbers = same_cells(grids, leaves)
     linked = Relations.of_grids(grids, numbers=numbers)
     counts = linked.join([cells.count for cells in tables])
-    seen = slice(len(tables) - has_finest)
-    left = remainders(grids[seen], leaves[seen], numbers[seen], n_cells=linked.n_cells)
-    linked = replace(linked, n_cells=linked.n_cells + len(left), left=tuple(left))
+    visible = slice(len(tables) - has_finest)
+    rest = remainders(grids[visible], leaves[visible], numbers[visible], n_cells=linked.n_cells)
+    linked = replace(linked, n_cells=linked.n_cells + len(rest), left=tuple(rest))
     values = linked.with_remainders(counts)
     if has_finest:
-        between = sums_of_groups(grids, leaves, numbers, left)
+        between = sums_of_groups(grids, leaves, numbers, rest)
     else:
         between = sums_between(grids, leaves, numbers)
     if any(weight @ values[cell] for cell, weight in between):
         raise InternalError(Message("A sum between tables does not hold."))
-    found = Relations.of_grids(grids, numbers=numbers, values=values, between=between + left)
-    return replace(found, left=tuple(left), is_joint=has_finest)
+    relations = Relations.of_grids(
+        grids, numbers=numbers, values=values, between=between + rest
+    )
+    return replace(relations, left=tuple(rest), is_joint=has_finest)
 
 
 def finest_cells(

@@ -28,7 +28,7 @@ def way_out(
     problem: Problem,
     cells: Integers,
     *,
-    known: Callable[[int], Primary] | None,
+    primary_of: Callable[[int], Primary] | None,
 ) -> str | None:
     """Say what would protect cells, the first that does; None where nothing tried does.
 
@@ -38,12 +38,12 @@ def way_out(
         The problem that has no solution.
     cells
         The cells.
-    known
+    primary_of
         The primary cells of readers who know so many times less beforehand, if they know
         anything.
     """
     deadline = time.monotonic() + _LIMIT_S
-    for text, other in _changed(problem, cells, known):
+    for text, other in _changed(problem, cells, primary_of):
         left_s = deadline - time.monotonic()
         if left_s > 0 and _protects(other, cells[:_MOST_TRIED], left_s):
             return text
@@ -53,21 +53,21 @@ def way_out(
 def _changed(
     problem: Problem,
     cells: Integers,
-    known: Callable[[int], Primary] | None,
+    primary_of: Callable[[int], Primary] | None,
 ) -> Iterator[tuple[str, Problem]]:
     if problem.kept is not None and np.any(problem.kept):
-        kept = _beside(problem.relations, cells, np.flatnonzero(problem.kept))
+        visible = _beside(problem.relations, cells, np.flatnonzero(problem.kept))
         text = Message(
             "hide cells that are kept: {number:,} of them stand in a sum with these",
-            number=len(kept),
+            number=len(visible),
         )
         yield text, replace(problem, kept=None)
-    if known is not None:
+    if primary_of is not None:
         for times in _WIDER:
             text = Message(
                 "prior {times} times as wide would do: take readers to know less", times=times
             )
-            yield text, replace(problem, primary=known(times))
+            yield text, replace(problem, primary=primary_of(times))
     if problem.coalition:
         outside = replace(problem, coalition=0)
         yield (
@@ -87,11 +87,11 @@ def _changed(
         yield text, replace(problem, primary=less)
 
 
-def _beside(relations: Relations, cells: Integers, kept: Integers) -> Integers:
+def _beside(relations: Relations, cells: Integers, others: Integers) -> Integers:
     """Choose the kept cells that stand in a sum with one of some cells, or else all."""
     rows = np.unique(relations.rows[np.isin(relations.cells, cells)])
-    near = np.intersect1d(relations.cells[np.isin(relations.rows, rows)], kept)
-    return near if near.size else kept
+    near = np.intersect1d(relations.cells[np.isin(relations.rows, rows)], others)
+    return near if near.size else others
 
 
 def _protects(problem: Problem, cells: Integers, limit_s: float) -> bool:
@@ -112,8 +112,8 @@ def subtracted(
     parts: Sequence[Integers] = [cell[1:-1] for cell, _ in relations.left if cell[-1] in cells]
     if len(parts) < len(cells):
         return None
-    taken = np.concatenate(parts)
-    names = [repr(name) for name, number in tables if np.isin(taken, number).any()]
+    members = np.concatenate(parts)
+    names = [repr(name) for name, number in tables if np.isin(members, number).any()]
     return Message(
         "what is left of them without the cells of table {names} is small: publish "
         "these tables apart, or merge categories",

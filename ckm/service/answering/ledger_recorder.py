@@ -127,9 +127,9 @@ class Recorder:
         query = publication.query
         # Counts and weighted counts show the same sets of records.
         key = replace(query, selections=publication.selections, measures=()).digest
-        known = self._answered.get(key)
-        if known is not None:
-            return known[0]
+        earlier = self._answered.get(key)
+        if earlier is not None:
+            return earlier[0]
         try:
             pairs = self._publish(publication)
         except ThinDifferenceError:
@@ -164,8 +164,8 @@ class Recorder:
 
     def _definition(self, publication: Publication) -> Definition:
         def codes(selection: Selection) -> list[str]:
-            named = publication.variables[selection.variable].codes
-            return [named[rank] for rank in selection.ranks]
+            texts = publication.variables[selection.variable].codes
+            return [texts[rank] for rank in selection.ranks]
 
         query = publication.query
         margins = "chosen" if query.margins is None else json.dumps(sorted(query.margins))
@@ -178,12 +178,12 @@ class Recorder:
         filters = [text for text in (publication.population, query.where) if text]
         if publication.population and (query.where or within):  # either may say "or"
             filters = [f"({text})" for text in filters]
-        counted = [f"{name} in {json.dumps(texts)}" for name, texts in within.items()]
+        conditions = [f"{name} in {json.dumps(texts)}" for name, texts in within.items()]
         return Definition(
             name=self._name,
             dimensions=publication.dimensions,
             margins=margins,
-            where=" and ".join([*filters, *counted]) or None,
+            where=" and ".join([*filters, *conditions]) or None,
             shape=json.dumps(shape, sort_keys=True),
         )
 

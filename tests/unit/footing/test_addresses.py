@@ -78,6 +78,7 @@ def require_hidden(syntax, password):
             assert "%C2%A7" not in shown
 
 
+@pytest.mark.slow
 @given(st.sampled_from(SYNTAXES), passwords)
 def test_a_password_is_never_shown(syntax, password):
     require_hidden(syntax, password)

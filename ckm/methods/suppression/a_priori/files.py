@@ -65,8 +65,8 @@ def read_lines(
             return
         _, first = next(numbered, (0, []))
         header = [name.strip() for name in first]
-        known = {*columns, *_STATUS_COLUMNS, *_NUMBERS}
-        if twice := [name for name in header if name in known and header.count(name) > 1]:
+        all_columns = {*columns, *_STATUS_COLUMNS, *_NUMBERS}
+        if twice := [name for name in header if name in all_columns and header.count(name) > 1]:
             raise ConfigError(
                 Message(
                     "The file {path!r} of cells has {twice!r} twice.",
@@ -74,7 +74,7 @@ def read_lines(
                     twice=Name(twice[0]),
                 )
             )
-        if not set(header) & set(columns) or not set(header) & known - set(columns):
+        if not set(header) & set(columns) or not set(header) & all_columns - set(columns):
             raise ConfigError(
                 Message(
                     "The file {path!r} of cells needs columns of their categories, {columns}, "
@@ -98,8 +98,8 @@ def read_lines(
                     ),
                 )
             fields = dict(zip(header, row, strict=False))
-            said = {name: fields[name].strip() for name in fields if name not in columns}
-            yield _of_csv(path, n, fields | said)  # categories are texts as they are written
+            texts = {name: fields[name].strip() for name in fields if name not in columns}
+            yield _of_csv(path, n, fields | texts)  # categories are texts as they are written
 
 
 def _delimiter(path: Path, places: int) -> str:
@@ -117,20 +117,20 @@ def _delimiter(path: Path, places: int) -> str:
 def _of_hst(path: Path, number: int, row: list[str], dimensions: Sequence[str]) -> Line:
     places = len(dimensions)
     word, rest = (row[places].lower() if len(row) > places else ""), row[places + 1 :]
-    wanted = 1 if word in _COST else 2 if word == _LEVELS else 0
-    if word not in _WORDS or len(rest) < wanted or any(rest[wanted:]):
+    n_numbers = 1 if word in _COST else 2 if word == _LEVELS else 0
+    if word not in _WORDS or len(rest) < n_numbers or any(rest[n_numbers:]):
         raise _wrong(
             path,
             number,
             Message("needs {places} codes and then s, u, p, c or pl", places=places),
         )
-    named = dict(zip(dimensions, row, strict=False))
-    values = [_number(path, number, text) for text in rest[:wanted]]
+    codes = dict(zip(dimensions, row, strict=False))
+    values = [_number(path, number, text) for text in rest[:n_numbers]]
     if word in _COST:
-        return Line(number, named, cost=values[0])
+        return Line(number, codes, cost=values[0])
     if word == _LEVELS:
-        return Line(number, named, lower=values[0], upper=values[1])
-    return Line(number, named, status=_STATUS[word])
+        return Line(number, codes, lower=values[0], upper=values[1])
+    return Line(number, codes, status=_STATUS[word])
 
 
 def _of_csv(path: Path, number: int, row: Mapping[str, str]) -> Line:
@@ -139,15 +139,15 @@ def _of_csv(path: Path, number: int, row: Mapping[str, str]) -> Line:
         raise _wrong(
             path, number, Message("has a status other than safe, unsafe and protected")
         )
-    said = {_STATUS[word] for word in words} - {0}
-    if len(said) > 1:
+    statuses = {_STATUS[word] for word in words} - {0}
+    if len(statuses) > 1:
         raise _wrong(path, number, Message("says two things of its cell"))
     texts = {name: row.get(name, "") for name in _NUMBERS}
     values = {
         name: _NO if text in {"", "NA"} else _number(path, number, text)
         for name, text in texts.items()
     }
-    return Line(number, row, status=max(said, default=0), **values)
+    return Line(number, row, status=max(statuses, default=0), **values)
 
 
 def _number(path: Path, number: int, text: str) -> float:

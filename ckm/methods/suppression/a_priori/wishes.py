@@ -57,8 +57,8 @@ class Wishes:
     def none(cls, n: int) -> Wishes:
         """Want nothing."""
         lower, upper, cost = np.full((3, n), np.nan)
-        status, (preferred, kept) = np.zeros(n, np.int8), np.zeros((2, n), bool)
-        flags = {"preferred": preferred, "kept": kept}
+        status, (preferred, visible) = np.zeros(n, np.int8), np.zeros((2, n), bool)
+        flags = {"preferred": preferred, "kept": visible}
         return cls(status=status, lower=lower, upper=upper, cost=cost, **flags)
 
     def over(self, other: Wishes) -> Wishes:
@@ -86,36 +86,37 @@ class Wishes:
             }
         )
 
-    def primary(self, found: Primary, values: NDArray[Any], *, margin: float) -> Primary:
+    def primary(self, primary: Primary, values: NDArray[Any], *, margin: float) -> Primary:
         """Change what rules found unsafe; an unsafe cell without levels has a margin in %."""
-        added = (self.status == UNSAFE) & ~found.is_primary
+        added = (self.status == UNSAFE) & ~primary.is_primary
         least = 1.0 if np.asarray(values).dtype.kind in "iu" else 0.0
         need = np.where(added, np.maximum(np.abs(values) * margin / 100, least), 0.0)
-        is_primary = (found.is_primary | added) & (self.status != SAFE)
+        is_primary = (primary.is_primary | added) & (self.status != SAFE)
         is_told = (self.lower != 0) | (self.upper != 0)  # 0 on both sides protects nothing
         levels = {
             name: np.where(
                 is_primary, np.where(is_told & ~np.isnan(own), own, np.maximum(rule, need)), 0.0
             )
             for name, own, rule in (
-                ("lower", self.lower, found.lower),
-                ("upper", self.upper, found.upper),
+                ("lower", self.lower, primary.lower),
+                ("upper", self.upper, primary.upper),
             )
         }
-        known = found.contributions
-        if known is not None:  # of other cells' contributors, as much as of outsiders
+        contributions = primary.contributions
+        if contributions is not None:  # of other cells' contributors, as much as of outsiders
             is_new = added | is_told & ~(np.isnan(self.lower) & np.isnan(self.upper))
-            asked = {
-                name: np.minimum(getattr(known, name), own) for name, own in levels.items()
+            own_levels = {
+                name: np.minimum(getattr(contributions, name), own)
+                for name, own in levels.items()
             }
-            for name, own in asked.items():
+            for name, own in own_levels.items():
                 own[0] = np.where(is_new, levels[name], own[0])
-            known = replace(known, **asked)
-        return replace(found, is_primary=is_primary, contributions=known, **levels)
+            contributions = replace(contributions, **own_levels)
+        return replace(primary, is_primary=is_primary, contributions=contributions, **levels)
 
-    def costs(self, given: Floats, *, preferred_cost: float) -> Floats:
+    def costs(self, defaults: Floats, *, preferred_cost: float) -> Floats:
         """Return what it costs to hide cells; what is preferred costs a share of that."""
-        own: Floats = np.where(np.isnan(self.cost), given, self.cost)
+        own: Floats = np.where(np.isnan(self.cost), defaults, self.cost)
         return np.where(self.preferred, own * preferred_cost, own)
 
 
@@ -166,8 +167,10 @@ class APriori:
             self._take_pattern(rules.previous)
         self._require_none()
         for measure in self._wishes:
-            wish = self._of_measure(measure)
-            self._require_one(np.flatnonzero(wish.kept & (wish.status == UNSAFE)))
+            own_a_priori = self._of_measure(measure)
+            self._require_one(
+                np.flatnonzero(own_a_priori.kept & (own_a_priori.status == UNSAFE))
+            )
 
     def of(self, measure: str, cells: Integers, is_shown: Flags) -> Wishes:
         """Return what is wanted of the cells of a measure."""
@@ -179,7 +182,7 @@ class APriori:
 
     def _take_file(self, path: Path, table: str, measure: str | None) -> None:
         names = self._of(table)
-        wishes = self._wishes.setdefault(measure, Wishes.none(self._n))
+        a_priori = self._wishes.setdefault(measure, Wishes.none(self._n))
         lines = read_lines(path, dimensions=names.dimensions, columns=names.columns)
         for line in lines:
             row = names.find(line.named)
@@ -194,7 +197,7 @@ class APriori:
                 continue
             cell = int(self._numbers[table][row])
             self._said[cell] = (line.number, path.name)
-            if not _set(wishes, cell, line):
+            if not _set(a_priori, cell, line):
                 self._require_one([cell])
             if line.status == KEPT:  # whatever measure is meant, all have one pattern
                 self._wishes[None].kept[cell] = True
@@ -213,13 +216,13 @@ class APriori:
                 hint=Message("say one thing of each cell, in all tables that show it"),
             )
 
-    def _find(self, key: str, number: int, named: Mapping[str, str], field: str) -> None:
+    def _find(self, key: str, number: int, codes: Mapping[str, str], field: str) -> None:
         """Find a cell in every table that has what it is named by."""
         is_there = False
         for table in self._tables:
             names = self._of(table)
-            if set(named) <= set(names.columns):
-                row = names.find(named)
+            if set(codes) <= set(names.columns):
+                row = names.find(codes)
                 is_there |= row is not None
                 if row is not None:
                     getattr(self._wishes[None], field)[self._numbers[table][row]] = True
@@ -230,7 +233,7 @@ class APriori:
 
     def _take_pattern(self, folder: Path) -> None:
         """Prefer what an earlier release hid; cells that are gone are passed over."""
-        found = 0
+        n_cells = 0
         for table, request in self._requests.items():
             names, columns = self._of(table), self._measures(table, request)
             path = next(
@@ -243,13 +246,13 @@ class APriori:
             )
             if path is None:
                 continue
-            found += 1
+            n_cells += 1
             for row in _rows(path):
                 if any(row.get(column, "?") in {"", None} for column in columns):
                     cell = names.find({n: str(row.get(n, "")) for n in names.columns})
                     if cell is not None:
                         self._wishes[None].preferred[self._numbers[table][cell]] = True
-        if not found:
+        if not n_cells:
             raise ConfigError(
                 Message(
                     "The earlier release {folder!r} has no table of this job in CSV or "
@@ -264,8 +267,8 @@ class APriori:
     def _measures(self, table: str, request: TableRequest) -> list[str]:
         """Return the columns of which a hole was suppressed: means have others."""
         axes = self._tables[table].axes
-        named = dict.fromkeys(column for axis in axes for column in axis.columns)
-        columns = measure_columns(request.measures, named)
+        dimensions = dict.fromkeys(column for axis in axes for column in axis.columns)
+        columns = measure_columns(request.measures, dimensions)
         return [c for c, measure in columns.items() if not measure.startswith("mean:")]
 
     def _of(self, table: str) -> CellNames:
@@ -277,17 +280,17 @@ class APriori:
 
     def _require_none(self) -> None:
         if self._problems:
-            n, shown = len(self._problems), self._problems[:_MAX_NAMED]
+            n, examples = len(self._problems), self._problems[:_MAX_NAMED]
             more = (
-                Message(" and {number:,} more", number=n - len(shown))
-                if n > len(shown)
+                Message(" and {number:,} more", number=n - len(examples))
+                if n > len(examples)
                 else Message()
             )
             raise ConfigError(
                 Message(
                     "Something is said of {number:,} cells that are not there: {words}{more}.",
                     number=n,
-                    words=joined("; ", shown),
+                    words=joined("; ", examples),
                     more=more,
                 ),
                 hint=_HINT,
@@ -299,18 +302,18 @@ def pattern_file(folder: Path, table: str, end: str) -> Path:
     return folder / "public" / f"{table}.{end}"
 
 
-def _set(wishes: Wishes, cell: int, line: Line) -> bool:
+def _set(a_priori: Wishes, cell: int, line: Line) -> bool:
     """Take what a line says of a cell; false if another thing was said before."""
-    said = {name: getattr(line, name) for name in ("lower", "upper", "cost")}
-    own = {name: value for name, value in said.items() if not np.isnan(value)}
+    values = {name: getattr(line, name) for name in ("lower", "upper", "cost")}
+    own = {name: value for name, value in values.items() if not np.isnan(value)}
     if line.status in {SAFE, UNSAFE}:
         own["status"] = line.status
     is_new = True
     for name, value in own.items():
-        given = getattr(wishes, name)
-        was = given[cell]
+        array = getattr(a_priori, name)
+        was = array[cell]
         is_new &= bool(was == value or (was == 0 if name == "status" else np.isnan(was)))
-        given[cell] = value
+        array[cell] = value
     return is_new
 
 

@@ -36,7 +36,7 @@ class Batch:
 
 def read_batches(path: Path) -> list[Batch]:
     """Read a batch, table by table."""
-    found: list[tuple[Batch, dict[str, Path]]] = []
+    batches: list[tuple[Batch, dict[str, Path]]] = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith(("//", "\\\\")):
             continue
@@ -51,10 +51,10 @@ def read_batches(path: Path) -> list[Batch]:
             )
         word, rest = match[1].upper(), match[2]
         opens = word in {"<OPENTABLEDATA>", "<OPENMETADATA>"}
-        if not found or (opens and word in found[-1][1]):
-            found.append((Batch(data=path, metadata=path), {}))
+        if not batches or (opens and word in batches[-1][1]):
+            batches.append((Batch(data=path, metadata=path), {}))
         if opens:
-            found[-1][1][word] = near(path, (tokens(rest) or [""])[0])
+            batches[-1][1][word] = near(path, (tokens(rest) or [""])[0])
         elif word == "<OPENMICRODATA>":
             raise ConfigError(
                 Message(
@@ -65,9 +65,9 @@ def read_batches(path: Path) -> list[Batch]:
                 hint=Message("a job reads records from CSV or Parquet: ckm job init"),
             )
         else:
-            _take(found[-1][0], word, rest, path)
-    for batch, opened in found or [(Batch(data=path, metadata=path), {})]:
-        if len(opened) < 2 or not batch.dimensions:
+            _take(batches[-1][0], word, rest, path)
+    for batch, files in batches or [(Batch(data=path, metadata=path), {})]:
+        if len(files) < 2 or not batch.dimensions:
             raise ConfigError(
                 Message(
                     "{path!r} opens no table, or one without its metadata or dimensions.",
@@ -75,8 +75,8 @@ def read_batches(path: Path) -> list[Batch]:
                 ),
                 hint=Message("<OPENTABLEDATA>, <OPENMETADATA> and <SPECIFYTABLE> say which"),
             )
-        batch.data, batch.metadata = opened["<OPENTABLEDATA>"], opened["<OPENMETADATA>"]
-    return [batch for batch, _ in found]
+        batch.data, batch.metadata = files["<OPENTABLEDATA>"], files["<OPENMETADATA>"]
+    return [batch for batch, _ in batches]
 
 
 def near(path: Path, name: str) -> Path:
@@ -93,11 +93,11 @@ def _take(batch: Batch, word: str, rest: str, path: Path) -> None:
         if any(part.strip(' "') for part in parts[2:]):
             batch.left_out.append(f"{word} {rest}: shadow and cost variables")
     elif word == "<SAFETYRULE>":
-        for kind, given in _RULE.findall(rest):
-            numbers = [float(n) for n in given.split(",") if n.strip()]
+        for kind, text in _RULE.findall(rest):
+            numbers = [float(n) for n in text.split(",") if n.strip()]
             rule = _rule(kind.upper(), numbers)
             if rule is None or rule.keys() & batch.rules.keys() - {"margin"}:
-                batch.left_out.append(f"{word} {kind}({given})")
+                batch.left_out.append(f"{word} {kind}({text})")
             else:
                 batch.rules = rule | batch.rules
     elif word in {"<APRIORI>", "<APRIORY>"}:
@@ -112,18 +112,18 @@ def _take(batch: Batch, word: str, rest: str, path: Path) -> None:
 
 def _rule(kind: str, numbers: list[float]) -> dict[str, object] | None:
     """Return the keys of a job for a rule; None where there are none."""
-    found: dict[str, object] | None = None
+    keys: dict[str, object] | None = None
     match kind, numbers:
         case ("P", [p, 1.0]) | ("P", [p, 100.0, 1.0]):
-            found = {"p_percent": p}
+            keys = {"p_percent": p}
         case "P", [p, q, 1.0]:
-            found = {"prior_posterior": (p, q)}
+            keys = {"prior_posterior": (p, q)}
         case "NK", [n, k]:
-            found = {"dominance": (int(n), k)}
+            keys = {"dominance": (int(n), k)}
         case "FREQ", [n, margin]:
-            found = {"threshold": int(n), "margin": margin}
+            keys = {"threshold": int(n), "margin": margin}
         case "ZERO", [margin]:
-            found = {"zero_margin": margin}
+            keys = {"zero_margin": margin}
         case "MAN", [margin]:
-            found = {"margin": margin}
-    return found
+            keys = {"margin": margin}
+    return keys

@@ -86,7 +86,7 @@ def tokens(line: str) -> list[str]:
 
 def read_metadata(path: Path) -> Metadata:
     """Read the metadata of a table."""
-    found = Metadata()
+    metadata = Metadata()
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         words = tokens(line)
         if not words:
@@ -102,12 +102,12 @@ def read_metadata(path: Path) -> Metadata:
                     ),
                     hint=Message("read the records as CSV or Parquet"),
                 )
-            found.variables.append(Variable(name=words[0]))
+            metadata.variables.append(Variable(name=words[0]))
         elif key == "<SEPARATOR>":
-            found.separator = value or ";"
+            metadata.separator = value or ";"
         elif key in {"<SAFE>", "<UNSAFE>", "<PROTECT>"}:
-            found.status[key[1].lower()] = value.upper()
-        elif not found.variables:
+            metadata.status[key[1].lower()] = value.upper()
+        elif not metadata.variables:
             raise ConfigError(
                 Message(
                     "Line {number} of {path!r} stands before any variable.",
@@ -117,12 +117,12 @@ def read_metadata(path: Path) -> Metadata:
             )
         else:
             _describe(
-                found.variables[-1],
+                metadata.variables[-1],
                 key,
                 value,
                 Message("Line {number} of {path!r}", number=number, path=Name(path.name)),
             )
-    return found
+    return metadata
 
 
 def _describe(variable: Variable, key: str, value: str, where: str) -> None:
@@ -182,7 +182,7 @@ def hierarchy_text(children: Mapping[str, Sequence[str]], *, root: str, lead: st
 
 def read_hierarchy(path: Path, *, lead: str) -> dict[str, str]:
     """Return code → the code above it; empty for those that stand under the total."""
-    found: dict[str, str] = {}
+    parents: dict[str, str] = {}
     above: list[str] = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         code, depth = line.strip(), 0
@@ -190,8 +190,8 @@ def read_hierarchy(path: Path, *, lead: str) -> dict[str, str]:
             code, depth = code[len(lead) :].strip(), depth + 1
         if not code:
             continue
-        if depth > len(above) or code in found:
-            what = Message("is there twice") if code in found else Message("skips a level")
+        if depth > len(above) or code in parents:
+            what = Message("is there twice") if code in parents else Message("skips a level")
             raise ConfigError(
                 Message(
                     "In {path!r}, the code of line {number} {what}.",
@@ -201,5 +201,5 @@ def read_hierarchy(path: Path, *, lead: str) -> dict[str, str]:
                 )
             )
         above = [*above[:depth], code]
-        found[code] = above[depth - 1] if depth else ""
-    return found
+        parents[code] = above[depth - 1] if depth else ""
+    return parents

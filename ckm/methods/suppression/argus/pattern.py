@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.config.job.job import Job
-    from ckm.engine.engine import Progress
     from footing.arrays import Flags
+    from footing.progress import Progress
 
 #: Of tau-ARGUS' intermediate and SBS files, and of sdcTable.
 _HIDDEN, _SHOWN = set("UMABCDFX"), set("SPVZE")
@@ -41,18 +41,18 @@ def choice_of_pattern(job: Job, path: Path, *, progress: Progress | None = None)
                 "a pattern is audited for a job of one table, with the rules of [suppression]"
             ),
         )
-    with open_originals(job) as opened:
-        tables = opened.cells(progress=progress)
+    with open_originals(job) as originals:
+        tables = originals.cells(progress=progress)
         ((name, cells),) = tables.items()
         names = CellNames(cells, job.tables[name].dimensions)
         pattern = hidden_cells(path, names, len(cells))
-        finest = opened.finest()
+        finest = originals.finest()
         return choose_hidden(
             tables,
             job.tables,
             rules=job.suppression.settings,
-            groups=opened.groups() if finest is None else (),
-            whole=opened.whole(),
+            groups=originals.groups() if finest is None else (),
+            whole=originals.whole(),
             finest=finest,
             pattern=pattern,
             progress=progress,
@@ -66,7 +66,7 @@ def hidden_cells(path: Path, names: CellNames, n_cells: int) -> Flags:
     """
     text, k = read_text(path), len(names.dimensions)
     mark = max(",;\t|", key=text.count)
-    found, gone = np.full(n_cells, _UNKNOWN), []
+    statuses, gone = np.full(n_cells, _UNKNOWN), []
     for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=mark), start=1):
         fields = [field.strip() for field in row]
         is_hidden = _is_hidden(fields[k:])
@@ -84,7 +84,7 @@ def hidden_cells(path: Path, names: CellNames, n_cells: int) -> Flags:
         if cell is None:
             if is_hidden:
                 gone.append(Message("line {number}", number=number))
-        elif found[cell] not in {_UNKNOWN, is_hidden}:
+        elif statuses[cell] not in {_UNKNOWN, is_hidden}:
             raise ConfigError(
                 Message(
                     "Line {number} of {path!r} says another thing of a cell.",
@@ -93,24 +93,24 @@ def hidden_cells(path: Path, names: CellNames, n_cells: int) -> Flags:
                 )
             )
         else:
-            found[cell] = is_hidden
-    missing = int((found == _UNKNOWN).sum())
+            statuses[cell] = is_hidden
+    missing = int((statuses == _UNKNOWN).sum())
     if gone or missing:
-        named = Message(": {lines}", lines=gone[:_MAX_NAMED]) if gone else Message()
+        listing = Message(": {lines}", lines=gone[:_MAX_NAMED]) if gone else Message()
         raise ConfigError(
             Message(
                 "{path!r} hides {number:,} cells that are not there{named}, and says "
                 "nothing of {missing:,} that are.",
                 path=Name(path.name),
                 number=len(gone),
-                named=named,
+                named=listing,
                 missing=missing,
             ),
             hint=Message(
                 "codes are those of the job, in the order of the dimensions of its table"
             ),
         )
-    return np.asarray(found == 1)
+    return np.asarray(statuses == 1)
 
 
 def _is_hidden(fields: Sequence[str]) -> bool | None:

@@ -42,11 +42,13 @@ def job_of_batch(path: Path) -> Converted:
         return _converted(batches[0])
     files, left_out = dict[str, str](), list[str]()
     for number, batch in enumerate(batches, start=1):
-        found = _converted(batch)
-        files |= {f"{number}-{batch.data.stem}/{name}": t for name, t in found.files.items()}
+        conversion = _converted(batch)
+        files |= {
+            f"{number}-{batch.data.stem}/{name}": t for name, t in conversion.files.items()
+        }
         left_out += [
             Message("table {number}: {text}", number=number, text=said(text))
-            for text in found.left_out
+            for text in conversion.left_out
         ]
     return Converted(files=files, left_out=(*left_out, Message("how the tables are linked")))
 
@@ -82,9 +84,9 @@ def _converted(batch: Batch) -> Converted:
             if row[name] in {"", metadata.variable(name).total}:
                 row[name] = _TOTAL
     files["cells.csv"] = _cells_text(batch, metadata, rows, trees)
-    said = _said(batch, metadata, rows)
-    if said:
-        files["cells-said.csv"] = _csv([*batch.dimensions, *_SAID], said)
+    lines = _said(batch, metadata, rows)
+    if lines:
+        files["cells-said.csv"] = _csv([*batch.dimensions, *_SAID], lines)
     if batch.apriori is not None:
         files["cells-said.hst"] = _apriori(batch, metadata, read_text(batch.apriori))
     files["job.toml"] = _job_text(
@@ -126,10 +128,12 @@ def _cells_text(
     """Write the cells; without frequencies, those of the finest level, one record each."""
     frequency, largest = metadata.of("frequency")[:1], metadata.of("largest")
     numbers = [batch.response, *frequency, *largest]
-    kept = [row for row in rows if row[batch.response] not in _EMPTY]
+    own_rows = [row for row in rows if row[batch.response] not in _EMPTY]
     if not frequency:
         above = {name: {_TOTAL, *trees.get(name, {}).values()} for name in batch.dimensions}
-        kept = [row for row in kept if all(row[n] not in above[n] for n in batch.dimensions)]
+        own_rows = [
+            row for row in own_rows if all(row[n] not in above[n] for n in batch.dimensions)
+        ]
     lines = [
         {
             **{name: row[name] for name in batch.dimensions},
@@ -138,7 +142,7 @@ def _cells_text(
             },
             _N: row[frequency[0]] if frequency else "1",
         }
-        for row in kept
+        for row in own_rows
     ]
     header = [*batch.dimensions, batch.response, *largest, _N]
     return _csv(header, [{name: line.get(name, "0") for name in header} for line in lines])
@@ -152,17 +156,17 @@ def _said(
     words = {mark: _STATUS[kind] for kind, mark in metadata.status.items()}
     if batch.rules.keys() - {"margin"}:
         words.pop(metadata.status["s"], None)  # rules judge what is only not unsafe
-    found = []
+    lines = []
     for row in rows:
-        given = {role: row[name[0]] for role, name in columns.items() if name}
-        given = {role: text.replace(",", ".") for role, text in given.items()}
-        given = {role: text for role, text in given.items() if text not in _EMPTY}
-        if "status" in given:
-            given["status"] = words.get(given["status"].upper(), "")
-        if any(given.values()) and row[batch.response] not in _EMPTY:
+        values = {role: row[name[0]] for role, name in columns.items() if name}
+        values = {role: text.replace(",", ".") for role, text in values.items()}
+        values = {role: text for role, text in values.items() if text not in _EMPTY}
+        if "status" in values:
+            values["status"] = words.get(values["status"].upper(), "")
+        if any(values.values()) and row[batch.response] not in _EMPTY:
             place = {name: row[name] for name in batch.dimensions}
-            found.append({**dict.fromkeys(_SAID, ""), **place, **given})
-    return found
+            lines.append({**dict.fromkeys(_SAID, ""), **place, **values})
+    return lines
 
 
 def _is_count(batch: Batch, metadata: Metadata, rows: Sequence[Mapping[str, str]]) -> bool:
@@ -171,17 +175,17 @@ def _is_count(batch: Batch, metadata: Metadata, rows: Sequence[Mapping[str, str]
     return len(both) == 2 and all(row[both[0]] == row[both[1]] for row in rows)
 
 
-def _apriori(batch: Batch, metadata: Metadata, given: str) -> str:
+def _apriori(batch: Batch, metadata: Metadata, text: str) -> str:
     """Write what is known beforehand again, totals empty."""
     totals = [metadata.variable(name).total for name in batch.dimensions]
-    written = io.StringIO()
-    writer = csv.writer(written, delimiter=batch.separator, lineterminator="\n")
-    for fields in csv.reader(io.StringIO(given), delimiter=batch.separator):
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=batch.separator, lineterminator="\n")
+    for fields in csv.reader(io.StringIO(text), delimiter=batch.separator):
         own = [field.strip() for field in fields]
         pairs = zip(own, totals, strict=False)
         codes = ["" if code == total else code for code, total in pairs]
         writer.writerow([*codes, *own[len(totals) :]])
-    return written.getvalue()
+    return buffer.getvalue()
 
 
 def _tree_text(tree: Mapping[str, str]) -> str:
@@ -189,11 +193,11 @@ def _tree_text(tree: Mapping[str, str]) -> str:
 
 
 def _csv(header: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
-    written = io.StringIO()
-    writer = csv.DictWriter(written, header, lineterminator="\n", extrasaction="ignore")
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, header, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     writer.writerows(rows)
-    return written.getvalue()
+    return buffer.getvalue()
 
 
 def _job_text(

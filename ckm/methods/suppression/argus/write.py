@@ -58,27 +58,27 @@ def argus_files(job: Job) -> dict[str, str]:
             Message("{signed!r} may be negative.", signed=Name.each(job.signed)),
             hint=Message("files of tau-ARGUS are written of amounts that are not"),
         )
-    with open_originals(job) as opened:
-        tables = opened.cells() | dict(opened.whole())  # with all margins
+    with open_originals(job) as originals:
+        tables = originals.cells() | dict(originals.whole())  # with all margins
     ends = np.cumsum([0, *map(len, tables.values())])
     numbers = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
-    wishes = APriori(rules, tables, job.tables, numbers=numbers, n_cells=int(ends[-1]))
-    found: dict[str, str] = {}
+    a_priori = APriori(rules, tables, job.tables, numbers=numbers, n_cells=int(ends[-1]))
+    files: dict[str, str] = {}
     for (name, cells), number in zip(tables.items(), numbers, strict=True):
         request = job.tables[name]
         for measure in request.measures:
             if measure == "count" or measure.startswith("sum:"):
-                wish = wishes.of(measure, number, np.ones(len(number), bool))
+                own_a_priori = a_priori.of(measure, number, np.ones(len(number), bool))
                 table = _Table(
-                    f"{name}-{measure.replace(':', '-')}", cells, measure, rules, wish
+                    f"{name}-{measure.replace(':', '-')}", cells, measure, rules, own_a_priori
                 )
-                found |= table.files(request.dimensions)
-    if not found:
+                files |= table.files(request.dimensions)
+    if not files:
         raise ConfigError(
             Message("No table shows a count or a sum."),
             hint=Message('add "count" or "sum:…" to its measures'),
         )
-    return found
+    return files
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class _Table:
     def files(self, dimensions: Sequence[str]) -> dict[str, str]:
         """Write table, metadata, hierarchies, what is known beforehand, and the batch."""
         codes = [_codes(axis) for axis in self.cells.axes]
-        grid, found = Grid.of(self.cells), dict[str, str]()
+        grid, texts = Grid.of(self.cells), dict[str, str]()
         variables = []
         for name, own, parents in zip(dimensions, codes, grid.parents, strict=True):
             file = ""
@@ -104,7 +104,7 @@ class _Table:
                 for rank, above in enumerate(parents.tolist()):
                     if above >= 0:
                         children.setdefault(own[above], []).append(own[rank])
-                found[file] = hierarchy_text(children, root=own[0], lead=_LEAD)
+                texts[file] = hierarchy_text(children, root=own[0], lead=_LEAD)
             variables.append(
                 Variable(name=name, role="dimension", total=own[0], hierarchy=file)
             )
@@ -115,20 +115,20 @@ class _Table:
             variables.append(Variable(name=name, role=role, decimals=_decimals(values)))
         numbers = [_texts(values) for _, values in columns.values()]
         rows = zip(*places, *numbers, strict=True)
-        found[f"{self.stem}.tab"] = "".join(_SEPARATOR.join(row) + "\n" for row in rows)
+        texts[f"{self.stem}.tab"] = "".join(_SEPARATOR.join(row) + "\n" for row in rows)
         metadata = Metadata(variables=variables, separator=_SEPARATOR)
-        found[f"{self.stem}.rda"] = metadata.text()
+        texts[f"{self.stem}.rda"] = metadata.text()
         apriori = self._apriori(list(zip(*places, strict=True)))
         if apriori:
-            found[f"{self.stem}.hst"] = apriori
-        found[f"{self.stem}.arb"] = _BATCH.format(
+            texts[f"{self.stem}.hst"] = apriori
+        texts[f"{self.stem}.arb"] = _BATCH.format(
             stem=self.stem,
             dimensions="".join(f'"{name}"' for name in dimensions),
             response=response,
             rules=self._rules(),
             apriori=f'<APRIORI> "{self.stem}.hst", 1, "{_SEPARATOR}", 0, 0\n' * bool(apriori),
         )
-        return found
+        return texts
 
     @property
     def _values(self) -> NDArray[Any]:
@@ -141,19 +141,19 @@ class _Table:
     def _columns(self) -> dict[str, tuple[str, NDArray[Any]]]:
         """Return name → role and values, the response first."""
         variable = variable_of(self.measure)
-        found: dict[str, tuple[str, NDArray[Any]]]
-        found = {variable or "count": ("response", self._values)}
+        columns: dict[str, tuple[str, NDArray[Any]]]
+        columns = {variable or "count": ("response", self._values)}
         if variable is None:
-            found["n"] = ("frequency", self.cells.count)
+            columns["n"] = ("frequency", self.cells.count)
         else:
             amounts = self._amounts(variable)
-            found["n"] = ("frequency", amounts.contributors)
+            columns["n"] = ("frequency", amounts.contributors)
             for rank in range(max(_SHOWN, amounts.top.shape[1])):
-                found[f"MAX{rank + 1}"] = ("largest", amounts.top[:, rank])
+                columns[f"MAX{rank + 1}"] = ("largest", amounts.top[:, rank])
         cost = self._cost()
         if cost is not None:
-            found["cost"] = ("cost", cost)
-        return found
+            columns["cost"] = ("cost", cost)
+        return columns
 
     def _cost(self) -> Floats | None:
         """Return what it costs to hide a cell, where that is not its number."""
@@ -172,25 +172,25 @@ class _Table:
     def _rules(self) -> str:
         """Write the rules; tau-ARGUS takes whole numbers."""
         rules = self.rules
-        asked: list[tuple[str, tuple[float, ...]]] = []
+        conditions: list[tuple[str, tuple[float, ...]]] = []
         if rules.threshold is not None:
-            asked.append(("FREQ", (rules.threshold, rules.margin)))
+            conditions.append(("FREQ", (rules.threshold, rules.margin)))
         if self.measure != "count":
             if rules.dominance is not None:
-                asked.append(("NK", rules.dominance))
+                conditions.append(("NK", rules.dominance))
             if rules.p_percent is not None:
-                asked.append(("P", (rules.p_percent, 1)))
+                conditions.append(("P", (rules.p_percent, 1)))
             if rules.prior_posterior is not None:
-                asked.append(("P", (*rules.prior_posterior, 1)))
+                conditions.append(("P", (*rules.prior_posterior, 1)))
             if rules.zero_margin is not None:
-                asked.append(("ZERO", (rules.zero_margin,)))
-        asked.append(("MAN", (rules.margin,)))
-        if any(number != int(number) for _, numbers in asked for number in numbers):
+                conditions.append(("ZERO", (rules.zero_margin,)))
+        conditions.append(("MAN", (rules.margin,)))
+        if any(number != int(number) for _, numbers in conditions for number in numbers):
             raise ConfigError(
                 Message("The rules of tau-ARGUS have whole numbers."),
                 hint=Message("give percent without decimals"),
             )
-        return "|".join(f"{k}({','.join(str(int(n)) for n in ns)})" for k, ns in asked)
+        return "|".join(f"{k}({','.join(str(int(n)) for n in ns)})" for k, ns in conditions)
 
     def _requested(self) -> Any:
         """Return the cells that the request rule finds, of which tau-ARGUS sees no records."""
@@ -198,18 +198,20 @@ class _Table:
         if variable is None or request is None:
             return None
         amounts = self._amounts(variable)
-        asked = self._amounts(asked_column(variable)).top[:, 0]
-        given = Amounts(total=amounts.total, contributors=amounts.contributors, asked=asked)
+        request_amounts = self._amounts(asked_column(variable)).top[:, 0]
+        own_amounts = Amounts(
+            total=amounts.total, contributors=amounts.contributors, asked=request_amounts
+        )
         rule = Requested(percent=request.percent, margin=self.rules.margin)
-        return rule.on_amounts(given)
+        return rule.on_amounts(own_amounts)
 
     def _apriori(self, places: Sequence[tuple[str, ...]]) -> str:
         """Write what is known of cells beforehand."""
-        wish, found = self.wish, []
+        a_priori, texts = self.wish, []
         lines: dict[int, list[str]] = {}
-        for which, word in ((wish.status == SAFE, "s"), (wish.status == UNSAFE, "u")):
-            lines |= {cell: [word] for cell in np.flatnonzero(which & ~wish.kept).tolist()}
-        lines |= {cell: ["p"] for cell in np.flatnonzero(wish.kept).tolist()}
+        for which, word in ((a_priori.status == SAFE, "s"), (a_priori.status == UNSAFE, "u")):
+            lines |= {cell: [word] for cell in np.flatnonzero(which & ~a_priori.kept).tolist()}
+        lines |= {cell: ["p"] for cell in np.flatnonzero(a_priori.kept).tolist()}
         requested = self._requested()
         if requested is not None:
             for cell in np.setdiff1d(
@@ -217,12 +219,14 @@ class _Table:
             ).tolist():
                 low, high = _texts(np.array([requested.lower[cell], requested.upper[cell]]))
                 lines[cell] = ["u", _SEPARATOR.join(("pl", low, high))]
-        for cell in np.flatnonzero(~np.isnan(wish.lower) & ~np.isnan(wish.upper)).tolist():
-            low, high = _texts(np.array([wish.lower[cell], wish.upper[cell]]))
+        for cell in np.flatnonzero(
+            ~np.isnan(a_priori.lower) & ~np.isnan(a_priori.upper)
+        ).tolist():
+            low, high = _texts(np.array([a_priori.lower[cell], a_priori.upper[cell]]))
             lines.setdefault(cell, []).append(_SEPARATOR.join(("pl", low, high)))
         for cell, words in sorted(lines.items()):
-            found += [_SEPARATOR.join((*places[cell], word)) for word in words]
-        return "".join(f"{line}\n" for line in found)
+            texts += [_SEPARATOR.join((*places[cell], word)) for word in words]
+        return "".join(f"{line}\n" for line in texts)
 
 
 def _codes(axis: Axis) -> list[str]:

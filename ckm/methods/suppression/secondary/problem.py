@@ -157,8 +157,8 @@ class Demands:
         starts = np.searchsorted(sorted_cells, cells)
         sizes = np.searchsorted(sorted_cells, cells, side="right") - starts
         before = np.repeat(np.cumsum(sizes) - sizes, sizes)
-        found = order[np.repeat(starts, sizes) + np.arange(sizes.sum()) - before]
-        return found, np.repeat(np.arange(len(cells)), sizes)
+        places = order[np.repeat(starts, sizes) + np.arange(sizes.sum()) - before]
+        return places, np.repeat(np.arange(len(cells)), sizes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -237,9 +237,9 @@ class Problem:
         problems = _number_problems(value, n, "values", is_signed=is_signed)
         if is_signed and self.coalition:
             problems.append(Message("coalition is for values that are not negative"))
-        named = isinstance(self.costs, str)
-        cost = _costs(self.costs, value) if named and not problems else np.asarray(self.costs)
-        if not named or not problems:
+        is_name = isinstance(self.costs, str)
+        cost = _costs(self.costs, value) if is_name and not problems else np.asarray(self.costs)
+        if not is_name or not problems:
             problems += _number_problems(cost, n, "costs")
         if self.coalition not in {0, 1, 2}:
             problems.append(
@@ -308,18 +308,18 @@ class Problem:
             )
         is_primary = self.primary.is_primary
         none = np.zeros(len(value), bool)
-        kept = none if self.kept is None else np.asarray(self.kept)
-        unseen = none if self.unseen is None else np.asarray(self.unseen)
-        if (kept & is_primary).any():
+        visible = none if self.kept is None else np.asarray(self.kept)
+        is_unseen = none if self.unseen is None else np.asarray(self.unseen)
+        if (visible & is_primary).any():
             raise ConfigError(Message("A cell cannot be both primary and kept."))
-        must_hide = is_primary | unseen
+        must_hide = is_primary | is_unseen
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "room", value - self._floor())
         ceiling = np.broadcast_to(np.asarray(self.primary.ceiling, np.float64), value.shape)
         object.__setattr__(self, "rise", ceiling - value)
-        object.__setattr__(self, "cost", np.where(unseen, 0.0, cost))
+        object.__setattr__(self, "cost", np.where(is_unseen, 0.0, cost))
         object.__setattr__(self, "must_hide", must_hide)
-        is_open = ((value != 0) | self.hides_zeros) & ~kept & ~must_hide
+        is_open = ((value != 0) | self.hides_zeros) & ~visible & ~must_hide
         object.__setattr__(self, "is_open", is_open)
         object.__setattr__(self, "demands", self._demands())
 
@@ -345,8 +345,8 @@ class Problem:
         """List every primary cell, and what insiders must not find."""
         cells = np.flatnonzero(self.primary.is_primary)
         lower = np.minimum(self.primary.lower[cells], self.room[cells])
-        found = Demands.of_outsider(cells, lower=lower, upper=self.primary.upper[cells])
-        return found if self.insiders is None else found.joined(self.insiders)
+        demands = Demands.of_outsider(cells, lower=lower, upper=self.primary.upper[cells])
+        return demands if self.insiders is None else demands.joined(self.insiders)
 
     def __repr__(self) -> str:
         n = int(self.primary.is_primary.sum())
@@ -385,7 +385,7 @@ def ranges(starts: Integers, numbers: Integers, entries: Integers) -> Integers:
     """Collect the entries of some rows, one row after another."""
     sizes = starts[numbers + 1] - starts[numbers]
     before = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    found: Integers = entries[
+    values: Integers = entries[
         np.repeat(starts[numbers], sizes) + np.arange(sizes.sum()) - before
     ]
-    return found
+    return values

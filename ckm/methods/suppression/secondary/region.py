@@ -169,10 +169,10 @@ class Region:
         n = len(self.cells)
         need = float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
         price = cost[self.cells]
-        held = np.isinf(price)
+        is_fixed = np.isinf(price)
         most = np.minimum(np.concatenate([self.rise, self.room]) / need, FARTHEST)
         self._limit(demand, need, most)
-        most[np.tile(held, 2)] = 0.0
+        most[np.tile(is_fixed, 2)] = 0.0
         least = np.zeros(2 * n)
         own = int(np.searchsorted(self.cells, self.demands.cell[demand]))
         if sign > 0 and self.rise[own] < need * (1 - _NOTHING):
@@ -181,21 +181,21 @@ class Region:
         least[forth] = most[forth] = 1.0
         most[back] = 0.0
         self.program.hold(np.arange(2 * n), least, most)
-        price = np.where(held, 0.0, price)
+        price = np.where(is_fixed, 0.0, price)
         price /= max(1.0, float(price.max(initial=0.0)))
         answer = self.program.least(np.arange(2 * n), np.tile(price, 2))
         if answer is None:
             return None
         moves = answer.point[:n] - answer.point[n:]
-        kept = np.abs(moves) > _NOTHING
-        return Change(cells=self.cells[kept], moves=moves[kept])
+        mask = np.abs(moves) > _NOTHING
+        return Change(cells=self.cells[mask], moves=moves[mask])
 
     def _limit(self, demand: int, need: float, most: Floats) -> None:
         """Lower how far cells may rise and fall to what the reader of a demand believes."""
         part, n = self.demands.known_to(demand), len(self.cells)
-        known = self.demands.known[part]
-        place = np.minimum(np.searchsorted(self.cells, known), n - 1)
-        is_here = self.cells[place] == known
+        own_cells = self.demands.known[part]
+        place = np.minimum(np.searchsorted(self.cells, own_cells), n - 1)
+        is_here = self.cells[place] == own_cells
         for start, far in ((0, self.demands.rise[part]), (n, self.demands.fall[part])):
             at = start + place[is_here]
             most[at] = np.minimum(most[at], far[is_here] / need)
@@ -221,9 +221,9 @@ class Neighbourhood:
             if size >= self.problem.relations.n_cells:
                 break
             region = self.region(demands, [int(demands.cell[demand])], size, cost)
-            found = region.change(demand, sign, cost)
-            if found is not None:
-                return found
+            result = region.change(demand, sign, cost)
+            if result is not None:
+                return result
         if self._whole is None:
             every = np.flatnonzero(self.can_move)
             self._whole = Region(self.problem, demands, self.incidence, every)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -22,6 +21,7 @@ from ckm.methods.suppression.secondary.reverse_delete import reverse_delete
 from ckm.methods.suppression.secondary.sequential import protect_in_turn
 from footing.arrays import Flags, Integers
 from footing.messages import Message, Name
+from footing.progress import Progress, no_progress
 
 logger = logging.getLogger(__name__)
 
@@ -151,11 +151,11 @@ class Suppression:
         See `suppress`.
         """
         number = self.problem.relations.numbers[table]
-        given = np.asarray(self.problem.values if values is None else values)
-        if given.shape != (self.problem.relations.n_cells,):
+        array = np.asarray(self.problem.values if values is None else values)
+        if array.shape != (self.problem.relations.n_cells,):
             raise ConfigError(Message("Every cell needs one value."))
         hidden = self.hidden[number]
-        return np.ma.masked_array(np.where(hidden, 0, given[number]), mask=hidden)
+        return np.ma.masked_array(np.where(hidden, 0, array[number]), mask=hidden)
 
     def __repr__(self) -> str:
         n = np.bincount(self.status, minlength=3).tolist()
@@ -170,7 +170,7 @@ def suppress(
     *,
     method: Method = "auto",
     limit_s: float = 600.0,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Suppression:
     """Choose the secondary cells.
 
@@ -229,16 +229,16 @@ def suppress(
         )
     if not limit_s > 0:
         raise ConfigError(Message("limit_s must be above 0, not {limit_s:g}.", limit_s=limit_s))
-    chosen = _chosen(problem, method)
+    own_method = _chosen(problem, method)
     attackers, least = Attackers(problem), 0.0
-    deadline, tell = started + limit_s, progress or (lambda _stage, _done, _total: None)
-    cover = _settled(Cover(problem), attackers, deadline=deadline, tell=tell)
+    deadline, report_progress = started + limit_s, progress or no_progress
+    cover = _settled(Cover(problem), attackers, deadline=deadline, progress=report_progress)
     _require_time(cover, limit_s)
-    wide = _settled(cover, attackers, deadline=deadline, tell=tell, is_wide=True)
+    wide = _settled(cover, attackers, deadline=deadline, progress=report_progress, is_wide=True)
     if not wide.open_demands().size:
         cover = min(cover, wide, key=Cover.cost)
-    if chosen == "exact":
-        tell("optimum", 0, 1)
+    if own_method == "exact":
+        report_progress("optimum", 0, 1)
         cover, least = _settled_exactly(cover, deadline=deadline)
     status = np.where(cover.hidden, SECONDARY, PUBLISHED).astype(np.int8)
     status[problem.primary.is_primary] = PRIMARY
@@ -249,7 +249,7 @@ def suppress(
     return Suppression(
         problem=cover.problem,
         status=status,
-        method=chosen,
+        method=own_method,
         least=least,
         changes=tuple(cover.changes),
         seconds=seconds,
@@ -261,21 +261,21 @@ def _settled(
     attackers: Attackers,
     *,
     deadline: float,
-    tell: Callable[[str, int, int], None],
+    progress: Progress,
     is_wide: bool = False,
 ) -> Cover:
     """Meet every demand, and those of attackers who turn up, and publish what is needless."""
     is_reduced = False
     while not is_reduced:
         failed = protect_in_turn(
-            cover, deadline=deadline, progress=partial(tell, "suppression")
+            cover, deadline=deadline, progress=partial(progress, "suppression")
         )
         _require_met(cover.problem, failed)
         if cover.open_demands().size:  # out of time
             break
         more = attackers.unguarded(cover.changes)
         if more is None:  # only now, as it takes long
-            again = partial(tell, "publish again")
+            again = partial(progress, "publish again")
             cover = reverse_delete(cover, deadline=deadline, is_wide=is_wide, progress=again)
             is_wide, more = False, attackers.unguarded(cover.changes)
             is_reduced = more is None
@@ -305,11 +305,11 @@ def _settled_exactly(best: Cover, *, deadline: float) -> tuple[Cover, float]:
 def _against(cover: Cover, more: Demands, problem: Problem | None = None) -> Cover:
     """Ask for more, of what a cover or another one was asked for; keep what it changes."""
     problem = problem or cover.problem
-    asked = more if problem.insiders is None else problem.insiders.joined(more)
-    wider = Cover(replace(problem, insiders=asked))
+    insiders = more if problem.insiders is None else problem.insiders.joined(more)
+    larger_cover = Cover(replace(problem, insiders=insiders))
     for change in cover.changes:
-        wider.add(change)
-    return wider
+        larger_cover.add(change)
+    return larger_cover
 
 
 def _chosen(problem: Problem, method: str) -> str:

@@ -117,6 +117,7 @@ def test_a_draft_of_groups_alone_says_of_no_column_that_it_is_refused(folder):
     assert "refused" not in drafted(table)[1]
 
 
+@pytest.mark.slow
 def test_ages_are_drafted_in_bands_and_other_amounts_and_dates_are_proposed(folder):
     rng = np.random.default_rng(3)
     age = rng.integers(0, 100, N)

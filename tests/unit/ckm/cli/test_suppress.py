@@ -395,6 +395,7 @@ def test_a_search_tells_its_time_limit_and_how_far_it_is(firms):
         assert "until 77 s have passed, for each measure" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_search_that_time_ended_says_so(folder, monkeypatch):
     found = ckm.methods.suppression.cell_selection.suppress
     monkeypatch.setattr(
@@ -418,6 +419,7 @@ def test_a_dry_run_writes_nothing_and_looks_at_the_columns(folder):
     assert "did you mean 'sex'?" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_choice_that_fails_its_audit_is_not_published(folder, monkeypatch):
     none = np.zeros(0)
     failed = Audit(
@@ -439,6 +441,7 @@ def test_a_choice_that_fails_its_audit_is_not_published(folder, monkeypatch):
     assert not (folder / "out").exists()
 
 
+@pytest.mark.slow
 def test_without_an_audit_the_proofs_decide(folder):
     (folder / "job.toml").write_text(
         JOB.replace("threshold = 3", "threshold = 3\naudit = false")

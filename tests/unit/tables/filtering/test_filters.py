@@ -228,6 +228,7 @@ def test_equal_filters_are_equal_and_share_a_hash():
     assert one.columns == {"a", "b"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mark", ["`", '"'])
 def test_column_names_in_quotes_may_hold_anything(mark):
     for name in (

@@ -33,7 +33,7 @@ def unprotected(problem):
 def test_kept_cells_of_the_same_sums_are_named():
     problem = line((1000, 1), (50, 60, 70), (40, 30, 50), kept=[2, 3, 4, 6, 7])
     cells = unprotected(problem)
-    hint = way_out(problem, cells, known=None)
+    hint = way_out(problem, cells, primary_of=None)
     assert hint == "hide cells that are kept: 3 of them stand in a sum with these"
     open_ = line((1000, 1), (50, 60, 70), (40, 30, 50), kept=[2, 3])
     assert suppress(open_).audit().is_safe
@@ -44,7 +44,7 @@ def test_less_known_beforehand_is_tried_and_how_much_is_told():
         return line((1000, 1), (500, 60), (400, 30), within=0.02 * times).primary
 
     problem = line((1000, 1), (500, 60), (400, 30), within=0.02)
-    hint = way_out(problem, unprotected(problem), known=known)
+    hint = way_out(problem, unprotected(problem), primary_of=known)
     assert hint == "prior 5 times as wide would do: take readers to know less"
     for times, is_enough in ((2, False), (5, True)):
         wider = replace(problem, primary=known(times))
@@ -73,5 +73,5 @@ def test_a_cell_that_readers_know_to_be_no_larger_is_not_taken_for_protected(met
 
 def test_lower_levels_are_tried_and_their_share_is_told():
     problem = line((1000, 1), (500, 60), (400, 30), within=0.04)
-    hint = way_out(problem, unprotected(problem), known=None)
+    hint = way_out(problem, unprotected(problem), primary_of=None)
     assert hint == "20% of the protection asked for would do: lower the levels of the rules"
