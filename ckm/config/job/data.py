@@ -112,8 +112,8 @@ class Records(Section):
     def add_problems(self, reading: Reading) -> None:
         """Note a place that cannot be, and files that are not there."""
         self._start = reading.path.parent
-        named = place_of(self.path)
-        for path in named.paths if named is not None else ():
+        files = place_of(self.path)
+        for path in () if files is None else files.paths:
             reading.require_file(("data",), "path", Path(path), is_glob=True)
         place = self.place
         key = "database" if self.database else "path"
