@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ckm.engine.magnitudes import MagnitudeNoise
     from ckm.engine.magnitudes.noise.alike import CountNoise
     from ckm.engine.magnitudes.noise.plan import NoisePlan
-    from tables import Magnitudes
+    from tables.magnitudes.amounts import Magnitudes
 
 #: How near an estimate is that finds the largest contributor, as a share of its amount.
 NEAR = 0.1

@@ -19,7 +19,7 @@ from footing.arrays import Flags, Integers, Levels, along
 from footing.messages import Message, Name
 from footing.progress import Progress
 from risk.reconstruction.lattice import MAX_JOINT, Lattice, Shown
-from tables import Axis
+from tables.cells.axes import Axis
 
 _MAX_TABLES = 5_000
 

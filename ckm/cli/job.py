@@ -21,7 +21,8 @@ from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
     from ckm.config.draft import JobDraft
-    from tables import ReadOptions, Source
+    from tables import ReadOptions
+    from tables.source.source import Source
 
 _KINDS = {
     "job": "ckm.config.job.job:Job",

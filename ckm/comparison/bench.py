@@ -316,7 +316,8 @@ class _Maker:
         return self._job.changed(data=data, keys=keys)
 
     def _copied(self, households: Sequence[str], resources: Mapping[str, Any]) -> RecordSample:
-        from tables import derive_variables, open_source
+        from tables import open_source
+        from tables.recoding.derive import derive_variables
         from tables.sample import read_sample
 
         data, experiment = self._job.data.local, self._experiment

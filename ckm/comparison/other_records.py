@@ -250,7 +250,8 @@ def _write_synthetic(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from tables import derive_variables, open_source
+    from tables import open_source
+    from tables.recoding.derive import derive_variables
     from tables.sample import read_sample
 
     requests = {

@@ -22,7 +22,8 @@ from ckm.config.section import (
 )
 from dp import DPError, Plan, Question, TablePlan
 from footing.messages import Message
-from tables import FilterError, parse_filter
+from tables import FilterError
+from tables.filtering.filters import parse_filter
 
 #: Formats that hold any text and number: nothing may fail once the ledger is charged.
 _Format = Literal["csv", "parquet", "xlsx"]

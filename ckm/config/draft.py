@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from footing.messages import Message, Name, joined
 from footing.places import Place, PlaceKind, place_of
-from tables import (
-    DerivedVariable,
-    Hierarchy,
-    ReadOptions,
-    Request,
-    Source,
-    SourceError,
-    derive_variables,
-    open_source,
-)
+from tables import DerivedVariable, Hierarchy, ReadOptions, Request, SourceError, open_source
 from tables.cells.continuous import MOST_VALUES, forbidden_figures
 from tables.profile import (
     COUNTED,
@@ -33,7 +24,9 @@ from tables.profile import (
     nestings,
     profile_columns,
 )
+from tables.recoding.derive import derive_variables
 from tables.secret import SECRET_VARIABLE
+from tables.source.source import Source
 
 if TYPE_CHECKING:
     from ptable import NoiseSpec

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from ckm.engine.request import EmptyCells
     from footing.arrays import Flags, Integers, Words
-    from tables import Cells, Filter, Request
+    from tables import Cells, Request
+    from tables.filtering.filters import Filter
 
 #: A variable with more categories is not looked at category by category.
 _MAX_CATEGORIES = 20

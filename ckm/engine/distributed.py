@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from ckm.engine.request import TableRequest
     from footing.arrays import Flags
     from ptable import PTable
-    from tables import Request, Source
+    from tables import Request
     from tables.keys import RecordKeys
+    from tables.source.source import Source
 
 _KEY = "mix_key"  # a parameter of bytes, and a column: it goes as data, never in a text
 

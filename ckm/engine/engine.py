@@ -24,22 +24,14 @@ from ckm.errors import ConfigError
 from footing.messages import Message
 from footing.progress import Progress, no_progress
 from footing.svg import html_table
-from tables import (
-    Filter,
-    HashedKeys,
-    KeyQuality,
-    ReadOptions,
-    Request,
-    Secret,
-    StoredKeys,
-    as_variables,
-    cell_table,
-    check_keys,
-    cube,
-    prepare,
-    values_at,
-)
+from tables import HashedKeys, ReadOptions, Request, Secret, StoredKeys, check_keys, cube
+from tables.cells.cube import cell_table
+from tables.cells.order import values_at
 from tables.cells.sketch import require_sketchable
+from tables.filtering.filters import Filter
+from tables.prepared.prepare import prepare
+from tables.quality import KeyQuality
+from tables.recoding.variable import as_variables
 
 if TYPE_CHECKING:
     import os
@@ -58,7 +50,8 @@ if TYPE_CHECKING:
     from ckm.ledger.watch import Watch
     from footing.places import FileState
     from ptable import PTable
-    from tables import Cells, Prepared
+    from tables import Cells
+    from tables.prepared.prepared import Prepared
     from tables.quality import Action
 
 #: Called with a stage, the steps done and the steps in all.

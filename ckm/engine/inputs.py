@@ -11,17 +11,17 @@ from ptable import PTable, PTableWarning
 from tables import (
     CodeTree,
     DerivedVariable,
-    GivenCells,
     Hierarchy,
     ReadOptions,
     Request,
     Secret,
-    Source,
-    derive_variables,
     open_source,
     read_categories,
 )
+from tables.cells.given import GivenCells
+from tables.recoding.derive import derive_variables
 from tables.secret import SECRET_VARIABLE
+from tables.source.source import Source
 
 
 def require_counts(ptable: PTable) -> None:

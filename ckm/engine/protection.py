@@ -24,7 +24,7 @@ from ckm.engine.request import variable_of
 from ckm.errors import InternalError, MagnitudeError
 from footing.disclosive import Disclosive
 from footing.messages import Message, Name
-from tables import Filter
+from tables.filtering.filters import Filter
 from tables.magnitudes.exact import has_few_values, joint_moments
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from ckm.engine.request import TableRequest
     from footing.arrays import Floats, Integers
     from ptable import PTable
-    from tables import Cells, KeyQuality, Request, Secret, Source
+    from tables import Cells, Request, Secret
+    from tables.quality import KeyQuality
+    from tables.source.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 from ckm.engine.inputs import as_hierarchy, find_categories
 from ckm.errors import ConfigError
 from footing.messages import Argument, Message, Name
-from tables import Filter, Request, RequestError, require_fit
+from tables import Request, RequestError
+from tables.filtering.filters import Filter
 from tables.recoding.derive import root_of
-from tables.request import of_table
+from tables.request import of_table, require_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ckm.engine.magnitudes.settings import VariableNoises
     from ckm.engine.request import TableRequest
-    from tables import HashedKeys, Hierarchy, Source, StoredKeys
+    from tables import HashedKeys, Hierarchy, StoredKeys
+    from tables.source.source import Source
 
 _LOOKED_AT = 2  # reports tell what the second largest contributor finds out
 

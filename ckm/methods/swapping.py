@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from ckm.methods.settings import SwapSettings
     from ckm.methods.suppression.original_cells import Originals
     from footing.progress import Progress
-    from tables import Secret, Source
+    from tables import Secret
+    from tables.source.source import Source
     from tables.swapping import SwapReport
 
 

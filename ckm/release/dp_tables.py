@@ -25,12 +25,13 @@ from ckm.release.pages.dp_tables import page_of, rows_of
 from ckm.release.recorded_records import methods_beside, opened_gate
 from dp import BudgetLedger, Plan, release
 from dp.aggregates.release import Released, ReleasedTable, require_left
-from tables import DataWarning, Request, TablesError, contributions, open_source
+from tables import DataWarning, Request, TablesError, open_source
+from tables.contribution_bounds import contributions
 
 if TYPE_CHECKING:
     from ckm.config.dp_plan import DPPlanFile
     from ckm.release.recorded_records import RecordsGate
-    from tables import Source
+    from tables.source.source import Source
 
 KIND = "ckm-dp-release"
 _LANGUAGES = ("en", "fr")

@@ -284,7 +284,7 @@ def open_engine(
 def job_cells(job: Job) -> pa.Table:
     """Tabulate what the tables of a job are made of; for suppression, without keys."""
     from ptable import NoiseSpec, solve
-    from tables import cell_table
+    from tables.cells.cube import cell_table
 
     if job.suppression is not None:
         from ckm.methods.suppression.original_cells import open_originals

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from ckm.config.job.ledger import RecordsLedger
     from ckm.ledger.protection import CellProtection
-    from tables import Request, Source
+    from tables import Request
+    from tables.source.source import Source
 
 
 class RecordsGate:

@@ -28,7 +28,7 @@ from ckm.service.jobs import Job, Jobs
 from ckm.service.metrics import Metrics
 from ckm.service.rules.shape import Finding
 from footing.messages import Message
-from tables import Deadline
+from tables.deadline import Deadline
 
 logger = logging.getLogger(__name__)
 

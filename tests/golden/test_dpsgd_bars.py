@@ -13,7 +13,8 @@ import pytest
 import torch
 from torch import nn
 
-from dp import RenyiCurve, gaussian_scale
+from dp import gaussian_scale
+from dp.accounting.rdp import RenyiCurve
 from dpsgd import Plan, PlanError, Schema, cost_of
 from dpsgd.accounting.budget import compute_dp_sgd_privacy
 from dpsgd.accounting.claims import claims

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tables import DataError, Request, StoredKeys, cube, open_source, prepare
+from tables import DataError, Request, StoredKeys, cube, open_source
+from tables.prepared.prepare import prepare
 from tests.strategies import TOTAL
 
 KEYS = StoredKeys(column="key", key_range=256)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ckm.cli.terminal.console import Terminal
-    from synth import Budget, Claim
+    from synth import Budget
+    from synth.claims import Claim
 
 
 @click.group(cls=Group)
@@ -216,9 +217,11 @@ def fit(
     ckm synth fit people.parquet --schema schema.json --epsilon 1 --delta 1e-6 \
         --label income --table age,sex -o model.json --dry-run
     """
-    from synth import Discovery, Schema, SimulatedNoise, Synthesizer, draw_structure
+    from synth import Schema, SimulatedNoise, Synthesizer
     from synth.claims import words_of
     from synth.methods import settings_of
+    from synth.picture import draw_structure
+    from synth.schema.discovery import Discovery
 
     if picture is not None and method != "tables":
         raise click.UsageError(
@@ -396,7 +399,8 @@ def _budget(
 ) -> Budget | Claim:
     """Return what may be spent, or what a method claims that keeps to no budget."""
     from dp import Adjacency
-    from synth import Budget, Claim
+    from synth import Budget
+    from synth.claims import Claim
     from synth.methods import is_unprotected
 
     if not is_unprotected(method):

@@ -40,7 +40,8 @@ from ckm.config.section import (
 )
 from ckm.engine.request import TableRequest, quantile_of, variable_of
 from footing.messages import Message, Name
-from tables import DerivedVariable, FilterError, parse_filter
+from tables import DerivedVariable, FilterError
+from tables.filtering.filters import parse_filter
 
 
 class CodeTreeSection(Section):

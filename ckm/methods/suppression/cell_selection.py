@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from ckm.methods.suppression.original_cells import Finest
     from footing.arrays import Codes, Flags, Floats, Integers
     from footing.progress import Progress
-    from tables import Cells, Magnitudes
+    from tables import Cells
+    from tables.magnitudes.amounts import Magnitudes
 
     #: which groups a filter lets in, and the category of each on every axis
     Groups = tuple[Flags, tuple[Codes, ...]]

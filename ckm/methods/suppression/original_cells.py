@@ -49,8 +49,9 @@ if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from footing.arrays import Codes, Flags, Floats, Integers
     from footing.progress import Progress
-    from tables import Cells, Request, Source
+    from tables import Cells, Request
     from tables.cells.sketch import Sketch
+    from tables.source.source import Source
 
     Groups = tuple[Flags, tuple[Codes, ...]]
 

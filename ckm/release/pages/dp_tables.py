@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ckm import __version__
-from dp import Released, meaning
-from dp.aggregates.release import ReleasedTable
+from dp import meaning
+from dp.aggregates.release import Released, ReleasedTable
 from reports import Report, make_report
 from reports.facts.copying import fact_of
 from reports.facts.dp_tables import DPPartFact, DPRowFact, DPTableFact, DPTablesFacts

@@ -24,7 +24,8 @@ from ckm.service.answering.query import Query, Selection, are_in_margins
 from ckm.service.answering.variables import Variable
 from ckm.service.rules.shape import Finding
 from footing.messages import Message
-from tables import Cells, Prepared, PreparedCells
+from tables import Cells
+from tables.prepared.prepared import Prepared, PreparedCells
 
 logger = logging.getLogger(__name__)
 

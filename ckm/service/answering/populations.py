@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from ckm.config.service.service import Service
     from footing.arrays import Flags
-    from tables import Condition, Prepared
+    from tables.filtering.conditions import Condition
+    from tables.prepared.prepared import Prepared
 
 _THIN = 2  # the threshold where there is no ledger
 

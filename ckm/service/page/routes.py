@@ -21,7 +21,7 @@ from ckm.service.page.page_state import PageState, View, asked_of, query_of
 from ckm.service.page.sign_in import SignIn, session_of
 from footing.messages import Message
 from reports.service.page import ASSETS, asset, service_page
-from tables import Deadline
+from tables.deadline import Deadline
 
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self';"

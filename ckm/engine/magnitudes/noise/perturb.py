@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ckm.engine.magnitudes.noise.plan import NoisePlan
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags, Floats, Integers, Words
-    from tables import Magnitudes, Secret
+    from tables import Secret
+    from tables.magnitudes.amounts import Magnitudes
 
 Purpose: TypeAlias = Literal["noise", "jitter", "rounding"]
 _KEYS = 2**64

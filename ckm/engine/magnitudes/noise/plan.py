@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags, Floats, Integers
-    from tables import Magnitudes
+    from tables.magnitudes.amounts import Magnitudes
 
 _KEYS = 2**64
 

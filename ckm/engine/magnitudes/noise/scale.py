@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from footing.arrays import Floats
-    from tables import Magnitudes
+    from tables.magnitudes.amounts import Magnitudes
 
 _LARGEST_POWER = 20
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from footing.arrays import Flags, Floats
-    from tables import Magnitudes
+    from tables.magnitudes.amounts import Magnitudes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

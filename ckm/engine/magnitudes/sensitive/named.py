@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags
-    from tables import Cells, Magnitudes
+    from tables import Cells
+    from tables.magnitudes.amounts import Magnitudes
 
 #: Dimension and category, by dimension.
 NamedCell: TypeAlias = tuple[tuple[str, str], ...]

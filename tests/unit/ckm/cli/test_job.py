@@ -12,8 +12,9 @@ from click.testing import CliRunner
 from ckm.cli import app
 from ckm.config.draft import draft_job
 from ckm.demo.register import job_seekers
-from tables import DerivedVariable, Request, StoredKeys, cube, derive_variables, open_source
+from tables import DerivedVariable, Request, StoredKeys, cube, open_source
 from tables.profile import nestings, profile_columns
+from tables.recoding.derive import derive_variables
 
 N = 2400
 TREE = ["region", "department", "commune"]

@@ -11,15 +11,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from tables import (
-    FilterError,
-    Request,
-    RequestError,
-    StoredKeys,
-    cube,
-    open_source,
-    parse_filter,
-)
+from tables import FilterError, Request, RequestError, StoredKeys, cube, open_source
+from tables.filtering.filters import parse_filter
 from tables.filtering.values import text_of, texts_of
 from tests.strategies import decode
 
