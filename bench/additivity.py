@@ -36,7 +36,7 @@ def published(shape: tuple[int, ...], max_noise: int, mean: float, seed: int) ->
 
 def restore(shape: list[int], base: int | None) -> dict[str, Any]:
     """Time one table."""
-    from ckm.additivity.restore import restore_additivity
+    from ckm.methods.additivity.restore import restore_additivity
 
     table, counts = published(tuple(shape), 5, 5.0, 3)
     seconds, restored = best_cpu(lambda: restore_additivity(table, base=base), 1)
@@ -49,7 +49,7 @@ def restore(shape: list[int], base: int | None) -> dict[str, Any]:
 
 def effects(shape: list[int], max_noise: int, mean: float) -> list[list[float]]:
     """Average the effect over ten small tables."""
-    from ckm.additivity.effect import measure_restoration
+    from ckm.methods.additivity.effect import measure_restoration
 
     found = []
     for seed in range(10):

@@ -57,7 +57,8 @@ def main() -> None:
     import duckdb
 
     from dp.aggregates.release import _answered
-    from tables import contributions, open_source
+    from tables import open_source
+    from tables.contribution_bounds import contributions
 
     given = arguments(__doc__, rows=10_000_000, repeats=3)
     path = write_records(given.rows)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bench.measure import arguments, best_cpu, in_process, peak_mb, show
 
 if TYPE_CHECKING:
-    from tables import Source
+    from tables.source.source import Source
 
 SECRET = bytes(32)
 SHAPES = {

@@ -15,7 +15,7 @@ from bench.cube import write_records
 from bench.measure import arguments, in_process, show
 
 if TYPE_CHECKING:
-    from tables import Source
+    from tables.source.source import Source
 
 SHAPES: dict[str, tuple[list[str], str, list[str]]] = {
     "stored keys, 66,862 cells": (["a", "b", "c"], "stored", []),

@@ -30,7 +30,7 @@ from bench.measure import Line, best_cpu, in_process, in_r, peak_mb, report, sho
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ckm.suppression import Problem
+    from ckm.methods.suppression import Problem
 
 _TAU_ARGUS = "CKM_TAU_ARGUS"
 _P, _AXES = 10, ("activity", "region", "size")
@@ -99,7 +99,7 @@ class Turnover:
         """State what is to be protected."""
         from types import SimpleNamespace
 
-        from ckm.suppression import Grid, Percent, Problem, Relations, primary_cells
+        from ckm.methods.suppression import Grid, Percent, Problem, Relations, primary_cells
 
         amounts: Any = SimpleNamespace(
             total=self.values.astype(np.float64),
@@ -138,7 +138,7 @@ def tree(branches: list[int]) -> list[int]:
 
 def ours(name: str, coalition: int) -> dict[str, Any]:
     """Suppress as a job does by default, against contributors or outsiders."""
-    from ckm.suppression import suppress
+    from ckm.methods.suppression import suppress
 
     problem = Turnover(name).problem(coalition)
     told = time.monotonic()
@@ -166,7 +166,7 @@ def ours(name: str, coalition: int) -> dict[str, Any]:
 
 def audited(name: str, hidden: list[int], coalition: int) -> dict[str, Any]:
     """Audit a pattern of whomever, without the changes that its search found."""
-    from ckm.suppression import audit
+    from ckm.methods.suppression import audit
 
     problem = Turnover(name).problem(coalition)
     is_primary = problem.primary.is_primary

@@ -336,6 +336,7 @@ def compared(name: str, method: str, epsilon: float, seed: int) -> dict[str, flo
 
 
 def _engine(world: World, codes: np.ndarray, method: str, epsilon: float, seed: int) -> Any:
+    from synth.marginals.measuring import Neighbours
     from synth.methods import fitter_of
 
     near = "replace" if method.endswith("replace") else "add-remove"
@@ -348,7 +349,7 @@ def _engine(world: World, codes: np.ndarray, method: str, epsilon: float, seed: 
         ordered=world.ordered,
         rho=synth.Budget(epsilon=epsilon, delta=DELTA).concentrated(),
         label=label if kind == "tables" else None,
-        neighbours=synth.Neighbours(adjacency=Adjacency(near)),
+        neighbours=Neighbours(adjacency=Adjacency(near)),
         noise=synth.SimulatedNoise(seed=seed),
     )
 

@@ -51,8 +51,8 @@ def require_own_packages() -> None:
     for name in _NAMES[1:]:
         ours = home / name / "__init__.py"
         spec = importlib.util.find_spec(_PREFIX + name)
-        found = spec.origin if spec is not None else None
-        is_ours = found is not None and Path(found).resolve() == ours
+        file = spec.origin if spec is not None else None
+        is_ours = file is not None and Path(file).resolve() == ours
         if is_ours and not (name == "tables" and any(ours.parent.glob("hdf5extension*"))):
             continue
         # A folder without __init__.py is found only where nothing else of the name is.
@@ -61,7 +61,7 @@ def require_own_packages() -> None:
                 "The engine's package {name!r} is not installed any more.", name=Name(name)
             )
             hint = Message("put it back: {reinstall}", reinstall=_REINSTALL)
-        elif name == "tables" and (is_ours or _is_installed(found)):
+        elif name == "tables" and (is_ours or _is_installed(file)):
             problem = Message(
                 "The package 'tables' that Python finds is not the engine's own, but "
                 "probably PyTables, which has the same name."
@@ -74,7 +74,7 @@ def require_own_packages() -> None:
         else:
             problem = Message(
                 "{place} stands before the engine's package {name!r}, which has the same name.",
-                place=Name(found or ""),
+                place=Name(file or ""),
                 name=Name(name),
             )
             hint = Message(

@@ -6,34 +6,16 @@ charged to a ledger that refuses what exceeds a budget.
 
 from dp.accounting.composition import advanced, basic, concentrated, parallel
 from dp.accounting.concentrated import epsilon_of_rho, rho_of_epsilon
-from dp.accounting.gaussian import (
-    classic_gaussian_scale,
-    gaussian_delta,
-    gaussian_epsilon,
-    gaussian_scale,
-)
+from dp.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_scale
 from dp.accounting.pld import PrivacyLoss
-from dp.accounting.rdp import CLASSIC_ORDERS, RenyiCurve, renyi_divergence
-from dp.accounting.shuffled import shuffled_delta, shuffled_epsilon
+from dp.accounting.shuffled import shuffled_epsilon
 from dp.accounting.training import training_cost
 from dp.adjacency import Adjacency
 from dp.aggregates.plan import Plan, TablePlan
 from dp.aggregates.questions import Question
-from dp.aggregates.release import Released, release
-from dp.auditor import audit, one_run_bound
-from dp.belief import (
-    Meaning,
-    Shift,
-    advantage_bound,
-    belief_bounds,
-    belief_table,
-    distance_bound,
-    epsilon_for_belief,
-    meaning,
-    premium_bound,
-    tail_bound,
-    true_positive_bound,
-)
+from dp.aggregates.release import release
+from dp.auditor import audit
+from dp.belief import epsilon_for_belief, meaning
 from dp.budget.ledger import BudgetLedger
 from dp.check import exact_epsilon
 from dp.errors import (
@@ -59,11 +41,10 @@ from dp.sensitivity import (
     histogram,
     maximum,
     mean,
-    together,
 )
+from footing.lazy import moved
 
 __all__ = [
-    "CLASSIC_ORDERS",
     "Adjacency",
     "BudgetLedger",
     "BudgetSpentError",
@@ -76,32 +57,23 @@ __all__ = [
     "Guarantee",
     "Laplace",
     "LedgerFileError",
-    "Meaning",
     "MissingPackageError",
     "Plan",
     "PlanarLaplace",
     "PrivacyLoss",
     "Question",
     "RandomisedResponse",
-    "Released",
-    "RenyiCurve",
     "Sensitivity",
-    "Shift",
     "TablePlan",
     "UnboundedError",
     "advanced",
-    "advantage_bound",
     "audit",
     "basic",
-    "belief_bounds",
-    "belief_table",
     "bounded_sum",
-    "classic_gaussian_scale",
     "concentrated",
     "count",
     "counts",
     "disjoint",
-    "distance_bound",
     "epsilon_for_belief",
     "epsilon_of_rho",
     "exact_epsilon",
@@ -112,17 +84,34 @@ __all__ = [
     "maximum",
     "mean",
     "meaning",
-    "one_run_bound",
     "parallel",
-    "premium_bound",
     "release",
-    "renyi_divergence",
     "response_regression",
     "rho_of_epsilon",
-    "shuffled_delta",
     "shuffled_epsilon",
-    "tail_bound",
-    "together",
     "training_cost",
-    "true_positive_bound",
 ]
+
+#: Names of 0.1 that are asked of their modules, by whoever needs them.
+__getattr__ = moved(
+    __name__,
+    {
+        "CLASSIC_ORDERS": "dp.accounting.rdp",
+        "Meaning": "dp.belief",
+        "Released": "dp.aggregates.release",
+        "RenyiCurve": "dp.accounting.rdp",
+        "Shift": "dp.belief",
+        "advantage_bound": "dp.belief",
+        "belief_bounds": "dp.belief",
+        "belief_table": "dp.belief",
+        "classic_gaussian_scale": "dp.accounting.gaussian",
+        "distance_bound": "dp.belief",
+        "one_run_bound": "dp.auditor",
+        "premium_bound": "dp.belief",
+        "renyi_divergence": "dp.accounting.rdp",
+        "shuffled_delta": "dp.accounting.shuffled",
+        "tail_bound": "dp.belief",
+        "together": "dp.sensitivity",
+        "true_positive_bound": "dp.belief",
+    },
+)

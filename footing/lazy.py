@@ -45,6 +45,38 @@ def renamed(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     return get
 
 
+def moved(
+    package: str, homes: Mapping[str, str], otherwise: Callable[[str], Any] | None = None
+) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package some of whose names are in their modules alone now.
+
+    Parameters
+    ----------
+    package
+        Its name.
+    homes
+        Name → module.
+    otherwise
+        What answers for other names.
+    """
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            if otherwise is not None:
+                return otherwise(name)
+            raise _missing(package, name)
+        text = Message(
+            "{name!r} of {package!r} is in {module!r} alone from the next version on.",
+            name=Name(name),
+            package=Name(package),
+            module=Name(homes[name]),
+        )
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return getattr(importlib.import_module(homes[name]), name)
+
+    return get
+
+
 def _missing(package: str, name: str) -> AttributeError:
     return AttributeError(
         Message(

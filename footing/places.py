@@ -1,42 +1,152 @@
-"""Where records lie, as texts tell: files, folders, globs, standard input, S3 and databases."""
+"""Where records lie: in files, folders, globs, on standard input, in stores and databases."""
 
+import enum
 import glob
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, overload
 
 from footing.addresses import Address
 
-STANDARD_INPUT = "-"
+_STANDARD_INPUT = "-"
 #: Scheme of a database's URI → its ADBC driver.
 DRIVERS = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
 #: Schemes of stores that a Spark cluster reads by itself.
-DISTRIBUTED = frozenset({"s3", "s3a", "hdfs", "abfs", "abfss", "gs"})
+_DISTRIBUTED = frozenset({"s3", "s3a", "hdfs", "abfs", "abfss", "gs"})
 #: Of a file on a store: its size, its last change, and its ETag where one is told.
 FileState: TypeAlias = tuple[int, str, str]
 
 
-def scheme_of(data: str) -> str:
-    """Return the scheme of a URI in lower case; empty for a path."""
-    return Address(data).scheme
+class PlaceKind(enum.Enum):
+    """What a place is."""
+
+    FILES = "files"
+    STANDARD_INPUT = "standard input"
+    STORE = "store"
+    DATABASE = "database"
+    UNKNOWN = "unknown"
 
 
-def is_elsewhere(data: object) -> bool:
-    """Tell whether records lie elsewhere than in files of this machine."""
-    return isinstance(data, str) and (data == STANDARD_INPUT or bool(scheme_of(data)))
+@dataclass(frozen=True, repr=False)
+class Place:
+    """Where records lie, decided once from what names it; made by `place_of`.
+
+    Parameters
+    ----------
+    kind
+        What it is. Files are files, folders and globs of this machine, or a list of these.
+    texts
+        What names it: paths, or one address. A repr shows them without passwords.
+    address
+        The same as an address, if it is a text that may be one.
+
+    Examples
+    --------
+    >>> place_of("postgresql://me:hunter2@host/db")
+    Place('postgresql://me@host/db')
+    """
+
+    kind: PlaceKind
+    texts: tuple[str, ...]
+    address: Address | None = None
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether records lie elsewhere than in files of this machine."""
+        return self.kind is not PlaceKind.FILES
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of an address in lower case; empty for files and standard input."""
+        return self.address.scheme if self.address else ""
+
+    @property
+    def uri(self) -> str:
+        """The address, password and all, with the scheme in lower case as drivers want it."""
+        return self.scheme + self.texts[0][len(self.scheme) :]
+
+    @property
+    def has_password(self) -> bool:
+        """Whether an address holds a password, or may hold one; the name of a file does not."""
+        return self.address is not None and self.address.has_password and not self.files
+
+    @property
+    def label(self) -> str:
+        """What messages call it: a file by its name, an address without its password."""
+        if self.kind is PlaceKind.STANDARD_INPUT:
+            return "standard input"
+        if self.is_elsewhere:
+            return Address(self.uri).masked
+        return Path(self.texts[0]).name if len(self.texts) == 1 else f"{len(self.files)} files"
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths, folders and globs of this machine; none of an address."""
+        return () if self.is_elsewhere else self.texts
+
+    @cached_property
+    def matches(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Each path, and the files that it stands for, as they are when first asked for."""
+        return tuple((path, tuple(list_files(path))) for path in self.paths)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of this machine, each once."""
+        return tuple(dict.fromkeys(file for _, files in self.matches for file in files))
+
+    @property
+    def folder(self) -> str:
+        """The folder that all paths have in common, before their wildcards."""
+        fixed = [before_wildcards(path) for path in self.paths]
+        return os.path.commonpath([os.path.abspath(path) for path in fixed])  # noqa: PTH100
+
+    @property
+    def patterns(self) -> list[str]:
+        """The globs of files that the next reading would find."""
+        globs = [(path, as_pattern(path)) for path in self.paths]
+        return [f"{one}/**/*" if Path(path).is_dir() else one for path, one in globs]
+
+    def __str__(self) -> str:
+        return ", ".join(Address(text).masked for text in self.texts)
+
+    def __repr__(self) -> str:
+        return f"Place({str(self)!r})"
 
 
-def masked(uri: str) -> str:
-    """Return what may be shown of an address; see `footing.addresses`."""
-    return Address(uri).masked
+@overload
+def place_of(data: str | os.PathLike[str] | Place) -> Place: ...
+@overload
+def place_of(data: object) -> Place | None: ...
+def place_of(data: object) -> Place | None:
+    """Tell the place that a text, a path or a list of these names; None for data in memory.
+
+    Only a text alone can be an address. A path is one of this machine, whatever it looks like.
+    """
+    if isinstance(data, Place):
+        return data
+    if isinstance(data, str):
+        address = Address(data)
+        return Place(_kind_of(data, address.scheme), (data,), address)
+    values = data if isinstance(data, (list, tuple)) else [data]
+    paths = [os.fspath(path) for path in values if isinstance(path, (str, os.PathLike))]
+    if not paths or len(paths) < len(values):
+        return None
+    return Place(PlaceKind.FILES, tuple(paths))
 
 
-def has_password(uri: str) -> bool:
-    """Tell whether an address holds a password, or may hold one."""
-    return Address(uri).has_password
+def _kind_of(text: str, scheme: str) -> PlaceKind:
+    if text == _STANDARD_INPUT:
+        return PlaceKind.STANDARD_INPUT
+    if not scheme:
+        return PlaceKind.FILES
+    if scheme in DRIVERS:
+        return PlaceKind.DATABASE
+    return PlaceKind.STORE if scheme in _DISTRIBUTED else PlaceKind.UNKNOWN
 
 
 def as_connectors_know(path: str) -> str:
@@ -46,9 +156,9 @@ def as_connectors_know(path: str) -> str:
 
 def is_folder(uri: str) -> bool:
     """Tell whether a URI names one folder that workers of a cluster can write."""
-    kinds = "|".join(sorted({*DISTRIBUTED, "file"}))
+    kinds = "|".join(sorted({*_DISTRIBUTED, "file"}))
     is_plain = re.fullmatch(rf"({kinds})://[^*?{{}}\[\]\\%#\s]+(?<!/)", uri, re.IGNORECASE)
-    return is_plain is not None and not has_password(uri)
+    return is_plain is not None and not Address(uri).has_password
 
 
 def list_files(path: str) -> list[str]:

@@ -1,8 +1,7 @@
 """Synthetic microdata, differentially private, from vine copulas and noisy tables."""
 
-from footing.lazy import renamed
+from footing.lazy import moved, renamed
 from synth.certificate import Certificate
-from synth.claims import Claim
 from synth.errors import (
     CertificateError,
     DomainError,
@@ -14,50 +13,38 @@ from synth.errors import (
     UnitError,
 )
 from synth.fitted import Model
-from synth.guarantee import Guarantee, guarantee_beside
+from synth.guarantee import Guarantee
 from synth.marginals.engine import fit_codes
-from synth.marginals.measuring import Neighbours, SecureNoise, SimulatedNoise
-from synth.marginals.model import TableModel
-from synth.marginals.spending import Budget, Call, TableSettings
+from synth.marginals.measuring import SimulatedNoise
+from synth.marginals.spending import Budget, TableSettings
 from synth.mechanisms import Mechanism
-from synth.picture import draw_structure, structure
 from synth.schema.columns import Category, Date, Real, Whole
-from synth.schema.discovery import Discovery, discover
+from synth.schema.discovery import discover
 from synth.schema.lint import lint
 from synth.schema.migration import schema_from
-from synth.schema.public import Prior, Published, Rule
 from synth.schema.rules.rules import EditRule, code_hierarchy
 from synth.schema.schema import Schema, Unit
 from synth.synthesizer import Synthesizer
 
 __all__ = [
     "Budget",
-    "Call",
     "Category",
     "Certificate",
     "CertificateError",
-    "Claim",
     "Date",
-    "Discovery",
     "DomainError",
     "EditRule",
     "Guarantee",
     "Mechanism",
     "Model",
-    "Neighbours",
     "OverspentError",
-    "Prior",
-    "Published",
     "Real",
-    "Rule",
     "RuleError",
     "Schema",
     "SchemaError",
-    "SecureNoise",
     "SimulatedNoise",
     "SynthError",
     "Synthesizer",
-    "TableModel",
     "TableSettings",
     "UndeclaredError",
     "Unit",
@@ -65,12 +52,27 @@ __all__ = [
     "Whole",
     "code_hierarchy",
     "discover",
-    "draw_structure",
     "fit_codes",
-    "guarantee_beside",
     "lint",
     "schema_from",
-    "structure",
 ]
 
-__getattr__ = renamed(__name__, {"Settings": "TableSettings"})
+#: Names of 0.1 that are asked of their modules, by whoever needs them.
+__getattr__ = moved(
+    __name__,
+    {
+        "Call": "synth.marginals.spending",
+        "Claim": "synth.claims",
+        "Discovery": "synth.schema.discovery",
+        "Neighbours": "synth.marginals.measuring",
+        "Prior": "synth.schema.public",
+        "Published": "synth.schema.public",
+        "Rule": "synth.schema.public",
+        "SecureNoise": "synth.marginals.measuring",
+        "TableModel": "synth.marginals.model",
+        "draw_structure": "synth.picture",
+        "guarantee_beside": "synth.guarantee",
+        "structure": "synth.picture",
+    },
+    otherwise=renamed(__name__, {"Settings": "TableSettings"}),
+)

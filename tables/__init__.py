@@ -4,14 +4,11 @@ The only package that reads records. What leaves it are `Cells`: counts and cell
 which are disclosive until `ckm` has perturbed them.
 """
 
-from tables.cells.axes import Axis
+from footing.lazy import moved
 from tables.cells.blocks import Cells
-from tables.cells.cube import cell_table, cube, record_groups
-from tables.cells.given import GivenCells
+from tables.cells.cube import cube, record_groups
 from tables.cells.hierarchy import CodeTree, Hierarchy
-from tables.cells.order import values_at
-from tables.contribution_bounds import Contributions, Reading, contributions
-from tables.deadline import Deadline
+from tables.contribution_bounds import contributions
 from tables.errors import (
     DataError,
     DataWarning,
@@ -20,67 +17,67 @@ from tables.errors import (
     KeyQualityWarning,
     RequestError,
     SourceError,
-    StoppedError,
     TablesError,
 )
-from tables.filtering.conditions import Condition
-from tables.filtering.filters import Filter, parse_filter
 from tables.keys import HashedKeys, StoredKeys, attach_keys, draw_keys
-from tables.magnitudes.amounts import Magnitudes
-from tables.prepared.prepare import prepare
-from tables.prepared.prepared import Prepared, PreparedCells
-from tables.quality import KeyQuality, check_keys
-from tables.recoding.derive import derive_variables
-from tables.recoding.variable import DerivedVariable, as_variables
-from tables.request import Request, require_fit
+from tables.quality import check_keys
+from tables.recoding.variable import DerivedVariable
+from tables.request import Request
 from tables.secret import Secret
-from tables.source.source import Source, open_source, read_categories
+from tables.source.source import open_source, read_categories
 from tables.source.texts import ReadOptions
 
 __all__ = [
-    "Axis",
     "Cells",
     "CodeTree",
-    "Condition",
-    "Contributions",
     "DataError",
     "DataWarning",
-    "Deadline",
     "DerivedVariable",
-    "Filter",
     "FilterError",
-    "GivenCells",
     "HashedKeys",
     "Hierarchy",
-    "KeyQuality",
     "KeyQualityError",
     "KeyQualityWarning",
-    "Magnitudes",
-    "Prepared",
-    "PreparedCells",
     "ReadOptions",
-    "Reading",
     "Request",
     "RequestError",
     "Secret",
-    "Source",
     "SourceError",
-    "StoppedError",
     "StoredKeys",
     "TablesError",
-    "as_variables",
     "attach_keys",
-    "cell_table",
     "check_keys",
     "contributions",
     "cube",
-    "derive_variables",
     "draw_keys",
     "open_source",
-    "parse_filter",
-    "prepare",
     "read_categories",
     "record_groups",
-    "require_fit",
-    "values_at",
 ]
+
+#: Names of 0.1 that are asked of their modules, by whoever needs them.
+__getattr__ = moved(
+    __name__,
+    {
+        "Axis": "tables.cells.axes",
+        "Condition": "tables.filtering.conditions",
+        "Contributions": "tables.contribution_bounds",
+        "Deadline": "tables.deadline",
+        "Filter": "tables.filtering.filters",
+        "GivenCells": "tables.cells.given",
+        "KeyQuality": "tables.quality",
+        "Magnitudes": "tables.magnitudes.amounts",
+        "Prepared": "tables.prepared.prepared",
+        "PreparedCells": "tables.prepared.prepared",
+        "Reading": "tables.contribution_bounds",
+        "Source": "tables.source.source",
+        "StoppedError": "tables.errors",
+        "as_variables": "tables.recoding.variable",
+        "cell_table": "tables.cells.cube",
+        "derive_variables": "tables.recoding.derive",
+        "parse_filter": "tables.filtering.filters",
+        "prepare": "tables.prepared.prepare",
+        "require_fit": "tables.request",
+        "values_at": "tables.cells.order",
+    },
+)

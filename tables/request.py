@@ -99,18 +99,18 @@ class Request:
                 Message("sums is a list of names."),
                 hint=Message("write [{sums!r}]", sums=Name(self.sums)),
             )
-        put = object.__setattr__
-        put(self, "dimensions", tuple(self.dimensions))
-        put(self, "sums", tuple(self.sums))
-        put(self, "discrete", tuple(self.discrete))
+        set_field = object.__setattr__
+        set_field(self, "dimensions", tuple(self.dimensions))
+        set_field(self, "sums", tuple(self.sums))
+        set_field(self, "discrete", tuple(self.discrete))
         nested = {n: self.hierarchies[n] for n in self.dimensions if n in self.hierarchies}
-        put(self, "hierarchies", nested)
+        set_field(self, "hierarchies", nested)
         declared = {n: tuple(c) for n, c in self.categories.items() if n in self.dimensions}
-        put(self, "categories", declared)
+        set_field(self, "categories", declared)
         if isinstance(self.where, str):
-            put(self, "where", parse_filter(self.where))
+            set_field(self, "where", parse_filter(self.where))
         if not isinstance(self.margins, str):
-            put(self, "margins", tuple(tuple(m) for m in self.margins))
+            set_field(self, "margins", tuple(tuple(m) for m in self.margins))
         errors = [_error(problem, "dimensions") for problem in self._contradictions()]
         errors += [_error(problem, "margins") for problem in self._wrong_margins()]
         errors += [_error(problem, "measures") for problem in self._contradictions_of_sums()]

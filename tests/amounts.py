@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tables import Magnitudes
+from tables.magnitudes.amounts import Magnitudes
 
 
 def amounts(

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from ckm.engine.magnitudes import MagnitudeNoise
     from ckm.engine.magnitudes.noise.alike import CountNoise
-    from ckm.engine.magnitudes.noise.plan import Plan
-    from tables import Magnitudes
+    from ckm.engine.magnitudes.noise.plan import NoisePlan
+    from tables.magnitudes.amounts import Magnitudes
 
 #: How near an estimate is that finds the largest contributor, as a share of its amount.
 NEAR = 0.1
@@ -190,7 +190,7 @@ def _outcomes(
         yield weights, *as_counted(own, noise, counts, published=published)
 
 
-def _chance(plan: Plan, cell: int, *, largest: float, others: float) -> float:
+def _chance(plan: NoisePlan, cell: int, *, largest: float, others: float) -> float:
     """Give the probability that the noise of a cell leaves its estimate near."""
     regime = plan.regimes[int(plan.regime[cell])]
     values, shares = map(tuple, regime.law(int(plan.row[cell])))

@@ -21,7 +21,7 @@ from reports.facts.copying import fact_of
 from reports.facts.release import AmountFact, DominatedFact, MeasureFact
 from risk.attacks.dominated import average_dominated
 from risk.utility.pairs import Pairs
-from tables import Magnitudes
+from tables.magnitudes.amounts import Magnitudes
 
 _MIXED_RANGE = 2**32
 _LARGEST_GRID = 2**53

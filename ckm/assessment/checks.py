@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ckm.config.job.report import JobLimits
     from ptable import PTable
     from reports.facts.release import AttackFact, MeasureFact, Outcome, WorstFact
-    from tables import KeyQuality
+    from tables.quality import KeyQuality
 
 _RESIDUAL = 1e-9
 _SLACK = 1e-12  # a limit is not broken by the last digit of a double

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from ckm.engine.cell_histogram import CountHistogram
     from ptable import PTable
-    from tables import Cells, Request, Source
+    from tables import Cells, Request
+    from tables.source.source import Source
 
 _ERRORS = 4.0
 #: Where no identifier tells records apart, cells of the same records cannot be told either.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ptable import PTable
     from reports.facts.release import MeasureFact, ReproductionFacts, ScenarioFacts, Text
     from risk.risk_map.designs import MapDesign
-    from tables import KeyQuality
+    from tables.quality import KeyQuality
 
 _LEAST_BIAS = 1e-3  # less may come from probabilities in whole units
 #: The counts whose margin of error is told, where it is.

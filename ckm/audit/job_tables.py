@@ -3,7 +3,7 @@
 import itertools
 import json
 import operator
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -27,6 +27,7 @@ from ckm.service.answering.variables import Variable
 from ckm.service.process.server import open_answerer
 from footing.errors import ExplainedError
 from footing.messages import Message, Name
+from footing.progress import Progress
 from ptable import NoiseSpec, solve
 
 _OF_A_JOB = ("data", "keys", "ptable")
@@ -64,7 +65,7 @@ def open_release(
     *,
     small: int = 2,
     confidence: float = 0.95,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[QuerySpace, Auditor, ReleaseTables]:
     """Build all cells of the tables of a job; return them, who attacks them, and their names.
 
@@ -130,28 +131,28 @@ def _sums(job: Job) -> tuple[str, ...]:
 
 def _release(path: Path, job: Job) -> ReleaseTables:
     """List the tables of counts of a job, and the earlier ones that can be built again."""
-    found: dict[str, TableRequest] = {}
+    requests: dict[str, TableRequest] = {}
     left_out = {}
     for table in job.table:
         if "count" in table.measures:
-            found[table.name] = TableRequest(
+            requests[table.name] = TableRequest(
                 dimensions=table.dimensions, margins=table.margins, where=table.where
             )
         else:
             left_out[table.name] = "it publishes no counts"
-    known = {*found.values()}
+    request_set = {*requests.values()}
     for name, earlier in _earlier(path, job):
         if earlier is None:
             left_out[name] = "the job cannot build it, or a caller chose its categories"
-        elif earlier not in known:
-            known.add(earlier)
-            found[name] = earlier
-    if not found:
+        elif earlier not in request_set:
+            request_set.add(earlier)
+            requests[name] = earlier
+    if not requests:
         raise ConfigError(
             Message("No table of the job publishes counts: there is nothing to audit.")
         )
-    service = _service(path, job, found.values())
-    return ReleaseTables(service=service, tables=found, left_out=left_out)
+    service = _service(path, job, requests.values())
+    return ReleaseTables(service=service, tables=requests, left_out=left_out)
 
 
 def _earlier(path: Path, job: Job) -> Iterator[tuple[str, TableRequest | None]]:
@@ -179,12 +180,12 @@ def _request_of(definition: Definition) -> TableRequest:
     """Read what the ledger has of a table; a ValueError where it was chosen by a caller."""
     margins: Any = definition.margins
     if margins not in {"all", "none"}:
-        given = json.loads(margins)
-        if not isinstance(given, list) or not all(isinstance(some, list) for some in given):
+        lists = json.loads(margins)
+        if not isinstance(lists, list) or not all(isinstance(some, list) for some in lists):
             raise ValueError
-        if not all(isinstance(text, str) for some in given for text in some):
+        if not all(isinstance(text, str) for some in lists for text in some):
             raise ValueError
-        margins = tuple(map(tuple, given))
+        margins = tuple(map(tuple, lists))
     return TableRequest(
         dimensions=definition.dimensions, margins=margins, where=definition.where
     )
@@ -225,8 +226,8 @@ def _service(path: Path, job: Job, tables: Collection[TableRequest]) -> Service:
 
 def _columns(dimension: str, job: Job) -> list[str]:
     """Return the columns of a dimension, from broad to fine; of a code tree its name."""
-    known = job.hierarchies.get(dimension)
-    return list(known) if isinstance(known, list) else [dimension]
+    hierarchy = job.hierarchies.get(dimension)
+    return list(hierarchy) if isinstance(hierarchy, list) else [dimension]
 
 
 def _variable(dimension: str, job: Job) -> str:
@@ -249,8 +250,8 @@ def _without_nobody(release: ReleaseTables, answers: Answerer) -> ReleaseTables:
         for name, table in release.tables.items()
         if table.where in empty
     }
-    kept = {name: one for name, one in release.tables.items() if name not in left_out}
-    return replace(release, tables=kept, left_out={**release.left_out, **left_out})
+    tables = {name: one for name, one in release.tables.items() if name not in left_out}
+    return replace(release, tables=tables, left_out={**release.left_out, **left_out})
 
 
 def _query(table: TableRequest, job: Job, answers: Answerer) -> Query:

@@ -17,8 +17,9 @@ from ckm.service.answering.answer import Answerer, Permitted
 from ckm.service.answering.query import Query, Selection
 from footing.arrays import Flags, Integers, Levels, along
 from footing.messages import Message, Name
+from footing.progress import Progress
 from risk.reconstruction.lattice import MAX_JOINT, Lattice, Shown
-from tables import Axis
+from tables.cells.axes import Axis
 
 _MAX_TABLES = 5_000
 
@@ -59,16 +60,16 @@ class QuerySpace(SpaceTables):
 
     def name_of(self, table: Levels) -> str:
         """Name a table by its variables, their levels where they have several, and whose."""
-        said = []
+        parts = []
         for place, level in self.used(table).items():
             names, name = self.level_names[place], (*self.variables, "population")[place]
             is_joined = place < len(self.variables) and not names[0]
-            said.append(
+            parts.append(
                 names[level]
                 if is_joined
                 else name + (f" ({names[level]})" if len(names) > 1 else "")
             )
-        return ", ".join(said)
+        return ", ".join(parts)
 
     def n_variables(self, used: Mapping[int, int]) -> int:
         """Return how many variables a table has; its population is none."""
@@ -87,17 +88,17 @@ class QuerySpace(SpaceTables):
             table: frozenset(one for one in of if is_kept(self.used(one)))
             for table, of in self.parents.items()
         }
-        shown = {table: one for table, one in self.shown.items() if parents[table]}
+        tables = {table: one for table, one in self.shown.items() if parents[table]}
         groups, joint = list(self.lattice.groups), self.joint
         for place, names in enumerate(self.level_names):
-            if all(table[place] == len(names) for table in shown):
+            if all(table[place] == len(names) for table in tables):
                 groups[place] = [np.zeros(1, np.int64)] * (len(names) + 1)
                 joint = joint.sum(axis=place, keepdims=True)
         return replace(
             self,
-            lattice=Lattice(groups, list(shown)),
-            shown=shown,
-            parents={table: parents[table] for table in shown},
+            lattice=Lattice(groups, list(tables)),
+            shown=tables,
+            parents={table: parents[table] for table in tables},
             joint=joint,
         )
 
@@ -108,7 +109,7 @@ def query_space(
     *,
     areas: int | None = None,
     seed: int = 0,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> QuerySpace:
     """Ask for every table of one level of each variable, and gather what the rules permit.
 
@@ -143,26 +144,26 @@ def query_space(
     at = [_places(axis, 0)[rank] for axis, rank in zip(axes, counts.ranks, strict=True)]
     area = _areas(answerer, groups)
     sample, n_areas = _drawn(area, groups, at, areas=areas, seed=seed)
-    counted = counts.count
+    numbers = counts.count
     if sample is not None:
-        at, counted = sample.records(at, counted)
+        at, numbers = sample.records(at, numbers)
         area, groups[sample.axis] = sample.area, sample.new_groups()
-    found: dict[Levels, Shown] = {}
+    by_levels: dict[Levels, Shown] = {}
     parents: dict[Levels, set[Levels]] = {}
-    asked = list(_queries(answerer, names) if queries is None else queries)
-    for done, query in enumerate(asked):
+    all_queries = list(_queries(answerer, names) if queries is None else queries)
+    for done, query in enumerate(all_queries):
         if progress is not None:
-            progress("tables", done, len(asked))
+            progress("tables", done, len(all_queries))
         tables = _tables_of(query, answerer, names)
         if populations:
             tables = dict(_of_population(tables, query.population, list(populations)))
         if sample is not None:
             tables = sample.tables(tables)
         for table, one in tables.items():
-            known = found.get(table, one)
-            found[table] = replace(one, is_shown=one.is_shown | known.is_shown)
+            earlier = by_levels.get(table, one)
+            by_levels[table] = replace(one, is_shown=one.is_shown | earlier.is_shown)
             parents.setdefault(table, set()).add(min(tables))  # variables at their finest
-    if not found:
+    if not by_levels:
         raise ConfigError(
             Message("The rules permit no table: there is nothing that callers could find out."),
             hint=Message("see [rules], and whether the data hold any records"),
@@ -175,13 +176,13 @@ def query_space(
         ),
         groups=groups,
         at=at,
-        shown=found,
+        shown=by_levels,
         parents={table: frozenset(of) for table, of in parents.items()},
         area=area,
     ).fitting()
     lattice = Lattice(fitting.groups, list(fitting.shown))
     joint = np.zeros(lattice.shape, np.int64)
-    np.add.at(joint, tuple(fitting.at), counted)
+    np.add.at(joint, tuple(fitting.at), numbers)
     return QuerySpace(
         **{field.name: getattr(fitting, field.name) for field in fields(SpaceTables)},
         lattice=lattice,
@@ -204,10 +205,10 @@ def _areas(answerer: Answerer, groups: Sequence[Sequence[Integers]]) -> Areas | 
     axis = list(answerer.variables).index(answerer.service.area)
     variable = answerer.variables[answerer.service.area]
     codes = tuple(variable.codes[rank] for rank in variable.axis.levels[-2].ranks)
-    known = Areas(
+    areas = Areas(
         axis=axis, levels=range(len(groups[axis]) - 1), coarsest=groups[axis][-2], codes=codes
     )
-    return known.sample(np.ones(len(known.coarsest), bool))
+    return areas.sample(np.ones(len(areas.coarsest), bool))
 
 
 def _attributes(service: Service) -> list[str]:
@@ -243,12 +244,12 @@ class _Sample:
 
     def tables(self, tables: Mapping[Levels, Shown]) -> dict[Levels, Shown]:
         """Keep what tables by area show of these."""
-        found = {}
+        by_area = {}
         for table, one in tables.items():
             if (level := table[self.axis]) in self.area.levels:
                 inside = np.unique(self.groups[level][self.kept])
-                found[table] = one.mapped(partial(np.take, indices=inside, axis=self.axis))
-        return found
+                by_area[table] = one.mapped(partial(np.take, indices=inside, axis=self.axis))
+        return by_area
 
 
 def _drawn(
@@ -270,9 +271,9 @@ def _drawn(
     with_records = np.unique(area.coarsest[at[area.axis]])
     if areas is None or areas >= len(with_records):
         return None, len(with_records)
-    drawn = np.random.default_rng(seed).choice(with_records, areas, replace=False)
-    kept = np.isin(area.coarsest, drawn)
-    sample = _Sample(area=area.sample(kept), kept=kept, groups=groups[area.axis])
+    codes = np.random.default_rng(seed).choice(with_records, areas, replace=False)
+    mask = np.isin(area.coarsest, codes)
+    sample = _Sample(area=area.sample(mask), kept=mask, groups=groups[area.axis])
     return sample, len(with_records)
 
 
@@ -295,9 +296,9 @@ def _queries(answerer: Answerer, names: tuple[str, ...]) -> Iterator[Query]:
     depth = [range(len(answerer.variables[name].level_names)) for name in names]
     most = min(answerer.settings.maximum_variables or len(names), len(names))
     total = len(populations) * sum(
-        math.prod(len(depth[place]) for place in chosen)
+        math.prod(len(depth[place]) for place in choice)
         for size in range(most + 1)
-        for chosen in itertools.combinations(range(len(names)), size)
+        for choice in itertools.combinations(range(len(names)), size)
     )
     if total > _MAX_TABLES:
         raise ConfigError(
@@ -310,15 +311,15 @@ def _queries(answerer: Answerer, names: tuple[str, ...]) -> Iterator[Query]:
             hint=Message("offer fewer of them, or lower maximum_variables in [rules]"),
         )
     for size in range(most + 1):
-        for chosen in itertools.combinations(range(len(names)), size):
-            for levels in itertools.product(*(depth[place] for place in chosen)):
+        for choice in itertools.combinations(range(len(names)), size):
+            for levels in itertools.product(*(depth[place] for place in choice)):
                 ranks = [
                     answerer.variables[names[place]].ranks(level).tolist()
-                    for place, level in zip(chosen, levels, strict=True)
+                    for place, level in zip(choice, levels, strict=True)
                 ]
                 selections = tuple(
                     Selection(variable=names[place], ranks=(0, *some))
-                    for place, some in zip(chosen, ranks, strict=True)
+                    for place, some in zip(choice, ranks, strict=True)
                 )
                 for population in populations if all(ranks) else ():
                     yield Query(selections=selections, population=population)
@@ -330,8 +331,8 @@ def _tables_of(query: Query, answerer: Answerer, names: tuple[str, ...]) -> dict
     tables = {} if permitted is None else dict(_shown_by(permitted, answerer, names))
     if query.margins is None:
         return tables
-    wanted = {_placed(query, levels, answerer, names) for levels in query.margins}
-    return {table: one for table, one in tables.items() if table in wanted}
+    margins = {_placed(query, levels, answerer, names) for levels in query.margins}
+    return {table: one for table, one in tables.items() if table in margins}
 
 
 def _shown_by(
@@ -340,11 +341,11 @@ def _shown_by(
     """Give what a permitted query shows, its margins among it."""
     variables = [answerer.variables[name] for name in names]
     active = [names.index(s.variable) for s in permitted.plan.active]
-    tops = [len(variable.axis.levels) - 1 for variable in variables]
+    top_level = [len(variable.axis.levels) - 1 for variable in variables]
     for levels in permitted.plan.shown():
         ranks, numbers = permitted.protected[levels]
         whole = dict(zip(active, levels, strict=True))
-        table = tuple(whole.get(place, top) for place, top in enumerate(tops))
+        table = tuple(whole.get(place, top) for place, top in enumerate(top_level))
         of_level = [
             v.axis.levels[level].ranks for v, level in zip(variables, table, strict=True)
         ]
@@ -365,10 +366,10 @@ def _shown_by(
             )
         is_shown = np.ones(sizes, bool)
         for place, (variable, all_ranks) in enumerate(zip(variables, of_level, strict=True)):
-            known = variable.is_listed[all_ranks]
+            mask = variable.is_listed[all_ranks]
             if place in whole and variable.name == answerer.service.area:
-                known = known & ~np.isin(all_ranks, list(permitted.withheld))
-            is_shown &= along(known, place, len(names))
+                mask = mask & ~np.isin(all_ranks, list(permitted.withheld))
+            is_shown &= along(mask, place, len(names))
         published = np.zeros(is_shown.shape, np.int64)
         at = [np.zeros(len(numbers["count"]), np.int64)] * len(names)
         for place, codes in zip(active, ranks, strict=True):
@@ -379,9 +380,9 @@ def _shown_by(
 
 def _placed(query: Query, levels: Levels, answerer: Answerer, names: tuple[str, ...]) -> Levels:
     """Return the table of all variables that a combination of levels of some is."""
-    known = {s.variable: level for s, level in zip(query.selections, levels, strict=True)}
-    tops = (len(answerer.variables[name].level_names) for name in names)
-    return tuple(known.get(name, top) for name, top in zip(names, tops, strict=True))
+    by_name = {s.variable: level for s, level in zip(query.selections, levels, strict=True)}
+    top_level = (len(answerer.variables[name].level_names) for name in names)
+    return tuple(by_name.get(name, top) for name, top in zip(names, top_level, strict=True))
 
 
 def _of_population(

@@ -132,33 +132,33 @@ def audit(
         check_output(beside, force=force)
     service = None if is_release else read_service(file)
     settings = ServiceAudit() if service is None else service.audit
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "small": settings.small if small is None else small,
         "confidence": settings.confidence if confidence is None else confidence,
     }
     job = read_job(file) if service is None else service.job
-    named = job.report.limits.all_tables if service is None else settings.largest_share
-    limit = named if limit is None else limit
+    own_limit = job.report.limits.all_tables if service is None else settings.largest_share
+    limit = own_limit if limit is None else limit
     inputs = InputFiles({path: path.name for path in job.input_files()})
     with terminal.progress() as report_progress:
         if service is None:
-            space, auditor, release = open_release(file, **asked, progress=report_progress)
+            space, auditor, release = open_release(file, **options, progress=report_progress)
             plan = release.service
         else:
             plan, release = service, None
             space, auditor = open_space(
                 plan,
-                **asked,
+                **options,
                 areas=settings.areas if areas is None else areas,
                 seed=seed,
                 progress=report_progress,
             )
-        found, attacked = auditor.attacked(
+        audit_result, attacked = auditor.attacked(
             space,
             seed=seed,
             progress=partial(report_progress, "all tables together"),
         )
-        is_over = limit is not None and found.largest_share > limit
+        is_over = limit is not None and audit_result.largest_share > limit
         growth = (
             growth_of(space, auditor, attacked, seed=seed, progress=report_progress)
             if output is not None and output != _beside(output)
@@ -169,7 +169,7 @@ def audit(
         noise = stronger_noise(space, auditor, seed=seed, **again) if is_over else ()
     facts = exposure_facts(
         plan,
-        found,
+        audit_result,
         parts_of(space, attacked),
         limit=limit,
         steps=steps,
@@ -183,11 +183,11 @@ def audit(
         _write(
             output,
             replace(facts, digests=digests),
-            found,
+            audit_result,
             steps,
             lang=lang or terminal.language,
         )
-    _show_found(terminal, found)
+    _show_found(terminal, audit_result)
     _tell(terminal, facts, release.left_out if release else {})
     for text in facts.cautions:
         terminal.warn("sums with the noise of counts", text)
@@ -215,7 +215,7 @@ def _beside(output: Path) -> Path:
 
 
 def _write(
-    output: Path, facts: ExposureFacts, found: Audit, steps: Sequence[Step], *, lang: str
+    output: Path, facts: ExposureFacts, audit_result: Audit, steps: Sequence[Step], *, lang: str
 ) -> None:
     """Write the figures, and the page where one is wanted."""
     from ckm.release.audit_gate import KIND
@@ -226,18 +226,18 @@ def _write(
 
     facts = replace(facts, finished=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
     more = ("variables", "areas", "tables", "growth", "noise", "release", "left_out", "drawn")
-    told = {
+    content = {
         "kind": KIND,
         "version": __version__,
         "finished": facts.finished,
         "digests": facts.digests,
-        **found.to_dict(),
+        **audit_result.to_dict(),
         "limit": facts.limit,
         "advice": [asdict(one) for one in steps],
         "cautions": cautions(words_of("en"), facts),
         **{name: plain_facts(getattr(facts, name)) for name in more},
     }
-    write_whole(_beside(output), json.dumps(told, indent=2) + "\n", is_private=True)
+    write_whole(_beside(output), json.dumps(content, indent=2) + "\n", is_private=True)
     if output != _beside(output):
         page = make_report(facts, language=lang).html
         write_whole(output, page, is_private=True)
@@ -269,13 +269,13 @@ def _show_advice(
         )
 
 
-def _show_found(terminal: Terminal, found: Audit) -> None:
+def _show_found(terminal: Terminal, audit_result: Audit) -> None:
     """Show what is found, and below it what the probabilities of all counts tell."""
     names, cells = zip(*_FOUND, strict=True)
     terminal.table(
         names,
-        [[of(one) for of in cells] for one in found.exposures],
-        title=Message("Small counts are those from 1 to {small}", small=found.small),
+        [[of(one) for of in cells] for one in audit_result.exposures],
+        title=Message("Small counts are those from 1 to {small}", small=audit_result.small),
         caption=Message(
             "alone: from the table of the cell; together: from all of them, for so "
             "many guesses that a cell is small; sure: where 20 other cells look alike; "

@@ -114,6 +114,9 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
         if not (answer := feasible(plan.ptable)).ok or terminal.is_verbose:
             show_feasibility(terminal, answer)
         tell_preset(terminal, file)
+    elif isinstance(plan.ptable, Path):
+        for caution in _beyond_report_limits(plan, plan.ptable):
+            terminal.warn("caution", caution)
     if len(plan.output.languages) > 1:
         texts = common_texts(plan)
         text = Message(
@@ -130,6 +133,25 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     with terminal.progress() as report_progress:
         run = ReleaseRun(plan, progress=report_progress, is_kept=False)
         run.rehearse(quick=quick, step=terminal.step, **limits)
+
+
+def _beyond_report_limits(plan: Job, file: Path) -> Iterator[Message]:
+    """Name what the report may not exceed and a table by limits may reach."""
+    from ptable import PTable
+
+    certificate = PTable.read(file).certificate
+    if certificate is None or certificate.limits is None:
+        return
+    for name, value, _ in certificate.limits.worst:
+        allowed = getattr(plan.report.limits, name, None)
+        if isinstance(allowed, float) and value > allowed:
+            yield Message(
+                "[report.limits] {name} is {allowed:g}, and the p-table lets it reach "
+                "{value:.4g}: it was designed for other limits.",
+                name=Name(name),
+                allowed=allowed,
+                value=value,
+            )
 
 
 def _check_swap(terminal: Terminal, file: Path, **options: Any) -> None:
@@ -188,21 +210,21 @@ def _formulas(service: Service) -> tuple[str, ...]:
     from ckm.formats.csv_text import is_formula
     from ckm.release.files.table_files import formula_cautions
 
-    found = {}
+    formulas = {}
     for name, variable in service.variables.items():
-        listed = service.job.categories.get(name, ())
-        texts = [name, *(listed if isinstance(listed, list) else ()), *variable.categories]
-        found[name] = [t for t in dict.fromkeys(map(str, texts)) if is_formula(t)]
+        codes = service.job.categories.get(name, ())
+        texts = [name, *(codes if isinstance(codes, list) else ()), *variable.categories]
+        formulas[name] = [t for t in dict.fromkeys(map(str, texts)) if is_formula(t)]
     output = service.job.output.changed(formats=tuple(FORMATS))
-    return formula_cautions(found, output, section="[service]")
+    return formula_cautions(formulas, output, section="[service]")
 
 
 def _names(plan: Job) -> Message:
-    shown = list(plan.tables)[:_SHOWN_TABLES]
-    more = len(plan.tables) - len(shown)
+    names = list(plan.tables)[:_SHOWN_TABLES]
+    more = len(plan.tables) - len(names)
     return Message(
         "tables: {tables}{more}",
-        tables=Name.each(shown),
+        tables=Name.each(names),
         more=Message(" and {number} more", number=more) if more else Message(),
     )
 
@@ -215,16 +237,16 @@ def _margin(columns: Sequence[str]) -> Message:
 
 def _margins(plan: Job) -> dict[str, Message]:
     """Say what a table with a list of margins publishes: the list is not all of it."""
-    found = {}
+    sentences = {}
     for name, request in plan.tables.items():
         if not isinstance(request.margins, str):
             margins = dict.fromkeys(map(tuple, [request.dimensions, *request.margins]))
-            found[name] = Message(
+            sentences[name] = Message(
                 "table {name!r} publishes {margins}",
                 name=Name(name),
                 margins=[*map(_margin, margins)],
             )
-    return found
+    return sentences
 
 
 def tell_noise(
@@ -237,15 +259,15 @@ def tell_noise(
         terminal.warn("noise", text)
 
 
-def tell_preset(terminal: Terminal, asked: Path | Mapping[str, Any]) -> None:
+def tell_preset(terminal: Terminal, source: Path | Mapping[str, Any]) -> None:
     """Say whose design a file or options name, and what is changed beside the name."""
     from ptable.design.presets import name_preset
 
-    if isinstance(asked, Path):
-        given: Mapping[str, Any] = tomllib.loads(read_text(asked)).get("ptable", {})
+    if isinstance(source, Path):
+        options: Mapping[str, Any] = tomllib.loads(read_text(source)).get("ptable", {})
     else:
-        given = asked
-    if text := name_preset(given):
+        options = source
+    if text := name_preset(options):
         terminal.step("preset", text)
 
 
@@ -275,8 +297,8 @@ def _reached(row: RowFeasibility) -> str:
     """Say that a row can be met, and by how much where the variance is an upper bound."""
     from ptable.advice.figures import variance_of
 
-    if row.problem.at_most and (found := variance_of(row.problem)) < 0.995 * row.requested:
-        return Message("yes, with less: {value:.3g}", value=found)
+    if row.problem.at_most and (variance := variance_of(row.problem)) < 0.995 * row.requested:
+        return Message("yes, with less: {value:.3g}", value=variance)
     return "yes"
 
 

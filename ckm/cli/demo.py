@@ -58,8 +58,8 @@ def demo(terminal: Terminal, /, *, out: Path, **options: Any) -> None:
     from ckm.demo.demo import compare_zones, make_demo
 
     with terminal.progress() as report_progress:
-        made = make_demo(out, progress=report_progress, **options)
-    if made is None:
+        demonstration = make_demo(out, progress=report_progress, **options)
+    if demonstration is None:
         terminal.step(
             "dry run complete", Message("dry run: a demonstration would go to {out}", out=out)
         )
@@ -68,20 +68,22 @@ def demo(terminal: Terminal, /, *, out: Path, **options: Any) -> None:
         "released",
         Message(
             "{number} tables, {cells:,} cells, {seconds:.1f} s",
-            number=len(made.release.tables),
-            cells=made.release.cells,
-            seconds=made.release.seconds,
+            number=len(demonstration.release.tables),
+            cells=demonstration.release.cells,
+            seconds=demonstration.release.seconds,
         ),
-        tables=len(made.release.tables),
-        cells=made.release.cells,
-        seconds=round(made.release.seconds, 3),
+        tables=len(demonstration.release.tables),
+        cells=demonstration.release.cells,
+        seconds=round(demonstration.release.seconds, 3),
     )
     if not terminal.is_quiet:
-        _show_files(terminal, made)
-        _show_sample(terminal, made)
-        _show_zones(terminal, compare_zones(made.release.folder, made.moved_zones))
-        _show_comparison(terminal, made)
-        _show_next(terminal, made)
+        _show_files(terminal, demonstration)
+        _show_sample(terminal, demonstration)
+        _show_zones(
+            terminal, compare_zones(demonstration.release.folder, demonstration.moved_zones)
+        )
+        _show_comparison(terminal, demonstration)
+        _show_next(terminal, demonstration)
 
 
 def _heading(terminal: Terminal, text: str) -> None:
@@ -89,7 +91,7 @@ def _heading(terminal: Terminal, text: str) -> None:
     terminal.out.print(text, style="bold")
 
 
-def _show_files(terminal: Terminal, made: Demo) -> None:
+def _show_files(terminal: Terminal, demonstration: Demo) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -104,16 +106,18 @@ def _show_files(terminal: Terminal, made: Demo) -> None:
         ("out/internal/", "what an office keeps: the full report"),
         ("comparison/", "all of these compared, to be kept inside"),
     ):
-        table.add_row(Text(f"  {made.folder}/{name}", "bold"), words)
+        table.add_row(Text(f"  {demonstration.folder}/{name}", "bold"), words)
     terminal.out.print()
     terminal.out.print(table)
 
 
-def _show_sample(terminal: Terminal, made: Demo) -> None:
+def _show_sample(terminal: Terminal, demonstration: Demo) -> None:
     from ckm.demo.demo import sample_table
 
     frame = sample_table(
-        made.release.folder, "jobseekers", where={"department": "01", "commune": "01001"}
+        demonstration.release.folder,
+        "jobseekers",
+        where={"department": "01", "commune": "01001"},
     )
     rows = list(dict.fromkeys(frame["sex"].astype(str)))
     columns = list(dict.fromkeys(frame["category"].astype(str)))
@@ -174,11 +178,11 @@ def _signed(number: int) -> str:
     return f"{number:+d}" if number else "0"
 
 
-def _show_comparison(terminal: Terminal, made: Demo) -> None:
+def _show_comparison(terminal: Terminal, demonstration: Demo) -> None:
     """Tell what a rule of the office costs, and where all designs stand compared."""
-    facts = made.comparison.facts()
+    facts = demonstration.comparison.facts()
     n_designs = len(facts.scenarios.designs)
-    cells = made.comparison.count_histogram.distinct
+    cells = demonstration.comparison.count_histogram.distinct
     _heading(terminal, f"{n_designs} ways to protect {cells:,} cells, compared")
     price = facts.conclusion.get("price-of-forbidding")
     if price is not None and "cost_pct" in price:
@@ -189,18 +193,18 @@ def _show_comparison(terminal: Terminal, made: Demo) -> None:
             f"{price['risk']:.2f}.",
             soft_wrap=True,
         )
-    page = f"{made.folder}/comparison/comparison.en.html"
+    page = f"{demonstration.folder}/comparison/comparison.en.html"
     terminal.out.print(f"More in {page}", soft_wrap=True, markup=False)
 
 
-def _show_next(terminal: Terminal, made: Demo) -> None:
+def _show_next(terminal: Terminal, demonstration: Demo) -> None:
     _heading(terminal, "Try next")
-    ckm, job = _own_name(), f"{made.folder}/job.toml"
+    ckm, job = _own_name(), f"{demonstration.folder}/job.toml"
     for command in (
-        (ckm, "ptable", "show", f"{made.release.folder}/internal/pt.parquet"),
-        (ckm, "compare", job, f"{made.folder}/designs.toml"),
-        (ckm, "release", job, "-o", f"{made.folder}-again"),
-        (ckm, "serve", f"{made.folder}/service.toml"),
+        (ckm, "ptable", "show", f"{demonstration.release.folder}/internal/pt.parquet"),
+        (ckm, "compare", job, f"{demonstration.folder}/designs.toml"),
+        (ckm, "release", job, "-o", f"{demonstration.folder}-again"),
+        (ckm, "serve", f"{demonstration.folder}/service.toml"),
     ):
         terminal.out.print(f"  {shlex.join(command)}", soft_wrap=True, markup=False)
 

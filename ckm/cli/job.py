@@ -20,8 +20,9 @@ from footing.files import csv_text, new_file, write_whole
 from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
-    from ckm.config.draft import Draft
-    from tables import ReadOptions, Source
+    from ckm.config.draft import JobDraft
+    from tables import ReadOptions
+    from tables.source.source import Source
 
 _KINDS = {
     "job": "ckm.config.job.job:Job",
@@ -110,7 +111,7 @@ def init(
     click.echo(str(output))
 
 
-def _measured_limits(draft: "Draft", source: "Source") -> dict[str, float]:
+def _measured_limits(draft: "JobDraft", source: "Source") -> dict[str, float]:
     """Give the strictest limits that the drafted noise keeps on the drafted tables."""
     from ckm.assessment.drafted_limits import drafted_limits
     from ckm.config.draft import drafted_noise
@@ -157,17 +158,17 @@ def cells(
 
     plan = read_job(job)
     check_output(output, force=force, endings=(".parquet",), inputs=plan.input_files())
-    found = job_cells(plan)
+    table = job_cells(plan)
     with new_file(output, error=ConfigError, overwrite=force) as draft:
-        pq.write_table(found, draft, compression="zstd")
+        pq.write_table(table, draft, compression="zstd")
     terminal.step(
         "cells written", Message("disclosive: true counts, for whoever protects them")
     )
-    names = found.column_names
+    names = table.column_names
     lines = ["[data]", f"path = {json.dumps(output.name)}"]
     lines += [f"cells = {json.dumps(names[: names.index('count')], ensure_ascii=False)}"]
     if "cell_key" in names:
-        key_range = int(found.schema.metadata[b"key_range"])
+        key_range = int(table.schema.metadata[b"key_range"])
         lines += ['cell_key = "cell_key"', *[f"key_range = {key_range}"] * (key_range < 2**64)]
     lines += [f"weight = {json.dumps(plan.data.weight)}"] * (plan.data.weight in names)
     click.echo("\n".join(lines))
@@ -190,7 +191,7 @@ def argus(terminal: Terminal, /, *, job: Path, output: Path) -> None:
     ckm job argus job.toml -o argus/
     """
     from ckm.config import read_job
-    from ckm.suppression.argus.write import argus_files
+    from ckm.methods.suppression.argus.write import argus_files
 
     files = argus_files(read_job(job))
     _write_folder(output, files)
@@ -215,17 +216,17 @@ def from_argus(terminal: Terminal, /, *, batch: Path, output: Path) -> None:
     -------
     ckm job from-argus sectors.arb -o sectors/
     """
-    from ckm.suppression.argus.read import job_of_batch
+    from ckm.methods.suppression.argus.read import job_of_batch
 
-    found = job_of_batch(batch)
-    _write_folder(output, found.files)
-    for text in found.left_out:
+    conversion = job_of_batch(batch)
+    _write_folder(output, conversion.files)
+    for text in conversion.left_out:
         terminal.warn(
             "not taken over",
             Message("not taken over: {printable}", printable=said(printable(text))),
         )
     terminal.step("job written", Message("ckm suppress takes it"))
-    for name in found.files:
+    for name in conversion.files:
         if name.endswith("job.toml"):
             click.echo(str(output / name))
 
@@ -253,7 +254,7 @@ def audit_pattern(
     import numpy as np
 
     from ckm.config import read_job
-    from ckm.suppression.argus.pattern import choice_of_pattern
+    from ckm.methods.suppression.argus.pattern import choice_of_pattern
 
     plan = read_job(job)
     with terminal.progress() as report_progress:
@@ -261,23 +262,23 @@ def audit_pattern(
         audits = choice.audits(progress=report_progress)
     rows, failed = [], []
     for system in choice.systems:
-        seen = audits[system.measure]
-        counted = (system.disclosed, seen.under_protected, seen.exposed)
+        audit = audits[system.measure]
+        groups = (system.disclosed, audit.under_protected, audit.exposed)
         status = system.suppression.status[system.is_shown]
         unsafe = int((status == 1).sum()) + len(system.disclosed)
-        numbers = (unsafe, int((status > 0).sum()), *map(len, counted))
+        numbers = (unsafe, int((status > 0).sum()), *map(len, groups))
         rows.append((printable(system.measure), *(f"{n:,}" for n in numbers)))
-        failed += [system.cells[cells.astype(int)] for cells in counted]
+        failed += [system.cells[cells.astype(int)] for cells in groups]
     headings = ("measure", "unsafe", "hidden", "disclosed", "under-protected", "exposed")
     title = Message("Cells, for inside use only")
     terminal.table(headings, rows, left=("measure",), title=title)
-    cells, named = np.unique(np.concatenate(failed)), Message("-o cells.csv names them")
+    cells, place = np.unique(np.concatenate(failed)), Message("-o cells.csv names them")
     if cells.size:
         if output is not None:
             places = choice.places(cells)
             text = csv_text((places.columns, *places.rows))
             write_whole(output, text, error=ConfigError, overwrite=may_replace())
-            named = Message(
+            place = Message(
                 "{output!r} names them, for inside use only", output=Name(output.name)
             )
         raise CheckFailedError(
@@ -285,7 +286,7 @@ def audit_pattern(
                 "The pattern does not protect {size:,} cells as the rules demand.",
                 size=cells.size,
             ),
-            hint=Message("{named}; ckm suppress chooses cells that do", named=named),
+            hint=Message("{named}; ckm suppress chooses cells that do", named=place),
         )
     terminal.step(
         "pattern audited", Message("every unsafe cell is protected as the rules demand")

@@ -149,13 +149,13 @@ def check(
 
     if (record_key is None) == (identifier is None):
         raise click.UsageError(Message("Give one of --record-key and --id."))
-    chosen: HashedKeys | StoredKeys
+    keys: HashedKeys | StoredKeys
     if record_key is not None:
-        chosen = StoredKeys(column=record_key, key_range=key_range)
+        keys = StoredKeys(column=record_key, key_range=key_range)
     else:
-        chosen = HashedKeys(column=str(identifier), secret=secret_of(secret_file))
+        keys = HashedKeys(column=str(identifier), secret=secret_of(secret_file))
     with open_source(data, table=table, options=reading) as source:
-        quality = check_keys(source, chosen, action="stop")
+        quality = check_keys(source, keys, action="stop")
     terminal.step("keys checked", quality.summary())
 
 

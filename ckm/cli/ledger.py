@@ -115,30 +115,30 @@ def audit(
         raise click.UsageError(
             Message("The secret comes from --secret or from --job, not from both.")
         )
-    found: list[ThinPair] = []
-    with Ledger.open(target, secret=_secret(secret, job), create=False) as opened:
-        end = opened.require_whole(head=head)
+    pairs: list[ThinPair] = []
+    with Ledger.open(target, secret=_secret(secret, job), create=False) as ledger:
+        end = ledger.require_whole(head=head)
         terminal.step(
             "ledger whole",
             Message("no entry is missing or altered; its head is {end}", end=said(end)),
         )
-        found = list(opened.audit(history=history, threshold=threshold))
-        seconds = [second.words for second in opened.audit_methods(history=history)]
+        pairs = list(ledger.audit(history=history, threshold=threshold))
+        seconds = [second.words for second in ledger.audit_methods(history=history)]
     for words in seconds:
         terminal.warn("second method", words)
     count = (
         Message("no thin difference")
-        if not found
-        else Message("{number:,} thin differences", number=len(found))
+        if not pairs
+        else Message("{number:,} thin differences", number=len(pairs))
     )
-    terminal.step("ledger audited", count if len(found) != 1 else Message("1 thin difference"))
+    terminal.step("ledger audited", count if len(pairs) != 1 else Message("1 thin difference"))
     if output is not None:
-        _write(terminal, PAIR_COLUMNS, (pair.row for pair in found), output)
-    elif found:
+        _write(terminal, PAIR_COLUMNS, (pair.row for pair in pairs), output)
+    elif pairs:
         terminal.step(
             "differences not named", Message("-o thin.csv names them, for inside use only")
         )
-    return CHECK_FAILED if strict and (found or seconds) else 0
+    return CHECK_FAILED if strict and (pairs or seconds) else 0
 
 
 def _secret(secret: Path | None, job: Path | None) -> Secret:
@@ -152,8 +152,8 @@ def _secret(secret: Path | None, job: Path | None) -> Secret:
     if job is None:
         return Secret.from_env()
     plan = read_service(job).job if is_service_file(job) else read_job(job)
-    found = load_secret(plan)
-    return Secret.from_env() if found is None else found
+    job_secret = load_secret(plan)
+    return Secret.from_env() if job_secret is None else job_secret
 
 
 def _entries(target: str, history: str | None) -> Iterator[Published]:

@@ -42,8 +42,8 @@ class FormatName(click.Choice[str]):
         if value in FORMAT_NAMES:
             return str(value)
         close = difflib.get_close_matches(str(value), FORMAT_NAMES, n=1)
-        known = Message("known are {format_names}", format_names=Name.each(FORMAT_NAMES))
-        way = Message("did you mean {close!r}?", close=Name(close[0])) if close else known
+        hint = Message("known are {format_names}", format_names=Name.each(FORMAT_NAMES))
+        way = Message("did you mean {close!r}?", close=Name(close[0])) if close else hint
         raise click.BadParameter(
             Message("there is no format {value!r}; {way}", value=Argument(value), way=way),
             ctx=ctx,
@@ -233,9 +233,9 @@ def _show(terminal: Terminal, done: Release) -> None:
     """Show what was hidden for each measure; for inside use."""
     from rich.text import Text
 
-    for told in done.measures:
-        if told["is_out_of_time"]:
-            name = printable(told["measure"])
+    for measure in done.measures:
+        if measure["is_out_of_time"]:
+            name = printable(measure["measure"])
             text = Message(
                 "the search for {name} ended at limit_s: with more time it may hide less",
                 name=Name(name),
@@ -245,15 +245,15 @@ def _show(terminal: Terminal, done: Release) -> None:
         ("measure", "cells", "unsafe", "hidden", "method", "gap", "seconds"),
         (
             (
-                Text(printable(told["measure"])),
-                f"{told['cells']:,}",
-                f"{told['primary']:,}",
-                f"{told['hidden']:,} ({told['hidden'] / max(told['cells'], 1):.1%})",
-                told["method"],
-                "unknown" if told["gap"] is None else f"{told['gap']:.2g}",
-                f"{told['seconds']:.1f}",
+                Text(printable(measure["measure"])),
+                f"{measure['cells']:,}",
+                f"{measure['primary']:,}",
+                f"{measure['hidden']:,} ({measure['hidden'] / max(measure['cells'], 1):.1%})",
+                measure["method"],
+                "unknown" if measure["gap"] is None else f"{measure['gap']:.2g}",
+                f"{measure['seconds']:.1f}",
             )
-            for told in done.measures
+            for measure in done.measures
         ),
         left=("measure", "method"),
         title=Message("Cells, for inside use only"),

@@ -103,23 +103,23 @@ def explain(
     from ckm.config import read_job
     from ckm.release.explanation import explain as run
 
-    wanted = dict(word.partition("=")[::2] for word in cell)
-    if len(wanted) < len(cell) or not all("=" in word for word in cell):
+    categories = dict(word.partition("=")[::2] for word in cell)
+    if len(categories) < len(cell) or not all("=" in word for word in cell):
         raise click.UsageError(
             Message("Write each column once, as COLUMN=CATEGORY, such as sex=F.")
         )
     plan = read_job(job)
     with terminal.progress() as report_progress:
-        found = run(plan, table, wanted, measure=measure, progress=report_progress)
+        steps = run(plan, table, categories, measure=measure, progress=report_progress)
     if as_json:
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(steps, indent=2, ensure_ascii=False))
         return
     say = terminal.say
-    click.echo(say(found.pop("notice")))
-    for name, value in found.items():
+    click.echo(say(steps.pop("notice")))
+    for name, value in steps.items():
         if not name.startswith("in "):  # a step, and not where else the records are
-            said = ", ".join(map(str, value)) if isinstance(value, list) else say(str(value))
-            click.echo(printable(f"{say(name) + ':':<20} {said}"))
+            text = ", ".join(map(str, value)) if isinstance(value, list) else say(str(value))
+            click.echo(printable(f"{say(name) + ':':<20} {text}"))
             continue
         click.echo(say(Message("the same records {name}:", name=Name(name))))
         for one in value or [say(Message("nowhere else"))]:

@@ -56,8 +56,8 @@ def serve(terminal: Terminal, /, *, service: Path, dry_run: bool, **address: Any
 
     require_web()
     plan = read_service(service)
-    given = {k: v for k, v in address.items() if v is not None}
-    plan = plan.changed(about=plan.about.changed(**given))
+    settings = {k: v for k, v in address.items() if v is not None}
+    plan = plan.changed(about=plan.about.changed(**settings))
     terminal.step(
         "service read",
         Message(
@@ -134,9 +134,9 @@ def add(terminal: Terminal, /, *, service: Path, dry_run: bool, **owner: Any) ->
     if dry_run:
         terminal.step("dry run complete", Message("dry run: a token would be made"))
         return
-    made = file.add(**owner)
+    token = file.add(**owner)
     terminal.step("token made", Message("give it to its owner; it cannot be shown again"))
-    click.echo(made)
+    click.echo(token)
 
 
 @token.command("list")

@@ -111,8 +111,8 @@ def _show(terminal: Terminal, report: SwapReport) -> None:
     rows = []
     for place, level in enumerate(report.geography):
         numbers = [getattr(report, name)[place] for name in _COLUMNS]
-        shown = (f"{n:,} ({n / report.households:.2%})" for n in numbers)
-        rows.append((Text(printable(level)), *shown))
+        texts = (f"{n:,} ({n / report.households:.2%})" for n in numbers)
+        rows.append((Text(printable(level)), *texts))
     terminal.table(
         ("level", *_COLUMNS.values()),
         rows,

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from ckm.comparison.trials import Trial
     from ckm.config.comparison.method_settings import Experiment
     from ckm.config.job.job import Job
-    from ckm.engine.engine import Progress
     from ckm.engine.published_table import PublishedTable
     from ckm.engine.request import TableRequest
     from footing.arrays import Codes, Integers
+    from footing.progress import Progress
     from tables import Cells, HashedKeys, Request, Secret, StoredKeys
     from tables.cells.axes import Axis
     from tables.sample import RecordSample
 
 #: Larger tables, margins included, are left out.
 _MAX_CELLS = 100_000
-#: So many tables are asked for that nobody planned.
-_UNPLANNED = 20
+#: So many tables are asked for that nobody planned, and so many slices of each that is.
+_UNPLANNED, _MOST_SLICES = 20, 50
 _RECORDS = "records.parquet"
 _SECRET = "secret.key"  # noqa: S105  (a name)
 
@@ -160,11 +160,11 @@ class Bench(Disclosive):
         """Ask a method for all that criteria look at."""
         planned = trial.planned()
         names = list(planned)
-        answered = trial.ask(self.questions.requests)
+        replies = trial.ask(self.questions.requests)
 
         def answer(name: str) -> Answer:
-            found = answered[name]
-            return self.truth(name).refused() if found is None else found
+            reply = replies[name]
+            return self.truth(name).refused() if reply is None else reply
 
         return Answers(
             planned=list(planned.values()),
@@ -216,8 +216,8 @@ def _ranks(axis: Axis, coded: Sequence[tuple[Codes, Sequence[str]]]) -> Integers
         for (_, texts), digit in zip(coded, digits, strict=True)
     ]
     ranks = {texts: rank for rank, texts in enumerate(zip(*axis.labels, strict=True))}
-    known = [ranks.get(texts, -1) for texts in zip(*columns, strict=True)]
-    return np.array(known, np.int64)[row.ravel()]
+    own_ranks = [ranks.get(texts, -1) for texts in zip(*columns, strict=True)]
+    return np.array(own_ranks, np.int64)[row.ravel()]
 
 
 @contextlib.contextmanager
@@ -260,22 +260,22 @@ class _Maker:
         """Make the bench."""
         job, folder, names = self._job, self._folder, tuple(self._requests)
         sample = self._copied(households, resources)
-        counted = {
+        requests = {
             name: replace(table, measures=("count",), missing_values="stop")
             for name, table in job.tables.items()
         }
         roles = (self._geography, self._target)
-        asker = _Asker(self._experiment, sample, self._requests, counted, roles)
+        asker = _Asker(self._experiment, sample, self._requests, requests, roles)
         questions = asker.questions()
         on_sample = self._on_sample()
         plain = keyed_job(on_sample, folder, seed=self._experiment.seed, ptable=folder)
         cells = {
-            **cells_of(plain, counted),
+            **cells_of(plain, requests),
             **cells_of(answering(plain), questions.requests),
         }
-        left_out = tuple(name for name in counted if len(cells[name]) > _MAX_CELLS)
-        kept = {name: table for name, table in counted.items() if name not in left_out}
-        if not kept:
+        left_out = tuple(name for name in requests if len(cells[name]) > _MAX_CELLS)
+        tables = {name: table for name, table in requests.items() if name not in left_out}
+        if not tables:
             raise ConfigError(
                 Message(
                     "Every table has more than {max_cells:,} cells, or no dimension.",
@@ -291,7 +291,7 @@ class _Maker:
             geography=self._geography,
             target=self._target,
             moving=_moving(job, self._experiment, self._requests, self._geography),
-            counted=kept,
+            counted=tables,
             questions=questions,
             cells=cells,
             left_out=left_out,
@@ -316,12 +316,13 @@ class _Maker:
         return self._job.changed(data=data, keys=keys)
 
     def _copied(self, households: Sequence[str], resources: Mapping[str, Any]) -> RecordSample:
-        from tables import derive_variables, open_source
+        from tables import open_source
+        from tables.recoding.derive import derive_variables
         from tables.sample import read_sample
 
         data, experiment = self._job.data.local, self._experiment
         with open_source(
-            data.paths, table=data.table, options=data.read_options, **resources
+            data.place, table=data.table, options=data.read_options, **resources
         ) as source:
             derive_variables(source, self._job.derived)
             return read_sample(
@@ -460,8 +461,8 @@ class _Asker:
         if about.row is not None:
             conditions.append(f"{ROW} not in ({about.row})")
         where = " and ".join(conditions) or None
-        made = TableRequest(dimensions=dimensions, where=where, empty_cells="drop")
-        self._made[name] = made
+        request = TableRequest(dimensions=dimensions, where=where, empty_cells="drop")
+        self._made[name] = request
         self._filters[name] = about
         return name
 
@@ -491,20 +492,24 @@ class _Asker:
         by = str(self._rng.choice(others or table.dimensions[:1]))
         present = self._present(by)
         half = self._rng.choice(len(present), max(1, len(present) // 2), replace=False)
-        kept = table.dimensions if others else table.dimensions[1:] or table.dimensions
+        dimensions = table.dimensions if others else table.dimensions[1:] or table.dimensions
         codes = tuple(present[place] for place in half.tolist())
         about = QuestionFilter(dimension=by, codes=codes, others=table.where)
-        return self._ask(f"unplanned-{number}", kept, about)
+        return self._ask(f"unplanned-{number}", dimensions, about)
 
     def _slices(self, name: str) -> Iterator[tuple[str, tuple[str, int]]]:
-        """Ask for each category of the first dimension of a planned table."""
+        """Ask for the categories of the first dimension of a planned table, or some of many."""
         table = self._planned[name]
         first, *rest = table.dimensions
         identities = self._identities(first)
-        for code in self._present(first):
+        present = self._present(first)
+        if len(present) > _MOST_SLICES:
+            places = np.linspace(0, len(present) - 1, _MOST_SLICES).round().astype(int)
+            present = [present[place] for place in places.tolist()]
+        for code in present:
             about = QuestionFilter(dimension=first, codes=(code,), others=table.where)
-            asked = self._ask(f"slice-{name}-{code}", rest or [first], about)
-            yield asked, (name, identities[code])
+            question = self._ask(f"slice-{name}-{code}", rest or [first], about)
+            yield question, (name, identities[code])
 
 
 def dimensions_of(job: Job) -> dict[str, Request]:
@@ -574,10 +579,10 @@ def _roles(job: Job, experiment: Experiment, names: tuple[str, ...]) -> tuple[st
 
 def _target(job: Job, geography: str, areas: set[str], names: tuple[str, ...]) -> str:
     tables = [t.dimensions for t in job.tables.values() if geography in t.dimensions]
-    for listed in (*tables, names):
-        rest = [name for name in listed if name != geography]
+    for candidates in (*tables, names):
+        rest = [name for name in candidates if name != geography]
         free = [name for name in rest if name not in areas]
-        if free or (listed is names and rest):
+        if free or (candidates is names and rest):
             return (free or rest)[-1]
     raise ConfigError(Message("No dimension is left that an intruder could want to know."))
 

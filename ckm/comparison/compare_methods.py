@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from ckm.config.job.job import Job
-    from ckm.engine.engine import Progress
+    from footing.progress import Progress
     from ptable import PTable
     from ptable.pictures import Picture
     from risk.criteria.result import Criteria
@@ -149,7 +149,7 @@ def compare_methods(
     *,
     experiment: Experiment | None = None,
     named: Collection[str] = (),
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> MethodComparison:
@@ -179,54 +179,61 @@ def compare_methods(
     from ckm.release.job_inputs import load_ptable, load_secret
 
     report_progress = progress or silent
-    asked = experiment or Experiment()
+    settings = experiment or Experiment()
     secret = load_secret(job)
     ptable = load_ptable(job) if job.ptable is not None else None
     resources: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
-    taken = [choice.parameters for choice in methods.values()]
-    groups = [given[name] for given in taken for name in ("household", "unit") if name in given]
+    parameters = [choice.parameters for choice in methods.values()]
+    groups = [
+        values[name]
+        for values in parameters
+        for name in ("household", "unit")
+        if name in values
+    ]
     own = _own_choice(job, ptable)
     with open_bench(
-        job, asked, secret=secret, households=groups, progress=report_progress, **resources
+        job, settings, secret=secret, households=groups, progress=report_progress, **resources
     ) as bench:
         report_progress("scan", 1, 1)
         rivals = Rivals(
-            job=job, bench=bench, ptable=ptable, seed=asked.seed, progress=report_progress
+            job=job, bench=bench, ptable=ptable, seed=settings.seed, progress=report_progress
         )
-        chosen = _beside(own, methods, named)
+        choices = _beside(own, methods, named)
         results = [_own_result(own, rivals, resources)]
-        for done, choice in enumerate(chosen.values(), start=1):
-            report_progress("methods", done, len(chosen) + 1)
-            results.append(_tried(rivals, choice, asked))
-        report_progress("methods", len(chosen) + 1, len(chosen) + 1)
-    return MethodComparison(bench=bench, experiment=asked, results=tuple(results))
+        for done, choice in enumerate(choices.values(), start=1):
+            report_progress("methods", done, len(choices) + 1)
+            results.append(_tried(rivals, choice, settings))
+        report_progress("methods", len(choices) + 1, len(choices) + 1)
+    return MethodComparison(bench=bench, experiment=settings, results=tuple(results))
 
 
 def _own_choice(job: Job, ptable: PTable | None) -> MethodChoice:
     """Say what the method of a job is, in its parameters."""
     from dataclasses import fields
 
-    given: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     way: Way
     if job.suppression is not None:
         way, settings = "suppression", job.suppression.settings
-        given = {
+        parameters = {
             f.name: _in_words(getattr(settings, f.name))
             for f in fields(settings)
             if getattr(settings, f.name) not in (f.default, ())
         }
     elif job.rounding is not None:
-        way, given = "rounding", {"base": job.rounding.base}
+        way, parameters = "rounding", {"base": job.rounding.base}
     else:
         way = "noise-additive" if job.output.additive else "noise"
         way = "noise-ledger" if job.ledger is not None else way
         if ptable is not None:
-            given = {"max_noise": ptable.max_noise}
+            parameters = {"max_noise": ptable.max_noise}
             spec = ptable.spec
             for name in ("variance", "small"):
                 if isinstance(value := getattr(spec, name, None), int | float) and value:
-                    given[name] = value
-    settings_of = AsReleased(way=way, given={n: v for n, v in given.items() if v is not None})
+                    parameters[name] = value
+    settings_of = AsReleased(
+        way=way, given={n: v for n, v in parameters.items() if v is not None}
+    )
     return MethodChoice(name=OWN, settings=settings_of)
 
 
@@ -246,14 +253,14 @@ def _beside(
     way = own.parameters["way"]
     is_noise = way.startswith("noise")
     gone = {_SAME.get(way)} | (set() if is_noise else set(_OF_PTABLE))
-    found = {
+    choices = {
         name: choice
         for name, choice in methods.items()
         if name in named or name not in gone or choice != DEFAULTS.get(name)
     }
-    if not is_noise and not named and "cell-key-design" not in found:
-        found["cell-key-design"] = MethodChoice(name="cell-key-design", settings=_DESIGN)
-    return found
+    if not is_noise and not named and "cell-key-design" not in choices:
+        choices["cell-key-design"] = MethodChoice(name="cell-key-design", settings=_DESIGN)
+    return choices
 
 
 def _own_result(
@@ -295,19 +302,19 @@ def own_trial(bench: Bench, stack: ExitStack, *, progress: Progress = silent) ->
             smallest=job.ledger.smallest,
         )
         return ledger_trial(bench, own.changed(ledger=ledger), stack)
-    with opened_method(own) as opened:
-        is_noise = opened.noise is not None
+    with opened_method(own) as session:
+        is_noise = session.noise is not None
     if is_noise:
         return noise_trial(bench, own, stack, tables=own.tables)
     return BatchTrial(bench, own, own.tables, progress=progress)
 
 
-def _tried(rivals: Rivals, choice: MethodChoice, asked: Experiment) -> MethodResult:
+def _tried(rivals: Rivals, choice: MethodChoice, experiment: Experiment) -> MethodResult:
     try:
         with quietly():
             choice = rivals.completed(choice)
-            if asked.most_found is not None:
-                choice = _tuned(rivals, choice, asked.most_found)
+            if experiment.most_found is not None:
+                choice = _tuned(rivals, choice, experiment.most_found)
     except _FAILURES as error:
         return MethodResult(choice=choice, reason=error.problem, guarantee=_promised(choice))
     return _measured(rivals, choice, rivals.trial)
@@ -358,15 +365,15 @@ def _tuned(rivals: Rivals, choice: MethodChoice, most: float) -> MethodChoice:
     name, values = settings.strength
     least = 1.0
     for value in values:
-        tried = replace(choice, settings=settings.changed(**{name: value}))
+        trial = replace(choice, settings=settings.changed(**{name: value}))
         with ExitStack() as stack:
-            planned = rivals.trial(tried, stack).planned()
+            planned = rivals.trial(trial, stack).planned()
             share = share_of_small_counts(
                 list(planned.values()), small=rivals.job.report.sensitive
             )
         least = min(least, share or 0.0)
         if least <= most:
-            return tried
+            return trial
     raise ConfigError(
         Message(
             "No {name} up to {most_value:g} lets no more than {most:.0%} of the small "

@@ -29,14 +29,14 @@ _CLOSE = 1e-9
 _SAME = ("same_answer", "same_by_another_route", "decentral")
 
 
-def method_facts(found: MethodComparison) -> MethodFacts:
+def method_facts(comparison: MethodComparison) -> MethodFacts:
     """Give all that a page says of the methods."""
-    bench = found.bench
-    methods = tuple(_method(result) for result in found.results)
-    planned, own = bench.job.tables, found.results[0].released
+    bench = comparison.bench
+    methods = tuple(_method(result) for result in comparison.results)
+    planned, own = bench.job.tables, comparison.results[0].released
     return fact_of(
         MethodFacts,
-        found.experiment,
+        comparison.experiment,
         methods=methods,
         conclusion=conclusion_of(methods),
         tables=tuple(tuple(table.dimensions) for table in bench.counted.values()),
@@ -67,18 +67,25 @@ def standing_of(
     if not own.criteria:
         return {"own-not-tried": {"method": own.name, "reason": own.reason}}
     now = _numbers(own)
-    said = {name: number for name, number in now.items() if number is not None}
+    figures = {name: number for name, number in now.items() if number is not None}
     change = None if released is None else released.mean_change
     lost = now["lost"]
     if released is not None and released.cells:
         lost = released.hidden / released.cells
-    shown: dict[str, float | str] = {**said, "method": own.name, "lost": lost or 0.0}
+    sentence_figures: dict[str, float | str] = {
+        **figures,
+        "method": own.name,
+        "lost": lost or 0.0,
+    }
     if now["loss"] is None:
         amount = [m.lost for m in (released.measures if released else ()) if m.lost is not None]
-        return {"own-amounts": {**shown, "amount": max(amount, default=0.0)}, "only-counts": {}}
-    shown["change"] = change if change is not None else own.mean_change or 0.0
-    found: dict[str, dict[str, float | str]] = {}
-    found["own" if now["small"] is not None else "own-none-small"] = shown
+        return {
+            "own-amounts": {**sentence_figures, "amount": max(amount, default=0.0)},
+            "only-counts": {},
+        }
+    sentence_figures["change"] = change if change is not None else own.mean_change or 0.0
+    sentences: dict[str, dict[str, float | str]] = {}
+    sentences["own" if now["small"] is not None else "own-none-small"] = sentence_figures
     rivals = [
         (method, numbers)
         for method in others
@@ -89,10 +96,10 @@ def standing_of(
     for name, (method, numbers) in _beside(now, rivals).items():
         own_numbers = {f"own_{key}": value for key, value in now.items()}
         both = {**numbers, **own_numbers, "method": method.name}
-        found[name] = {key: 0.0 if value is None else value for key, value in both.items()}
-    if len(found) == 1 and rivals:
-        found["none-better"] = {"tried": len(rivals)}
-    return found
+        sentences[name] = {key: 0.0 if value is None else value for key, value in both.items()}
+    if len(sentences) == 1 and rivals:
+        sentences["none-better"] = {"tried": len(rivals)}
+    return sentences
 
 
 def _numbers(method: MethodFact) -> dict[str, float | None]:
@@ -124,14 +131,18 @@ def _beside(
     better = [each for each in rivals if is_less(each[1], "small", "found", "loss")]
     if better:
         return {"beaten": min(better, key=lambda each: of(each[1], "loss", "small", "found"))}
-    chosen = {}
+    rivals_to_name = {}
     safer = [each for each in rivals if is_less(each[1], "small", "found")]
     if safer:
-        chosen["safer"] = min(safer, key=lambda each: of(each[1], "loss", "small", "found"))
+        rivals_to_name["safer"] = min(
+            safer, key=lambda each: of(each[1], "loss", "small", "found")
+        )
     nearer = [each for each in rivals if is_less(each[1], "loss")]
     if nearer:
-        chosen["nearer"] = min(nearer, key=lambda each: of(each[1], "found", "small", "loss"))
-    return chosen
+        rivals_to_name["nearer"] = min(
+            nearer, key=lambda each: of(each[1], "found", "small", "loss")
+        )
+    return rivals_to_name
 
 
 def conclusion_of(methods: Sequence[MethodFact]) -> dict[str, dict[str, float | str]]:
@@ -141,13 +152,21 @@ def conclusion_of(methods: Sequence[MethodFact]) -> dict[str, dict[str, float | 
     two tables that differ by one person find nobody. What was not measured keeps no rule, and
     exact counts are the control.
     """
-    tried = [m for m in methods if m.criteria and m.kind != "exact"]
-    steady = [found for found in map(_outcome, tried) if found["same"] and not found["lost"]]
+    candidates = [m for m in methods if m.criteria and m.kind != "exact"]
+    steady = [
+        outcome
+        for outcome in map(_outcome, candidates)
+        if outcome["same"] and not outcome["lost"]
+    ]
     steady.sort(key=itemgetter("change"))
-    if not tried or not steady:
-        return {"none": {"tried": len(tried)}} if tried else {}
+    if not candidates or not steady:
+        return {"none": {"tried": len(candidates)}} if candidates else {}
     best = min(steady, key=itemgetter("found"))
-    numbers = {**best, "tried": len(tried), "keep": sum(not found["found"] for found in steady)}
+    numbers = {
+        **best,
+        "tried": len(candidates),
+        "keep": sum(not outcome["found"] for outcome in steady),
+    }
     if best["found"]:
         return {"none-private": numbers}
     return {"recommended": numbers} | ({} if steady[0] is best else {"other": steady[0]})
@@ -158,20 +177,20 @@ def _outcome(method: MethodFact) -> dict[str, Any]:
     persons = {c.name: c.base for c in method.criteria}["found_by_differencing"]
     if method.mean_change is None or None in share.values():
         return {"same": False}
-    known = {name: number for name, number in share.items() if number is not None}
+    numbers = {name: number for name, number in share.items() if number is not None}
     return {
         "method": method.name,
-        "same": all(known[name] == 1 for name in _SAME),
+        "same": all(numbers[name] == 1 for name in _SAME),
         "change": method.mean_change,
         "persons": persons,
-        "found": round(known["found_by_differencing"] * persons),
-        "lost": known["cells_lost"],
-        "gaps": 1 - known["additive"],
-        "refused": 1 - known["on_demand"],
+        "found": round(numbers["found_by_differencing"] * persons),
+        "lost": numbers["cells_lost"],
+        "gaps": 1 - numbers["additive"],
+        "refused": 1 - numbers["on_demand"],
     }
 
 
-def comparison_of_methods(found: MethodComparison, *, title: Text) -> ComparisonFacts:
+def comparison_of_methods(comparison: MethodComparison, *, title: Text) -> ComparisonFacts:
     """Give what a page says where methods alone were compared."""
     return ComparisonFacts(
         title=title,
@@ -184,19 +203,19 @@ def comparison_of_methods(found: MethodComparison, *, title: Text) -> Comparison
         posteriors={},
         utility={},
         conclusion={},
-        methods=method_facts(found),
+        methods=method_facts(comparison),
     )
 
 
-def methods_csv(found: MethodComparison) -> str:
+def methods_csv(comparison: MethodComparison) -> str:
     """Write one line per method and criterion, and further numbers, as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["method", "kind", "parameters", "name", "number", "base"])
-    for result in found.results:
+    for result in comparison.results:
         choice = result.choice
-        shown = "; ".join(f"{name}={value}" for name, value in _shown(choice).items())
-        head = [choice.name, choice.kind, shown]
+        settings_text = "; ".join(f"{name}={value}" for name, value in _shown(choice).items())
+        head = [choice.name, choice.kind, settings_text]
         if result.guarantee is not None:
             writer.writerow([*head, "guarantee", result.guarantee.text, ""])
         if result.criteria is None:
@@ -224,7 +243,7 @@ def methods_csv(found: MethodComparison) -> str:
 def _method(result: MethodResult) -> MethodFact:
     choice = result.choice
     default = DEFAULTS.get(choice.name)
-    measured = () if result.criteria is None else result.criteria.measured
+    criteria = () if result.criteria is None else result.criteria.measured
     return fact_of(
         MethodFact,
         result,
@@ -235,7 +254,7 @@ def _method(result: MethodResult) -> MethodFact:
         parameters=_shown(choice),
         simple=choice.simple or "",
         records=result.n_records,
-        criteria=tuple(fact_of(CriterionFact, criterion) for criterion in measured),
+        criteria=tuple(fact_of(CriterionFact, criterion) for criterion in criteria),
         guarantee=None if result.guarantee is None else result.guarantee.fact(),
     )
 
@@ -248,12 +267,12 @@ def _kind(choice: MethodChoice) -> str:
 
 def _shown(choice: MethodChoice) -> dict[str, str | float]:
     """Write parameters as somebody sets them; of a path, the name."""
-    shown: dict[str, str | float] = {}
+    texts: dict[str, str | float] = {}
     for name, value in choice.parameters.items():
         if name in _VARIANTS:
             continue
         if name == "path":
-            shown[name] = Path(value).name
+            texts[name] = Path(value).name
         else:
-            shown[name] = " ".join(value) if isinstance(value, tuple) else value
-    return shown
+            texts[name] = " ".join(value) if isinstance(value, tuple) else value
+    return texts

@@ -49,10 +49,12 @@ class RecordsTrial:
         has_persons: bool,
     ) -> None:
         self._bench, self._facts = bench, facts
-        asked = dict(bench.questions.requests)
+        requests = dict(bench.questions.requests)
         if not has_persons:
-            asked |= {absent: asked[present] for _, present, absent in bench.questions.sought}
-        self._cells = {**cells_of(job, bench.counted), **cells_of(answering(job), asked)}
+            requests |= {
+                absent: requests[present] for _, present, absent in bench.questions.sought
+            }
+        self._cells = {**cells_of(job, bench.counted), **cells_of(answering(job), requests)}
 
     def planned(self) -> dict[str, Answer]:
         """Count."""
@@ -153,14 +155,14 @@ def _swapped_codes(
 
     dimensions = bench.sample.dimensions
     rest = [name for name in bench.names if name not in moved]
-    wanted = rest if risk is None else list(risk)
-    for name in wanted:
+    columns = rest if risk is None else list(risk)
+    for name in columns:
         if name not in bench.names:
             raise ConfigError(
                 Message("The tables have no dimension {name!r}.", name=Name(name)),
                 hint=Message("they have {names!r}", names=Name.each(bench.names)),
             )
-    if set(moved) & set(wanted):
+    if set(moved) & set(columns):
         raise ConfigError(
             Message("risk names dimensions of areas, which cannot say what is alike."),
             hint=Message("name others"),
@@ -174,7 +176,7 @@ def _swapped_codes(
     records = pa.table({_PLACE: np.arange(n), _HOME: home, **areas, **fixed})
     with tempfile.TemporaryDirectory() as folder, open_source(records) as source:
         path = Path(folder) / "swapped.parquet"
-        aliases = tuple(_alias(bench, name) for name in wanted)
+        aliases = tuple(_alias(bench, name) for name in columns)
         plan = SwapPlan(
             household=_HOME,
             geography=tuple(areas),
@@ -186,12 +188,12 @@ def _swapped_codes(
         report = RecordSwapping(SwapSettings(plan=plan, seed=seed)).write(source, path)
         table = pq.read_table(path)
     order = table[_PLACE].to_numpy()
-    found = {}
+    codes = {}
     for name in moved:
-        found[name] = np.empty(n, np.int64)
-        found[name][order] = table[_alias(bench, name)].to_numpy()
+        codes[name] = np.empty(n, np.int64)
+        codes[name][order] = table[_alias(bench, name)].to_numpy()
     households = max(1, report.households)
-    return found, {
+    return codes, {
         "moved_households": report.share,
         "moved_records": report.share_of_records,
         "at_risk": sum(report.needed) / households,
@@ -208,10 +210,12 @@ def _write_moved(bench: Bench, codes: Mapping[str, np.ndarray], file: Path) -> N
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    records, requests = pq.read_table(bench.file), dimensions_of(bench.job)
+    original = pq.read_table(bench.file).sort_by(ROW)  # as the codes of the sample
+    requests = dimensions_of(bench.job)
+    records = original
     for name, code in codes.items():
         before = bench.sample.dimensions[name].codes[0]
-        _, first, place = np.unique(before, return_index=True, return_inverse=True)
+        _, first = np.unique(before, return_index=True)
         row_of = np.full(int(before.max()) + 1, -1)
         row_of[before[first]] = first
         rows = pa.array(row_of[code])
@@ -225,9 +229,8 @@ def _write_moved(bench: Bench, codes: Mapping[str, np.ndarray], file: Path) -> N
                     hint=Message("name a column of the data with geography"),
                 )
             number = records.column_names.index(column)
-            values = records.column(column).take(rows)
+            values = original.column(column).take(rows)  # several dimensions may move
             records = records.set_column(number, records.field(column), values)
-        del place
     pq.write_table(records, file)
 
 
@@ -247,7 +250,8 @@ def _write_synthetic(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from tables import derive_variables, open_source
+    from tables import open_source
+    from tables.recoding.derive import derive_variables
     from tables.sample import read_sample
 
     requests = {
@@ -256,17 +260,19 @@ def _write_synthetic(
     }
     with open_source(str(path)) as source:
         derive_variables(source, bench.job.derived)
-        found = read_sample(
+        sample = read_sample(
             source, None, requests=requests, most_records=_MAX_SYNTHETIC, copy=file
         )
-    records, is_known = pq.read_table(file), np.ones(len(found), bool)
+    records, is_known = pq.read_table(file).sort_by(ROW), np.ones(len(sample), bool)
     for place, name in enumerate(bench.names):
         own = bench.sample.dimensions[name]
         present = set(np.unique(own.codes[0]).tolist())
         numbers = {label: code for code, label in enumerate(own.labels[0]) if code in present}
-        dimension = found.dimensions[name]
-        known = np.array([numbers.get(label, -1) for label in dimension.labels[0]], np.int64)
-        code = known[dimension.codes[0]]
+        dimension = sample.dimensions[name]
+        own_codes = np.array(
+            [numbers.get(label, -1) for label in dimension.labels[0]], np.int64
+        )
+        code = own_codes[dimension.codes[0]]
         is_known &= code >= 0
         column = f"{CODE}{place}"
         number = records.column_names.index(column)
@@ -278,6 +284,6 @@ def _write_synthetic(
         )
     records = records.filter(pa.array(is_known))
     pq.write_table(records, file)
-    kept = int(is_known.sum())
-    facts = {"left_out": 1 - kept / len(found), "size": kept / bench.n_records}
-    return facts, len(found)
+    n_known = int(is_known.sum())
+    facts = {"left_out": 1 - n_known / len(sample), "size": n_known / bench.n_records}
+    return facts, len(sample)

@@ -111,8 +111,8 @@ class PrivateTrial:
 
     def alone(self, office: int) -> dict[str, Answer]:
         """Spend a budget on each table by itself."""
-        drawn = {name: self._drawn([name], office=office) for name in self._names}
-        return {name: self._answer(name, tables) for name, tables in drawn.items()}
+        draws = {name: self._drawn([name], office=office) for name in self._names}
+        return {name: self._answer(name, tables) for name, tables in draws.items()}
 
     def ask(self, questions: Mapping[str, TableRequest]) -> Mapping[str, Answer | None]:
         """Answer from the planned tables, or refuse: the budget is spent."""
@@ -137,10 +137,10 @@ class PrivateTrial:
         """Spend the budget on some planned tables; return what is published, and the truth."""
         rng = np.random.default_rng([self._seed, office])
         rho, rows = self._loss["rho"], int(self._loss["rows"])
-        kept = self._codes[_bounded(self._units, rows, rng)]
-        self._lost = 1 - len(kept) / len(self._codes)
-        wanted = sorted({self._places(self._names[name].dimensions) for name in names})
-        margins = sorted(set(chain.from_iterable(map(_subsets, wanted))))
+        own_codes = self._codes[_bounded(self._units, rows, rng)]
+        self._lost = 1 - len(own_codes) / len(self._codes)
+        all_places = sorted({self._places(self._names[name].dimensions) for name in names})
+        margins = sorted(set(chain.from_iterable(map(_subsets, all_places))))
         whole = sum(_cells(self._sizes, places) ** 0.5 for places in margins)
         noisy, variances = {}, {}
         for places in margins:
@@ -148,10 +148,10 @@ class PrivateTrial:
             share = rho * _cells(self._sizes, places) ** 0.5 / whole
             # A unit moves a table by so many records, all of one cell at worst.
             support, mass = _law(rows / (2 * share) ** 0.5)
-            counts = self._counts(kept, places)
+            counts = self._counts(own_codes, places)
             noisy[places] = counts + rng.choice(support, size=counts.shape, p=mass)
             variances[places] = max(float(support**2 @ mass), _LEAST_VARIANCE)
-        truth = {places: self._counts(self._codes, places) for places in wanted}
+        truth = {places: self._counts(self._codes, places) for places in all_places}
         return agreeing(noisy, variances, sizes=self._sizes), truth
 
     def _places(self, dimensions: Sequence[str]) -> tuple[int, ...]:
@@ -165,11 +165,11 @@ class PrivateTrial:
         at = np.ravel_multi_index(tuple(codes[:, place] for place in places), shape)
         return np.bincount(at, minlength=int(np.prod(shape))).reshape(shape)
 
-    def _answer(self, name: str, drawn: tuple[Tables, Counts]) -> Answer:
+    def _answer(self, name: str, draws: tuple[Tables, Counts]) -> Answer:
         """Lay a published table out over the grid of its categories, empty cells too."""
         dimensions = self._names[name].dimensions
         places = self._places(dimensions)
-        return self._laid_out(dimensions, drawn[0][places], self._counts(self._codes, places))
+        return self._laid_out(dimensions, draws[0][places], self._counts(self._codes, places))
 
     def _from_planned(self, name: str) -> Answer | None:
         request = self._bench.questions.requests[name]
@@ -179,8 +179,8 @@ class PrivateTrial:
         if about.row is not None or about.others or needed not in self._together[0]:
             return None
         published, counts = self._together[0][needed], self._counts(self._codes, needed)
-        kept = self._places(request.dimensions)
-        summed = tuple(n for n, place in enumerate(needed) if place not in kept)
+        own_places = self._places(request.dimensions)
+        summed = tuple(n for n, place in enumerate(needed) if place not in own_places)
         for place in self._places(filtered):
             is_out = ~np.isin(self._present[place], about.codes)
             flags = along(is_out, needed.index(place), len(needed))
@@ -200,15 +200,17 @@ class PrivateTrial:
         paths = [self._ranks(place, axis) for place, axis in zip(at, axes, strict=True)]
         ranks, numbers, true = [], [], []
         for levels in product(*(range(len(axis.levels)) for axis in axes)):
-            found, held, listed = published, counts, []
+            table_cells, true_cells, category_lists = published, counts, []
             for number, (level, path) in enumerate(zip(levels, paths, strict=True)):
                 categories, code = np.unique(path[level], return_inverse=True)
-                found, held = (added(table, code, axis=number) for table in (found, held))
-                listed.append(categories)
-            grid = np.meshgrid(*listed, indexing="ij")
+                table_cells, true_cells = (
+                    added(table, code, axis=number) for table in (table_cells, true_cells)
+                )
+                category_lists.append(categories)
+            grid = np.meshgrid(*category_lists, indexing="ij")
             ranks.append(np.stack([axis.ravel() for axis in grid]))
-            numbers.append(found.ravel())
-            true.append(held.ravel())
+            numbers.append(table_cells.ravel())
+            true.append(true_cells.ravel())
         every = np.concatenate(ranks, axis=1)
         _, first = np.unique(every, axis=1, return_index=True)  # a leaf may stand twice
         return Answer(
@@ -227,11 +229,11 @@ class PrivateTrial:
         code = np.array(
             [code_of[rank_of[labels[present]]] for present in self._present[place].tolist()]
         )
-        found = []
+        ranks = []
         for level in axis.levels:
-            found.append(level.ranks[code].astype(np.int64))
+            ranks.append(level.ranks[code].astype(np.int64))
             code = code if level.up is None else level.up[code]
-        return found
+        return ranks
 
 
 def agreeing(
@@ -254,25 +256,25 @@ def agreeing(
     parts = {}
     for places, table in noisy.items():
         total, weights = np.zeros(table.shape), 0.0
-        for wider, numbers in noisy.items():
-            if set(places) <= set(wider):
-                rest = tuple(n for n, place in enumerate(wider) if place not in places)
-                n_added = _cells(sizes, wider) / _cells(sizes, places)
-                weight = 1 / (variances[wider] * n_added)
+        for coarser, numbers in noisy.items():
+            if set(places) <= set(coarser):
+                rest = tuple(n for n, place in enumerate(coarser) if place not in places)
+                n_added = _cells(sizes, coarser) / _cells(sizes, places)
+                weight = 1 / (variances[coarser] * n_added)
                 total, weights = total + weight * numbers.sum(axis=rest), weights + weight
         part = total / weights
         for axis in range(part.ndim):
             part = part - part.mean(axis=axis, keepdims=True)
         parts[places] = part
-    found = {}
+    tables = {}
     for places in noisy:
         table = np.zeros([sizes[place] for place in places])
         for fewer in _subsets(places):
             shape = [sizes[place] if place in fewer else 1 for place in places]
             spread = _cells(sizes, places) / _cells(sizes, fewer)
             table = table + parts[fewer].reshape(shape) / spread
-        found[places] = table
-    return found
+        tables[places] = table
+    return tables
 
 
 def _subsets(places: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -291,8 +293,8 @@ def _bounded(
     order = rng.permutation(len(units))
     order = order[np.argsort(units[order], kind="stable")]
     first = np.searchsorted(units[order], units[order])
-    kept: NDArray[np.int64] = order[np.arange(len(order)) - first < rows]
-    return kept
+    places: NDArray[np.int64] = order[np.arange(len(order)) - first < rows]
+    return places
 
 
 def _law(scale: float) -> tuple[NDArray[np.int64], Numbers]:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ckm.config.job.job import Job
-    from ckm.engine.engine import Progress
     from ckm.engine.protection import Protected
     from footing.arrays import Flags, Floats
+    from footing.progress import Progress
     from tables import Cells
 
 
@@ -91,13 +91,13 @@ class ReleasedTables:
     @property
     def mean_change(self) -> float | None:
         """How far a published count lies from the true one, on average over all tables."""
-        known = [
+        pairs = [
             (each.change, each.cells - each.hidden)
             for each in self.measures
             if each.measure == "count" and each.change is not None
         ]
-        shown = sum(n for _, n in known)
-        return sum(change * n for change, n in known) / shown if shown else None
+        n_cells = sum(n for _, n in pairs)
+        return sum(change * n for change, n in pairs) / n_cells if n_cells else None
 
 
 def released_tables(
@@ -114,11 +114,11 @@ def released_tables(
     with captured_warnings() as texts:
         notes = Notes(texts)
         options: dict[str, Any] = {"notes": notes, "is_kept": False, "step": silent}
-        with job_method(job).open(job, **options, progress=progress, **resources) as opened:
-            method = opened.method
+        with job_method(job).open(job, **options, progress=progress, **resources) as session:
+            method = session.method
             method.require(job.tables)
-            review = opened.review(_tools(job.labelled(opened.labels), notes, progress))
-            for protected in method.protect(opened.data, dict(job.tables), progress=progress):
+            review = session.review(_tools(job.labelled(session.labels), notes, progress))
+            for protected in method.protect(session.data, dict(job.tables), progress=progress):
                 review.add(protected)
                 measures += _measures(protected)
                 del protected  # its cells, before those of the next table are protected
@@ -155,14 +155,14 @@ def _measures(protected: Protected) -> Iterator[ReleasedMeasure]:
     is_held = np.asarray(cells.count > 0)
     hidden = np.asarray(np.ma.getmaskarray(np.ma.asarray(protected.counts)))
     n_hidden = int((hidden & is_held).sum())
-    shown = is_held & ~hidden
+    is_shown = is_held & ~hidden
     for measure in request.measures:
         change, lost = None, None
         if measure == "count":
-            moved = np.abs(_published_counts(protected) - cells.count)[shown]
+            moved = np.abs(_published_counts(protected) - cells.count)[is_shown]
             change = float(moved.mean()) if moved.size else None
         elif measure.startswith("sum:"):
-            change, lost = _of_sums(protected, str(variable_of(measure)), is_held, shown)
+            change, lost = _of_sums(protected, str(variable_of(measure)), is_held, is_shown)
         yield ReleasedMeasure(
             table=protected.name,
             measure=measure,
@@ -192,12 +192,12 @@ def _answer(cells: Cells) -> Answer:
 
 
 def _of_sums(
-    protected: Protected, variable: str, is_held: Flags, shown: Flags
+    protected: Protected, variable: str, is_held: Flags, is_shown: Flags
 ) -> tuple[float | None, float | None]:
     """Return how far published sums are moved, and how much of all is hidden, as shares."""
     true = np.abs((protected.cells.magnitudes or {})[variable].total)
     published = protected.sums.get(variable)
-    whole, own = float(true[is_held].sum()), float(true[shown].sum())
+    whole, own = float(true[is_held].sum()), float(true[is_shown].sum())
     total = (protected.cells.magnitudes or {})[variable].total
-    moved = 0.0 if published is None else float(np.abs(published - total)[shown].sum())
+    moved = 0.0 if published is None else float(np.abs(published - total)[is_shown].sum())
     return moved / own if own else None, 1 - own / whole if whole else None

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from ckm.comparison.trials import Trial
     from ckm.config.comparison.method_settings import MethodChoice
     from ckm.config.job.job import Job
-    from ckm.engine.engine import Progress
     from footing.arrays import Floats
+    from footing.progress import Progress
     from risk.criteria.answers import Answer
 
 #: Cells that a ledger compares where the job has none: those of services.
@@ -87,11 +87,13 @@ class Rivals:
         """Put a method to work; the stack closes what it opens."""
         makers: dict[str, Callable[[Mapping[str, Any], ExitStack], Trial]] = {
             "exact": lambda *_: CountedTrial(self.bench, _as_they_are),
-            "discrete-gaussian": lambda given, _: PrivateTrial(
-                self.bench, seed=self.seed, **given
+            "discrete-gaussian": lambda parameters, _: PrivateTrial(
+                self.bench, seed=self.seed, **parameters
             ),
-            "swapping": lambda given, _: swapped_trial(self.bench, seed=self.seed, **given),
-            "synthetic": lambda given, _: synthetic_trial(self.bench, **given),
+            "swapping": lambda parameters, _: swapped_trial(
+                self.bench, seed=self.seed, **parameters
+            ),
+            "synthetic": lambda parameters, _: synthetic_trial(self.bench, **parameters),
             "suppression": self._suppression,
             "controlled-rounding": self._rounding,
             "cell-key": lambda _, stack: self._noise(self._own(), stack),
@@ -123,70 +125,72 @@ class Rivals:
         if not path.exists():
             ptable.write(path)
         tables, folder = tables_of(self.bench.counted), self.bench.folder
-        given: dict[str, Any] = {"seed": self.seed, "ptable": path, "table": tables}
-        return keyed_job(self.bench.job, folder, **given, **method)
+        sections: dict[str, Any] = {"seed": self.seed, "ptable": path, "table": tables}
+        return keyed_job(self.bench.job, folder, **sections, **method)
 
     def _noise(self, ptable: PTable, stack: ExitStack, **method: Any) -> NoiseTrial:
         job = self._keyed_job(ptable, **method)
         return noise_trial(self.bench, job, stack, tables=self.bench.counted)
 
-    def _design(self, given: Mapping[str, Any], stack: ExitStack) -> Trial:
-        variance, most = given["variance"], given.get("max_noise")
+    def _design(self, parameters: Mapping[str, Any], stack: ExitStack) -> Trial:
+        variance, most = parameters["variance"], parameters.get("max_noise")
         widest = math.ceil(3 * math.sqrt(variance)) if most is None else most
         spec = NoiseSpec(max_noise=widest, variance=variance, variance_rule="at-most")
         return self._noise(solve(spec), stack)
 
-    def _additive(self, given: Mapping[str, Any], stack: ExitStack) -> Trial:
-        if given.get("bound") is not None:
+    def _additive(self, parameters: Mapping[str, Any], stack: ExitStack) -> Trial:
+        if parameters.get("bound") is not None:
             raise ConfigError(
                 Message("A release that adds up has no bound of its own."),
                 hint=Message("remove bound"),
             )
         return self._noise(self._own(), stack, additive=True)
 
-    def _ledger(self, given: Mapping[str, Any], stack: ExitStack) -> Trial:
+    def _ledger(self, parameters: Mapping[str, Any], stack: ExitStack) -> Trial:
         path = self.bench.folder / "rival.db"
-        job = self._keyed_job(self._own(), ledger=JobLedger(path=path, **given))
+        job = self._keyed_job(self._own(), ledger=JobLedger(path=path, **parameters))
         return ledger_trial(self.bench, job, stack)
 
-    def _looked_up(self, given: dict[str, Any], stack: ExitStack) -> Trial:
-        keys = given.pop("keys", "cell")
-        ptable = Mechanism.from_dict(given).build()
+    def _looked_up(self, parameters: dict[str, Any], stack: ExitStack) -> Trial:
+        keys = parameters.pop("keys", "cell")
+        ptable = Mechanism.from_dict(parameters).build()
         if keys == "cell":
             return self._noise(ptable, stack)
 
         def publish(truth: Answer, rng: np.random.Generator) -> Floats:
-            drawn = rng.integers(0, _WORD, len(truth.count), dtype=np.uint64)
-            noise = ptable.lookup(truth.count, drawn, key_range=_WORD)
+            draws = rng.integers(0, _WORD, len(truth.count), dtype=np.uint64)
+            noise = ptable.lookup(truth.count, draws, key_range=_WORD)
             return (truth.count + noise).astype(np.float64)
 
         return CountedTrial(self.bench, publish, seed=self.seed)
 
-    def _rounding(self, given: Mapping[str, Any], stack: ExitStack) -> Trial:
+    def _rounding(self, parameters: Mapping[str, Any], stack: ExitStack) -> Trial:
         from ckm.config.job.rounding import JobRounding
 
         del stack
-        job = self._job(rounding=JobRounding(**given))
+        job = self._job(rounding=JobRounding(**parameters))
         return BatchTrial(self.bench, job, self.bench.counted, others="alone")
 
-    def _suppression(self, given: Mapping[str, Any], stack: ExitStack) -> Trial:
+    def _suppression(self, parameters: Mapping[str, Any], stack: ExitStack) -> Trial:
         from ckm.config.job.suppression import JobSuppression
 
         del stack
         n_cells = sum(len(self.bench.cells[name]) for name in self.bench.counted)
-        if n_cells > given["most_cells"]:
+        if n_cells > parameters["most_cells"]:
             raise ConfigError(
                 Message(
                     "Suppression is tried on tables of up to {most_cells:,} cells, and these "
                     "have more.",
-                    most_cells=given["most_cells"],
+                    most_cells=parameters["most_cells"],
                 ),
                 hint=Message(
                     "allow more with most_cells, which takes time, or take fewer areas"
                 ),
             )
         rules = JobSuppression(
-            threshold=given["least"], method=given["search"], limit_s=given["limit_s"]
+            threshold=parameters["least"],
+            method=parameters["search"],
+            limit_s=parameters["limit_s"],
         )
         key = str(rules)
         if key not in self.batches:
@@ -196,7 +200,7 @@ class Rivals:
                 self.bench.counted,
                 progress=self.progress,
             )
-        return self.batches[key].answering(given["others"])
+        return self.batches[key].answering(parameters["others"])
 
 
 def _as_they_are(truth: Answer, rng: np.random.Generator) -> Floats:

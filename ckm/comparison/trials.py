@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from ckm._packages import PACKAGES
-from ckm.additivity.release_step import Restorer
 from ckm.comparison.bench import Bench, answer_of, answering, tables_of
 from ckm.engine.published_table import measure_columns
 from ckm.errors import CkmError, ConfigError
-from ckm.methods.additivity import Additivity
+from ckm.methods.additivity.method import Additivity
+from ckm.methods.additivity.release_step import Restorer
 from ckm.release.job_inputs import silent
 from ckm.release.opening import job_method
 from ckm.release.warnings_log import Notes
 from footing.messages import Message
+from footing.progress import Progress
 from risk.criteria.answers import Answer
 from tables import TablesError
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from ckm.config.job.job import Job
-    from ckm.engine.engine import Engine, Progress
+    from ckm.engine.engine import Engine
     from ckm.engine.protection import Protected
     from ckm.engine.request import TableRequest
     from ckm.ledger import Ledger
@@ -83,14 +84,14 @@ def opened_method(
 ) -> Iterator[OpenedMethod]:
     """Open the method of a job as a release does, for nothing to be kept."""
     options: dict[str, Any] = {"notes": Notes([]), "is_kept": False, "step": silent}
-    with job_method(job).open(job, **options, progress=progress, **resources) as opened:
-        opened.method.require(job.tables)
-        if opened.noise is None or not isinstance(opened.method, Additivity):
-            yield opened
+    with job_method(job).open(job, **options, progress=progress, **resources) as session:
+        session.method.require(job.tables)
+        if session.noise is None or not isinstance(session.method, Additivity):
+            yield session
             return
         # The same tables, without a look at what an intruder finds out of each.
-        restorer = Restorer(opened.method.settings, with_effect=False)
-        yield replace(opened, method=Additivity(opened.noise.method(None), restorer))
+        restorer = Restorer(session.method.settings, with_effect=False)
+        yield replace(session, method=Additivity(session.noise.method(None), restorer))
 
 
 def shown(truth: Answer, protected: Protected) -> Answer:
@@ -172,12 +173,12 @@ class NoiseTrial:
     def __init__(
         self,
         bench: Bench,
-        opened: OpenedMethod,
+        session: OpenedMethod,
         tables: Mapping[str, TableRequest],
         *,
         answering: OpenedMethod,
     ) -> None:
-        self._bench, self._opened, self._tables = bench, opened, tables
+        self._bench, self._opened, self._tables = bench, session, tables
         self._answering = answering
 
     def planned(self) -> dict[str, Answer]:
@@ -201,10 +202,10 @@ class NoiseTrial:
         return {}
 
     def _published(
-        self, tables: Mapping[str, TableRequest], opened: OpenedMethod
+        self, tables: Mapping[str, TableRequest], session: OpenedMethod
     ) -> dict[str, Answer]:
         answers = {}
-        for protected in opened.method.protect(opened.data, tables):
+        for protected in session.method.protect(session.data, tables):
             answers[protected.name] = shown(self._bench.truth(protected.name), protected)
             del protected  # its cells, before those of the next table are protected
         return answers
@@ -224,11 +225,11 @@ def noise_trial(
 
 def ledger_trial(bench: Bench, job: Job, stack: ExitStack) -> LedgerTrial:
     """Put noise behind a ledger to work; the ledger is made anew, and goes again."""
-    opened = stack.enter_context(opened_method(job))
-    if opened.noise is None or opened.noise.ledger is None:
+    session = stack.enter_context(opened_method(job))
+    if session.noise is None or session.noise.ledger is None:
         raise ConfigError(Message("A ledger is sealed with a secret, and the job has none."))
     return LedgerTrial(
-        bench, opened, job.tables, engine=opened.noise.engine, ledger=opened.noise.ledger
+        bench, session, job.tables, engine=session.noise.engine, ledger=session.noise.ledger
     )
 
 
@@ -248,14 +249,14 @@ class LedgerTrial:
     def __init__(
         self,
         bench: Bench,
-        opened: OpenedMethod,
+        session: OpenedMethod,
         tables: Mapping[str, TableRequest],
         *,
         engine: Engine,
         ledger: Ledger,
     ) -> None:
         self._bench, self._tables = bench, tables
-        self._noise = NoiseTrial(bench, opened, tables, answering=opened)
+        self._noise = NoiseTrial(bench, session, tables, answering=session)
         self._engine, self._ledger = engine, ledger
 
     def planned(self) -> dict[str, Answer]:
@@ -362,9 +363,9 @@ class BatchTrial:
         """Refuse what was not planned, or protect each table by itself."""
         if self._others == "refused":
             return dict.fromkeys(questions)
-        with opened_method(self._job_of(self._tables)) as opened:
+        with opened_method(self._job_of(self._tables)) as session:
             return {
-                name: self._by_itself(opened.method, name, request)
+                name: self._by_itself(session.method, name, request)
                 for name, request in questions.items()
             }
 
@@ -391,14 +392,14 @@ class BatchTrial:
         self, tables: Mapping[str, TableRequest], progress: Progress = silent
     ) -> tuple[dict[str, Answer], Statement]:
         job = self._job_of(tables)
-        with opened_method(job) as opened:
+        with opened_method(job) as session:
             answers = {
                 protected.name: shown(self._bench.truth(protected.name), protected)
-                for protected in opened.method.protect(
-                    opened.data, job.tables, progress=progress
+                for protected in session.method.protect(
+                    session.data, job.tables, progress=progress
                 )
             }
-            return answers, opened.method.statement()
+            return answers, session.method.statement()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -22,7 +22,8 @@ from ckm.config.section import (
 )
 from dp import DPError, Plan, Question, TablePlan
 from footing.messages import Message
-from tables import FilterError, parse_filter
+from tables import FilterError
+from tables.filtering.filters import parse_filter
 
 #: Formats that hold any text and number: nothing may fail once the ledger is charged.
 _Format = Literal["csv", "parquet", "xlsx"]
@@ -147,11 +148,11 @@ class DPPlanFile(SettingsFile, title="A plan of tables with noise, for ckm"):
 
 
 def _table(section: TableSection) -> TablePlan:
-    given: dict[str, Any] = section.model_dump(exclude={"ask", "by"})
+    settings: dict[str, Any] = section.model_dump(exclude={"ask", "by"})
     return TablePlan(
-        **given,
+        **settings,
         by={name: None if keys == "find" else tuple(keys) for name, keys in section.by.items()},
-        questions=tuple(Question(**asked.model_dump()) for asked in section.ask),
+        questions=tuple(Question(**question.model_dump()) for question in section.ask),
     )
 
 

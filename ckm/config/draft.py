@@ -12,17 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from footing.messages import Message, Name, joined
-from footing.places import DRIVERS, is_elsewhere, scheme_of
-from tables import (
-    DerivedVariable,
-    Hierarchy,
-    ReadOptions,
-    Request,
-    Source,
-    SourceError,
-    derive_variables,
-    open_source,
-)
+from footing.places import Place, PlaceKind, place_of
+from tables import DerivedVariable, Hierarchy, ReadOptions, Request, SourceError, open_source
 from tables.cells.continuous import MOST_VALUES, forbidden_figures
 from tables.profile import (
     COUNTED,
@@ -33,7 +24,9 @@ from tables.profile import (
     nestings,
     profile_columns,
 )
+from tables.recoding.derive import derive_variables
 from tables.secret import SECRET_VARIABLE
+from tables.source.source import Source
 
 if TYPE_CHECKING:
     from ptable import NoiseSpec
@@ -118,7 +111,7 @@ _LIMITS = {
 
 
 @dataclass(kw_only=True)
-class Draft:
+class JobDraft:
     """A job drafted from data: what was found, and the text of the file.
 
     Parameters
@@ -182,8 +175,8 @@ def draft_job(
     table: str | None = None,
     reading: ReadOptions | None = None,
     say: Callable[[str], str] = str,
-    measure: Callable[[Draft, Source], Mapping[str, float]] | None = None,
-) -> Draft:
+    measure: Callable[[JobDraft, Source], Mapping[str, float]] | None = None,
+) -> JobDraft:
     """Draft a job from what the columns of the data are like; the data are read once or twice.
 
     Parameters
@@ -201,20 +194,21 @@ def draft_job(
     measure
         Gives the limits that the drafted tables keep under the drafted noise, by key.
     """
-    with open_source(data, table=table, options=reading) as source:
+    place = place_of(data)
+    with open_source(place, table=table, options=reading) as source:
         records, columns = profile_columns(source)
-        found = Draft(records=records, columns={column.name: column for column in columns})
-        _find_keys(found, source)
-        _find_nesting(found, source)
-        _find_categories(found, source)
-        _find_bands(found, source)
-        _choose_tables(found)
-        _find_refused(found, source)
-        if measure is not None and found.tables:
-            usual = {name: bands for name, bands in found.bands.items() if bands.is_usual}
+        draft = JobDraft(records=records, columns={column.name: column for column in columns})
+        _find_keys(draft, source)
+        _find_nesting(draft, source)
+        _find_categories(draft, source)
+        _find_bands(draft, source)
+        _choose_tables(draft)
+        _find_refused(draft, source)
+        if measure is not None and draft.tables:
+            usual = {name: bands for name, bands in draft.bands.items() if bands.is_usual}
             derive_variables(source, [bands.variable(n) for n, bands in usual.items()])
-            found.limits = dict(measure(found, source))
-    if not found.tables:
+            draft.limits = dict(measure(draft, source))
+    if not draft.tables:
         raise SourceError(
             Message(
                 "No column of {label!r} has 2 to {few} categories: there is nothing to "
@@ -224,35 +218,36 @@ def draft_job(
             ),
             hint=Message("make columns of groups first, such as bands of age"),
         )
-    path = data if is_elsewhere(data) else os.path.relpath(data, output.parent)
+    if not place.is_elsewhere:
+        place = place_of(Path(os.path.relpath(data, output.parent)))
     lines = _text(
-        found, path, table=table, folder=output.parent, reading=reading or ReadOptions()
+        draft, place, table=table, folder=output.parent, reading=reading or ReadOptions()
     )
-    found.text = "".join(f"{_written(line, say)}\n" for line in lines)
-    return found
+    draft.text = "".join(f"{_written(line, say)}\n" for line in lines)
+    return draft
 
 
-def _find_keys(found: Draft, source: Source) -> None:
+def _find_keys(draft: JobDraft, source: Source) -> None:
     """Look for an identifier and for weights."""
-    for column in found.columns.values():
-        is_full = not column.missing and column.distinct > 0.8 * found.records
+    for column in draft.columns.values():
+        is_full = not column.missing and column.distinct > 0.8 * draft.records
         if is_full and column.kind in ("text", "integer") and is_unique(source, column.name):
-            found.unique.append(column.name)
+            draft.unique.append(column.name)
         is_amount = column.is_positive and not column.missing
         if is_amount and column.distinct > 1 and _WEIGHT.search(column.name):
-            found.weights.append(column.name)
-    found.unique.sort(key=lambda name: (name not in _STORED, not _ID.search(name)))
+            draft.weights.append(column.name)
+    draft.unique.sort(key=lambda name: (name not in _STORED, not _ID.search(name)))
 
 
-def _find_nesting(found: Draft, source: Source) -> None:
+def _find_nesting(draft: JobDraft, source: Source) -> None:
     """Chain columns of which each value lies in one value of a broader one."""
-    most = min(_MANY, found.records // _PER_VALUE)
+    most = min(_MANY, draft.records // _PER_VALUE)
     distinct = {
         column.name: column.distinct
-        for column in found.columns.values()
+        for column in draft.columns.values()
         if 2 <= column.distinct <= most
         and _is_grouping(column)
-        and column.name not in found.weights
+        and column.name not in draft.weights
     }
     if len(distinct) < 2:
         return
@@ -261,7 +256,7 @@ def _find_nesting(found: Draft, source: Source) -> None:
     for name in sorted(lies_in, key=lambda name: len(lies_in[name])):
         equal = [b for b in lies_in[name] if name in lies_in[b] and b in chains]
         if equal:
-            found.same[name] = equal[0]
+            draft.same[name] = equal[0]
             continue
         broader = [chains[b] for b in chains if b in lies_in[name]]
         chains[name] = [*max(broader, key=len, default=[]), name]
@@ -271,11 +266,11 @@ def _find_nesting(found: Draft, source: Source) -> None:
             continue
         used |= set(chain)
         is_place = any(_PLACE.search(name) for name in chain)
-        named = "geo" if is_place else f"{_plain(chain[-1])}_levels"
-        while named in found.columns or named in found.hierarchies:
-            named += "_"
-        found.hierarchies[named] = chain
-        while len(chain) > 2 and found.cells([named]) > _MOST_CELLS // 4:
+        label = "geo" if is_place else f"{_plain(chain[-1])}_levels"
+        while label in draft.columns or label in draft.hierarchies:
+            label += "_"
+        draft.hierarchies[label] = chain
+        while len(chain) > 2 and draft.cells([label]) > _MOST_CELLS // 4:
             chain.pop()
 
 
@@ -283,24 +278,24 @@ def _is_grouping(column: ColumnProfile) -> bool:
     return column.kind in ("text", "boolean") or column.is_whole
 
 
-def _find_categories(found: Draft, source: Source) -> None:
-    nested = {name for chain in found.hierarchies.values() for name in chain}
-    for column in found.columns.values():
+def _find_categories(draft: JobDraft, source: Source) -> None:
+    nested = {name for chain in draft.hierarchies.values() for name in chain}
+    for column in draft.columns.values():
         is_few = 2 <= column.distinct <= _FEW and _is_grouping(column)
-        if is_few and column.name not in {*nested, *found.same, *found.weights, *found.unique}:
+        if is_few and column.name not in {*nested, *draft.same, *draft.weights, *draft.unique}:
             values = [
                 int(value) if isinstance(value, float | Decimal) else value
                 for value in categories_of(source, column.name)
             ]
             if not _LABELS & set(map(str, values)):
-                found.categories[column.name] = values
+                draft.categories[column.name] = values
 
 
-def _find_bands(found: Draft, source: Source) -> None:
+def _find_bands(draft: JobDraft, source: Source) -> None:
     """Propose bands of numbers of many values: of ages the usual ones."""
-    nested = {name for chain in found.hierarchies.values() for name in chain}
-    left_out = {*nested, *found.same, *found.weights, *found.unique}
-    for column in found.columns.values():
+    nested = {name for chain in draft.hierarchies.values() for name in chain}
+    left_out = {*nested, *draft.same, *draft.weights, *draft.unique}
+    for column in draft.columns.values():
         is_amount = column.kind in ("integer", "number") and column.distinct > _FEW
         if not is_amount or column.name in left_out:
             continue
@@ -324,24 +319,24 @@ def _find_bands(found: Draft, source: Source) -> None:
                 of=column.name, width=width, start=start, end=end, opens_start=is_far
             )
         name = f"{column.name}5" if bands.is_usual else f"{column.name}_bands"
-        while name.lower() in map(str.lower, [*found.columns, *found.hierarchies]):
+        while name.lower() in map(str.lower, [*draft.columns, *draft.hierarchies]):
             name += "_"
-        found.bands[name] = bands
+        draft.bands[name] = bands
 
 
-def _find_refused(found: Draft, source: Source) -> None:
+def _find_refused(draft: JobDraft, source: Source) -> None:
     """Say of columns why they are refused: altogether, as identifiers, or as continuous."""
-    nested = {name for chain in found.hierarchies.values() for name in chain}
+    nested = {name for chain in draft.hierarchies.values() for name in chain}
     for name in [*source.columns, *source.refusals]:
         if (problem := source.category_problem_of(name)) is not None:
-            found.refused[name] = joined(" ", filter(None, problem))
-        elif name in found.unique:
+            draft.refused[name] = joined(" ", filter(None, problem))
+        elif name in draft.unique:
             text = Message("tells records apart: no dimension, no filter, no variable")
-            found.refused[name] = text
-        elif name in nested or found.columns[name].distinct <= MOST_VALUES / _SLACK:
+            draft.refused[name] = text
+        elif name in nested or draft.columns[name].distinct <= MOST_VALUES / _SLACK:
             continue
         elif (figures := forbidden_figures(source, name)) is not None:
-            found.refused[name] = Message(
+            draft.refused[name] = Message(
                 "no dimension as it is: it has {values:,} values; one record alone has "
                 "{alone:.0f} %, and the median number of records of a value is {median:g}",
                 values=figures.values,
@@ -356,24 +351,24 @@ def _round_width(width: Decimal) -> Decimal:
     return next(n * power for n in (1, 2, 5, 10) if n * power >= width)
 
 
-def _choose_tables(found: Draft) -> None:
+def _choose_tables(draft: JobDraft) -> None:
     """Cross each hierarchy, and nothing, with the usual columns, as long as cells are few."""
-    most = min(_MOST_CELLS, max(found.records, 1000))
-    usual = [name for name, bands in found.bands.items() if bands.is_usual]
-    names = [*found.categories, *usual]
+    most = min(_MOST_CELLS, max(draft.records, 1000))
+    usual = [name for name, bands in draft.bands.items() if bands.is_usual]
+    names = [*draft.categories, *usual]
     ranked = sorted(names, key=lambda name: [not one.search(name) for one in _FIRST])
-    for first in [*list(found.hierarchies)[: _MOST_TABLES - 1], ""]:
-        chosen = [first] if first else []
+    for first in [*list(draft.hierarchies)[: _MOST_TABLES - 1], ""]:
+        columns = [first] if first else []
         for name in ranked:
-            if len(chosen) < 3 and found.cells([*chosen, name]) <= most:
-                chosen.append(name)
-        if chosen and found.cells(chosen) <= most:
-            names = [*filter(None, map(_plain, chosen))] or ["table"]
+            if len(columns) < 3 and draft.cells([*columns, name]) <= most:
+                columns.append(name)
+        if columns and draft.cells(columns) <= most:
+            names = [*filter(None, map(_plain, columns))] or ["table"]
             # One name alone may be one that no file can have, such as aux.
             name = "_by_".join(names)[:60] if len(names) > 1 else f"by_{names[0]}"
-            while name.lower() in map(str.lower, found.tables):
+            while name.lower() in map(str.lower, draft.tables):
                 name += "_"
-            found.tables[name] = chosen
+            draft.tables[name] = columns
 
 
 def _plain(name: str) -> str:
@@ -414,7 +409,7 @@ def _setting(setting: str, note: str) -> _Noted:
 
 
 def _text(
-    found: Draft, path: str, *, table: str | None, folder: Path, reading: ReadOptions
+    draft: JobDraft, place: Place, *, table: str | None, folder: Path, reading: ReadOptions
 ) -> list[str | _Noted]:
     lines: list[str | _Noted] = [
         _note(
@@ -424,7 +419,7 @@ def _text(
         "schema = 1",
         _setting('# title = "…"', Message("decide: what the release is called")),
         "",
-        *_data(found, path, table, reading),
+        *_data(draft, place, table, reading),
         "",
         "[keys]",
         _secret(folder),
@@ -434,13 +429,13 @@ def _text(
         ),
         *(_setting(f"{key} = {value}", note) for key, value, note in _NOISE),
         "",
-        *_limits(found),
+        *_limits(draft),
     ]
-    if found.hierarchies:
+    if draft.hierarchies:
         note = Message("decide: each value of a column lies in one value of the column before")
         lines.append(_setting("[hierarchies]", note))
-        for name, chain in found.hierarchies.items():
-            sizes = " > ".join(str(found.columns[c].distinct) for c in chain)
+        for name, chain in draft.hierarchies.items():
+            sizes = " > ".join(str(draft.columns[c].distinct) for c in chain)
             lines.append(
                 _setting(
                     f"{name} = {_quoted(chain)}",
@@ -448,19 +443,19 @@ def _text(
                 )
             )
         lines.append("")
-    used = {name for dimensions in found.tables.values() for name in dimensions}
-    listed = {name: found.categories[name] for name in found.categories if name in used}
-    if listed:
+    used = {name for dimensions in draft.tables.values() for name in dimensions}
+    categories = {name: draft.categories[name] for name in draft.categories if name in used}
+    if categories:
         note = Message(
             "decide: these codes are printed; add what may occur, so that its zeros are known"
         )
         lines.append(_setting("[categories]", note))
-        lines += [f"{_key(name)} = {_quoted(values)}" for name, values in listed.items()]
+        lines += [f"{_key(name)} = {_quoted(values)}" for name, values in categories.items()]
         lines.append("")
-    for name, bands in found.bands.items():
+    for name, bands in draft.bands.items():
         lines += [*_banded(name, bands), ""]
-    for name, dimensions in found.tables.items():
-        cells = Message("at most {cells:,} cells", cells=found.cells(dimensions))
+    for name, dimensions in draft.tables.items():
+        cells = Message("at most {cells:,} cells", cells=draft.cells(dimensions))
         lines += ["[[table]]", f'name = "{name}"']
         lines += [
             _setting(
@@ -469,13 +464,13 @@ def _text(
             "",
         ]
     columns = Message("The columns of the data (sums need a section [[magnitude]]):")
-    lines += [_note(columns), *_columns(found, used)]
-    if found.refused:
+    lines += [_note(columns), *_columns(draft, used)]
+    if draft.refused:
         refused = Message(
             "Columns that are refused, and why (bands and declared categories can help):"
         )
         lines += ["", _note(refused)]
-        lines += [_Noted(f"# {_quoted(name)}: ", (why,)) for name, why in found.refused.items()]
+        lines += [_Noted(f"# {_quoted(name)}: ", (why,)) for name, why in draft.refused.items()]
     return lines
 
 
@@ -487,9 +482,9 @@ def drafted_noise() -> "NoiseSpec":
     return NoiseSpec(**noise)
 
 
-def _limits(found: Draft) -> list[str | _Noted]:
+def _limits(draft: JobDraft) -> list[str | _Noted]:
     """Write the limits that the drafted noise keeps, each for somebody to decide."""
-    if not found.limits:
+    if not draft.limits:
         return []
     note = Message(
         "drafted: the strictest that this noise keeps on these tables; nobody decided"
@@ -502,7 +497,7 @@ def _limits(found: Draft) -> list[str | _Noted]:
     )
     return [
         _setting("[report.limits]", note),
-        *(_setting(f"{key} = {value}", _LIMITS[key]) for key, value in found.limits.items()),
+        *(_setting(f"{key} = {value}", _LIMITS[key]) for key, value in draft.limits.items()),
         _setting("# all_tables = 0.2", all_tables),
         _setting('# decided = { who = "…", when = 2026-01-31 }', who),
         "",
@@ -510,41 +505,41 @@ def _limits(found: Draft) -> list[str | _Noted]:
 
 
 def _data(
-    found: Draft, path: str, table: str | None, reading: ReadOptions
+    draft: JobDraft, place: Place, table: str | None, reading: ReadOptions
 ) -> list[str | _Noted]:
-    read = _read(reading)
+    path, options = place.texts[0], _read(reading)
+    key = "database" if place.kind is PlaceKind.DATABASE else "path"
     lines: list[str | _Noted] = []
     if table is not None:
         lines.append(f"table = {_quoted(table)}")
-    stored = [name for name in found.unique if name in _STORED]
+    stored = [name for name in draft.unique if name in _STORED]
     if stored:
         lines.append(
             _setting(f"record_key = {_quoted(stored[0])}", Message("a column of stored keys"))
         )
-    elif found.unique:
+    elif draft.unique:
         note = Message("each record has its own; decide: is it the same in every release?")
-        lines.append(_setting(f"id = {_quoted(found.unique[0])}", note))
+        lines.append(_setting(f"id = {_quoted(draft.unique[0])}", note))
         lines += [
-            _setting(f"# id = {_quoted(n)}", Message("the same")) for n in found.unique[1:]
+            _setting(f"# id = {_quoted(n)}", Message("the same")) for n in draft.unique[1:]
         ]
     else:
         keyed = re.sub(r"[*?\[\]]", "_", Path(path).stem) + ".keyed.parquet"
         words = [path, *(["--table", table] if table is not None else []), "-o", keyed]
         words += _arguments(reading)
-        shown = " ".join(shlex.quote(w) if w.isprintable() else _quoted(w) for w in words)
+        command = " ".join(shlex.quote(w) if w.isprintable() else _quoted(w) for w in words)
         lines += [
             _note(Message("No column tells records apart. Draw keys here, once; keep them:")),
-            f"#     ckm keys draw {shown}",
+            f"#     ckm keys draw {command}",
             _setting('# id = "…"', Message("or a column that does, in place of record_key")),
             'record_key = "record_key"',
         ]
-        path, lines = keyed, lines[table is not None :]
-        read = []
-    for number, name in enumerate(found.weights):
+        key, path, lines = "path", keyed, lines[table is not None :]
+        options = []
+    for number, name in enumerate(draft.weights):
         setting = f"{'# ' if number else ''}weight = {_quoted(name)}"
         lines.append(_setting(setting, Message('decide: for measures = ["count", "weighted"]')))
-    key = "database" if scheme_of(path) in DRIVERS else "path"
-    return ["[data]", f"{key} = {_quoted(path)}", *read, *lines]
+    return ["[data]", f"{key} = {_quoted(path)}", *options, *lines]
 
 
 def _read(reading: ReadOptions) -> list[str]:
@@ -585,10 +580,10 @@ def _secret(folder: Path) -> _Noted:
     )
 
 
-def _columns(found: Draft, used: set[str]) -> list[_Noted]:
-    nested = {c: name for name, chain in found.hierarchies.items() for c in chain}
+def _columns(draft: JobDraft, used: set[str]) -> list[_Noted]:
+    nested = {c: name for name, chain in draft.hierarchies.items() for c in chain}
     lines = []
-    for name, column in found.columns.items():
+    for name, column in draft.columns.items():
         number = column.distinct
         facts = [
             Message("{number} values", number=number)
@@ -597,22 +592,22 @@ def _columns(found: Draft, used: set[str]) -> list[_Noted]:
         ]
         if column.missing:
             facts.append(Message("{share:.3g} % missing", share=100 * column.missing))
-        if name in {*found.unique, *found.weights}:
+        if name in {*draft.unique, *draft.weights}:
             facts.append(
-                Message("a weight") if name in found.weights else Message("an identifier")
+                Message("a weight") if name in draft.weights else Message("an identifier")
             )
-        elif name in found.same:
+        elif name in draft.same:
             facts.append(
                 Message(
                     "divides the records as {quoted} does",
-                    quoted=Name(_quoted(found.same[name])),
+                    quoted=Name(_quoted(draft.same[name])),
                 )
             )
         elif name in nested:
             facts.append(Message("a level of {nested}", nested=Name(nested[name])))
         elif name in used:
             facts.append(Message("in a table"))
-        elif name in found.categories:
+        elif name in draft.categories:
             facts.append(Message("may be a dimension"))
         elif column.kind in ("integer", "number") and column.distinct > _FEW:
             sums = _quoted(["count", f"sum:{name}"])
@@ -624,7 +619,7 @@ def _columns(found: Draft, used: set[str]) -> list[_Noted]:
                 [] if column.is_positive else [Message("signed = true in its [[magnitude]]")]
             )
             facts += [Message("or a dimension once cut into bands")]
-            banded = [made for made, bands in found.bands.items() if bands.of == name]
+            banded = [one for one, bands in draft.bands.items() if bands.of == name]
             facts += (
                 [Message("see {quoted} above", quoted=Name(_quoted(banded[0])))]
                 if banded

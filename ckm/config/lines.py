@@ -54,12 +54,12 @@ class Lines:
 
     def _by_numbers(self, place: Place) -> Place:
         """Return the place with numbers of entries instead of their names and texts."""
-        found: Place = ()
+        path: Place = ()
         for part in place:
-            inner = (*found, part)
+            inner = (*path, part)
             is_name = isinstance(part, str) and inner not in self._lines
-            found = self._entry(found, part) if is_name else inner
-        return found
+            path = self._entry(path, part) if is_name else inner
+        return path
 
     def _entry(self, place: Place, name: str | int) -> Place:
         """Return the first entry of that name or text: of a list, or of sections."""

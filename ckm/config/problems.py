@@ -102,9 +102,9 @@ _LIMITS = {"ge", "gt", "le", "lt"}
 _QUOTED = re.compile("'([^']*)'")
 
 
-def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> Message | None:
+def did_you_mean(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> Message | None:
     """Return a hint with the known name that is closest, if one is close."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    close = difflib.get_close_matches(name, list(names), n=1, cutoff=cutoff)
     return Message("did you mean {close!r}?", close=Name(close[0])) if close else None
 
 

@@ -133,19 +133,19 @@ def read_noise_spec(
     """
     reading, document = open_settings(path, kind="specification")
     reading.prior_of_tables = prior_of_tables
-    known = keys_of(Job)
+    own_keys = keys_of(Job)
     reading.problems += [
         problem_from_pydantic(
-            {"type": "extra_forbidden", "loc": (key,)}, sections=known, names={}
+            {"type": "extra_forbidden", "loc": (key,)}, sections=own_keys, names={}
         )
         for key in document
-        if key not in known[""]
+        if key not in own_keys[""]
     ]
     section = document.get("ptable")
     if not isinstance(section, dict):
         reading.add((), Message("The section [ptable] is missing."))
         raise reading.error()
-    return build(_Specification, {"ptable": section}, reading, sections=known).ptable
+    return build(_Specification, {"ptable": section}, reading, sections=own_keys).ptable
 
 
 def open_settings(path: Path | str, *, kind: str) -> tuple[Reading, dict[str, Any]]:
@@ -197,15 +197,15 @@ def build(
     if "version" in model.model_fields and type(document.get("schema", 1)) is not int:
         document = document | {"schema": None}  # true and 1.0 are equal to 1, and not meant
     try:
-        found = model.model_validate(document, context=reading)
+        value = model.model_validate(document, context=reading)
     except ValidationError as error:
-        known = sections or keys_of(model)
-        formed = _worded(error, sections=known, names=_names(document))
+        own_keys = sections or keys_of(model)
+        formed = _worded(error, sections=own_keys, names=_names(document))
         if "version" in model.model_fields:
             formed = _version_first(document, formed)
         reading.problems[:0] = formed
     if not reading.problems:
-        return found
+        return value
     wrong = reading.error()
     if reading.infeasible is not None and len(wrong.problems) == 1:
         reading.infeasible.reword(wrong.problem)
@@ -213,22 +213,22 @@ def build(
     raise wrong
 
 
-def read_section(model: type[_S], given: Any, reading: Reading, *, section: str) -> _S | None:
+def read_section(model: type[_S], value: Any, reading: Reading, *, section: str) -> _S | None:
     """Read one section of a file; None where problems were noted."""
     try:
-        return model.model_validate(given, context=reading)
+        return model.model_validate(value, context=reading)
     except ValidationError as error:
         sections = {section: keys_of(model)[""]}
         reading.problems += _worded(error, sections=sections, names={}, section=section)
         return None
 
 
-def add_unknown(reading: Reading, found: Iterable[str], known: Sequence[str]) -> None:
+def add_unknown(reading: Reading, keys: Iterable[str], choices: Sequence[str]) -> None:
     """Note keys at the top of a file that are unknown."""
-    for key in found:
-        if key not in known:
+    for key in keys:
+        if key not in choices:
             text = Message("Unknown key {key!r}.", key=Name(key))
-            reading.add((), text, did_you_mean(key, known), key=key)
+            reading.add((), text, did_you_mean(key, choices), key=key)
 
 
 def _worded(
@@ -238,14 +238,14 @@ def _worded(
     names: Mapping[str, Sequence[str | int]],
     section: str = "",
 ) -> list[Problem]:
-    found = []
+    problems = []
     for e in error.errors(include_url=False, include_input=False):
         loc = (section, *e["loc"]) if section else e["loc"]
         problem = problem_from_pydantic({**e, "loc": loc}, sections=sections, names=names)
         place = (*section.split(".", 1), *e["loc"]) if section else loc
         # An unknown key of [keys] may be the secret itself.
-        found.append(replace(problem, at=place[:1] if "keys" in place[:1] else place))
-    return found
+        problems.append(replace(problem, at=place[:1] if "keys" in place[:1] else place))
+    return problems
 
 
 def _read_text(path: Path, *, kind: str) -> str:
@@ -343,14 +343,14 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
 
 def _names(document: dict[str, Any]) -> dict[str, list[str | int]]:
     """Return what to call each repeated section: its name, or its number."""
-    shown: dict[str, list[str | int]] = {}
-    for section, listed in document.items():
-        for number, one in enumerate(listed if isinstance(listed, list) else []):
+    titles: dict[str, list[str | int]] = {}
+    for section, entries in document.items():
+        for number, one in enumerate(entries if isinstance(entries, list) else []):
             name = one.get("name") if isinstance(one, dict) else None
-            shown.setdefault(section, []).append(
+            titles.setdefault(section, []).append(
                 name if name and isinstance(name, str) else number
             )
-    return shown
+    return titles
 
 
 def _version_first(document: dict[str, Any], problems: Iterable[Problem]) -> list[Problem]:

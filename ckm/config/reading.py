@@ -7,9 +7,10 @@ from typing import Any
 
 from ckm.config.lines import Lines, Place
 from ckm.config.problems import JobError, Problem, did_you_mean, heading
+from footing.addresses import Address
 from footing.errors import ExplainedError
 from footing.messages import Message, Name
-from footing.places import list_files, masked
+from footing.places import list_files
 
 LANGUAGES = ("en", "fr")
 
@@ -58,11 +59,11 @@ class Reading:
     def all_problems(self) -> list[Problem]:
         """Return the problems, each once and with its line; last what no p-table can do."""
         last = None if self.infeasible is None else self.infeasible.problem
-        lines, found = Lines(self.text), []
+        lines, problems = Lines(self.text), []
         for problem in dict.fromkeys(self.problems):
             at, number = lines.at(problem.at)
-            found.append(replace(problem, at=at, number=number))
-        return sorted(found, key=lambda problem: problem.text == last)
+            problems.append(replace(problem, at=at, number=number))
+        return sorted(problems, key=lambda problem: problem.text == last)
 
     def error(self) -> JobError:
         """Return the error that tells the problems."""
@@ -96,14 +97,14 @@ class Reading:
             text = Message("{key} must be a file of this machine.", key=Name(key))
             self.add(section, text, Message("export it to Parquet first"), key=place)
         elif not (path.exists() or (is_glob and list_files(str(path)))):
-            listed = path.parent.iterdir() if path.parent.is_dir() else ()
+            files = path.parent.iterdir() if path.parent.is_dir() else ()
             # A table is not meant by the name of a job or of a secret.
-            near = [p.name for p in listed if p.suffix not in _NO_DATA - {path.suffix}]
+            near = [p.name for p in files if p.suffix not in _NO_DATA - {path.suffix}]
             hint = did_you_mean(path.name, near) or Message(
                 "relative paths start at the file's folder"
             )
             text = Message(
-                "{key} {path!r} does not exist.", key=Name(key), path=Name(masked(name))
+                "{key} {path!r} does not exist.", key=Name(key), path=Name(Address(name).masked)
             )
             self.add(section, text, hint, key=place)
         elif not is_glob and path.is_dir():
@@ -120,11 +121,11 @@ def languages_asked(document: Mapping[str, Any]) -> tuple[str, ...]:
         for name in ("service", "output", "report")
     )
     if "service" in document:
-        given = [service.get("languages", LANGUAGES)]
+        settings = [service.get("languages", LANGUAGES)]
     else:
-        given = [output.get("language", ("en",)), report.get("languages", LANGUAGES)]
-    listed = [[one] if isinstance(one, str) else one for one in given]
-    if not all(isinstance(one, list | tuple) for one in listed):
+        settings = [output.get("language", ("en",)), report.get("languages", LANGUAGES)]
+    lists = [[one] if isinstance(one, str) else one for one in settings]
+    if not all(isinstance(one, list | tuple) for one in lists):
         return LANGUAGES  # what is wrong is told where it stands
-    found = [code for one in listed for code in one]
-    return tuple(code for code in LANGUAGES if code in found) or LANGUAGES
+    codes = [code for one in lists for code in one]
+    return tuple(code for code in LANGUAGES if code in codes) or LANGUAGES

@@ -157,8 +157,8 @@ class TextModel(Section):
 
     @model_validator(mode="after")
     def _speaks(self, info: ValidationInfo) -> Self:
-        asked = LANGUAGES if info.context is None else info.context.languages
-        if None in [getattr(self, language) for language in asked]:
+        languages = LANGUAGES if info.context is None else info.context.languages
+        if None in [getattr(self, language) for language in languages]:
             msg = Message("a language is missing")
             raise ValueError(msg)
         return self
@@ -174,9 +174,9 @@ def texts_of(text: str | TextModel | None) -> Texts:
         return {}
     if isinstance(text, str):
         return dict.fromkeys(LANGUAGES, text)
-    said = {code: getattr(text, code) for code in LANGUAGES}
-    alone = next(filter(None, said.values()), "")
-    return {code: words or alone for code, words in said.items()}
+    texts = {code: getattr(text, code) for code in LANGUAGES}
+    alone = next(filter(None, texts.values()), "")
+    return {code: words or alone for code, words in texts.items()}
 
 
 def one_text(texts: Mapping[str, str]) -> str | Mapping[str, str]:
@@ -200,12 +200,12 @@ Date = Annotated[str, ReadAs(dt.date, lambda date, _: date.isoformat())]
 def keys_of(model: type[Section]) -> dict[str, tuple[str, ...]]:
     """Return the keys of each section of a file; those of its top level under ``""``."""
     fields = {field.alias or name: field for name, field in model.model_fields.items()}
-    found = {"": tuple(fields)}
+    sections = {"": tuple(fields)}
     for key, field in fields.items():
         for inner in _sections_in(Annotated[field.annotation, None, *field.metadata]):
             below = keys_of(inner)
-            found |= {f"{key}.{name}" if name else key: keys for name, keys in below.items()}
-    return found
+            sections |= {f"{key}.{name}" if name else key: keys for name, keys in below.items()}
+    return sections
 
 
 def _sections_in(kind: Any) -> Iterator[type[Section]]:

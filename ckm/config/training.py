@@ -96,11 +96,11 @@ class ColumnSection(Section):
         """Return the column; a DPSGDError says what it cannot be."""
         from dpsgd import Category, DPSGDError, Number
 
-        given = self.model_dump(include={"name", "may_be_missing"})
+        common = self.model_dump(include={"name", "may_be_missing"})
         if self.values is not None and self.low is None and self.high is None:
-            return Category(values=self.values, **given)
+            return Category(values=self.values, **common)
         if self.values is None and self.low is not None and self.high is not None:
-            return Number(low=self.low, high=self.high, cuts=self.cuts, **given)
+            return Number(low=self.low, high=self.high, cuts=self.cuts, **common)
         raise DPSGDError(
             Message("needs low and high, for numbers, or values, for codes."),
             hint=Message("take them from the questionnaire"),
@@ -185,13 +185,13 @@ def read_training(
 
 def _merged(document: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document with entries replaced, the target as a whole; columns are added."""
-    found = dict(document)
+    content = dict(document)
     for name, entries in changes.items():
-        held = found.get(name)
+        before = content.get(name)
         if isinstance(entries, list):
-            found[name] = [*(held if isinstance(held, list) else []), *entries]
+            content[name] = [*(before if isinstance(before, list) else []), *entries]
         elif name == "target":
-            found[name] = dict(entries)
+            content[name] = dict(entries)
         else:
-            found[name] = {**(held if isinstance(held, dict) else {}), **entries}
-    return found
+            content[name] = {**(before if isinstance(before, dict) else {}), **entries}
+    return content

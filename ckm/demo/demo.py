@@ -17,10 +17,11 @@ from ckm.errors import ConfigError, ReleaseError
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
 from ckm.release.perturbed import release
 from footing.messages import Argument, Message, Name
+from footing.progress import Progress, no_progress
 from reports.i18n.languages import LANGUAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     import pandas as pd
 
@@ -91,7 +92,7 @@ def make_demo(
     seed: int = 2024,
     force: bool = False,
     dry_run: bool = False,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Demo | None:
     """Make up a register, release six tables from it and compare ways to protect them.
 
@@ -138,7 +139,7 @@ def make_demo(
     check_target(target, may_replace)
     if dry_run:
         return None
-    report_progress = progress or (lambda _stage, _done, _total: None)
+    report_progress = progress or no_progress
     report_progress(Message("making up the register"), 0, 1)
     with new_folder(target, may_replace=may_replace) as folder:
         register = write_register(folder, persons=persons, seed=seed)
@@ -150,10 +151,10 @@ def make_demo(
     done = release(job, target / "out", progress=report_progress)
     compared = compare(job, read_designs(target / "designs.toml"), progress=report_progress)
     write_comparison(compared, target / _COMPARED)
-    shown = dataclasses.replace(done, folder=Path(out) / "out")
+    own_release = dataclasses.replace(done, folder=Path(out) / "out")
     return Demo(
         folder=Path(out),
-        release=shown,
+        release=own_release,
         comparison=compared,
         moved_zones=register.moved_zones,
     )
@@ -186,10 +187,10 @@ def refuse_other_than_demo(folder: Path) -> None:
         is_demo = MARK in (folder / "README.md").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         is_demo = False
-    found = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
+    files = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
     others = [
         path.as_posix()
-        for path in found
+        for path in files
         if path.as_posix() not in _OURS and path.parts[:2] not in _RELEASED
     ]
     if not is_demo or others:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from ckm.engine.request import EmptyCells
     from footing.arrays import Flags, Integers, Words
-    from tables import Cells, Filter, Request
+    from tables import Cells, Request
+    from tables.filtering.filters import Filter
 
 #: A variable with more categories is not looked at category by category.
 _MAX_CATEGORIES = 20
@@ -107,16 +108,16 @@ class CountHistogramBuilder:
         if size:
             self.tables[name] = Histogram.of(cells.count, grid_size=size, lists_grid=lists_grid)
         is_new = np.zeros(len(cells), bool)
-        for shown, places, levels in _blocks(cells):
-            block = (shown, where)
-            known = self._blocks.get(block)
-            if known is None:
+        for columns, places, levels in _blocks(cells):
+            block = (columns, where)
+            earlier = self._blocks.get(block)
+            if earlier is None:
                 is_new[places] = True
                 _add_variables(self._parts, cells, places, levels)
             size = min(block_size(cells, levels), _MAX_CELLS)
             if size:
                 here = Histogram.of(cells.count[places], grid_size=size, lists_grid=lists_grid)
-                self._blocks[block] = here if known is None else _better(known, here)
+                self._blocks[block] = here if earlier is None else _better(earlier, here)
         self._keys.append((cells.cell_key, cells.count))
         self._has_wide_keys &= cells.key_range >= _WIDE_KEYS
         return is_new
@@ -128,7 +129,7 @@ class CountHistogramBuilder:
             tables=dict(self.tables),
             together=Histogram.together([_NOTHING, *blocks]),
             variables={
-                variable: {c: Histogram.of(np.concatenate(found)) for c, found in by.items()}
+                variable: {c: Histogram.of(np.concatenate(arrays)) for c, arrays in by.items()}
                 for variable, by in self._parts.items()
             },
             listed=sum(len(counts) for _, counts in self._keys),
@@ -140,8 +141,8 @@ class CountHistogramBuilder:
 def _better(one: Histogram, other: Histogram) -> Histogram:
     """Take the wider grid of a block, and the list of the table that lists more of it."""
     wide = other if other.n_cells > one.n_cells else one
-    listed = max(some.n_cells - some.unlisted for some in (one, other))
-    return Histogram(counts=wide.counts, cells=wide.cells, unlisted=wide.n_cells - listed)
+    most = max(some.n_cells - some.unlisted for some in (one, other))
+    return Histogram(counts=wide.counts, cells=wide.cells, unlisted=wide.n_cells - most)
 
 
 def _blocks(cells: Cells) -> Iterator[tuple[_Columns, Integers, tuple[int, ...]]]:
@@ -153,14 +154,14 @@ def _blocks(cells: Cells) -> Iterator[tuple[_Columns, Integers, tuple[int, ...]]
     code = code[order]
     sizes = [len(axis.levels) for axis in cells.axes]
     for levels in cells.level_sets:
-        wanted = int(np.ravel_multi_index(levels, sizes))
-        start, end = np.searchsorted(code, [wanted, wanted + 1])
-        shown = frozenset(
+        number = int(np.ravel_multi_index(levels, sizes))
+        start, end = np.searchsorted(code, [number, number + 1])
+        columns = frozenset(
             column
             for axis, level in zip(cells.axes, levels, strict=True)
             for column in _shown(axis.columns, level, len(axis.levels))
         )
-        yield shown, order[start:end], levels
+        yield columns, order[start:end], levels
 
 
 def _shown(columns: tuple[str, ...], level: int, n_levels: int) -> tuple[tuple[str, int], ...]:
@@ -185,11 +186,11 @@ def _add_variables(
         categories = axis.levels[0].ranks
         if not is_plain or level or len(categories) > _MAX_CATEGORIES:
             continue
-        found = parts.setdefault(axis.columns[0], {})
+        by_category = parts.setdefault(axis.columns[0], {})
         for category in categories:
             counts = cells.count[places][rank[places] == category]
             if len(counts):
-                found.setdefault(str(axis.labels[0][category]), []).append(counts)
+                by_category.setdefault(str(axis.labels[0][category]), []).append(counts)
 
 
 def _record_sets(cells: Sequence[tuple[Words, Integers]]) -> int:

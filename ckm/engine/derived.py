@@ -92,20 +92,25 @@ def shares(
         )
     cells, place = _cells(table), list(table.dimensions).index(of)
     whole = [(*cell[:place], total_label, *cell[place + 1 :]) for cell in cells]
-    wanted, found = _matched(cells, whole)
-    is_part = np.array([cells[row][place] != total_label for row in wanted], bool)
-    wanted, found = wanted[is_part], found[is_part]
-    made = count_intervals(
+    rows, whole_rows = _matched(cells, whole)
+    is_part = np.array([cells[row][place] != total_label for row in rows], bool)
+    rows, whole_rows = rows[is_part], whole_rows[is_part]
+    intervals = count_intervals(
         (ptable, ptable),
-        np.ma.filled(counts[wanted], 0),
-        np.ma.filled(counts[found], 0),
+        np.ma.filled(counts[rows], 0),
+        np.ma.filled(counts[whole_rows], 0),
         level=level,
         part=True,
         independent=independent,
     )
     hidden = np.ma.getmaskarray(counts)
     return _table(
-        table, wanted, made, "share", hidden=hidden[wanted] | hidden[found], scale=_PERCENT
+        table,
+        rows,
+        intervals,
+        "share",
+        hidden=hidden[rows] | hidden[whole_rows],
+        scale=_PERCENT,
     )
 
 
@@ -172,7 +177,7 @@ def changes(
         )
     rows, at = _matched(_cells(earlier), _cells(later))
     hidden = np.ma.getmaskarray(ours)[rows] | np.ma.getmaskarray(theirs)[at]
-    made = count_intervals(
+    intervals = count_intervals(
         (ptable, earlier_ptable or ptable),
         np.ma.filled(ours[rows], 0),
         np.ma.filled(theirs[at], 0),
@@ -180,7 +185,7 @@ def changes(
         level=level,
         independent=independent,
     )
-    return _table(later, rows, made, "change", hidden=hidden)
+    return _table(later, rows, intervals, "change", hidden=hidden)
 
 
 def _counts(table: PublishedTable) -> Integers:
@@ -201,28 +206,32 @@ def _cells(table: PublishedTable) -> list[Cell]:
     )
 
 
-def _matched(known: list[Cell], wanted: list[Cell]) -> tuple[Integers, Integers]:
+def _matched(cells: list[Cell], others: list[Cell]) -> tuple[Integers, Integers]:
     """Return the rows of `wanted` that are known, and where they stand there."""
-    places = {cell: place for place, cell in enumerate(known)}
-    found = np.array([places.get(cell, -1) for cell in wanted], np.int64)
-    rows = np.flatnonzero(found >= 0)
-    return rows, found[rows]
+    places = {cell: place for place, cell in enumerate(cells)}
+    positions = np.array([places.get(cell, -1) for cell in others], np.int64)
+    rows = np.flatnonzero(positions >= 0)
+    return rows, positions[rows]
 
 
 def _table(
     table: PublishedTable,
     rows: Integers,
-    made: FigureIntervals,
+    intervals: FigureIntervals,
     name: str,
     *,
     hidden: Sequence[bool] | np.ndarray,
     scale: int = 1,
 ) -> PublishedTable:
     """Lay a figure and its interval out beside the categories of some rows."""
-    figures = {name: made.figure, f"{name}_low": made.lower, f"{name}_high": made.upper}
-    named = measure_columns(list(figures), table.dimensions)
-    columns = {column: figures[figure] for column, figure in named.items()}
-    masks = np.isnan(made.figure) | np.asarray(hidden)
+    figures = {
+        name: intervals.figure,
+        f"{name}_low": intervals.lower,
+        f"{name}_high": intervals.upper,
+    }
+    names = measure_columns(list(figures), table.dimensions)
+    columns = {column: figures[figure] for column, figure in names.items()}
+    masks = np.isnan(intervals.figure) | np.asarray(hidden)
     return PublishedTable(
         dimensions={n: (codes[rows], texts) for n, (codes, texts) in table.dimensions.items()},
         measures={

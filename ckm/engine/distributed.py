@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from ckm.engine.request import TableRequest
     from footing.arrays import Flags
     from ptable import PTable
-    from tables import Request, Source
+    from tables import Request
     from tables.keys import RecordKeys
+    from tables.source.source import Source
 
 _KEY = "mix_key"  # a parameter of bytes, and a column: it goes as data, never in a text
 
@@ -37,50 +38,50 @@ def write_distributed(
     source: Source,
     keys: RecordKeys,
     request: TableRequest,
-    built: Request,
+    cell_request: Request,
     place: str | None,
     *,
     protection: Protection,
     progress: Callable[[float], None] | None,
 ) -> int:
     """Tabulate, protect and, into a place, write a table by the workers; count its rows."""
-    _require_cells_alone(request, built)
+    _require_cells_alone(request, cell_request)
     if not isinstance(source, SparkSource):
         raise ConfigError(
             Message("Workers of Spark write tables."), hint=Message('engine = "spark"')
         )
     parameters: dict[str, object] = {}
-    sql, key_range = all_cells(source, keys, built, parameters)
+    sql, key_range = all_cells(source, keys, cell_request, parameters)
     if protection.mixes and protection.secret is not None:
         sql = f"SELECT *, ${_KEY} AS {_KEY} FROM ({sql})"  # noqa: S608  (ours)
         parameters[_KEY] = mix_key(protection.secret)
-    wanted = [m for m in ("count", "weighted") if m in request.measures]
-    measures = measure_columns(wanted, dict.fromkeys(built.columns))
+    names = [m for m in ("count", "weighted") if m in request.measures]
+    measures = measure_columns(names, dict.fromkeys(cell_request.columns))
     kinds = {n: "BIGINT" if m == "count" else "DOUBLE" for n, m in measures.items()}
     change = partial(
         _published,
-        columns=built.columns,
+        columns=cell_request.columns,
         measures=measures,
         ptable=protection.ptable,
         key_range=key_range,
         rounds_weighted=protection.rounds_weighted,
-        labels=(built.missing_label, built.total_label),
+        labels=(cell_request.missing_label, cell_request.total_label),
     )
     return source.write_changed(
         sql,
         parameters,
         place,
         change=change,
-        columns=dict.fromkeys(built.columns, "STRING") | kinds,
-        order=built.columns,
+        columns=dict.fromkeys(cell_request.columns, "STRING") | kinds,
+        order=cell_request.columns,
         progress=progress,
     )
 
 
-def _require_cells_alone(request: TableRequest, built: Request) -> None:
+def _require_cells_alone(request: TableRequest, cell_request: Request) -> None:
     """Refuse tables that depend on more than their cells, one by one."""
-    has_trees = any(nested.tree is not None for nested in built.hierarchies.values())
-    if request.needs_whole_table or built.categories or has_trees:
+    has_trees = any(nested.tree is not None for nested in cell_request.hierarchies.values())
+    if request.needs_whole_table or cell_request.categories or has_trees:
         raise ConfigError(
             Message(
                 "Workers of Spark write counts and weighted counts of tables with "
@@ -118,12 +119,12 @@ def _published(
     numbers = published_numbers(
         cells, published, measures=list(measures.values()), round_weighted=rounds_weighted
     )
-    bits, shown = rows["g"].to_numpy().astype(np.int64), {}
+    bits, arrays = rows["g"].to_numpy().astype(np.int64), {}
     for place, column in enumerate(columns):
         is_total = (bits >> len(columns) - 1 - place & 1).astype(bool)
-        shown[column] = _texts(rows[f"d{place}"], column, is_total, labels)
-    shown |= {name: pa.array(numbers[measure]) for name, measure in measures.items()}
-    return pa.Table.from_pydict(shown).filter(pa.array(published > 0))
+        arrays[column] = _texts(rows[f"d{place}"], column, is_total, labels)
+    arrays |= {name: pa.array(numbers[measure]) for name, measure in measures.items()}
+    return pa.Table.from_pydict(arrays).filter(pa.array(published > 0))
 
 
 def _texts(

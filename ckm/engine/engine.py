@@ -6,7 +6,7 @@ import functools
 import logging
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ckm.engine.inputs import (
     find_secret,
@@ -22,23 +22,16 @@ from ckm.engine.request import EmptyCells, MissingValues, TableRequest
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import ConfigError
 from footing.messages import Message
+from footing.progress import Progress, no_progress
 from footing.svg import html_table
-from tables import (
-    Filter,
-    HashedKeys,
-    KeyQuality,
-    ReadOptions,
-    Request,
-    Secret,
-    StoredKeys,
-    as_variables,
-    cell_table,
-    check_keys,
-    cube,
-    prepare,
-    values_at,
-)
+from tables import HashedKeys, ReadOptions, Request, Secret, StoredKeys, check_keys, cube
+from tables.cells.cube import cell_table
+from tables.cells.order import values_at
 from tables.cells.sketch import require_sketchable
+from tables.filtering.filters import Filter
+from tables.prepared.prepare import prepare
+from tables.quality import KeyQuality
+from tables.recoding.variable import as_variables
 
 if TYPE_CHECKING:
     import os
@@ -57,11 +50,11 @@ if TYPE_CHECKING:
     from ckm.ledger.watch import Watch
     from footing.places import FileState
     from ptable import PTable
-    from tables import Cells, Prepared
+    from tables import Cells
+    from tables.prepared.prepared import Prepared
     from tables.quality import Action
 
 #: Called with a stage, the steps done and the steps in all.
-Progress: TypeAlias = "Callable[[str, int, int], None]"
 
 logger = logging.getLogger(__name__)
 
@@ -191,9 +184,9 @@ class Engine:
                 Message("Keys need one of id, record_key, and cells with cell_key."),
                 hint=Message('id = "person_id" hashes a stable identifier'),
             )
-        given = None
+        table_cells = None
         if cells is not None:
-            given = given_cells(
+            table_cells = given_cells(
                 cells,
                 count=count,
                 cell_key=cell_key,
@@ -202,17 +195,17 @@ class Engine:
                 labels=(total_label, missing_label),
             )
         mix = mix and (cells is None or cell_key is not None)
-        found = find_secret(secret, is_needed=mix or id is not None)
-        if given is not None:
-            self._keys: HashedKeys | StoredKeys = given.keys
-        elif id is not None and found is not None:
-            self._keys = HashedKeys(column=id, secret=found)
+        own_secret = find_secret(secret, is_needed=mix or id is not None)
+        if table_cells is not None:
+            self._keys: HashedKeys | StoredKeys = table_cells.keys
+        elif id is not None and own_secret is not None:
+            self._keys = HashedKeys(column=id, secret=own_secret)
         else:
             self._keys = StoredKeys(column=str(record_key), key_range=key_range)
         require_counts(ptable)
         self._protection = Protection(
             ptable=ptable,
-            secret=found,
+            secret=own_secret,
             mixes=mix,
             noises=VariableNoises(magnitudes),
             weight=weight,
@@ -226,7 +219,7 @@ class Engine:
             engine=engine,
             master=master,
             table=table,
-            cells=given,
+            cells=table_cells,
             options=ReadOptions(types=types or {}, text=text, decimal=decimal),
             variables=as_variables(variables),
             memory_limit=memory_limit,
@@ -257,7 +250,7 @@ class Engine:
     @property
     def labels(self) -> dict[str, dict[str, str]]:
         """What the files call their categories, by column: those of SPSS and Stata do."""
-        return {name: dict(said) for name, said in self._source.labels.items()}
+        return {name: dict(texts) for name, texts in self._source.labels.items()}
 
     def check_keys(self) -> KeyQuality:
         """Check the record keys, once; see `tables.check_keys`.
@@ -298,9 +291,11 @@ class Engine:
         ConfigError, tables.RequestError
             If requests contradict themselves or do not fit the columns.
         """
-        built = self._fitter.fit(requests)
+        cell_requests = self._fitter.fit(requests)
         self._named_requests(requests)
-        require_enough(self._source.cells, built, ptable=self._protection.ptable, sketch=sketch)
+        require_enough(
+            self._source.cells, cell_requests, ptable=self._protection.ptable, sketch=sketch
+        )
         if sketch:
             require_sketchable(sketch, self._keys.resolve(self._source))
 
@@ -445,26 +440,30 @@ class Engine:
         >>> [(found.name, found.table) for found in engine.protect_tables(wanted)]
         [('people', PublishedTable(sex, count; 3 cells))]
         """
-        protection, built = self._protection, self._fitter.fit(requests)
+        protection, cell_requests = self._protection, self._fitter.fit(requests)
         secret = protection.sums_secret(requests.values())
-        named = self._named_requests(requests)
-        report_progress = progress or (lambda _stage, _done, _total: None)
+        lookups = self._named_requests(requests)
+        report_progress = progress or no_progress
         report_progress("keys", 0, 1)
         protection.require_keys(requests.values(), quality=self.check_keys())
         report_progress("keys", 1, 1)
-        require_enough(self._source.cells, built, ptable=protection.ptable, sketch=sketch)
-        wanted = [*built.values(), *(fitted for _, fitted in named)]
-        cells = self._cells(wanted, progress, sketch=sketch)
-        looked_up = zip((request for request, _ in named), cells[len(built) :], strict=True)
+        require_enough(
+            self._source.cells, cell_requests, ptable=protection.ptable, sketch=sketch
+        )
+        all_requests = [*cell_requests.values(), *(one for _, one in lookups)]
+        cells = self._cells(all_requests, progress, sketch=sketch)
+        looked_up = zip(
+            (request for request, _ in lookups), cells[len(cell_requests) :], strict=True
+        )
         named_keys = NamedKeys.of(looked_up, protection.noises)
-        protection.require_amounts(requests, built, self._source)
+        protection.require_amounts(requests, cell_requests, self._source)
         report_progress("scan", 100, 100)
         started = time.perf_counter()
         for done, (name, request) in enumerate(requests.items()):
             report_progress("protect", done, len(requests))
             # No variable here holds a table or its cells while its taker has them.
             yield self._protected(
-                name, request, built[name], named_keys.flag(cells.pop(0)), secret=secret
+                name, request, cell_requests[name], named_keys.flag(cells.pop(0)), secret=secret
             )
         report_progress("protect", len(requests), len(requests))
         seconds = round(time.perf_counter() - started, 3)
@@ -474,13 +473,13 @@ class Engine:
         self,
         name: str,
         request: TableRequest,
-        built: Request,
+        cell_request: Request,
         cells: Cells,
         *,
         secret: Secret | None,
     ) -> Protected:
         """Protect the cells of a table, and lay them out."""
-        values = functools.partial(values_at, self._source, built, cells)
+        values = functools.partial(values_at, self._source, cell_request, cells)
         protected = self._protection.protect(cells, request, secret=secret, values=values)
         cautions = self._protection.cautions(name, self._protection.alike(cells))
         return Protected.of(name, request, protected, cautions=cautions)
@@ -553,9 +552,11 @@ class Engine:
         """
         from tables.cells.parts import cube_parts
 
-        protection, built = self._protection, self._fitter.fit({"": request})[""]
+        protection, cell_request = self._protection, self._fitter.fit({"": request})[""]
         secret = protection.sums_secret([request])
-        require_enough(self._source.cells, {"": built}, ptable=protection.ptable, sketch=0)
+        require_enough(
+            self._source.cells, {"": cell_request}, ptable=protection.ptable, sketch=0
+        )
         protection.require_keys([request], quality=self.check_keys())
         if request.quantiles or self._named_requests({"": request}):
             raise ConfigError(
@@ -567,7 +568,7 @@ class Engine:
         parts = cube_parts(
             self._source,
             self._keys,
-            built,
+            cell_request,
             most=most,
             lists_empty={"grid": True, "drop": False}.get(request.empty_cells),
             tolerate_missing_keys=self._checks == "warn",
@@ -576,7 +577,7 @@ class Engine:
         alike: dict[str, NDArray[np.int64]] = {}
         for share, cells in parts:
             if is_first:
-                protection.require_amounts({"": request}, {"": built}, self._source)
+                protection.require_amounts({"": request}, {"": cell_request}, self._source)
                 is_first = False
             part = share, protection.protect(cells, request, secret=secret)
             alike = {v: n + alike.get(v, 0) for v, n in protection.alike(cells).items()}
@@ -659,11 +660,11 @@ class Engine:
         """
         from ckm.engine.cell_histogram import count_histogram
 
-        built = self._fitter.fit(requests)
-        found = self._cells(list(built.values()), progress)
+        cell_requests = self._fitter.fit(requests)
+        cells = self._cells(list(cell_requests.values()), progress)
         return count_histogram(
-            built,
-            dict(zip(built, found, strict=True)),
+            cell_requests,
+            dict(zip(cell_requests, cells, strict=True)),
             empty_cells={name: request.empty_cells for name, request in requests.items()},
         )
 
@@ -680,11 +681,11 @@ class Engine:
         tables.TablesError, ConfigError, MagnitudeError
             If a request is wrong, the data do not fit it, or a sum is refused.
         """
-        built = self._fitter.fit(requests)
+        cell_requests = self._fitter.fit(requests)
         self.check_keys()
-        found = self._cells(list(built.values()), None)
-        self._protection.require_amounts(requests, built, self._source)
-        pairs = zip(built, found, strict=True)
+        all_cells = self._cells(list(cell_requests.values()), None)
+        self._protection.require_amounts(requests, cell_requests, self._source)
+        pairs = zip(cell_requests, all_cells, strict=True)
         return [
             text
             for name, cells in pairs
@@ -727,15 +728,15 @@ class Engine:
         return cell_table(self._source, self._keys, [*self._fitter.fit(requests).values()])
 
     def _cells(
-        self, built: Sequence[Request], progress: Progress | None, *, sketch: int = 0
+        self, cell_requests: Sequence[Request], progress: Progress | None, *, sketch: int = 0
     ) -> list[Cells]:
-        known = [self._known.get(_identity(request)) for request in built]
-        if not sketch and None not in known:
-            return [cells for cells in known if cells is not None]
+        cells_of_requests = [self._known.get(_identity(request)) for request in cell_requests]
+        if not sketch and None not in cells_of_requests:
+            return [cells for cells in cells_of_requests if cells is not None]
         return cube(
             self._source,
             self._keys,
-            built,
+            cell_requests,
             tolerate_missing_keys=self._checks == "warn",
             sketch=sketch,
             progress=_scan_progress(progress),
@@ -775,18 +776,22 @@ class Engine:
                 hint=Message("release tables of the cells: ckm release"),
             )
         self.check_keys()
-        wanted = {name: TableRequest(dimensions=[name], margins="none") for name in dimensions}
-        counted = self._fitter.fit(
+        table_requests = {
+            name: TableRequest(dimensions=[name], margins="none") for name in dimensions
+        }
+        population_requests = self._fitter.fit(
             {n: TableRequest(dimensions=[], where=w) for n, w in (populations or {}).items()}
         )
         return prepare(
             self._source,
             self._keys,
-            requests=self._fitter.fit(wanted),
+            requests=self._fitter.fit(table_requests),
             weight=self._protection.weight,
             sketch=sketch,
             tolerate_missing_keys=self._checks == "warn",
-            populations=[r.where for r in counted.values() if isinstance(r.where, Filter)],
+            populations=[
+                r.where for r in population_requests.values() if isinstance(r.where, Filter)
+            ],
         )
 
     def protect(
@@ -847,12 +852,12 @@ class Engine:
         self, requests: Mapping[str, TableRequest]
     ) -> list[tuple[TableRequest, Request]]:
         """Return the tables in which named cells are looked up, and their requests of cells."""
-        wanted = named_requests(requests.values(), self._protection.noises)
-        fitted = self._fitter.fit(wanted).values()
-        unseen = [
-            replace(one, discrete=one.columns) for one in fitted
+        lookups = named_requests(requests.values(), self._protection.noises)
+        cell_requests = self._fitter.fit(lookups).values()
+        finest_requests = [
+            replace(one, discrete=one.columns) for one in cell_requests
         ]  # nothing of it is shown
-        return list(zip(wanted.values(), unseen, strict=True))
+        return list(zip(lookups.values(), finest_requests, strict=True))
 
     def _allow_continuous(self, columns: Sequence[str]) -> None:
         """Accept continuous dimensions; for a job that says who allowed them, and why."""
@@ -862,8 +867,10 @@ class Engine:
         self, requests: Mapping[str, TableRequest], cells: Mapping[str, Cells]
     ) -> None:
         """Take cells of another engine with the same records and keys, to save their scan."""
-        built = self._fitter.fit(requests)
-        self._known = {_identity(request): cells[name] for name, request in built.items()}
+        cell_requests = self._fitter.fit(requests)
+        self._known = {
+            _identity(request): cells[name] for name, request in cell_requests.items()
+        }
 
 
 def _identity(request: Request) -> object:

@@ -6,21 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ckm.errors import ConfigError
 from footing.messages import Message, Name, Shape, said
+from footing.places import place_of
 from ptable import PTable, PTableWarning
 from tables import (
     CodeTree,
     DerivedVariable,
-    GivenCells,
     Hierarchy,
     ReadOptions,
     Request,
     Secret,
-    Source,
-    derive_variables,
     open_source,
     read_categories,
 )
+from tables.cells.given import GivenCells
+from tables.recoding.derive import derive_variables
 from tables.secret import SECRET_VARIABLE
+from tables.source.source import Source
 
 
 def require_counts(ptable: PTable) -> None:
@@ -60,7 +61,7 @@ def given_cells(
     labels: tuple[str, str],
 ) -> GivenCells:
     """Say what the columns of a table of cells are."""
-    nested = [as_hierarchy(name, given) for name, given in hierarchies.items()]
+    nested = [as_hierarchy(name, value) for name, value in hierarchies.items()]
     return GivenCells(
         dimensions=tuple(cells),
         count=count,
@@ -149,16 +150,17 @@ def open_records(
         raise ConfigError(
             Message("engine must be 'duckdb' or 'spark', not {engine!r}.", engine=Name(engine))
         )
-    (options or ReadOptions()).require_csv(str(data))
-    if cells is not None or not isinstance(data, (str, os.PathLike, tuple)):
+    place = place_of(data)
+    if cells is not None or place is None or isinstance(data, list):
         raise ConfigError(
             Message("Spark tabulates Parquet files of records, not cells or data in memory."),
             hint=Message("write records to Parquet, or leave engine out"),
         )
+    (options or ReadOptions()).require_csv(str(place))
     from tables.spark.session import LOCAL
     from tables.spark.spark import open_spark
 
-    source = open_spark(data, master=master or LOCAL)
+    source = open_spark(place, master=master or LOCAL)
     try:
         derive_variables(source, variables)
     except BaseException:
@@ -188,21 +190,21 @@ def find_secret(
     return Secret.from_env(SECRET_VARIABLE)
 
 
-def as_hierarchy(name: str, given: object) -> Hierarchy:
+def as_hierarchy(name: str, value: object) -> Hierarchy:
     """Return a hierarchy from columns, the file of a code tree, or a column and a file."""
-    if isinstance(given, Hierarchy):
-        return given
-    if isinstance(given, (str, os.PathLike)):
-        return Hierarchy(columns=(name,), tree=CodeTree.read(given))
-    if isinstance(given, Mapping):
-        if set(given) != {"column", "tree"}:
+    if isinstance(value, Hierarchy):
+        return value
+    if isinstance(value, (str, os.PathLike)):
+        return Hierarchy(columns=(name,), tree=CodeTree.read(value))
+    if isinstance(value, Mapping):
+        if set(value) != {"column", "tree"}:
             raise ConfigError(
                 Message("The hierarchy {name!r} needs 'column' and 'tree'.", name=Name(name)),
                 hint=Message('{column = "age", tree = "age.csv"}'),
             )
-        return Hierarchy(columns=(str(given["column"]),), tree=CodeTree.read(given["tree"]))
-    if isinstance(given, Sequence):
-        return Hierarchy(columns=tuple(str(column) for column in given))
+        return Hierarchy(columns=(str(value["column"]),), tree=CodeTree.read(value["tree"]))
+    if isinstance(value, Sequence):
+        return Hierarchy(columns=tuple(str(column) for column in value))
     raise ConfigError(
         Message(
             "The hierarchy {name!r} is a list of columns or the file of a code tree.",
@@ -212,14 +214,14 @@ def as_hierarchy(name: str, given: object) -> Hierarchy:
 
 
 def find_categories(
-    name: str, given: object, *, nested: Hierarchy | None = None
+    name: str, value: object, *, nested: Hierarchy | None = None
 ) -> Sequence[object]:
     """Return declared categories: a list, or those that a file lists."""
-    if not isinstance(given, (str, os.PathLike)):
-        if not isinstance(given, Sequence):
+    if not isinstance(value, (str, os.PathLike)):
+        if not isinstance(value, Sequence):
             raise ConfigError(
                 Message("The categories of {name!r} are a list or a file.", name=Name(name))
             )
-        return given
+        return value
     columns = (name,) if nested is None or nested.tree is not None else nested.columns
-    return read_categories(given, columns)
+    return read_categories(value, columns)

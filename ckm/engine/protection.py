@@ -24,7 +24,7 @@ from ckm.engine.request import variable_of
 from ckm.errors import InternalError, MagnitudeError
 from footing.disclosive import Disclosive
 from footing.messages import Message, Name
-from tables import Filter
+from tables.filtering.filters import Filter
 from tables.magnitudes.exact import has_few_values, joint_moments
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from ckm.engine.request import TableRequest
     from footing.arrays import Floats, Integers
     from ptable import PTable
-    from tables import Cells, KeyQuality, Request, Secret, Source
+    from tables import Cells, Request, Secret
+    from tables.quality import KeyQuality
+    from tables.source.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -224,11 +226,14 @@ class Protection:
             )
 
     def require_amounts(
-        self, requests: Mapping[str, TableRequest], built: Mapping[str, Request], source: Source
+        self,
+        requests: Mapping[str, TableRequest],
+        cell_requests: Mapping[str, Request],
+        source: Source,
     ) -> None:
         """Refuse variables whose sums are counts, once a scan has looked at them."""
         for table, request in requests.items():
-            where = built[table].where
+            where = cell_requests[table].where
             for name in request.variables:
                 spread = source.spreads[name]
                 if spread.decimals == 0 and 0 < spread.largest <= 1:
@@ -261,14 +266,19 @@ class Protection:
                             'where, with the measure "count"'
                         ),
                     )
-        self._require_no_count_together(requests, built, source)
+        self._require_no_count_together(requests, cell_requests, source)
 
     def _require_no_count_together(
-        self, requests: Mapping[str, TableRequest], built: Mapping[str, Request], source: Source
+        self,
+        requests: Mapping[str, TableRequest],
+        cell_requests: Mapping[str, Request],
+        source: Source,
     ) -> None:
         """Refuse variables of which a combination is nearly the same for every record."""
         variance = self.count_noise.variance
-        together = {(tuple(r.variables), built[n].where): n for n, r in requests.items()}
+        together = {
+            (tuple(r.variables), cell_requests[n].where): n for n, r in requests.items()
+        }
         of_all = dict.fromkeys(
             name for request in requests.values() for name in request.variables
         )
@@ -313,14 +323,14 @@ class Protection:
 
     def cautions(self, table: str, alike: Mapping[str, NDArray[np.int64]]) -> list[str]:
         """Say which sums of a table have the noise of counts, too; for inside use."""
-        told = (alike_caution(table, variable, n) for variable, n in alike.items())
-        return [text for text in told if text is not None]
+        texts = (alike_caution(table, variable, n) for variable, n in alike.items())
+        return [text for text in texts if text is not None]
 
     def _sums(
         self, cells: Cells, published: Integers, request: TableRequest, secret: Secret | None
     ) -> dict[str, Floats]:
         """Return the published sums of cells."""
-        found = {}
+        totals = {}
         for variable in request.variables:
             magnitudes = (cells.magnitudes or {})[variable]
             total = perturb_magnitudes(
@@ -332,8 +342,8 @@ class Protection:
             )
             if self.noises[variable].zero_with_count:
                 total = np.where(published > 0, total, 0.0)
-            found[variable] = total
-        return found
+            totals[variable] = total
+        return totals
 
     def _amounts(
         self,
@@ -350,15 +360,15 @@ class Protection:
             return {}
         name = "count" if self.weight is None else "weighted"
         divisor = self.numbers(cells, published, measures=[name])[name]
-        found = {}
+        numbers = {}
         for measure in request.measures:
             variable = variable_of(measure)
             if variable is not None and measure not in request.quantiles:
                 total = sums[variable]
                 is_sum = measure.startswith("sum:")
                 noise = self.noises[variable]
-                found[measure] = total if is_sum else published_mean(total, divisor, noise)
-        return found
+                numbers[measure] = total if is_sum else published_mean(total, divisor, noise)
+        return numbers
 
     def _quantiles(
         self,

@@ -201,10 +201,10 @@ class PublishedTable:
         first = next(self.pieces(_SHOWN), self)
         texts = [[labels[n] for n in codes] for codes, labels in first.dimensions.values()]
         numbers = [np.ma.filled(v.astype(object), "") for v in first.measures.values()]
-        listed: list[Any] = [*texts, *numbers]
+        arrays: list[Any] = [*texts, *numbers]
         columns = [
             [name, *map(_in_one_line, column)]
-            for name, column in zip(self.columns, listed, strict=True)
+            for name, column in zip(self.columns, arrays, strict=True)
         ]
         widths = [max(map(len, column)) for column in columns]
         lines = [
@@ -252,10 +252,10 @@ def table_of(
     """Lay the published numbers of cells out as a table, a column for each measure."""
     ranks, numbers = rows_of(cells, published, dict(numbers), empty_cells)
     if "" in numbers:
-        kept = unhidden(ranks, open_categories(cells.axes, ranks, numbers.pop("")))
-        if not kept.all():
-            ranks = [rank[kept] for rank in ranks]
-            numbers = {name: values[kept] for name, values in numbers.items()}
+        mask = unhidden(ranks, open_categories(cells.axes, ranks, numbers.pop("")))
+        if not mask.all():
+            ranks = [rank[mask] for rank in ranks]
+            numbers = {name: values[mask] for name, values in numbers.items()}
     dimensions: dict[str, tuple[Codes, Sequence[str]]] = {}
     for axis in cells.axes:
         rank = ranks.pop(0)
@@ -264,8 +264,8 @@ def table_of(
         for name, (codes, categories) in encodings(axis, is_used).items():
             dimensions[name] = (codes[rank], categories)
     columns = measure_columns(list(numbers), dimensions)
-    shown = {column: numbers[measure] for column, measure in columns.items()}
-    return PublishedTable(dimensions=dimensions, measures=shown)
+    arrays = {column: numbers[measure] for column, measure in columns.items()}
+    return PublishedTable(dimensions=dimensions, measures=arrays)
 
 
 def rows_of(
@@ -316,27 +316,27 @@ def round_to_unit(weighted: Floats, mean: Floats) -> Floats:
     return np.asarray(np.where(exponent < 0, steps / 10.0**-exponent, steps * unit))
 
 
-def open_categories(axes: Sequence[Axis], ranks: Sequence[Codes], shown: Flags) -> list[Flags]:
+def open_categories(axes: Sequence[Axis], ranks: Sequence[Codes], mask: Flags) -> list[Flags]:
     """Tell for each axis which categories may stand in a grid.
 
     That a category that the records alone tell of stands there, and no published number shows
     it, would tell that somebody is in it.
     """
-    found = []
+    flags = []
     for axis, rank in zip(axes, ranks, strict=True):
         is_open = ~axis.is_found
-        is_open[rank[shown]] = True
-        found.append(is_open)
-    return found
+        is_open[rank[mask]] = True
+        flags.append(is_open)
+    return flags
 
 
 def unhidden(ranks: Sequence[Codes], is_open: Sequence[Flags]) -> Flags:
     """Tell which rows show open categories alone."""
-    kept = np.ones(len(ranks[0]) if ranks else 1, bool)
+    mask = np.ones(len(ranks[0]) if ranks else 1, bool)
     for rank, flags in zip(ranks, is_open, strict=True):
         if not flags.all():
-            kept &= flags[rank]
-    return kept
+            mask &= flags[rank]
+    return mask
 
 
 def measure_columns(
@@ -346,15 +346,15 @@ def measure_columns(
 
     A dimension of a measure's name keeps it, and so does a measure before another.
     """
-    taken = {name.lower() for name in dimensions}
-    found = {}
+    names = {name.lower() for name in dimensions}
+    columns = {}
     for measure in measures:
         column = column_of(measure)
-        while column.lower() in taken:
+        while column.lower() in names:
             column += "_published"
-        taken.add(column.lower())
-        found[column] = measure
-    return found
+        names.add(column.lower())
+        columns[column] = measure
+    return columns
 
 
 def encodings(axis: Axis, is_used: Flags) -> dict[str, tuple[Codes, list[str]]]:
@@ -362,14 +362,14 @@ def encodings(axis: Axis, is_used: Flags) -> dict[str, tuple[Codes, list[str]]]:
 
     Unused categories are left out, since their names may tell.
     """
-    found = {}
+    columns = {}
     for name, labels in zip(axis.columns, axis.labels, strict=True):
         categories: dict[str, int] = {}
         code = np.zeros(len(labels), np.int32)
         for place in np.flatnonzero(is_used):
             code[place] = categories.setdefault(labels[place], len(categories))
-        found[name] = (code, list(categories))
-    return found
+        columns[name] = (code, list(categories))
+    return columns
 
 
 def _positions(ranks: Sequence[Codes], sizes: Sequence[int]) -> Integers | None:
@@ -404,10 +404,10 @@ def shows_grid(cells: Cells, empty_cells: str) -> bool:
 
 def block_size(cells: Cells, levels: tuple[int, ...]) -> int:
     """Count the combinations of categories that a table shows at some levels, empty or not."""
-    shown = [
+    sizes = [
         a.levels[level].is_shown.sum() for a, level in zip(cells.axes, levels, strict=True)
     ]
-    return int(np.prod(shown, dtype=float))
+    return int(np.prod(sizes, dtype=float))
 
 
 def grid_size(cells: Cells) -> int:
@@ -419,7 +419,7 @@ def _fill_grid(
     cells: Cells, numbers: Mapping[str, NDArray[Any]]
 ) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
     """Return all combinations of categories, zeros where there is no cell."""
-    shown = [[level.ranks[level.is_shown] for level in axis.levels] for axis in cells.axes]
+    categories = [[level.ranks[level.is_shown] for level in axis.levels] for axis in cells.axes]
     size = grid_size(cells)
     if size > _MAX_GRID:
         raise ReleaseError(
@@ -444,7 +444,7 @@ def _fill_grid(
     else:
         blocks = [
             np.meshgrid(
-                *(s[level] for s, level in zip(shown, levels, strict=True)), indexing="ij"
+                *(s[level] for s, level in zip(categories, levels, strict=True)), indexing="ij"
             )
             for levels in cells.level_sets
         ]

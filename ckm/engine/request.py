@@ -86,7 +86,7 @@ class TableRequest:
         object.__setattr__(self, "measures", tuple(self.measures))
         unknown = [m for m in self.measures if m not in _MEASURES and variable_of(m) is None]
         if unknown or not self.measures or len(set(self.measures)) < len(self.measures):
-            shown = ", ".join(repr(m) for m in self.measures) or "none"
+            listing = ", ".join(repr(m) for m in self.measures) or "none"
             ranges = [m for m in map(str, unknown) if m.startswith("range:")]
             if ranges:
                 raise ConfigError(
@@ -102,7 +102,7 @@ class TableRequest:
                 Message(
                     "measures are 'count', 'weighted' and 'sum:', 'mean:', 'median:' or "
                     "'quantile:' with a variable, each once, not {measures}.",
-                    measures=Name(shown),
+                    measures=Name(listing),
                 ),
                 hint=_hint(unknown[0])
                 if unknown
@@ -143,8 +143,8 @@ class TableRequest:
     @property
     def variables(self) -> tuple[str, ...]:
         """The columns whose sums or means are asked for, each once."""
-        found = (variable_of(m) for m in self.measures if m not in self.quantiles)
-        return tuple(dict.fromkeys(column for column in found if column is not None))
+        columns = (variable_of(m) for m in self.measures if m not in self.quantiles)
+        return tuple(dict.fromkeys(column for column in columns if column is not None))
 
     @property
     def needs_whole_table(self) -> bool:
@@ -198,10 +198,10 @@ def _hint(unknown: object) -> str:
             name=Name(name),
             shares=Name.each(SHARES),
         )
-    known = STATISTICS if column else (*_MEASURES, *STATISTICS)
-    wanted = statistic.strip().lower()
-    close = difflib.get_close_matches(wanted, known, n=1)
-    if not close or abs(len(close[0]) - len(wanted)) > 1:  # a slip, not another statistic
+    choices = STATISTICS if column else (*_MEASURES, *STATISTICS)
+    word = statistic.strip().lower()
+    close = difflib.get_close_matches(word, choices, n=1)
+    if not close or abs(len(close[0]) - len(word)) > 1:  # a slip, not another statistic
         if column:
             return Message(
                 "of a variable there are 'sum:{column}', 'mean:{column}', "

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 from ckm.engine.inputs import as_hierarchy, find_categories
 from ckm.errors import ConfigError
 from footing.messages import Argument, Message, Name
-from tables import Filter, Request, RequestError, require_fit
+from tables import Request, RequestError
+from tables.filtering.filters import Filter
 from tables.recoding.derive import root_of
-from tables.request import of_table
+from tables.request import of_table, require_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ckm.engine.magnitudes.settings import VariableNoises
     from ckm.engine.request import TableRequest
-    from tables import HashedKeys, Hierarchy, Source, StoredKeys
+    from tables import HashedKeys, Hierarchy, StoredKeys
+    from tables.source.source import Source
 
 _LOOKED_AT = 2  # reports tell what the second largest contributor finds out
 
@@ -53,10 +55,10 @@ class RequestFitter:
     ) -> None:
         self._source, self._keys = source, keys
         self._noises, self._weight, self._labels = noises, weight, labels
-        self._hierarchies = {n: as_hierarchy(n, given) for n, given in hierarchies.items()}
+        self._hierarchies = {n: as_hierarchy(n, value) for n, value in hierarchies.items()}
         self._categories = {
-            n: find_categories(n, given, nested=self._hierarchies.get(n))
-            for n, given in categories.items()
+            n: find_categories(n, value, nested=self._hierarchies.get(n))
+            for n, value in categories.items()
         }
         self._discrete = tuple(nested_columns(self._hierarchies.values()))
 
@@ -66,15 +68,15 @@ class RequestFitter:
 
     def fit(self, requests: Mapping[str, TableRequest]) -> dict[str, Request]:
         """Build the requests; raise one error with the problems of all of them."""
-        built, errors = {}, []
+        cell_requests, errors = {}, []
         for name, request in requests.items():
             try:
-                built[name] = self._build(request)
-                require_fit([built[name]], self._source)
+                cell_requests[name] = self._build(request)
+                require_fit([cell_requests[name]], self._source)
             except (RequestError, ConfigError) as error:
                 errors.append(of_table(name, error) if name else error)
         raise_together(errors)
-        return built
+        return cell_requests
 
     def _build(self, request: TableRequest) -> Request:
         is_weighted = "weighted" in request.measures
@@ -98,7 +100,7 @@ class RequestFitter:
                     "publish them in a job without a weight, and say that they are unweighted"
                 ),
             )
-        built = Request(
+        cell_request = Request(
             dimensions=request.dimensions,
             hierarchies=self._hierarchies,
             margins=request.margins,
@@ -113,14 +115,14 @@ class RequestFitter:
             missing_label=self._labels[1],
             discrete=self._discrete,
         )
-        self._require_groups(built)
-        return built
+        self._require_groups(cell_request)
+        return cell_request
 
-    def _require_groups(self, built: Request) -> None:
+    def _require_groups(self, cell_request: Request) -> None:
         """Refuse the column that tells persons apart, and sums of a dimension."""
         identity = self._keys.column
-        filtered = built.where.columns if isinstance(built.where, Filter) else ()
-        used = {*built.columns, *filtered, *built.sums, *built.ordered}
+        filtered = cell_request.where.columns if isinstance(cell_request.where, Filter) else ()
+        used = {*cell_request.columns, *filtered, *cell_request.sums, *cell_request.ordered}
         if identity in {root_of(self._source, name) for name in used}:
             raise RequestError(
                 Message(
@@ -130,7 +132,7 @@ class RequestFitter:
                 ),
                 hint=Message("ask for groups of people"),
             )
-        own = [name for name in built.sums if name in built.columns]
+        own = [name for name in cell_request.sums if name in cell_request.columns]
         if own:
             raise RequestError(
                 Message(

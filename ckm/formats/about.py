@@ -144,9 +144,9 @@ def _checked(name: str, value: Any, problems: list[str]) -> Any:
         _texts(name, [*pairs, *pairs.values()], problems)
         return pairs
     if name == "category_labels":
-        return {column: _checked("labels", said, problems) for column, said in pairs.items()}
+        return {column: _checked("labels", texts, problems) for column, texts in pairs.items()}
     _texts(name, list(pairs), problems)
-    return {key: _texts(name, listed, problems) for key, listed in pairs.items()}
+    return {key: _texts(name, values, problems) for key, values in pairs.items()}
 
 
 def _decimals(pairs: dict[Any, Any], problems: list[str]) -> dict[str, int]:
@@ -176,26 +176,26 @@ def _mapping(name: str, value: object, problems: list[str]) -> dict[Any, Any]:
 
 
 def _problems(about: TableAbout) -> list[str]:
-    found = []
+    problems = []
     if not _LANGUAGE.fullmatch(about.language):
-        found.append(Message('language is a code such as "en"'))
+        problems.append(Message('language is a code such as "en"'))
     if about.dataflow and not is_dataflow(about.dataflow):
-        found.append(Message('dataflow is written "AGENCY:ID(1.0)"'))
+        problems.append(Message('dataflow is written "AGENCY:ID(1.0)"'))
     if len(set(about.notes)) < len(about.notes):
-        found.append(Message("notes repeat"))
+        problems.append(Message("notes repeat"))
     if type(about.reliable_from) is not int:
-        found.append(Message("reliable_from is a whole number"))
+        problems.append(Message("reliable_from is a whole number"))
     when = about.updated
     if when is not None and not isinstance(when, dt.date):
-        found.append(Message("updated is a date"))
+        problems.append(Message("updated is a date"))
     if isinstance(when, dt.datetime) and when.tzinfo is None:
-        found.append(Message("updated has a time without its zone"))
+        problems.append(Message("updated has a time without its zone"))
     if about.geography and about.geography == about.time:
-        found.append(Message("geography and time are the same column"))
-    columns = [column for listed in about.hierarchies.values() for column in listed]
+        problems.append(Message("geography and time are the same column"))
+    columns = [column for levels in about.hierarchies.values() for column in levels]
     if len(set(columns)) < len(columns):
-        found.append(Message("a column belongs to two hierarchies"))
-    return found + _problems_of_translations(about)
+        problems.append(Message("a column belongs to two hierarchies"))
+    return problems + _problems_of_translations(about)
 
 
 def _problems_of_translations(about: TableAbout) -> list[str]:
@@ -217,9 +217,9 @@ def noise_said(margin: MarginOfError) -> dict[str, int]:
 
 def with_noise(about: TableAbout, margin: MarginOfError) -> TableAbout:
     """Say of a table of counts how far these may lie from the true ones."""
-    said = noise_said(margin)
-    note = say("noise", about.language).format(**said)
-    return replace(about, notes=[*about.notes, note], reliable_from=said["reliable"])
+    words = noise_said(margin)
+    note = say("noise", about.language).format(**words)
+    return replace(about, notes=[*about.notes, note], reliable_from=words["reliable"])
 
 
 def is_dataflow(text: str) -> bool:
@@ -249,29 +249,29 @@ def about_table(about: TableAbout, table: PublishedTable) -> TableAbout:
     A name of a category that the table does not show may tell that it is there: it stays out.
     """
     columns = set(table.columns)
-    shown = {name: set(categories) for name, (_, categories) in table.dimensions.items()}
+    codes = {name: set(categories) for name, (_, categories) in table.dimensions.items()}
     hierarchies = {
-        name: listed
-        for name, listed in about.hierarchies.items()
-        if len(listed) > 1 and is_run(listed, list(table.dimensions)) and name not in columns
+        name: levels
+        for name, levels in about.hierarchies.items()
+        if len(levels) > 1 and is_run(levels, list(table.dimensions)) and name not in columns
     }
-    named = columns | set(hierarchies)
-    kept = {
-        column: {c: label for c, label in pairs.items() if c in shown[column]}
+    names = columns | set(hierarchies)
+    labels = {
+        column: {c: label for c, label in pairs.items() if c in codes[column]}
         for column, pairs in about.category_labels.items()
-        if column in shown
+        if column in codes
     }
     own = replace(
         about,
-        labels={name: label for name, label in about.labels.items() if name in named},
-        category_labels={column: pairs for column, pairs in kept.items() if pairs},
+        labels={name: label for name, label in about.labels.items() if name in names},
+        category_labels={column: pairs for column, pairs in labels.items() if pairs},
         units={name: unit for name, unit in about.units.items() if name in table.measures},
         decimals={n: number for n, number in about.decimals.items() if n in table.measures},
-        geography=about.geography if about.geography in named else "",
-        time=about.time if about.time in named else "",
-        totals={c: t for c, t in about.totals.items() if t in shown.get(c, ())},
+        geography=about.geography if about.geography in names else "",
+        time=about.time if about.time in names else "",
+        totals={c: t for c, t in about.totals.items() if t in codes.get(c, ())},
         hierarchies=hierarchies,
-        withheld={c: areas for c, areas in about.withheld.items() if c in shown and areas},
+        withheld={c: areas for c, areas in about.withheld.items() if c in codes and areas},
         translations=(),
     )
     facts = {name: getattr(about, name) for name in _FACTS}
@@ -300,12 +300,12 @@ def to_plain(about: TableAbout) -> dict[str, Any]:
 
 def from_plain(plain: Mapping[str, Any]) -> TableAbout:
     """Undo `to_plain`; keys of later versions are left out."""
-    known = {part.name for part in fields(TableAbout)}
-    kept = {name: value for name, value in plain.items() if name in known}
-    if "updated" in kept:
-        kept["updated"] = read_date(kept["updated"])
-    translations = [from_plain(each) for each in kept.pop("translations", ())]
-    return TableAbout(**kept, translations=translations)
+    names = {part.name for part in fields(TableAbout)}
+    values = {name: value for name, value in plain.items() if name in names}
+    if "updated" in values:
+        values["updated"] = read_date(values["updated"])
+    translations = [from_plain(each) for each in values.pop("translations", ())]
+    return TableAbout(**values, translations=translations)
 
 
 def read_date(text: str) -> dt.date | dt.datetime:

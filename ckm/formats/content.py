@@ -80,8 +80,8 @@ def _used(codes: NDArray[np.int32], categories: Sequence[str]) -> tuple[Any, lis
     if is_used.all():
         return codes, list(categories)
     place = (np.cumsum(is_used) - 1).astype(np.int32)
-    kept = [text for text, keep in zip(categories, is_used, strict=True) if keep]
-    return place[codes], kept
+    texts = [text for text, keep in zip(categories, is_used, strict=True) if keep]
+    return place[codes], texts
 
 
 def _check_numbers(name: str, values: NDArray[Any], size: int) -> None:
@@ -162,9 +162,9 @@ def require_doubles(table: PublishedTable, what: str) -> None:
             )
 
 
-def free_name(name: str, taken: Collection[str]) -> str:
+def free_name(name: str, names: Collection[str]) -> str:
     """Return a name that no column has."""
-    while name in taken:
+    while name in names:
         name += "_"
     return name
 
@@ -174,8 +174,8 @@ def labelled(table: PublishedTable, about: TableAbout) -> PublishedTable:
     texts: dict[str, tuple[NDArray[np.int32], Sequence[str]]] = {}
     for name, (codes, categories) in table.dimensions.items():
         head, labels = about.labels.get(name, name), about.category_labels.get(name, {})
-        said = [labels.get(text, text) for text in categories]
-        texts[free_name(head, texts)] = codes, said
+        words = [labels.get(text, text) for text in categories]
+        texts[free_name(head, texts)] = codes, words
         plain = {about.totals.get(name), MISSING}  # whose codes tell people nothing
         if any(labels.get(text, text) != text for text in {*categories} - plain):
             texts[free_name(f"{head} (code)", texts)] = codes, categories

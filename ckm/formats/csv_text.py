@@ -53,7 +53,7 @@ def _write(
     ]
     for piece in table.pieces(_CHUNK):
         coded = zip(piece.dimensions.values(), texts, strict=True)
-        columns = [listed.take(pa.array(codes)) for (codes, _), listed in coded]
+        columns = [category_texts.take(pa.array(codes)) for (codes, _), category_texts in coded]
         numbers = [plain_numbers(values) for values in piece.measures.values()]
         if decimal != ".":
             numbers = [pc.replace_substring(texts, ".", decimal) for texts in numbers]
@@ -84,8 +84,8 @@ def formulas(table: PublishedTable) -> dict[str, list[str]]:
     """Return the texts that a spreadsheet would take for formulas, by column."""
     texts = {name: [name] for name in table.measures}
     texts |= {name: [name, *categories] for name, (_, categories) in table.dimensions.items()}
-    found = {name: list(filter(is_formula, listed)) for name, listed in texts.items()}
-    return {name: listed for name, listed in found.items() if listed}
+    by_column = {name: list(filter(is_formula, values)) for name, values in texts.items()}
+    return {name: values for name, values in by_column.items() if values}
 
 
 def without_formulas(table: PublishedTable) -> PublishedTable:
@@ -162,7 +162,7 @@ def read_texts(path: Path, names: Sequence[str], kinds: Mapping[str, str]) -> pa
     from pyarrow import csv
 
     types = {"text": pa.string(), "whole": pa.int64(), "double": pa.float64()}
-    wanted = {name: types[kind] for name, kind in kinds.items() if kind}
+    column_types = {name: types[kind] for name, kind in kinds.items() if kind}
     try:
         return csv.read_csv(
             path,
@@ -173,7 +173,7 @@ def read_texts(path: Path, names: Sequence[str], kinds: Mapping[str, str]) -> pa
                 newlines_in_values=True, ignore_empty_lines=len(names) > 1
             ),
             convert_options=csv.ConvertOptions(
-                column_types=wanted,
+                column_types=column_types,
                 null_values=[""],
                 true_values=[],
                 false_values=[],
@@ -232,10 +232,10 @@ def _columns(path: Path) -> tuple[list[str], list[bool]]:
     names = [name for name, _ in header]
     if header[0][1] and len(first) == len(names):
         return names, [is_quoted for _, is_quoted in first]
-    known = 0
-    while known < len(names) and _KNOWN.fullmatch(names[-1 - known]):
-        known += 1
-    if not known:
+    n_measures = 0
+    while n_measures < len(names) and _KNOWN.fullmatch(names[-1 - n_measures]):
+        n_measures += 1
+    if not n_measures:
         raise FormatError(
             Message(
                 "The file {path!r} does not tell its measures from its dimensions.",
@@ -245,20 +245,20 @@ def _columns(path: Path) -> tuple[list[str], list[bool]]:
                 "keep the quotation marks, or keep its metadata beside it (format 'csvw')"
             ),
         )
-    return names, [place < len(names) - known for place in range(len(names))]
+    return names, [place < len(names) - n_measures for place in range(len(names))]
 
 
 def _record(text: bytes, place: int) -> tuple[list[tuple[bytes, bool]], int]:
     """Return the fields of a line, whether each is quoted, and where the next one starts."""
-    found = []
+    fields = []
     while True:
         match = _FIELD.match(text, place)
         if match is None:
             raise ValueError
         quoted = match[1]
-        found.append(
+        fields.append(
             (match[2] if quoted is None else quoted.replace(b'""', b'"'), quoted is not None)
         )
         place = match.end()
         if match[3] != b",":
-            return found, place
+            return fields, place

@@ -106,14 +106,14 @@ def _exists(path: Path) -> bool:
 
 def _write_files(files: dict[Path, Callable[[IO[bytes]], None]]) -> None:
     """Write files as drafts; they get their names when all are there, the last one last."""
-    made: list[Path] = []
+    new_files: list[Path] = []
     target = next(iter(files))
     try:
         with contextlib.ExitStack() as drafts:
             for target, write in reversed(files.items()):
-                with drafts.enter_context(_draft(target, made)).open("wb") as file:
+                with drafts.enter_context(_draft(target, new_files)).open("wb") as file:
                     write(file)
-        made.clear()
+        new_files.clear()
     except OSError as error:
         if isinstance(error, ValueError):
             raise
@@ -132,20 +132,20 @@ def _write_files(files: dict[Path, Callable[[IO[bytes]], None]]) -> None:
             hint=Message("choose a folder on another disk") if is_full else None,
         ) from None
     finally:
-        for path in made:
+        for path in new_files:
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def _draft(target: Path, made: list[Path]) -> Iterator[Path]:
+def _draft(target: Path, new_files: list[Path]) -> Iterator[Path]:
     """Give the draft of a file; note the file where its name is a new one."""
     is_new = not _exists(target)
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     with new_file(target, error=ReleaseError, overwrite=True, is_private=False) as draft:
         yield draft
-    made += [target] if is_new else []
+    new_files += [target] if is_new else []
 
 
 def to_bytes(
@@ -260,9 +260,11 @@ def read_about(
     return _read(path, format)[1]
 
 
-def _read(path: str | os.PathLike[str], named: str | None) -> tuple[PublishedTable, TableAbout]:
+def _read(
+    path: str | os.PathLike[str], format_name: str | None
+) -> tuple[PublishedTable, TableAbout]:
     source = Path(path)
-    kind = format_of(source) if named is None else format_named(named)
+    kind = format_of(source) if format_name is None else format_named(format_name)
     if kind.read is None:
         readable = [name for name, each in FORMATS.items() if each.read is not None]
         raise FormatError(

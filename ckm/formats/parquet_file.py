@@ -26,10 +26,10 @@ def write_parquet(table: PublishedTable, stream: IO[bytes], about: TableAbout) -
     """Write a table as Parquet."""
     import pyarrow.parquet as pq
 
-    said = to_plain(about_table(about, table))
+    content = to_plain(about_table(about, table))
     schema = table.to_arrow().schema
-    if said:
-        schema = schema.with_metadata({_KEY: json.dumps(said, ensure_ascii=False)})
+    if content:
+        schema = schema.with_metadata({_KEY: json.dumps(content, ensure_ascii=False)})
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
         for piece in table.pieces(_GROUP) if table.n_rows else [table]:
             arrow = piece.to_arrow().replace_schema_metadata(schema.metadata)
@@ -64,8 +64,8 @@ def read_parquet(path: Path) -> tuple[PublishedTable, TableAbout]:
                     kind=Argument(kind),
                 )
             )
-    said = (arrow.schema.metadata or {}).get(_KEY)
-    about = from_plain(json.loads(said)) if said else TableAbout()
+    text = (arrow.schema.metadata or {}).get(_KEY)
+    about = from_plain(json.loads(text)) if text else TableAbout()
     return PublishedTable(dimensions=dimensions, measures=measures), about
 
 

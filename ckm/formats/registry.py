@@ -169,11 +169,11 @@ def format_of(path: Path) -> Format:
     name = path.name.lower()
     fitting = [(s, f) for f in FORMATS.values() for s in f.suffixes if name.endswith(s)]
     if not fitting:
-        known = ", ".join(sorted({s for f in FORMATS.values() for s in f.suffixes}))
+        endings = ", ".join(sorted({s for f in FORMATS.values() for s in f.suffixes}))
         raise FormatError(
             Message(
                 "A table is written to a file that ends in {names}, not {path!r}.",
-                names=said(known),
+                names=said(endings),
                 path=Name(path.name),
             )
         )

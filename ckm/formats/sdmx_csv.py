@@ -79,10 +79,10 @@ def _lines(
         columns.append(texts.take(pa.array(np.repeat(codes[rows], len(names)))))
     if names != [_SINGLE]:
         columns.append(pa.array(names * size, pa.string()))
-    shown = [values[rows] for values in table.measures.values()]
-    is_hidden = np.stack([hidden(values) for values in shown], axis=1).ravel()
-    is_low = np.stack([(v < reliable_from) & (v.dtype == np.int64) for v in shown], axis=1)
-    columns.append(_interleaved([plain_numbers(values) for values in shown]))
+    arrays = [values[rows] for values in table.measures.values()]
+    is_hidden = np.stack([hidden(values) for values in arrays], axis=1).ravel()
+    is_low = np.stack([(v < reliable_from) & (v.dtype == np.int64) for v in arrays], axis=1)
+    columns.append(_interleaved([plain_numbers(values) for values in arrays]))
     status = np.where(is_hidden, "Q,C", np.where(np.asarray(is_low).ravel(), "U,F", "A,F"))
     columns.append(pa.array(status, pa.string()))
     if comment is not None:

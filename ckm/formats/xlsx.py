@@ -208,10 +208,10 @@ def _about_sheet(table: PublishedTable, about: TableAbout) -> Iterator[str]:
 
 def _about_rows(table: PublishedTable, about: TableAbout) -> Iterator[tuple[str, str, str]]:
     """Say what the table is, an item a row, in the language of the sheet."""
-    said, language = to_plain(about), about.language
+    content, language = to_plain(about), about.language
     for item in _SINGLE:
-        if item in said:
-            yield say(f"about_{item}", language), "", said[item]
+        if item in content:
+            yield say(f"about_{item}", language), "", content[item]
     yield from ((say("about_note", language), "", note) for note in about.notes)
     for kind, names in (("dimension", table.dimensions), ("measure", table.measures)):
         for name in names:

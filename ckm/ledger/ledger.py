@@ -287,10 +287,10 @@ class Ledger:
         """
         again = {self._seal.digest(entry.definition.identity): entry for entry in entries}
         last = max((n for d in again for n in self._store.numbers(history, d)), default=0)
-        found = Histories(self._store, seal=self._seal, width=self.width).standing(
+        pairs = Histories(self._store, seal=self._seal, width=self.width).standing(
             again, history=history, last=last, threshold=self.threshold
         )
-        return tuple(itertools.islice(found, _MAX_NAMED))
+        return tuple(itertools.islice(pairs, _MAX_NAMED))
 
     def require_amounts(
         self, noises: Mapping[str, str], *, beside: Mapping[str, str] | None = None
@@ -314,8 +314,8 @@ class Ledger:
         >>> ledger.require_amounts(noises)  # doctest: +SKIP
         """
         if noises:
-            known = self._store.settings() | sealed_noises(beside or {}, seal=self._seal)
-            new_noises(sealed_noises(noises, seal=self._seal), known=known)
+            settings = self._store.settings() | sealed_noises(beside or {}, seal=self._seal)
+            new_noises(sealed_noises(noises, seal=self._seal), earlier=settings)
 
     def check(
         self, entries: Sequence[Entry], *, history: str = "public", also: Sequence[str] = ()
@@ -425,12 +425,12 @@ class Ledger:
         >>> ledger.publish([entry])  # doctest: +SKIP
         ()
         """
-        for wanted in (policy, second_method):
-            if wanted not in {"refuse", "flag"}:
+        for word in (policy, second_method):
+            if word not in {"refuse", "flag"}:
                 raise ConfigError(
                     Message(
                         "The policy is 'refuse' or 'flag', not {policy!r}.",
-                        policy=Argument(wanted),
+                        policy=Argument(word),
                     )
                 )
         submission = self._submission(entries, history, also)
@@ -468,8 +468,8 @@ class Ledger:
         for row in self._store.rows(is_open=True):
             record = self._histories.record(row.number)
             table = record.definition.name
-            found = np.flatnonzero(np.isin(record.identity, entry.identity)).tolist()
-            names = [str(record.name(number)) for number in found]
+            numbers = np.flatnonzero(np.isin(record.identity, entry.identity)).tolist()
+            names = [str(record.name(number)) for number in numbers]
             if not len(record) and not len(record.others):
                 names = [f"perhaps in {table!r}: all its sets were recorded before"]
             elif np.isin(record.others, entry.identity).any():
@@ -498,18 +498,18 @@ class Ledger:
         >>> list(ledger.audit())  # doctest: +SKIP
         []
         """
-        wanted = self.threshold if threshold is None else threshold
-        if not 1 <= wanted <= self.width:
+        limit = self.threshold if threshold is None else threshold
+        if not 1 <= limit <= self.width:
             raise ConfigError(
                 Message(
                     "This ledger can tell differences of 1 to {width} records, not "
                     "{threshold}.",
                     width=self.width,
-                    threshold=Argument(wanted),
+                    threshold=Argument(limit),
                 ),
                 hint=Message("a ledger is made for the largest threshold it will ever need"),
             )
-        yield from self._histories.audit(history, wanted)
+        yield from self._histories.audit(history, limit)
 
     def audit_methods(self, *, history: str | None = None) -> Iterator[SecondMethod]:
         """List the tables of a whole history whose records others publish in another way.
@@ -561,8 +561,8 @@ class Ledger:
         >>> ledger.require_whole()  # doctest: +SKIP
         '12:0123456789abcdef0123456789abcdef'
         """
-        known = None if head is None else Head.read(head)
-        return str(self._histories.require_whole(known))
+        reference = None if head is None else Head.read(head)
+        return str(self._histories.require_whole(reference))
 
     def close(self) -> None:
         """Close the database."""

@@ -136,7 +136,7 @@ def differ(mine: tuple[Words, Words], theirs: tuple[Words, Words]) -> bool:
     return bool(run.others(*mine))
 
 
-def _met(sets: Words, known: Words) -> tuple[Flags, NDArray[np.intp]]:
+def _met(sets: Words, earlier: Words) -> tuple[Flags, NDArray[np.intp]]:
     """Tell which sets are among known ones, which are in order, and where."""
-    at = np.minimum(np.searchsorted(known, sets), len(known) - 1)
-    return known[at] == sets, at
+    at = np.minimum(np.searchsorted(earlier, sets), len(earlier) - 1)
+    return earlier[at] == sets, at

@@ -62,7 +62,7 @@ def counted_tables(
     progress
         As for `Method.protect`.
     """
-    from ckm.suppression.original_cells import open_originals
+    from ckm.methods.suppression.original_cells import open_originals
 
     keys = {} if record_key is None else {"id": None, "record_key": record_key}
     place = {"path": path, "database": None, "table": None, "query": None}

@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.additivity.equations import TableSums
-from ckm.additivity.round_counts import kept_within, round_counts
 from ckm.engine.protection import Protected
 from ckm.engine.published_table import PublishedTable, encodings, publish
 from ckm.engine.request_fitting import raise_together, table_measures
 from ckm.errors import ConfigError, InternalError
 from ckm.ledger.protection import CellProtection
+from ckm.methods.additivity.equations import TableSums
+from ckm.methods.additivity.round_counts import kept_within, round_counts
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
-from ckm.suppression.grid import Grid
-from ckm.suppression.linked import by_group
-from ckm.suppression.relations import finest_cells
+from ckm.methods.suppression.grid import Grid
+from ckm.methods.suppression.linked import by_group
+from ckm.methods.suppression.relations import finest_cells
 from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ckm.engine.engine import Progress
     from ckm.engine.request import TableRequest
     from ckm.methods.settings import RoundingSettings
-    from ckm.suppression.original_cells import Groups, Originals
+    from ckm.methods.suppression.original_cells import Groups, Originals
     from footing.arrays import Integers
+    from footing.progress import Progress
     from tables import Cells
 
 
@@ -144,10 +144,10 @@ def _sums_of_groups(
     for grid, leaf in zip(grids, leaves, strict=True):
         first = np.where((first < 0) & (leaf >= 0), start + leaf, first)
         start += len(grid)
-    kept = np.flatnonzero(first >= 0)
+    places = np.flatnonzero(first >= 0)
     parts = [by_group(grid, leaf) for grid, leaf in zip(grids, leaves, strict=True)]
-    matrix = sparse.vstack(parts).tocsr()[:, kept].astype(np.float64)
-    return TableSums(matrix=matrix, inner=np.arange(len(kept))), first[kept]
+    matrix = sparse.vstack(parts).tocsr()[:, places].astype(np.float64)
+    return TableSums(matrix=matrix, inner=np.arange(len(places))), first[places]
 
 
 def _beside_originals(cells: Cells, multiples: Integers, *, base: int) -> PublishedTable:

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from ckm.engine.engine import Progress
     from ckm.engine.protection import Protected
     from ckm.engine.request import TableRequest
     from ckm.methods.settings import SwapSettings
-    from ckm.suppression.original_cells import Originals
-    from tables import Secret, Source
+    from ckm.methods.suppression.original_cells import Originals
+    from footing.progress import Progress
+    from tables import Secret
+    from tables.source.source import Source
     from tables.swapping import SwapReport
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ckm.engine.protection import Protected
     from ckm.engine.request import TableRequest
     from ckm.methods.settings import SyntheticSettings
-    from ckm.suppression.original_cells import Originals
+    from ckm.methods.suppression.original_cells import Originals
     from footing.progress import Progress
     from synth.guarantee import Guarantee
 

@@ -25,12 +25,13 @@ from ckm.release.pages.dp_tables import page_of, rows_of
 from ckm.release.recorded_records import methods_beside, opened_gate
 from dp import BudgetLedger, Plan, release
 from dp.aggregates.release import Released, ReleasedTable, require_left
-from tables import DataWarning, Request, TablesError, contributions, open_source
+from tables import DataWarning, Request, TablesError, open_source
+from tables.contribution_bounds import contributions
 
 if TYPE_CHECKING:
     from ckm.config.dp_plan import DPPlanFile
     from ckm.release.recorded_records import RecordsGate
-    from tables import Source
+    from tables.source.source import Source
 
 KIND = "ckm-dp-release"
 _LANGUAGES = ("en", "fr")
@@ -94,7 +95,7 @@ def release_dp(
     limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
     with (
         new_folder(path) as folder,
-        open_source(data.paths, table=data.table, options=options, **limits) as source,
+        open_source(data.place, table=data.table, options=options, **limits) as source,
         opened_gate(job.release_ledger) as gate,
     ):
         if not data.allow_empty:
@@ -141,20 +142,20 @@ def _groups(plan: Plan) -> dict[str, Request]:
     }
 
 
-def _write(job: DPPlanFile, found: Released, folder: Path) -> None:
+def _write(job: DPPlanFile, result: Released, folder: Path) -> None:
     files = []
-    for table in found.tables:
+    for table in result.tables:
         about = TableAbout(id=table.plan.name, title=table.plan.name)
         for name in dict.fromkeys(job.output.formats):
             file = folder / f"{table.plan.name}{FORMATS[name].suffixes[0]}"
             write_table(published(table), file, format=name, about=about)
             files.append(record_file(file, name=file.name))
-    certificate = certificate_of(found) | {"files": [asdict(file) for file in files]}
+    certificate = certificate_of(result) | {"files": [asdict(file) for file in files]}
     text = json.dumps(certificate, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     (folder / "certificate.json").write_text(text, encoding="utf-8")
     links = {language: f"report.{language}.html" for language in _LANGUAGES}
     for language, link in links.items():
-        page = page_of(found, title=job.output.title, language=language, links=links)
+        page = page_of(result, title=job.output.title, language=language, links=links)
         (folder / link).write_text(page.html, encoding="utf-8")
 
 

@@ -255,8 +255,8 @@ def _ranks(cells: Cells, categories: Mapping[str, str]) -> list[int]:
 def _require_category(column: str, category: str, categories: list[str]) -> None:
     """Refuse a category that is not there; what is there is told on the terminal alone."""
     if category not in categories:
-        listed = [*categories[1:_LISTED], *["…"] * (len(categories) > _LISTED)]
-        there = Message("there are: {names}", names=Name.each(listed))
+        names = [*categories[1:_LISTED], *["…"] * (len(categories) > _LISTED)]
+        there = Message("there are: {names}", names=Name.each(names))
         raise DataError(
             Message(
                 "The column {column!r} has no category {category!r}.",

@@ -14,6 +14,7 @@ from ckm.config.problems import JobError, problems_of_error
 from ckm.errors import ConfigError
 from footing.errors import ExplainedError
 from footing.messages import Enumeration, Message, Name, said
+from footing.progress import Progress
 from tables import Secret, SourceError
 from tables.keys import KEY_VERSION
 from tables.recoding.variable import words_of
@@ -91,13 +92,13 @@ def cautions_of(table: PTable) -> tuple[str, ...]:
 
 def load_noises(job: Job) -> dict[str, MagnitudeNoise]:
     """Read or solve the p-tables of the variables that a job sums."""
-    made: dict[NoiseSpec | Path, PTable] = {}
+    by_source: dict[NoiseSpec | Path, PTable] = {}
     noises = {}
     for variable, magnitude in job.magnitudes.items():
-        for wanted in magnitude.ptables.values():
-            if wanted not in made:
-                made[wanted] = _read_or_solve(wanted)
-        tables = {name: made[wanted] for name, wanted in magnitude.ptables.items()}
+        for source in magnitude.ptables.values():
+            if source not in by_source:
+                by_source[source] = _read_or_solve(source)
+        tables = {name: by_source[source] for name, source in magnitude.ptables.items()}
         try:
             noises[variable] = magnitude.noise(tables)
         except ConfigError as error:
@@ -112,45 +113,45 @@ def load_noises(job: Job) -> dict[str, MagnitudeNoise]:
     return noises
 
 
-def _read_or_solve(wanted: NoiseSpec | Path) -> PTable:
+def _read_or_solve(source: NoiseSpec | Path) -> PTable:
     from ptable import PTable
     from ptable.design.mechanisms import Mechanism
 
-    if isinstance(wanted, Path):
-        table = PTable.read(wanted)
+    if isinstance(source, Path):
+        table = PTable.read(source)
         if table.certificate is None and not isinstance(table.spec, Mechanism):
             logger.warning(
                 "%s",
                 Message(
                     "The p-table {name!r} has no certificate: nobody has proved its bias and "
                     "variance.",
-                    name=Name(wanted.name),
+                    name=Name(source.name),
                 ),
-                extra={"event": "p-table without certificate", "file": wanted.name},
+                extra={"event": "p-table without certificate", "file": source.name},
             )
         return table
     from ptable import solve
 
-    return solve(wanted)
+    return solve(source)
 
 
 def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
     """Tell how many sums of few records become 0, if a job asks for it."""
     names = [name for name in job.tables if job.zeroes_sums(name)]
     last = int(ptable.counts[-1])
-    kept = {}
+    shares = {}
     for count in {1, 2, 3} & {*ptable.counts.tolist(), *range(last, 4)}:
         units = ptable.units(min(count, last))
-        kept[count] = 1 - units.get(-count * ptable.step, 0) / ptable.key_range
-    if not names or kept.get(1, 1.0) == 1:
+        shares[count] = 1 - units.get(-count * ptable.step, 0) / ptable.key_range
+    if not names or shares.get(1, 1.0) == 1:
         return None
-    listed = ", ".join(f"{share:.2f} ({count})" for count, share in sorted(kept.items()))
+    listing = ", ".join(f"{share:.2f} ({count})" for count, share in sorted(shares.items()))
     return Message(
         "[[table]] {names!r}: by zero_with_count a sum is 0 where the noisy count "
         "is, so that sums of small cells are too low on average. The mean of "
         "published over true, by records of the cell: {listed}.",
         names=Enumeration(" and ", Name.each(names)),
-        listed=Name(listed),
+        listed=Name(listing),
     )
 
 
@@ -262,7 +263,7 @@ def open_engine(
 
     data = job.data if job.data.is_distributed else job.data.local
     engine = Engine(
-        data.places,
+        data.place,
         **{name: getattr(data, name) for name in _OF_DATA},
         secret=load_secret(job),
         ptable=ptable,
@@ -283,10 +284,10 @@ def open_engine(
 def job_cells(job: Job) -> pa.Table:
     """Tabulate what the tables of a job are made of; for suppression, without keys."""
     from ptable import NoiseSpec, solve
-    from tables import cell_table
+    from tables.cells.cube import cell_table
 
     if job.suppression is not None:
-        from ckm.suppression.original_cells import open_originals
+        from ckm.methods.suppression.original_cells import open_originals
 
         if job.suppression.holding is not None or job.suppression.request is not None:
             raise ConfigError(
@@ -296,16 +297,18 @@ def job_cells(job: Job) -> pa.Table:
                 ),
                 hint=Message("remove holding and request, or suppress where the records are"),
             )
-        with open_originals(job) as given:
-            given.require_some()
-            requests = list(given.requests.values())
-            return cell_table(given.source, given.keys, requests).drop_columns("cell_key")
+        with open_originals(job) as originals:
+            originals.require_some()
+            requests = list(originals.requests.values())
+            return cell_table(originals.source, originals.keys, requests).drop_columns(
+                "cell_key"
+            )
     any_noise = solve(NoiseSpec(max_noise=2, variance=1.0))
     with open_engine(job, any_noise, noises={}) as engine:
         return engine.cells(job.tables)
 
 
-def silent(*_told: object) -> None:
+def silent(*_arguments: object) -> None:
     """Tell nobody of a step or of progress."""
 
 
@@ -335,7 +338,7 @@ def opened_job(
     ledger: JobLedger | None = None,
     is_kept: bool = True,
     step: Step = silent,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     **resources: Unpack[Resources],
 ) -> Iterator[OpenedJob]:
     """Open all that a job needs for the time of a block, and check that it fits together.
@@ -380,7 +383,7 @@ def opened_job(
             step("variable derived", words_of(variable))
         is_there = ledger is not None and has_ledger(ledger.target)
         keys = f" keys {KEY_VERSION}" if job.data.id else ""
-        opened = stack.enter_context(
+        own_ledger = stack.enter_context(
             opened_ledger(
                 ledger,
                 secret=job.keys.secret,
@@ -388,7 +391,7 @@ def opened_job(
                 is_kept=is_kept,
             )
         )
-        if opened is not None and noises:
-            opened.require_amounts(noise_identities(noises, noises, weight=job.data.weight))
+        if own_ledger is not None and noises:
+            own_ledger.require_amounts(noise_identities(noises, noises, weight=job.data.weight))
         tell_ledger(ledger, is_there=is_there, step=step)
-        yield OpenedJob(engine=engine, ptable=ptable, noises=noises, ledger=opened)
+        yield OpenedJob(engine=engine, ptable=ptable, noises=noises, ledger=own_ledger)

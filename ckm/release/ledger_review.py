@@ -75,8 +75,8 @@ class LedgerReview(NoReview):
     ) -> Pages:
         """Tell the internal manifest of the ledger, and what it warned of."""
         del folder, tables, inputs, record
-        told = {"ledger": self._release_check.record, "warnings": list(self._notes.texts)}
-        return Pages(inside=told)
+        entry = {"ledger": self._release_check.record, "warnings": list(self._notes.texts)}
+        return Pages(inside=entry)
 
     def publish(self) -> Mapping[str, Any]:
         """Record the tables in the ledger; its entries have their numbers then."""

@@ -75,26 +75,26 @@ class NoiseReview:
 
     def __init__(
         self,
-        opened: OpenedJob,
+        inputs: OpenedJob,
         release_check: ReleaseCheck,
         designs: Mapping[str, MapDesign],
         tools: ReviewTools,
     ) -> None:
-        self._opened, self._release_check, self._designs = opened, release_check, designs
+        self._opened, self._release_check, self._designs = inputs, release_check, designs
         self._tools, self._job, self._notes = tools, tools.job, tools.notes
-        self._quality = opened.engine.check_keys()
+        self._quality = inputs.engine.check_keys()
         self._notes.add(self._quality.problems)
-        caution = zero_sums_caution(self._job, opened.ptable)
+        caution = zero_sums_caution(self._job, inputs.ptable)
         if caution is not None:
             self._notes.note_warning(caution, event="caution")
         if self._job.output.publish_noise:
-            tools.files.margin = margin_of_error(opened.ptable)
+            tools.files.margin = margin_of_error(inputs.ptable)
         self._assessor = Assessor(
-            opened.ptable,
+            inputs.ptable,
             is_mixed=self._job.keys.mix,
             sensitive=range(1, self._job.report.sensitive + 1),
             total_label=self._job.output.total_label,
-            noises=opened.noises,
+            noises=inputs.noises,
         )
         self._empty: dict[str, bool] = {}
         self._additive = hashlib.sha256() if self._job.output.additive else None

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from ckm.config.job.job import Job
-    from ckm.engine.engine import Progress
     from ckm.methods.method import Method, RecordedMethod
     from ckm.release.job_inputs import OpenedJob, Resources, Step
     from ckm.release.review import Review, ReviewTools
     from ckm.release.warnings_log import Notes
     from footing.places import FileState
+    from footing.progress import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -89,20 +89,20 @@ def opened_noise(
     **resources: Unpack[Resources],
 ) -> Iterator[OpenedMethod]:
     """Open the data with the keys, the p-tables and the ledger."""
-    from ckm.additivity.release_step import Restorer
     from ckm.ledger.release_check import ReleaseCheck
-    from ckm.methods.additivity import Additivity
+    from ckm.methods.additivity.method import Additivity
+    from ckm.methods.additivity.release_step import Restorer
     from ckm.methods.settings import AdditivitySettings
     from ckm.release.noise_review import NoiseReview, read_job_designs
 
     designs = read_job_designs(job)
     notes.add(job.warnings)
-    with opened_job(job, is_kept=is_kept, step=step, progress=progress, **resources) as opened:
-        release_check = ReleaseCheck(opened.ledger, job.ledger)
-        method: Method[Any] = opened.method(release_check.watch)
+    with opened_job(job, is_kept=is_kept, step=step, progress=progress, **resources) as inputs:
+        release_check = ReleaseCheck(inputs.ledger, job.ledger)
+        method: Method[Any] = inputs.method(release_check.watch)
         if job.output.additive:
             steps = AdditivitySettings.of(
-                opened.ptable,
+                inputs.ptable,
                 hierarchies=job.hierarchies,
                 total_label=job.output.total_label,
             )
@@ -113,10 +113,10 @@ def opened_noise(
                 step(
                     "keys not checked", Message('record keys: not checked, for checks = "skip"')
                 )
-            elif (quality := opened.engine.check_keys()).is_sound:
+            elif (quality := inputs.engine.check_keys()).is_sound:
                 step("keys checked", quality.summary())
 
-        engine = opened.engine
+        engine = inputs.engine
         opened_method = OpenedMethod(
             method=method,
             data=engine,
@@ -124,8 +124,8 @@ def opened_noise(
             far_files=engine.far_files,
             labels=engine.labels,
             tell_keys=tell_keys,
-            review=partial(NoiseReview, opened, release_check, designs),
-            noise=opened,
+            review=partial(NoiseReview, inputs, release_check, designs),
+            noise=inputs,
         )
         try:
             yield opened_method
@@ -142,15 +142,15 @@ def opened_noise(
 @contextmanager
 def opened_suppression(job: Job, **options: Any) -> Iterator[OpenedMethod]:
     """Open the records, to hide cells of their tables."""
-    from ckm.methods.suppression import CellSuppression
+    from ckm.methods.suppression.method import CellSuppression
 
     if job.suppression is None:
         raise InternalError(
             Message("Cells are to be hidden, and the job has no rules for that.")
         )
     method = CellSuppression(job.suppression.settings, shown=job.shown)
-    with _opened_originals(job, method, **options) as opened:
-        yield opened
+    with _opened_originals(job, method, **options) as session:
+        yield session
 
 
 @contextmanager
@@ -163,8 +163,8 @@ def opened_rounding(job: Job, **options: Any) -> Iterator[OpenedMethod]:
             Message("Counts are to be rounded, and the job has no base for that.")
         )
     method = ControlledRounding(job.rounding.settings)
-    with _opened_originals(job, method, **options) as opened:
-        yield opened
+    with _opened_originals(job, method, **options) as session:
+        yield session
 
 
 @contextmanager
@@ -182,8 +182,8 @@ def _opened_originals(
     from ckm.engine.inputs import refuse_ledger_of_cells
     from ckm.ledger.release_check import ReleaseCheck
     from ckm.ledger.storage.store import has_ledger
+    from ckm.methods.suppression.original_cells import open_originals
     from ckm.release.ledger_review import LedgerReview
-    from ckm.suppression.original_cells import open_originals
     from tables.cells.sketch import require_sketchable
 
     del notes, progress
@@ -205,13 +205,13 @@ def _opened_originals(
             refuse_ledger_of_cells(source.cells)
             require_sketchable(ledger.threshold, originals.keys.resolve(source))
             is_there = has_ledger(ledger.target)
-            opened = stack.enter_context(
+            own_ledger = stack.enter_context(
                 opened_ledger(ledger, secret=job.keys.secret, is_kept=is_kept)
             )
             tell_ledger(ledger, is_there=is_there, step=step)
-            if opened is not None:
-                originals = replace(originals, sketch=opened.width)
-                check = ReleaseCheck(opened, ledger)
+            if own_ledger is not None:
+                originals = replace(originals, sketch=own_ledger.width)
+                check = ReleaseCheck(own_ledger, ledger)
                 review = partial(LedgerReview, check, method, originals.requests)
         yield OpenedMethod(
             method=method,

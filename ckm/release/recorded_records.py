@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from ckm.config.job.ledger import RecordsLedger
     from ckm.ledger.protection import CellProtection
-    from tables import Request, Source
+    from tables import Request
+    from tables.source.source import Source
 
 
 class RecordsGate:
@@ -58,8 +59,8 @@ class RecordsGate:
         keys = self._keys(self._rules, column)
         source.require(keys.column)
         width = self._watch.width(requests)
-        found = cube(source, keys, list(requests.values()), sketch=width)
-        for (name, request), cells in zip(requests.items(), found, strict=True):
+        tables_of_cells = cube(source, keys, list(requests.values()), sketch=width)
+        for (name, request), cells in zip(requests.items(), tables_of_cells, strict=True):
             self._watch.add_table(name, request, cells, where=None, protection=protection)
 
     def _keys(self, rules: RecordsLedger, column: str | None) -> HashedKeys | StoredKeys:

@@ -24,11 +24,11 @@ from ckm.release.recorded_records import opened_gate
 from ckm.release.run import InputFiles, facts_of_run
 from footing.messages import Message, Name
 from footing.places import is_matched
+from footing.progress import Progress
 from tables import open_source
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Unpack
 
     from ckm.config.swap import SwapJob
@@ -67,7 +67,7 @@ def swap(
     *,
     force: bool = False,
     dry_run: bool = False,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Swap:
@@ -120,7 +120,7 @@ def swap(
     inputs = InputFiles({file: job.data.name_of(file) or file.name for file in data.files()})
     with (
         open_source(
-            data.paths,
+            data.place,
             table=data.table,
             options=data.read_options,
             memory_limit=memory_limit,
@@ -141,9 +141,9 @@ def swap(
             progress=lambda share: report_progress("swapping", round(100 * share), 100),
         )
         inputs.require_rest()
-        written = record_file(records, name=path.name)
-        told = _told(method, inputs=files, output=written, started=started_at)
-        (folder / beside.name).write_bytes(manifest_text(told).encode())
+        output_record = record_file(records, name=path.name)
+        content = _told(method, inputs=files, output=output_record, started=started_at)
+        (folder / beside.name).write_bytes(manifest_text(content).encode())
         if not dry_run:
             gate.publish()
             _put_in_place(folder, (beside, path))
@@ -159,14 +159,14 @@ def rehearse_swap(
     *,
     quick: bool = False,
     step: Step = silent,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     **resources: Unpack[Resources],
 ) -> None:
     """Make a swap in a private folder that goes again."""
     _secret(job)
     data = job.data.local
     with open_source(
-        data.paths, table=data.table, options=data.read_options, **resources
+        data.place, table=data.table, options=data.read_options, **resources
     ) as source:
         job.swap.plan.require_fit(source)
         for column in (job.ledger.id, job.ledger.record_key) if job.ledger else ():
@@ -210,8 +210,8 @@ def _require_output(job: SwapJob, path: Path, beside: Path, *, force: bool) -> N
                 Message("{file!r} is a folder.", file=Name(file.name)),
                 hint=Message("choose another name"),
             )
-        for read in inputs:
-            if os.path.realpath(read) == os.path.realpath(file):
+        for input_file in inputs:
+            if os.path.realpath(input_file) == os.path.realpath(file):
                 raise ReleaseError(
                     Message(
                         "The output {file!r} is a file that the swap reads.",

@@ -69,12 +69,12 @@ def _words(check: CheckFact) -> Message:
 
     english = words_of("en")
     where = Message(" in {where!r}", where=Name(check.where)) if check.where else Message()
-    found = "" if check.name in _WORDS["untold"] else f" {found_text(english, check)}"
+    text = "" if check.name in _WORDS["untold"] else f" {found_text(english, check)}"
     rule = rule_text(english, check)
     return Message(
         "The release check '{check}' failed{where}. Its rule: {rule}{found}",
         check=Name(check.name),
         where=where,
         rule=said(rule),
-        found=said(found),
+        found=said(text),
     )

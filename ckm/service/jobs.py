@@ -20,7 +20,8 @@ from ckm.errors import ReleaseError
 from ckm.service.answering.messages import ClientError, Refusal
 from ckm.service.answering.render import Rendered, etag_of
 from footing.files import write_whole
-from tables import Deadline, StoppedError
+from tables.deadline import Deadline
+from tables.errors import StoppedError
 
 Work = Callable[[Deadline], Rendered | Refusal]
 

@@ -28,7 +28,7 @@ from ckm.service.jobs import Job, Jobs
 from ckm.service.metrics import Metrics
 from ckm.service.rules.shape import Finding
 from footing.messages import Message
-from tables import Deadline
+from tables.deadline import Deadline
 
 logger = logging.getLogger(__name__)
 
@@ -87,9 +87,9 @@ class TableService:
         )
         shared = durable = None
         if service.ledger is not None:
-            opened = partial(open_store, service.ledger.target, create=False)
-            shared = opened(timeout_s=_WAIT_S, is_quick=True)
-            durable = opened() if service.has_accounts_in_ledger else None
+            connect = partial(open_store, service.ledger.target, create=False)
+            shared = connect(timeout_s=_WAIT_S, is_quick=True)
+            durable = connect() if service.has_accounts_in_ledger else None
         self._rates = Rates(access.budgets or shared or folder / "budgets.db", key=key)
         self._sessions = Sessions(shared or folder / "sessions.db", key=key)
         self._projects: Projects | None = None
@@ -131,8 +131,8 @@ class TableService:
     ) -> Caller | None:
         """Return who asks; None where the secret of a token is still to be verified."""
         if token is not None and self._tokens is not None:
-            known = self._tokens.recognise(token)
-            return known if isinstance(known, Caller) else None
+            identity = self._tokens.recognise(token)
+            return identity if isinstance(identity, Caller) else None
         public = None if session is None else self._sessions.token_id(session)
         if public is not None and self._tokens is not None:
             caller = self._tokens.holder(public)
@@ -144,22 +144,24 @@ class TableService:
 
     def verify(self, token: str, *, address: str, is_sign_in: bool = False) -> Caller:
         """Return whose a token is, as far as neither it nor its sender was wrong too often."""
-        known = None if self._tokens is None else self._tokens.recognise(token)
-        if isinstance(known, Caller):
-            return known
+        identity = None if self._tokens is None else self._tokens.recognise(token)
+        if isinstance(identity, Caller):
+            return identity
         attempts = [self._attempts(address, is_sign_in=is_sign_in)]
-        if known is not None:
-            attempts.append((f"wrong secret {known}", _MAX_ATTEMPTS))
-        left = [self._rates.take(who, limit=limit, cost=0) for who, limit in attempts]
+        if identity is not None:
+            attempts.append((f"wrong secret {identity}", _MAX_ATTEMPTS))
+        budgets = [self._rates.take(who, limit=limit, cost=0) for who, limit in attempts]
         # Who was never wrong is let through, so that nobody can lock a token's owner out.
-        if not left[0].remaining or (
-            not left[-1].remaining and left[0].remaining < left[0].limit
+        if not budgets[0].remaining or (
+            not budgets[-1].remaining and budgets[0].remaining < budgets[0].limit
         ):
             if is_sign_in:
-                raise ClientError("too_many_attempts", wait=left[-1].reset_s)
-            last = next(budget for budget in left if not budget.remaining)
+                raise ClientError("too_many_attempts", wait=budgets[-1].reset_s)
+            last = next(budget for budget in budgets if not budget.remaining)
             raise ClientError("too_many_requests", limit=last.limit, wait=last.reset_s)
-        caller = None if known is None or self._tokens is None else self._tokens.caller(token)
+        caller = (
+            None if identity is None or self._tokens is None else self._tokens.caller(token)
+        )
         if caller is not None:
             return caller
         for who, limit in attempts:
@@ -223,21 +225,21 @@ class TableService:
         self.require_filters(query, caller)
         rules = self.rules(caller, is_job=is_job)
         key = query.digest, format, language, rules
-        made: Rendered | Refusal | None = self.rendered.get(key)
+        result: Rendered | Refusal | None = self.rendered.get(key)
         outcome = "repeated"
         account = partial(self._spent, caller=caller)
-        spent = None if made is None else account(query)
-        if spent is not None:
-            made, outcome = explained(spent, self.variables), spent.rule
-        elif made is None:
+        finding = None if result is None else account(query)
+        if finding is not None:
+            result, outcome = explained(finding, self.variables), finding.rule
+        elif result is None:
             answer = self.answerer.answer(
                 query, settings=rules, deadline=deadline, account=account
             )
             if answer.refusal is not None:
-                made, outcome = answer.refusal, _outcome_of(answer)
+                result, outcome = answer.refusal, _outcome_of(answer)
             else:
                 try:
-                    made = render(
+                    result = render(
                         answer,
                         service=self.service,
                         variables=self.variables,
@@ -247,9 +249,9 @@ class TableService:
                 except FormatError:
                     raise ClientError("unfit_format", name=format) from None
                 outcome = _outcome_of(answer)
-                self.rendered.put(key, made)
+                self.rendered.put(key, result)
         self._note(query, caller, form=format, outcome=outcome)
-        return made
+        return result
 
     def show(self, query: Query, *, caller: Caller, deadline: Deadline | None = None) -> Answer:
         """Answer a query with a table for the eye, or with a refusal in it."""
@@ -267,9 +269,9 @@ class TableService:
         """Account a filtered query to its caller's project; tell whether that has no room."""
         if self._projects is None or caller.role == "officer":
             return None
-        asked = self._filtered_sets.of(query)
+        sets = self._filtered_sets.of(query)
         judge = self._filtered_sets.admissible
-        if not asked or self._projects.take(caller.account, asked, judge=judge):
+        if not sets or self._projects.take(caller.account, sets, judge=judge):
             return None
         logger.warning(Message("project spent"), extra={"account": caller.account})
         return _SPENT

@@ -1,36 +1,14 @@
-"""Cell suppression: true numbers are published, or nothing."""
+"""Deprecated: what was here lies in `ckm.methods.suppression`."""
 
-from ckm.suppression.audit import Audit, audit
-from ckm.suppression.grid import Grid
-from ckm.suppression.primary import (
-    Amounts,
-    Dominance,
-    Frequency,
-    Percent,
-    Primary,
-    primary_cells,
-)
-from ckm.suppression.publish import publish_true_numbers
-from ckm.suppression.relations import Relations, additive_relations
-from ckm.suppression.secondary.cover import Change
-from ckm.suppression.secondary.problem import Problem
-from ckm.suppression.secondary.search import Suppression, suppress
+import importlib
+import warnings
+from typing import Any
 
-__all__ = [
-    "Amounts",
-    "Audit",
-    "Change",
-    "Dominance",
-    "Frequency",
-    "Grid",
-    "Percent",
-    "Primary",
-    "Problem",
-    "Relations",
-    "Suppression",
-    "additive_relations",
-    "audit",
-    "primary_cells",
-    "publish_true_numbers",
-    "suppress",
-]
+
+def __getattr__(name: str) -> Any:
+    """Return what has this name in the new place."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    text = "ckm.suppression is deprecated; use ckm.methods.suppression"
+    warnings.warn(text, DeprecationWarning, stacklevel=2)
+    return getattr(importlib.import_module("ckm.methods.suppression"), name)

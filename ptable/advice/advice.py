@@ -62,8 +62,8 @@ class Advice:
     miss: float
 
     def __str__(self) -> str:
-        missed = f"; but {', '.join(self.missed)}" if self.missed else ""
-        return f"{self.idea}{missed}: {self.figures}"
+        misses = f"; but {', '.join(self.missed)}" if self.missed else ""
+        return f"{self.idea}{misses}: {self.figures}"
 
 
 def advise(goal: Goal, *, prior: float = 1.0) -> tuple[Advice, ...]:
@@ -168,13 +168,13 @@ count 1 has at most 5 (the noise of a count of 1 cannot go below -1)
             ),
         )
     rows = feasible(_probe(goal)).rows
-    lost = next((row for row in rows if row.variance_min is None), None)
-    if lost is not None:
+    infeasible = next((row for row in rows if row.variance_min is None), None)
+    if infeasible is not None:
         return (
             Message(
                 "count {count} has no law at all: {binding}",
-                count=lost.count,
-                binding=said(lost.binding),
+                count=infeasible.count,
+                binding=said(infeasible.binding),
             ),
         )
     low_row = max(rows, key=lambda row: row.variance_min or 0)
@@ -241,9 +241,9 @@ def _stay_conflict(goal: Goal, low: Fraction, high: Fraction) -> Iterator[str]:
 
 def _missed(goal: Goal, spec: NoiseSpec, risk: Figures) -> tuple[str, ...]:
     """Name the wishes that a specification does not fulfil."""
-    missed = []
+    misses = []
     if goal.p_stay is not None and abs(risk.p_stay - goal.p_stay) > goal.tolerance:
-        missed.append(
+        misses.append(
             Message(
                 "large counts stay with {p_stay:.1%}, not {goal:.1%}",
                 p_stay=risk.p_stay,
@@ -251,7 +251,7 @@ def _missed(goal: Goal, spec: NoiseSpec, risk: Figures) -> tuple[str, ...]:
             )
         )
     if spec.max_noise != goal.max_noise:
-        missed.append(
+        misses.append(
             Message(
                 "max_noise is {max_noise}, not {goal}",
                 max_noise=Argument(spec.max_noise),
@@ -259,7 +259,7 @@ def _missed(goal: Goal, spec: NoiseSpec, risk: Figures) -> tuple[str, ...]:
             )
         )
     if spec.small != goal.small:
-        missed.append(
+        misses.append(
             Message("small is {small}, not {goal}", small=spec.small, goal=Argument(goal.small))
         )
     low, high = goal.variance_range
@@ -267,10 +267,10 @@ def _missed(goal: Goal, spec: NoiseSpec, risk: Figures) -> tuple[str, ...]:
     values = variance if isinstance(variance, tuple) else (variance,)
     exact_values = [exact(v) for v in values]
     if min(exact_values) < low or (high is not None and max(exact_values) > high):
-        missed.append(
+        misses.append(
             Message("variances reach {low:g} to {high:g}", low=min(values), high=max(values))
         )
-    return tuple(missed)
+    return tuple(misses)
 
 
 def _probe(goal: Goal) -> NoiseSpec:

@@ -555,8 +555,8 @@ class NoiseSpec:
                 mean = _sum_of_keys(self.small + 1 - count + exact(self.positive_bias), noise)
         symmetric = _at(self.symmetric, place)
         if symmetric:
-            allowed = set(noise)
-            noise = tuple(v for v in noise if -v in allowed)
+            reach = set(noise)
+            noise = tuple(v for v in noise if -v in reach)
         stays = 0 in noise
         monotone = _at(self.monotone, place)
         if symmetric and monotone != "none":

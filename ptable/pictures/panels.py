@@ -198,9 +198,9 @@ class _Panels:
             self.drawing.text((x, base + 13), words, size=10, anchor=anchor)
 
 
-def _peak(laws: Sequence[dict[int, Fraction]]) -> Fraction:
+def _peak(distributions: Sequence[dict[int, Fraction]]) -> Fraction:
     """Choose the height of the panels: a few steep rows must not flatten all others."""
-    peaks = sorted(max(distribution.values()) for distribution in laws)
+    peaks = sorted(max(distribution.values()) for distribution in distributions)
     return min(peaks[-1], 2 * peaks[len(peaks) // 2]) if peaks else Fraction(1)
 
 

@@ -329,12 +329,12 @@ def _advice(
             "use variance={nearest}", nearest=Name(_number(_of_many_outcomes(spec, nearest)))
         )
     if any(row.variance_min is None for row in rows):
-        lost = next(row for row in rows if row.variance_min is None)
-        names = [name for name, _ in _droppable(lost.problem)]
+        infeasible = next(row for row in rows if row.variance_min is None)
+        names = [name for name, _ in _droppable(infeasible.problem)]
         return Message(
             "relax {names}: count {count} has no law with mean zero at all",
             names=Enumeration(" or ", names or [Message("the noise values")]),
-            count=lost.count,
+            count=infeasible.count,
         )
     if not isinstance(spec, NoiseSpec):
         return Message("change the variance of the parts that these rows belong to")

@@ -82,6 +82,6 @@ def _at(problem: RowProblem) -> tuple[_Law | None, tuple[float, ...] | None]:
     return ends[place == "greatest"].law, None
 
 
-def entropy(law: Sequence[Fraction] | Sequence[float]) -> float:
+def entropy(distribution: Sequence[Fraction] | Sequence[float]) -> float:
     """Compute the entropy of a law, in nats."""
-    return -math.fsum(float(p) * math.log(p) for p in law if p > 0)
+    return -math.fsum(float(p) * math.log(p) for p in distribution if p > 0)

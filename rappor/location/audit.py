@@ -14,8 +14,8 @@ from reports.facts.mobility import GrainFact, MobilityFacts, ShareFact
 from tables.mobility import count_trips
 
 if TYPE_CHECKING:
-    from tables import Source
     from tables.mobility import TripColumns
+    from tables.source.source import Source
 
 _MOST_GRAINS = 6
 

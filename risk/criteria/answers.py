@@ -90,10 +90,10 @@ class Answer(Disclosive):
         order = np.argsort(place)
         for axis, rank, stride in zip(self.axes, self.ranks, strides, strict=True):
             above = parents_of(axis)[rank]
-            wanted = place + (above - rank.astype(np.int64)) * stride
-            near = np.minimum(np.searchsorted(place, wanted, sorter=order), len(place) - 1)
+            targets = place + (above - rank.astype(np.int64)) * stride
+            near = np.minimum(np.searchsorted(place, targets, sorter=order), len(place) - 1)
             total = order[near] if len(order) else order
-            parts = np.flatnonzero((above >= 0) & (place[total] == wanted))
+            parts = np.flatnonzero((above >= 0) & (place[total] == targets))
             yield parts, total[parts]
 
 

@@ -387,9 +387,9 @@ class CodedQuestions:
         self, geography: int, sensitive: int, rng: np.random.Generator, n_persons: int
     ) -> Iterator[Sought]:
         codes = self._records.codes
-        chosen = rng.choice(len(codes), min(n_persons, len(codes)), replace=False)
+        persons = rng.choice(len(codes), min(n_persons, len(codes)), replace=False)
         categories = identity_of(self._axes[sensitive])[1:].tolist()
-        for person in chosen.tolist():
+        for person in persons.tolist():
             area = {geography: (int(codes[person, geography]),)}
             present, absent = (
                 self._asked(
@@ -406,12 +406,12 @@ class CodedQuestions:
             request = self._requests[int(rng.integers(len(self._requests)))]
             every = range(len(self._records.sizes))
             others = [place for place in every if place not in request.dimensions]
-            kept = request.dimensions if others else request.dimensions[1:]
+            dimensions = request.dimensions if others else request.dimensions[1:]
             by = int(rng.choice(others or request.dimensions[:1]))
             size = self._records.sizes[by]
             half = rng.choice(size, max(1, size // 2), replace=False)
-            asked = CubeRequest(dimensions=kept, within={by: tuple(half.tolist())})
-            yield self._asked(self._method, asked)
+            query = CubeRequest(dimensions=dimensions, within={by: tuple(half.tolist())})
+            yield self._asked(self._method, query)
 
 
 def _axis(place: int, size: int) -> Axis:

@@ -293,8 +293,8 @@ def _named_together(tables: JointTables, small: int) -> NDArray[np.bool_]:
     }
     variance = max(float((change**2).mean()), _LEAST_VARIANCE)
     lattice = Lattice(tables.groups, list(cells))
-    fitted = most_probable_counts(lattice, tables_shown, variance=variance)
-    guess = np.concatenate([fitted[levels].ravel() for levels in cells])
+    estimates = most_probable_counts(lattice, tables_shown, variance=variance)
+    guess = np.concatenate([estimates[levels].ravel() for levels in cells])
     answers = np.concatenate([answer.ravel() for answer, _ in cells.values()])
     clues = np.nan_to_num(answers, nan=-1), np.rint(2 * guess)
     guesses = guessed_counts(

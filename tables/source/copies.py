@@ -17,13 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from footing.messages import Argument, Message, Name, said
-from footing.places import (
-    DRIVERS,
-    STANDARD_INPUT,
-    is_below,
-    masked,
-    scheme_of,
-)
+from footing.places import DRIVERS, Place, PlaceKind, is_below
 from tables.errors import SourceError
 from tables.filtering.filters import quote
 from tables.source.explaining import explained
@@ -49,8 +43,8 @@ class LocalCopy:
 
     Parameters
     ----------
-    data
-        ``"-"`` for standard input, or the URI of objects in S3 or of a database.
+    place
+        Standard input, objects in S3, or a database.
     table, query
         What to read of a database: one of the two.
     folder
@@ -59,14 +53,13 @@ class LocalCopy:
 
     def __init__(
         self,
-        data: str,
+        place: Place,
         *,
         table: str | None = None,
         query: str | None = None,
         folder: Path | None = None,
     ) -> None:
-        data = scheme_of(data) + data[len(scheme_of(data)) :]  # drivers want lower case
-        self.label = "standard input" if data == STANDARD_INPUT else masked(data)
+        self.label = place.label
         self._start = folder
         #: Files → what messages and manifests call them.
         self.names: dict[str, str] = {}
@@ -74,21 +67,21 @@ class LocalCopy:
         self.remove = weakref.finalize(self, spill.remove)
         try:
             with explained(self.label, Exception):
-                self.path = self._copy(data, spill.path, table, query)
+                self.path = self._copy(place, spill.path, table, query)
         except BaseException:
             self.remove()
             raise
 
-    def _copy(self, data: str, folder: Path, table: str | None, query: str | None) -> str:
-        if data == STANDARD_INPUT:
+    def _copy(self, place: Place, folder: Path, table: str | None, query: str | None) -> str:
+        if place.kind is PlaceKind.STANDARD_INPUT:
             return self._copy_input(folder)
-        if scheme_of(data) in DRIVERS:
-            return self._copy_database(data, folder, table, query)
-        if scheme_of(data) == "s3":
-            return self._copy_objects(data, folder)
+        if place.kind is PlaceKind.DATABASE:
+            return self._copy_database(place, folder, table, query)
+        if place.scheme == "s3":
+            return self._copy_objects(place.uri, folder)
         raise SourceError(
             Message(
-                "Records cannot be read from {scheme_of}://.", scheme_of=said(scheme_of(data))
+                "Records cannot be read from {scheme_of}://.", scheme_of=said(place.scheme)
             ),
             hint=Message(
                 "export them to Parquet first, or name files, s3://… or postgresql://…"
@@ -127,7 +120,7 @@ class LocalCopy:
         return str(folder / path)
 
     def _copy_database(
-        self, uri: str, folder: Path, table: str | None, query: str | None
+        self, place: Place, folder: Path, table: str | None, query: str | None
     ) -> str:
         """Copy the answer of one statement, which sees one state of the database."""
         if (table is None) == (query is None):
@@ -146,11 +139,13 @@ class LocalCopy:
             )
         raw, file = folder / "raw.parquet", folder / "records.parquet"
         statement = query or f"SELECT * FROM {name}"
-        if scheme_of(uri) == "sqlite":
-            columns = copy_records(path_of(uri, self._start), statement.rstrip("; \n\t"), raw)
+        if place.scheme == "sqlite":
+            path = path_of(place.uri, self._start)
+            columns = copy_records(path, statement.rstrip("; \n\t"), raw)
             _write_sorted(raw, file, lambda source: ", ".join(columns_sql(source, columns)))
         else:
-            with _driver(uri).connect(uri) as connection, connection.cursor() as cursor:
+            driver = _driver(place.scheme)
+            with driver.connect(place.uri) as connection, connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION READ ONLY")
                 cursor.execute(statement)
                 reader = cursor.fetch_record_batch()
@@ -202,15 +197,15 @@ def _is_there(system: Any, path: str) -> bool:
     return is_object or bool(system.get_file_info(inside))  # not every store tells of folders
 
 
-def _driver(uri: str) -> Any:
-    name = DRIVERS[scheme_of(uri)]
+def _driver(scheme: str) -> Any:
+    name = DRIVERS[scheme]
     try:
         return importlib.import_module(f"adbc_driver_{name}.dbapi")
     except ImportError:
         raise SourceError(
             Message(
                 "Reading from {scheme_of}:// needs the package adbc-driver-{name}.",
-                scheme_of=said(scheme_of(uri)),
+                scheme_of=said(scheme),
                 name=Name(name),
             ),
             hint=Message("pip install adbc-driver-{name}", name=Name(name)),

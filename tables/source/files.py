@@ -7,8 +7,9 @@ from pathlib import Path
 
 import duckdb
 
+from footing.addresses import Address
 from footing.messages import Message, Name
-from footing.places import before_wildcards, list_files, masked
+from footing.places import Place
 from tables.errors import SourceError, unknown_name
 from tables.filtering.filters import quote
 from tables.source.compression import require_readable
@@ -21,36 +22,28 @@ _SEPARATORS = r"/\\" if os.sep == "\\" else "/"
 _START = 128  # bytes that tell a format
 
 
-def find_files(paths: Sequence[str]) -> tuple[str, ...]:
-    """Return the files that paths, folders and globs name; none of them empty."""
-    files = []
-    for path in paths:
-        matches = list_files(path)
-        if not matches:
+def find_files(place: Place) -> tuple[str, ...]:
+    """Return the files of a place; each path names some, and none of them is empty."""
+    for path, files in place.matches:
+        if not files:
             hint = Message("look at the path's spelling")
             raise SourceError(
-                Message("No file matches {masked!r}.", masked=Name(masked(path))), hint=hint
+                Message("No file matches {masked!r}.", masked=Name(Address(path).masked)),
+                hint=hint,
             )
-        files += matches
-    for file in files:
+    for file in place.files:
         if Path(file).stat().st_size == 0:
             raise SourceError(
                 Message("The file {path!r} is empty.", path=Name(Path(file).name))
             )
-    return tuple(dict.fromkeys(files))
+    return place.files
 
 
-def common_folder(paths: Sequence[str]) -> str:
-    """Return what all paths have in common, before their wildcards."""
-    fixed = [before_wildcards(path) for path in paths]
-    return os.path.commonpath([os.path.abspath(path) for path in fixed])  # noqa: PTH100
-
-
-def find_partitions(paths: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
+def find_partitions(place: Place) -> tuple[str, ...]:
     """Return the keys of folders such as ``region=A``, below what all paths have in common."""
-    root = common_folder(paths)
+    root = place.folder
     shapes: set[tuple[str, ...]] = set()
-    for file in files:
+    for file in place.files:
         below = Path(os.path.relpath(file, root)).parts[:-1]
         shapes.add(tuple(part.split("=", 1)[0] for part in below if "=" in part))
     if len(shapes) > 1:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import duckdb
 
 from footing.messages import Enumeration, Message, Name
-from footing.places import FileState, has_password, is_elsewhere, list_files
+from footing.places import FileState, Place, place_of
 from tables.deadline import Deadline, stopped
 from tables.errors import (
     DataError,
@@ -762,7 +762,8 @@ def open_source(
     ...     source.kinds
     {'sex': 'text', 'age': 'integer'}
     """
-    if isinstance(data, str) and has_password(data) and not list_files(data):
+    place = place_of(data)
+    if place is not None and place.has_password:
         hint = Message(
             "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws"
         )
@@ -773,17 +774,17 @@ def open_source(
         connection = _connect(memory_limit, threads, spill)
         stack.callback(connection.close)
         label = None
-        if is_elsewhere(data):
-            copy = LocalCopy(str(data), table=table, query=query)
+        if place is not None and place.is_elsewhere:
+            copy = LocalCopy(place, table=table, query=query)
             stack.callback(lambda one: one.remove(), copy)
-            data, table, query, label = copy.path, None, None, copy.label
+            place, table, query, label = place_of(Path(copy.path)), None, None, copy.label
         if query is not None:
             raise SourceError(
                 Message("query goes with a database."),
                 hint=Message("name the columns of files"),
             )
-        if paths := _paths(data):
-            source = _open_files(connection, paths, table, spill.path, options or ReadOptions())
+        if place is not None:
+            source = _open_files(connection, place, table, spill.path, options or ReadOptions())
         else:
             if options is not None:
                 options.require_csv("data in memory")
@@ -864,13 +865,6 @@ def _is_blank(row: Sequence[object]) -> bool:
     return not any(str(value).strip() for value in row if value is not None)
 
 
-def _paths(data: object) -> list[str]:
-    """Return the paths that data are given by; none for data in memory."""
-    values = data if isinstance(data, (list, tuple)) else [data]
-    paths = [os.fspath(path) for path in values if isinstance(path, (str, os.PathLike))]
-    return paths if len(paths) == len(values) else []
-
-
 def _connect(
     memory_limit: str | None, threads: int | None, spill: SpillFolder
 ) -> duckdb.DuckDBPyConnection:
@@ -900,13 +894,12 @@ def _connect(
 
 def _open_files(
     connection: duckdb.DuckDBPyConnection,
-    paths: Sequence[str],
+    place: Place,
     table: str | None,
     folder: Path,
     options: ReadOptions,
 ) -> Source:
-    files = find_files(paths)
-    label = Path(paths[0]).name if len(paths) == 1 else f"{len(files)} files"
+    files, label = find_files(place), place.label
     kinds = set() if _is_duckdb(files[0]) else _formats(files)
     is_office = bool(kinds) and kinds <= OFFICE
     if not kinds or (table is not None and not is_office):
@@ -921,7 +914,7 @@ def _open_files(
                 "files."
             )
         )
-    keys = find_partitions(paths, files)
+    keys = find_partitions(place)
     csv: CsvColumns | None = None
     copies: OfficeCopies | None = None
     parquet: ParquetFiles | None = None

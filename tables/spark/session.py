@@ -17,9 +17,9 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from footing.addresses import Address
 from footing.data_files import read_data
 from footing.messages import Message, Name, Shape, said
-from footing.places import masked
 from tables.errors import SourceError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def open_session(master: str) -> SparkSession:
     """Open a session; Spark itself is started once in a process and ends with it."""
     if not is_master(master):
         raise SourceError(
-            Message("{masked!r} is no master of Spark.", masked=Name(masked(master))),
+            Message("{masked!r} is no master of Spark.", masked=Name(Address(master).masked)),
             hint=Message(
                 'write "local[*]", "spark://host:7077", "yarn", "k8s://…" or "sc://host"'
             ),
@@ -74,7 +74,7 @@ def _connect(master: str) -> Any:
         raise SourceError(
             Message(
                 "No Spark Connect server answers at {masked!r} ({name}).",
-                masked=Name(masked(master)),
+                masked=Name(Address(master).masked),
                 name=Shape(type(error)),
             ),
             hint=Message("is it up, and its port open?"),
@@ -103,7 +103,7 @@ def _running(master: str) -> SparkContext | None:
     if context is None or context._jsc is None or context._jsc.sc().isStopped():  # noqa: SLF001
         return None
     if context.master != master:
-        own = masked(str(context.master))
+        own = Address(str(context.master)).masked
         raise SourceError(
             Message(
                 "Spark already runs in this process, with the master {own!r}.", own=Name(own)

@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import pyarrow as pa
 
+from footing.addresses import Address
 from footing.messages import Argument, Message, Name, said
-from footing.places import DISTRIBUTED, as_connectors_know, has_password, masked, scheme_of
+from footing.places import Place, PlaceKind, as_connectors_know, place_of
 from tables.errors import SourceError
 from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
 from tables.keyed_hash import plaintext_sql
 from tables.refusals import Refusal, refusal_of
 from tables.source.columns import ALL_MISSING, NOTHING, reading_of
-from tables.source.files import common_folder, file_format
+from tables.source.files import file_format
 from tables.source.labels import LABELS_KEY, marked_labels, warn_of_missing
 from tables.source.source import Source, open_source
 from tables.spark.explaining import explain
@@ -434,31 +435,32 @@ class SparkSource(Source):
         return n_done / total if total else 0.0
 
 
-def open_spark(path: object, *, master: str = LOCAL) -> SparkSource:
+def open_spark(data: object, *, master: str = LOCAL) -> SparkSource:
     """Open Parquet files for tabulation by Spark, of this machine or of a store of others."""
-    if isinstance(path, str) and scheme_of(path) in DISTRIBUTED:
-        return _open_far(path, _far(path), open_session(master))
-    described = open_source(path, threads=1)
+    place = place_of(data)
+    if place is not None and place.kind is PlaceKind.STORE:
+        return _open_far(place, _far(place.uri), open_session(master))
+    described = open_source(data if place is None else place, threads=1)
     try:
-        root = _require_plain(described, path)
+        root = _require_plain(described, place)
         return SparkSource(described, session=open_session(master), root=root)
     except BaseException:
         described.close()
         raise
 
 
-def _open_far(path: str, place: str, session: SparkSession) -> SparkSource:
+def _open_far(place: Place, path: str, session: SparkSession) -> SparkSource:
     """Open files that Spark alone can read; it tells their columns."""
     problem = None
     try:
         with quiet():
-            place, root = _existing(place, session)
+            path, root = _existing(path, session)
             reader = session.read if root is None else session.read.option("basePath", root)
-            records = reader.parquet(place)
+            records = reader.parquet(path)
             columns = records.limit(0).toArrow()
             footer = _footer_texts(records, session)
     except Exception as error:  # noqa: BLE001  (explained)
-        problem = explain(error, masked(path))
+        problem = explain(error, place.label)
     if problem is not None:  # no chain: Spark's texts quote records
         raise problem
     refusals = _unseen(columns.column_names, footer)
@@ -467,13 +469,13 @@ def _open_far(path: str, place: str, session: SparkSession) -> SparkSource:
         first = next(iter(refusals.values()))
         raise SourceError(first.problem, hint=first.hint)
     described = open_source(frame, threads=1)
-    described.label = masked(path)
+    described.label = place.label
     described.refusals.update(refusals)
     texts = [footer[LABELS_KEY]] if LABELS_KEY in footer else []
     labels, described.missing_codes = marked_labels(texts, frame.column_names)
     described.labels.update(labels)
     warn_of_missing(described.missing_codes, described.label)
-    return SparkSource(described, session=session, place=place, root=root)
+    return SparkSource(described, session=session, place=path, root=root)
 
 
 def _footer_texts(records: DataFrame, session: SparkSession) -> dict[str, str]:
@@ -572,7 +574,7 @@ def _require_no_names(pattern: Sequence[str], start: int, session: SparkSession)
         )
 
 
-def _require_plain(described: Source, path: object) -> str | None:
+def _require_plain(described: Source, place: Place | None) -> str | None:
     """Raise unless the files are Parquet.
 
     Return the folder below which names of folders are columns.
@@ -585,8 +587,7 @@ def _require_plain(described: Source, path: object) -> str | None:
             )
     parquet = described.parquet
     has_folders = parquet is not None and set(described.columns) > set(parquet.types)
-    paths = [path] if isinstance(path, (str, os.PathLike)) else path
-    return f"file://{common_folder([os.fspath(p) for p in paths])}" if has_folders else None  # type: ignore[attr-defined]
+    return f"file://{place.folder}" if place is not None and has_folders else None
 
 
 def _hadoop_path(file: str) -> str:
@@ -600,7 +601,7 @@ def _escaped(name: str) -> str:
 
 def _far(path: str) -> str:
     """Return what Spark is told of a path."""
-    if has_password(path):
+    if Address(path).has_password:
         raise SourceError(
             Message("The address must not hold a password."),
             hint=Message("the connector finds it in AWS_… or in spark-defaults.conf"),

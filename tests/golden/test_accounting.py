@@ -7,7 +7,8 @@ import math
 
 import pytest
 
-from dp import CLASSIC_ORDERS, Adjacency, PrivacyLoss, RenyiCurve, gaussian_epsilon
+from dp import Adjacency, PrivacyLoss, gaussian_epsilon
+from dp.accounting.rdp import CLASSIC_ORDERS, RenyiCurve
 
 LIBRARY_ORDERS = sorted(
     [1 + x / 10 for x in range(1, 100)]

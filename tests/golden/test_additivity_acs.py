@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from ckm import Engine
-from ckm.additivity.effect import measure_restoration
-from ckm.additivity.equations import TableSums
-from ckm.additivity.restore import restore_additivity
 from ckm.engine.request import TableRequest
+from ckm.methods.additivity.effect import measure_restoration
+from ckm.methods.additivity.equations import TableSums
+from ckm.methods.additivity.restore import restore_additivity
 from ptable import NoiseSpec, PTable, solve
 from tables import CodeTree, Secret
 

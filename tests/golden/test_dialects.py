@@ -158,6 +158,7 @@ def test_every_reference_table_survives_every_layout_of_intervals(shared, tmp_pa
     assert n_files > 150
 
 
+@pytest.mark.slow
 def test_matrices_of_the_old_r_package_have_their_last_columns_in_turn(shared, tmp_path):
     for name in ("abs_D2_V100_js0", "abs_D5_V300_js2"):
         path = shared / "reference" / "ptable" / f"{name}.csv"

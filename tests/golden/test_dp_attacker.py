@@ -7,7 +7,8 @@ import math
 import pytest
 from scipy.stats import norm
 
-from dp import PrivacyLoss, gaussian_delta, true_positive_bound
+from dp import PrivacyLoss, gaussian_delta
+from dp.belief import true_positive_bound
 
 
 @pytest.mark.slow

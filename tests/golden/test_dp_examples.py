@@ -18,7 +18,8 @@ import pyarrow as pa
 import pytest
 
 from dp import BudgetLedger, Plan, Question, TablePlan, release
-from tables import contributions, open_source
+from tables import open_source
+from tables.contribution_bounds import contributions
 
 #: No noise of so much is ever drawn that is not 0.
 NO_NOISE = 1e6

@@ -11,20 +11,11 @@ import math
 import numpy as np
 import pytest
 
-from dp import (
-    CLASSIC_ORDERS,
-    Adjacency,
-    Guarantee,
-    RandomisedResponse,
-    advanced,
-    basic,
-    belief_table,
-    classic_gaussian_scale,
-    distance_bound,
-    premium_bound,
-    training_cost,
-)
+from dp import Adjacency, Guarantee, RandomisedResponse, advanced, basic, training_cost
+from dp.accounting.gaussian import classic_gaussian_scale
+from dp.accounting.rdp import CLASSIC_ORDERS
 from dp.accounting.subsampled import subsampled_gaussian_loss
+from dp.belief import belief_table, distance_bound, premium_bound
 
 BELIEFS = """
  1 1.01 1.05 1.10 1.22 1.64 2.67 6.95 16.87

@@ -13,7 +13,8 @@ import pytest
 import torch
 from torch import nn
 
-from dp import RenyiCurve, gaussian_scale
+from dp import gaussian_scale
+from dp.accounting.rdp import RenyiCurve
 from dpsgd import Plan, PlanError, Schema, cost_of
 from dpsgd.accounting.budget import compute_dp_sgd_privacy
 from dpsgd.accounting.claims import claims
@@ -151,6 +152,7 @@ def test_b9_an_audit_of_one_run_keeps_below_the_claim_and_catches_noise_over_fou
     assert sum(audited(seed).refutes(1) for seed in range(10)) >= 8
 
 
+@pytest.mark.slow
 def test_b11_equal_seeds_give_one_model_to_the_last_bit_and_others_do_not():
     schema = Schema(
         columns=[Number(name="age", low=0, high=100)],

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synth import Budget, Neighbours, SimulatedNoise
+from synth import Budget, SimulatedNoise
 from synth.baselines import LEGACY_DEFECTS, copula_shirley, dp_copula
 from synth.baselines.coded import code_frame, decode_frame
 from synth.baselines.engines import fit_histogram
@@ -16,6 +16,7 @@ from synth.evaluation.measures.learning import classification, regression
 from synth.evaluation.measures.margins import correlation_change, ks_distances
 from synth.evaluation.measures.membership import monte_carlo
 from synth.evaluation.records import encode
+from synth.marginals.measuring import Neighbours
 
 LABEL = "is_violent_recid"
 

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tables import DataError, Request, StoredKeys, cube, open_source, prepare
+from tables import DataError, Request, StoredKeys, cube, open_source
+from tables.prepared.prepare import prepare
 from tests.strategies import TOTAL
 
 KEYS = StoredKeys(column="key", key_range=256)
@@ -141,6 +142,7 @@ def require_texts_and_filters_agree(data, table=None):
             assert set(categories(again)) == kept, where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 @settings(max_examples=settings.default.max_examples // 25)  # each asks some twenty questions
 @given(data=st.data())

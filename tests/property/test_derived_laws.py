@@ -81,6 +81,7 @@ def filters(bounds):
     yield "two", "(missing)", "code is missing"
 
 
+@pytest.mark.slow
 @given(rows=people, bounds=cuts)
 @settings(max_examples=examples(20), suppress_health_check=QUIET)
 def test_a_band_or_union_has_the_noise_of_the_cell_with_its_records(noise, rows, bounds):

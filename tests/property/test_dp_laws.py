@@ -15,11 +15,8 @@ from dp import (
     Exponential,
     Guarantee,
     RandomisedResponse,
-    RenyiCurve,
     advanced,
-    advantage_bound,
     basic,
-    belief_bounds,
     concentrated,
     epsilon_of_rho,
     exact_epsilon,
@@ -27,10 +24,10 @@ from dp import (
     gaussian_epsilon,
     gaussian_scale,
     parallel,
-    renyi_divergence,
-    true_positive_bound,
 )
+from dp.accounting.rdp import RenyiCurve, renyi_divergence
 from dp.accounting.subsampled import subsampled_gaussian_loss
+from dp.belief import advantage_bound, belief_bounds, true_positive_bound
 from dp.budget.entries import ARITHMETIC, BudgetSettings, amount, exact
 from tests.strategies import examples
 from tests.unit.dp.support import exact_delta

@@ -69,6 +69,7 @@ def whole_cube(records, key_range):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(populations(), st.data())
 def test_cells_give_the_numbers_of_their_records_with_and_without_margins(drawn, data):

@@ -100,6 +100,7 @@ def test_no_other_keys_drift_less_or_have_more_entropy(row, total):
         assert mirrored.units == found.units
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(
     st.dictionaries(st.integers(-3, 4), st.integers(1, 50), min_size=1, max_size=5),

@@ -15,9 +15,9 @@ from scipy.optimize import linprog
 
 from ckm.config import read_job
 from ckm.errors import CheckFailedError
+from ckm.methods.suppression import Frequency, Grid, Problem, Relations, primary_cells
+from ckm.methods.suppression.secondary.search import suppress
 from ckm.release.suppressed import release_true_numbers
-from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
-from ckm.suppression.secondary.search import suppress
 from tests.strategies import examples
 
 FLAT, TWO_LEVELS = [-1, 0, 0, 0], [-1, 0, 0, 1, 1, 2, 2]

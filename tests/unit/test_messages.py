@@ -7,6 +7,8 @@ import functools
 import re
 from pathlib import Path
 
+import pytest
+
 from reports.i18n.messages import HOLE
 from tests.messages.commands import command_messages, made_from_data
 
@@ -39,6 +41,7 @@ def test_templates_are_found_where_they_are_written_also_within_other_calls(
     )
 
 
+@pytest.mark.slow
 def test_no_sql_is_collected():
     sql = re.compile(r"^(SELECT|CREATE|WITH|FROM) [^a-z]|\b(TRY_)?CAST\(|list_extract\(")
     assert not [text for text in collected() if sql.search(text)]

@@ -80,6 +80,7 @@ def test_no_file_of_the_project_names_a_folder_of_somebodys_machine():
             assert not private.search(path.read_text(encoding="utf-8")), name
 
 
+@pytest.mark.slow
 def test_no_message_names_a_page_or_an_example_that_a_wheel_has_not():
     names = re.compile(r"\b(docs|examples|bench|tests)/|\.md\b")
     exempt = {"ckm/release/pages/rerender.py", "ckm/demo/demo.py"}  # endings and own files

@@ -41,7 +41,7 @@ _RISK, _LOSS = "q_worst_set", "hellinger_raw"
 _TALKATIVE = (
     "ckm.engine.engine",
     "ckm.ledger",
-    "ckm.suppression.secondary.search",
+    "ckm.methods.suppression.secondary.search",
     "tables.cells.cube",
     "tables.swapping",
 )
@@ -146,15 +146,15 @@ def compare(
     from ckm.config.comparison.comparanda import read_comparanda
 
     plan = read_job(job)
-    given = {"geography": geography, "target": target, "records": sample, "seed": seed}
-    wanted = read_comparanda(
+    settings = {"geography": geography, "target": target, "records": sample, "seed": seed}
+    comparanda = read_comparanda(
         designs,
         only=_names(methods),
-        experiment={name: value for name, value in given.items() if value is not None},
+        experiment={name: value for name, value in settings.items() if value is not None},
     )
-    _require_fit(wanted, output)
-    _tell_read(terminal, wanted, designs)
-    drawn: dict[str, Any] = {
+    _require_fit(comparanda, output)
+    _tell_read(terminal, comparanda, designs)
+    draw_options: dict[str, Any] = {
         "sensitive": None if sensitive is None else range(1, sensitive + 1),
         "n_draws": draws,
         "seed": 1 if seed is None else seed,
@@ -165,45 +165,47 @@ def compare(
             "memory_limit": memory_limit,
             "threads": threads,
         }
-        found = _Found(
+        results = _Found(
             title=plan.title_of(),
             is_full=full,
-            designs=compare_designs(plan, wanted.designs, **common, **drawn)
-            if wanted.designs
+            designs=compare_designs(plan, comparanda.designs, **common, **draw_options)
+            if comparanda.designs
             else None,
-            methods=_compared_methods(plan, wanted, common) if wanted.methods else None,
+            methods=_compared_methods(plan, comparanda, common) if comparanda.methods else None,
         )
-    _finish(terminal, found, output, lang)
+    _finish(terminal, results, output, lang)
 
 
-def _warn_of(terminal: Terminal, found: Comparison) -> None:
+def _warn_of(terminal: Terminal, comparison: Comparison) -> None:
     """Tell which designs were refused, and what the noise of others does to small counts."""
     from ckm.release.job_inputs import cautions_of
 
-    for name, reason in found.map.refused.items():
+    for name, reason in comparison.map.refused.items():
         refusal = Message("{name}: {text}", name=Name(name), text=said(reason))
         terminal.warn("design refused", refusal, design=name)
-    for name, table in found.ptables.items():
-        for text in cautions_of(table) if name != found.chosen else ():  # the job's were told
+    for name, table in comparison.ptables.items():
+        for text in (
+            cautions_of(table) if name != comparison.chosen else ()
+        ):  # the job's were told
             words = Message("{name}: {text}", name=Name(name), text=said(text))
             terminal.warn("noise", words, design=name)
 
 
-def _finish(terminal: Terminal, found: _Found, output: Path | None, lang: str | None) -> None:
+def _finish(terminal: Terminal, results: _Found, output: Path | None, lang: str | None) -> None:
     """Tell what was refused, and show the comparison or write it."""
-    if found.designs is not None:
-        _warn_of(terminal, found.designs)
-    if found.methods is not None:
-        for result in found.methods.results:
+    if results.designs is not None:
+        _warn_of(terminal, results.designs)
+    if results.methods is not None:
+        for result in results.methods.results:
             if result.reason:
                 terminal.warn("method not tried", told(result), method=result.choice.name)
     if output is None:
-        if found.methods is not None:
-            show_methods(terminal, found.methods)
-        if found.designs is not None:
-            _show(terminal, found.designs)
+        if results.methods is not None:
+            show_methods(terminal, results.methods)
+        if results.designs is not None:
+            _show(terminal, results.designs)
         return
-    text = _WRITERS[output.suffix.lower()](found, lang or terminal.language)
+    text = _WRITERS[output.suffix.lower()](results, lang or terminal.language)
     write_whole(output, text, is_private=True)
     terminal.step(
         "comparison written", Message("it follows from original counts: keep it inside")
@@ -243,9 +245,9 @@ def _names(methods: str | None) -> tuple[str, ...]:
     return names
 
 
-def _require_fit(wanted: Comparanda, output: Path | None) -> None:
+def _require_fit(comparanda: Comparanda, output: Path | None) -> None:
     suffix = "" if output is None else output.suffix.lower()
-    if wanted.methods and wanted.designs and suffix in {".csv", ".svg"}:
+    if comparanda.methods and comparanda.designs and suffix in {".csv", ".svg"}:
         raise click.UsageError(
             Message(
                 "Methods and designs do not fit into one {suffix}: write .html or .json, "
@@ -255,19 +257,19 @@ def _require_fit(wanted: Comparanda, output: Path | None) -> None:
         )
 
 
-def _tell_read(terminal: Terminal, wanted: Comparanda, file: Path | None) -> None:
-    numbers = {"design": len(wanted.designs), "method": len(wanted.methods)}
-    said = [f"{n} {word}{'s' * (n != 1)}" for word, n in numbers.items() if n]
+def _tell_read(terminal: Terminal, comparanda: Comparanda, file: Path | None) -> None:
+    numbers = {"design": len(comparanda.designs), "method": len(comparanda.methods)}
+    parts = [f"{n} {word}{'s' * (n != 1)}" for word, n in numbers.items() if n]
     name = "defaults" if file is None else file.name
     terminal.step(
-        "designs read" if wanted.designs else "methods read",
-        f"{name}: {', '.join(said)}",
+        "designs read" if comparanda.designs else "methods read",
+        f"{name}: {', '.join(parts)}",
         **{f"{word}s": n for word, n in numbers.items()},
     )
 
 
 def _compared_methods(
-    plan: Job, wanted: Comparanda, options: Mapping[str, Any]
+    plan: Job, comparanda: Comparanda, options: Mapping[str, Any]
 ) -> MethodComparison:
     """Try methods; the events of the hundreds of tables that are tried stay out of the log."""
     from ckm.comparison.compare_methods import compare_methods
@@ -277,81 +279,85 @@ def _compared_methods(
         logger.setLevel(logging.WARNING)
     try:
         return compare_methods(
-            plan, wanted.methods, experiment=wanted.experiment, named=wanted.named, **options
+            plan,
+            comparanda.methods,
+            experiment=comparanda.experiment,
+            named=comparanda.named,
+            **options,
         )
     finally:
         for logger, level in levels.items():
             logger.setLevel(level)
 
 
-def _show(terminal: Terminal, found: Comparison) -> None:
+def _show(terminal: Terminal, result: Comparison) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    front = set(found.map.pareto(risk=_RISK))
+    front = set(result.map.pareto(risk=_RISK))
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("")
     table.add_column("design", overflow="fold", min_width=14)
     is_wide = terminal.out.width >= _WIDE
-    shown = list(_SHOWN) if is_wide else [_RISK, _LOSS]
-    for figure in shown:
+    names = list(_SHOWN) if is_wide else [_RISK, _LOSS]
+    for figure in names:
         table.add_column(_SHOWN[figure], justify="right", no_wrap=True)
-    for design in found.map.designs:
-        is_chosen = design == found.chosen
+    for design in result.map.designs:
+        is_chosen = design == result.chosen
         mark = "*" * (design in front) + "J" * is_chosen
-        cells = (_number(found, design, figure) for figure in shown)
+        cells = (_number(result, design, figure) for figure in names)
         table.add_row(mark, Text(design), *cells, style="bold" if is_chosen else "")
-    most = max(found.map.sensitive)
+    most = max(result.map.sensitive)
     terminal.out.print(table)
     terminal.out.print(
         "* no other has less of both worst P(S | j) and Hellinger    J the job's own\n"
         f"S: the sensitive counts, 1 to {most}    "
         "given away: certainly in S with one record more\n"
-        f"All tables together, each of {found.count_histogram.distinct:,} distinct cells once."
+        f"All tables together, each of {result.count_histogram.distinct:,} distinct cells once."
         + "\nMore figures: on a wider terminal, or with -o map.csv"
         * (not is_wide),
         markup=False,
     )
 
 
-def _number(found: Comparison, design: str, figure: str) -> str:
+def _number(comparison: Comparison, design: str, figure: str) -> str:
     from risk.risk_map.catalogue import FIGURES
 
-    number = found.map.find(design, figure)
+    number = comparison.map.find(design, figure)
     if number is None:
         return "none"
     return f"{number:.3f}" if FIGURES[figure].unit == "probability" else f"{number:.4g}"
 
 
-def _as_csv(found: _Found, _language: str) -> str:
+def _as_csv(results: _Found, _language: str) -> str:
     from ckm.comparison.method_facts import methods_csv
 
-    if found.methods is not None:
-        return methods_csv(found.methods)
-    return "" if found.designs is None else _map_csv(found.designs)
+    if results.methods is not None:
+        return methods_csv(results.methods)
+    return "" if results.designs is None else _map_csv(results.designs)
 
 
-def _map_csv(found: Comparison) -> str:
+def _map_csv(comparison: Comparison) -> str:
     from risk.risk_map.catalogue import FIGURES
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["design", "table", "cells", *FIGURES])
-    for line in found.map.lines:
+    for line in comparison.map.lines:
         values = ["" if v is None else repr(v) for v in line.figures.values()]
         writer.writerow([line.design, line.table, line.n_cells, *values])
     return text.getvalue()
 
 
-def _as_svg(found: _Found, language: str) -> str:
-    drawn = found.methods or found.designs
-    return "" if drawn is None else drawn.plot(language=language).svg
+def _as_svg(results: _Found, language: str) -> str:
+    comparison = results.methods or results.designs
+    return "" if comparison is None else comparison.plot(language=language).svg
 
 
 _WRITERS: dict[str, Callable[[_Found, str], str]] = {
     ".csv": _as_csv,
     ".svg": _as_svg,
-    ".html": lambda found, language: found.report(language).html,
-    ".json": lambda found, language: found.report(language).to_json(),
+    ".html": lambda results, language: results.report(language).html,
+    ".json": lambda results, language: results.report(language).to_json(),
 }

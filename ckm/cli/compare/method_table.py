@@ -31,7 +31,7 @@ _DRAWN = {
 }
 
 
-def show_methods(terminal: Terminal, found: MethodComparison) -> None:
+def show_methods(terminal: Terminal, comparison: MethodComparison) -> None:
     """Print where the job's own method stands, and one line per method."""
     from rich.table import Column
     from rich.text import Text
@@ -40,17 +40,17 @@ def show_methods(terminal: Terminal, found: MethodComparison) -> None:
     from reports.i18n.languages import words_of
     from reports.pages.methods import standing
 
-    for line in standing(words_of(terminal.language), method_facts(found)):
+    for line in standing(words_of(terminal.language), method_facts(comparison)):
         terminal.out.print(line, markup=False, highlight=False, soft_wrap=True)
     names = list(_SHOWN) if terminal.out.width >= _WIDE else list(_FEW)
     headings = [*(terminal.say(_SHOWN[name]) for name in names), "mean\n|d|"]
     rows = []
-    for result in found.results:
+    for result in comparison.results:
         if result.criteria is not None:
             cells = [_percent(result.criteria.share(name)) for name in names]
             change = result.mean_change
-            shown = "none" if change is None else f"{change:.2f}"
-            rows.append([Text(result.choice.name), *cells, shown])
+            text = "none" if change is None else f"{change:.2f}"
+            rows.append([Text(result.choice.name), *cells, text])
     terminal.table(
         [
             Column("method", overflow="fold", min_width=14),
@@ -60,11 +60,11 @@ def show_methods(terminal: Terminal, found: MethodComparison) -> None:
         is_plain=True,
         padding=(0, 1, 0, 0),
     )
-    for result in found.results:
+    for result in comparison.results:
         if result.guarantee is not None:
             line = f"{result.choice.name}: {result.guarantee.text}"
             terminal.out.print(line, markup=False, highlight=False)
-    bench = found.bench
+    bench = comparison.bench
     area = repr(bench.geography) if bench.geography else "none"
     terminal.out.print(
         f"Tried on {_DRAWN[bench.sample.drawn]}; areas: {area}; sought: {bench.target!r}.\n"

@@ -117,8 +117,8 @@ def budget(
 
     orders = orders_of(alphas) or None
     classic = training_cost(orders=orders or CLASSIC_ORDERS, strict=False, **run)
-    found = claims(sampling=Sampling(sampling), orders=orders, **run)
-    best = found[0]
+    all_claims = claims(sampling=Sampling(sampling), orders=orders, **run)
+    best = all_claims[0]
     formulas = {
         "renyi": "Rényi orders",
         "renyi-classic": f"Rényi orders, classic formula (order {classic.order:g})",
@@ -141,7 +141,7 @@ def budget(
     click.echo(
         f"\n{'worth':<11}{'neighbours':<12}{'epsilon':>9}  account of {sampling} batches"
     )
-    for claim in found:
+    for claim in all_claims:
         account = formulas.get(claim.account, claim.account)
         click.echo(f"{claim.worth:<11}{claim.adjacency:<12}{claim.epsilon:>9.4g}  {account}")
     terminal.tell(_ASSUMED[sampling])
@@ -166,10 +166,10 @@ def noise(*, epsilon: float, **run: Any) -> None:
 
     # The cost of any noise checks the numbers and counts the steps.
     plan = training_cost(noise_multiplier=1.0, strict=False, **run)
-    found = noise_for(
+    multiplier = noise_for(
         epsilon, delta=plan.delta, sampling_rate=plan.sampling_rate, steps=plan.steps
     )
-    rounded = math.ceil(found * 1e4) / 1e4
+    rounded = math.ceil(multiplier * 1e4) / 1e4
     _table(
         [
             ("sampling rate", f"{100 * plan.sampling_rate:.3g} %"),
@@ -230,8 +230,8 @@ def meaning(
         guarantee = guarantee.at(cost["delta"])
     priors, unit = priors or (0.01, 0.5), cost["unit"]
     if output is None:
-        found = meaning_of(guarantee, priors=priors)
-        lines = explained(found, adjacency=cost["adjacency"], unit=unit, language=lang)
+        statement = meaning_of(guarantee, priors=priors)
+        lines = explained(statement, adjacency=cost["adjacency"], unit=unit, language=lang)
         click.echo("\n".join(lines))
         return
     page = meaning_page(guarantee, priors=priors, unit=unit, language=lang)
@@ -249,9 +249,9 @@ def _chosen(priors: tuple[float, ...], most: float, cost: dict[str, Any]) -> flo
                 "--at-most goes with --prior and gives a pure epsilon: leave the others out."
             )
         )
-    found = epsilon_for_belief(priors[0], most=most, adjacency=Adjacency(cost["adjacency"]))
+    epsilon = epsilon_for_belief(priors[0], most=most, adjacency=Adjacency(cost["adjacency"]))
     # Digits that are not shown must not be in it.
-    return math.floor(found * 1e4) / 1e4 or found
+    return math.floor(epsilon * 1e4) / 1e4 or epsilon
 
 
 @dp.group(cls=Group)
@@ -284,12 +284,12 @@ def create(
     from dp.adjacency import common
 
     if out_of is None:
-        made = BudgetLedger.create(file, about=about, **cost)
+        ledger = BudgetLedger.create(file, about=about, **cost)
     else:
         parent = BudgetLedger.open(out_of)
         own = parent.settings
         common([(own.adjacency, own.unit), (cost.pop("adjacency"), cost.pop("unit"))])
-        made = parent.allot(file, who=who, about=about, **cost)
+        ledger = parent.allot(file, who=who, about=about, **cost)
         terminal.step(
             "charged",
             Message(
@@ -298,7 +298,7 @@ def create(
         )
     terminal.step(
         "ledger made",
-        Message("{name}: {text}", name=Name(file.name), text=said(str(made.left))),
+        Message("{name}: {text}", name=Name(file.name), text=said(str(ledger.left))),
     )
 
 
@@ -312,12 +312,12 @@ def spend(terminal: Terminal, /, *, file: Path, who: str, what: str, **cost: Any
     """Charge a release, before it is made; exit code 1 when too little is left."""
     from dp import BudgetLedger
 
-    opened = BudgetLedger.open(file)
-    entry = opened.spend(_guarantee(**cost), who=who, what=what)
+    ledger = BudgetLedger.open(file)
+    entry = ledger.spend(_guarantee(**cost), who=who, what=what)
     terminal.step(
         "charged",
         Message(
-            "entry {number}; left: {left}", number=entry.number, left=Argument(opened.left)
+            "entry {number}; left: {left}", number=entry.number, left=Argument(ledger.left)
         ),
     )
 
@@ -332,11 +332,11 @@ def show(terminal: Terminal, *, files: tuple[Path, ...]) -> None:
     """
     from dp import BudgetLedger, basic
 
-    opened = [BudgetLedger.open(file) for file in files]
-    for one in opened:
+    ledgers = [BudgetLedger.open(file) for file in files]
+    for one in ledgers:
         _show(terminal, one)
-    if len(opened) > 1:
-        together = basic(one.spent for one in opened)
+    if len(ledgers) > 1:
+        together = basic(one.spent for one in ledgers)
         if not together.is_private:
             raise click.UsageError(
                 Message(
@@ -346,21 +346,21 @@ def show(terminal: Terminal, *, files: tuple[Path, ...]) -> None:
         click.echo(f"together, spent: {together}")
 
 
-def _show(terminal: Terminal, opened: BudgetLedger) -> None:
+def _show(terminal: Terminal, ledger: BudgetLedger) -> None:
     from rich.text import Text
 
     lines = []
-    for entry in opened.entries():
+    for entry in ledger.entries():
         costs = (entry.epsilon, entry.delta, entry.rho)
         figures = ("" if cost == "inf" else f"{float(cost):g}" for cost in costs)
         cells = (str(entry.number), entry.at, entry.who, entry.what, *figures)
         lines.append(map(Text, cells))
     columns = ("entry", "at", "who", "what", "epsilon", "delta", "rho")
     terminal.table(columns, lines, left=columns)
-    if opened.settings.about:
-        click.echo(f"for:   {opened.settings.about}")
-    click.echo(f"spent: {opened.spent}")
-    click.echo(f"left:  {opened.left}")
+    if ledger.settings.about:
+        click.echo(f"for:   {ledger.settings.about}")
+    click.echo(f"spent: {ledger.spent}")
+    click.echo(f"left:  {ledger.left}")
 
 
 @ledger.command()

@@ -14,7 +14,8 @@ from reports.pages.training.private import unit_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dp import Guarantee, Meaning, Shift
+    from dp import Guarantee
+    from dp.belief import Meaning, Shift
     from reports import Report
     from reports.facts.meaning import EpsilonFact
 

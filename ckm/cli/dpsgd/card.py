@@ -52,8 +52,8 @@ def card(terminal: Terminal, *, file: Path, form: str, strict: bool) -> int:
     from dpsgd.card import disagreements
 
     facts = read_facts(file)
-    found = facts.card
-    if found is None:
+    privacy_card = facts.card
+    if privacy_card is None:
         raise DPSGDError(
             Message(
                 "The model in {file!r} has no privacy card: it was trained without noise.",
@@ -61,16 +61,16 @@ def card(terminal: Terminal, *, file: Path, form: str, strict: bool) -> int:
             ),
             hint=Message("it protects nobody: keep it inside"),
         )
-    click.echo(found.to_json() if form == "json" else _text(found))
-    wrong = disagreements(found, plan=facts.plan)
+    click.echo(privacy_card.to_json() if form == "json" else _text(privacy_card))
+    wrong = disagreements(privacy_card, plan=facts.plan)
     for name in wrong:
         terminal.warn(
             "card not right",
             Message("the plan in the file does not bear out: {name}", name=Name(name)),
         )
-    for name in found.doubts:
+    for name in privacy_card.doubts:
         terminal.warn("in doubt", _DOUBTS[name])
-    return CHECK_FAILED if wrong or (strict and found.doubts) else 0
+    return CHECK_FAILED if wrong or (strict and privacy_card.doubts) else 0
 
 
 def _text(card: PrivacyCard) -> str:

@@ -78,7 +78,7 @@ def audit(
 
     scores, is_member = _scores(file)
     ceiling = None if epsilon is None else Ceiling(epsilon=epsilon, delta=delta)
-    found = attack_rates(scores[is_member], scores[~is_member], ceiling=ceiling)
+    rates = attack_rates(scores[is_member], scores[~is_member], ceiling=ceiling)
     bound = one_run_audit(scores, is_in=is_member, delta=delta) if canaries else None
     evidence = Evidence(
         name=name or file.stem,
@@ -86,12 +86,12 @@ def audit(
         delta=None if epsilon is None else delta,
         adjacency=adjacency,
         sampling=sampling,
-        attacks={"scores": found},
+        attacks={"scores": rates},
         one_run=bound,
     )
-    click.echo(f"area under the curve  {found.auc:.3f}")
-    click.echo(f"advantage             {found.advantage:.3f}{_most(found.advantage_ceiling)}")
-    for rate in found.rates:
+    click.echo(f"area under the curve  {rates.auc:.3f}")
+    click.echo(f"advantage             {rates.advantage:.3f}{_most(rates.advantage_ceiling)}")
+    for rate in rates.rates:
         click.echo(
             f"found at {rate.false_positive_rate:>6.1%}      {rate.true_positive_rate:.3f}  "
             f"({rate.low:.3f} to {rate.high:.3f}){_most(rate.ceiling)}"
@@ -103,7 +103,7 @@ def audit(
         terminal.step(
             "findings written", Message("they are about people in the data: keep them inside")
         )
-    if evidence.is_refuted or found.is_above:
+    if evidence.is_refuted or rates.is_above:
         terminal.warn(
             "promise broken", Message("The scores are above what the promise allows.")
         )

@@ -81,8 +81,8 @@ def _by_formula(units: int, batches: Sequence[int], factor: int) -> list[dict[st
         gains = flowers_estimate(
             hidden_units=units, batch_size=batch, image_factor=factor, is_private=is_private
         )
-        held = [0, *map(round, accumulate(gains.values()))]
-        rows.append(_row(batch, (*held, held[-1]), is_private=is_private))
+        sizes = [0, *map(round, accumulate(gains.values()))]
+        rows.append(_row(batch, (*sizes, sizes[-1]), is_private=is_private))
     return rows
 
 
@@ -103,16 +103,16 @@ def _measured(job: TrainingJob, batches: Sequence[int]) -> list[dict[str, Any]]:
         from dpsgd.training.memory_stages import table_stages
 
         return [
-            _row(batch, [getattr(found, name) for name in _STAGES], is_private=is_private)
-            for (batch, is_private), found in zip(
+            _row(batch, [getattr(footprint, name) for name in _STAGES], is_private=is_private)
+            for (batch, is_private), footprint in zip(
                 runs, measure(table_stages, configurations), strict=True
             )
         ]
 
 
-def _row(batch: int, held: Sequence[int], *, is_private: bool) -> dict[str, Any]:
+def _row(batch: int, sizes: Sequence[int], *, is_private: bool) -> dict[str, Any]:
     kind = "private" if is_private else "plain"
-    return {"batch_size": batch, "kind": kind, **dict(zip(_STAGES, held, strict=True))}
+    return {"batch_size": batch, "kind": kind, **dict(zip(_STAGES, sizes, strict=True))}
 
 
 def _show(terminal: Terminal, rows: Sequence[dict[str, Any]]) -> None:

@@ -28,9 +28,9 @@ def read_columns(path: Path, *, names: Sequence[str], table: str | None = None) 
     """
     with open_source(path, table=table, threads=1, options=ReadOptions(text=True)) as source:
         _require(source, names)
-        wanted = ", ".join(_selected(source, name) for name in names)
+        select_list = ", ".join(_selected(source, name) for name in names)
         # Names are quoted.
-        return source.arrow(f"SELECT {wanted} FROM {source.relation}")  # noqa: S608
+        return source.arrow(f"SELECT {select_list} FROM {source.relation}")  # noqa: S608
 
 
 def check_columns(path: Path, *, names: Sequence[str], table: str | None = None) -> None:
@@ -67,15 +67,15 @@ def predicted(model: Any, records: pa.Table, *, keep: Sequence[str] = ()) -> pa.
     import pyarrow as pa
 
     columns: dict[str, Any] = {name: records[name] for name in dict.fromkeys(keep)}
-    found: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     if hasattr(model, "predict_proba"):
         chances = model.predict_proba(records)
-        found["prediction"] = model.classes_[chances.argmax(1)]
+        outputs["prediction"] = model.classes_[chances.argmax(1)]
         for place, name in enumerate(model.classes_):
-            found[f"probability_{name}"] = chances[:, place]
+            outputs[f"probability_{name}"] = chances[:, place]
     else:
-        found["prediction"] = model.predict(records)
-    if both := set(columns) & set(found):
+        outputs["prediction"] = model.predict(records)
+    if both := set(columns) & set(outputs):
         raise DPSGDError(
             Message(
                 "The column {both!r} to keep has the name of a prediction.",
@@ -85,7 +85,7 @@ def predicted(model: Any, records: pa.Table, *, keep: Sequence[str] = ()) -> pa.
         )
     arrays = {
         name: pa.array(values if values.dtype.kind == "f" else values.tolist())
-        for name, values in found.items()
+        for name, values in outputs.items()
     }
     return pa.table({**columns, **arrays})
 

@@ -85,9 +85,9 @@ def report(
     from reports import make_report
 
     facts = _found(files, title=title, options=options)
-    found = make_report(facts, language=language)
-    found.write(output, overwrite=may_replace())
-    if found.edition == "internal":
+    page = make_report(facts, language=language)
+    page.write(output, overwrite=may_replace())
+    if page.edition == "internal":
         terminal.step(
             "page written", Message("it follows from confidential records: keep it inside")
         )
@@ -133,12 +133,12 @@ def _of_json(files: tuple[Path, ...], first: dict[str, Any], about: dict[str, An
     raise _unknown(files[0])
 
 
-def _study(given: Any, about: dict[str, Any]) -> Any:
+def _study(content: Any, about: dict[str, Any]) -> Any:
     from dpsgd.pages import choices_of, study_facts
     from dpsgd.plan import Plan
 
-    plan = given if isinstance(given, Plan) else None
-    base = given if plan is None else choices_of(plan)
+    plan = content if isinstance(content, Plan) else None
+    base = content if plan is None else choices_of(plan)
     return study_facts(base, plan=plan, **about)
 
 
@@ -167,17 +167,17 @@ def _sweep(file: Path, options: dict[str, Any], about: dict[str, Any]) -> Any:
         raise click.UsageError(
             Message("The file {file!r} cannot be read.", file=Name(file.name))
         )
-    found = outcomes(file, classes=options["classes"])
-    if not found:
+    results = outcomes(file, classes=options["classes"])
+    if not results:
         raise TrainingDataError(
             Message("{file!r} has no runs.", file=Name(file.name)),
             hint=Message("run the sweep first"),
         )
-    known = options["delta"] is not None
+    has_delta = options["delta"] is not None
     return sweep_facts(
-        found,
-        sampling=options["sampling"] or ("poisson" if known else ""),
-        adjacency=options["adjacency"] or ("add-remove" if known else ""),
+        results,
+        sampling=options["sampling"] or ("poisson" if has_delta else ""),
+        adjacency=options["adjacency"] or ("add-remove" if has_delta else ""),
         **{name: options[name] for name in ("delta", "dataset_size", "classes")},
         **about,
     )
@@ -188,8 +188,8 @@ def _audits(files: tuple[Path, ...], about: dict[str, Any]) -> Any:
     from dpsgd.pages import audit_facts
 
     texts = [json.dumps(_read_json(file)) for file in files]
-    found = [evidence for text in texts for evidence in read_evidence(text)]
-    return audit_facts(found, **about)
+    all_evidence = [evidence for text in texts for evidence in read_evidence(text)]
+    return audit_facts(all_evidence, **about)
 
 
 def _card(card: PrivacyCard, about: dict[str, Any]) -> Any:
@@ -227,10 +227,10 @@ def _read_json(file: Path) -> dict[str, Any]:
         raise click.UsageError(
             Message("The file {file!r} cannot be read.", file=Name(file.name))
         ) from None
-    found = parsed_json(text)
-    if not isinstance(found, dict):
+    content = parsed_json(text)
+    if not isinstance(content, dict):
         raise _unknown(file)
-    return found
+    return content
 
 
 def _unknown(file: Path) -> Exception:
@@ -252,11 +252,11 @@ def _only(files: tuple[Path, ...]) -> Path:
 
 
 def _refuse(options: dict[str, Any]) -> None:
-    given = [name for name, value in options.items() if value is not None]
-    if given:
+    names = [name for name, value in options.items() if value is not None]
+    if names:
         raise click.UsageError(
             Message(
                 "--{replace} does not go with this file: it says all itself.",
-                replace=said(given[0].replace("_", "-")),
+                replace=said(names[0].replace("_", "-")),
             )
         )

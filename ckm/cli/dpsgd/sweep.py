@@ -117,7 +117,7 @@ def sweep(
             Message("--test must hold other records than those to learn from.")
         )
     check_output(output, force=True, endings=(".csv",), inputs=(source, test, plan_file))
-    tried = Sweep(
+    trials = Sweep(
         values=_values(job, choices),
         repetitions=repetitions,
         one_at_a_time=one_at_a_time,
@@ -138,7 +138,7 @@ def sweep(
         )  # fmt: skip
         with terminal.progress() as report_progress:
             done = run_sweep(
-                tried,
+                trials,
                 train,
                 file=output,
                 report_progress=lambda n, all_: report_progress("runs", n, all_),
@@ -148,9 +148,9 @@ def sweep(
         Message("{done} runs, the others were there; keep the file inside", done=done),
     )
     target: Any = job.declared.target
-    found = outcomes(output, classes=len(target.values))
-    _show(terminal, found, asked=[name for name, listed in choices.items() if listed])
-    for line in _tuning(job, found):
+    results = outcomes(output, classes=len(target.values))
+    _show(terminal, results, columns=[name for name, values in choices.items() if values])
+    for line in _tuning(job, results):
         click.echo(line)
     click.echo(str(output))
 
@@ -160,8 +160,8 @@ def _values(job: TrainingJob, choices: dict[str, list[float] | None]) -> dict[st
 
     So the record says with what each run was made, and is not gone on with by another plan.
     """
-    asked = {name: listed for name, listed in choices.items() if listed}
-    if not asked:
+    lists = {name: values for name, values in choices.items() if values}
+    if not lists:
         return {}
     hidden = job.network.hidden
     usual = {
@@ -171,15 +171,15 @@ def _values(job: TrainingJob, choices: dict[str, list[float] | None]) -> dict[st
     }
     if (usual["epochs"] or 0.5) % 1:  # a list has whole passes
         usual["epochs"] = None
-    given = {name: usual.get(name) for name in _CHOICES if name not in asked}
-    return {**asked, **{n: [float(v)] for n, v in given.items() if v is not None}}
+    defaults = {name: usual.get(name) for name in _CHOICES if name not in lists}
+    return {**lists, **{n: [float(v)] for n, v in defaults.items() if v is not None}}
 
 
-def _show(terminal: Terminal, found: Sequence[Outcome], *, asked: Sequence[str]) -> None:
-    seen = {name: {one.choices.get(name) for one in found} - {None} for name in _CHOICES}
-    names = [name for name in _CHOICES if name in asked or len(seen[name]) > 1]
+def _show(terminal: Terminal, results: Sequence[Outcome], *, columns: Sequence[str]) -> None:
+    values = {name: {one.choices.get(name) for one in results} - {None} for name in _CHOICES}
+    names = [name for name in _CHOICES if name in columns or len(values[name]) > 1]
     rows = []
-    for one in found:
+    for one in results:
         cells = [f"{one.choices[n]:g}" if n in one.choices else "" for n in names]
         epsilon = "plain" if one.epsilon is None else f"{one.epsilon:.4g}"
         spread = "" if one.sd is None else f"{one.sd:.4f}"
@@ -189,22 +189,22 @@ def _show(terminal: Terminal, found: Sequence[Outcome], *, asked: Sequence[str])
     terminal.table([name.replace("_", " ") for name in headings], rows, is_plain=True)
 
 
-def _tuning(job: TrainingJob, found: Sequence[Outcome]) -> list[str]:
+def _tuning(job: TrainingJob, results: Sequence[Outcome]) -> list[str]:
     """Say what keeping the best costs, were the scores private."""
     from dpsgd.accounting.choosing import cost_of_choosing
     from dpsgd.sweeps.trials import changes_of
 
-    runs = [one for one in found if one.is_private]
+    runs = [one for one in results if one.is_private]
     if sum(one.runs for one in runs) < 2:
         return []
     plans = [job.plan(**changes_of(one.choices, is_private=True)) for one in runs]
-    known = [_with_choices(one, plan) for one, plan in zip(runs, plans, strict=True)]
+    run_plans = [_with_choices(one, plan) for one, plan in zip(runs, plans, strict=True)]
     is_usual = all(
         p.sampling == "poisson" and p.adjacency == "add-remove" and not p.cuts_noise
         for p in plans
     )
     costs = cost_of_choosing(
-        known,
+        run_plans,
         delta=plans[0].delta,
         dataset_size=plans[0].dataset_size if is_usual else None,
     )

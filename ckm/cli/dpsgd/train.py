@@ -113,25 +113,25 @@ def asked_job(plan_file: Path | None, options: dict[str, Any]) -> TrainingJob:
 
 def _replace(entries: dict[str, Any], one: str, other: str) -> None:
     """Let an option put out the entry of the file that says the same in another way."""
-    for given, left in ((one, other), (other, one)):
-        if given in entries and left not in entries:
-            entries[left] = None
+    for first, second in ((one, other), (other, one)):
+        if first in entries and second not in entries:
+            entries[second] = None
 
 
 def _number(name: str, low: float, high: float) -> dict[str, Any]:
     return {"name": name, "low": low, "high": high}
 
 
-def _codes(name: str, listed: str) -> dict[str, Any]:
-    return {"name": name, "values": [code.strip() for code in listed.split(",")]}
+def _codes(name: str, codes: str) -> dict[str, Any]:
+    return {"name": name, "values": [code.strip() for code in codes.split(",")]}
 
 
 def source_of(data: Path | None, job: TrainingJob) -> Path:
     """Return the file of the records."""
-    found = data or job.data.path
-    if found is None:
+    file = data or job.data.path
+    if file is None:
         raise click.UsageError(Message("The records are missing: name a file, or [data] path."))
-    return found
+    return file
 
 
 @contextlib.contextmanager
@@ -262,37 +262,37 @@ def _train(
     from ckm.cli.dpsgd.records import read_columns
     from ckm.release.files.output_folder import only_writer
 
-    kept = output.with_name(f"{output.name}.run")
+    checkpoint = output.with_name(f"{output.name}.run")
     card = None
     if plan.noise_multiplier:  # first: what cannot be stated is not begun
         card = dpsgd.card_of(
             plan, data=job.data.about, touches=job.data.touches, trials=job.data.trials
         )
     with only_writer(output.absolute()):
-        if is_resumed and not kept.exists():
+        if is_resumed and not checkpoint.exists():
             raise click.UsageError(
                 Message(
                     "There is no interrupted run beside {output!r}.",
                     output=Name(output.name),
                 )
             )
-        if not is_resumed and kept.exists():
+        if not is_resumed and checkpoint.exists():
             if not force:
                 raise click.UsageError(
                     Message(
                         "{kept!r} keeps an interrupted run: --resume goes on with it, --force "
                         "begins anew, which is paid for anew.",
-                        kept=Name(kept.name),
+                        kept=Name(checkpoint.name),
                     )
                 )
-            kept.unlink()
+            checkpoint.unlink()
         table = read_columns(source, names=job.names, table=job.data.table)
         with terminal.progress() as report_progress:
             model = _estimator(job, plan).fit(
                 table,
                 **payment,
                 what=f"model {output.name}",
-                checkpoint=kept,
+                checkpoint=checkpoint,
                 is_resumed=is_resumed,
                 progress=lambda done, total: report_progress("training", done, total),
             )
@@ -363,8 +363,8 @@ def predict(
                 "dry run complete", Message("dry run: {output} would be written", output=output)
             )
             return
-        found = predicted(model, read_columns(data, names=names, table=table), keep=keep)
-    write_table(found, output)
+        predictions = predicted(model, read_columns(data, names=names, table=table), keep=keep)
+    write_table(predictions, output)
     if facts.plan.is_demonstration:
         terminal.warn(
             "demonstration", Message("the model is a demonstration: it protects nobody")

@@ -62,48 +62,48 @@ def advise(
     ckm ptable advise job.toml                                 the [ptable] section of a file
     ckm ptable advise --max-noise 5 --small 4 --stay-about 0.4
     """
-    given = {name: value for name, value in options.items() if value is not None}
+    values = {name: value for name, value in options.items() if value is not None}
     wishes = {"stay_about": stay_about, "tolerance": tolerance}
     wishes = {name: value for name, value in wishes.items() if value is not None}
     if spec is not None:
-        not_both({**given, **wishes})
+        not_both({**values, **wishes})
         from ckm.config import read_noise_spec
 
         fields = read_noise_spec(spec).to_dict()
         tell_preset(terminal, spec)
-        found = _judge(terminal, fields)
-    elif not {"max_noise", "preset"} & given.keys():
+        has_answer = _judge(terminal, fields)
+    elif not {"max_noise", "preset"} & values.keys():
         raise click.UsageError(Message("Give SPEC.toml, --preset, or at least --max-noise."))
     elif tolerance is not None and stay_about is None:
         raise click.UsageError(Message("--tolerance can only go with --stay-about."))
-    elif stay_about is not None or not {"variance", "preset"} & given.keys():
-        found = _serve(terminal, _goal(given, wishes))
+    elif stay_about is not None or not {"variance", "preset"} & values.keys():
+        has_answer = _serve(terminal, _goal(values, wishes))
     else:
-        fields = as_fields(given)
-        tell_preset(terminal, given)
-        found = _judge(terminal, fields)
-    if not found:
+        fields = as_fields(values)
+        tell_preset(terminal, values)
+        has_answer = _judge(terminal, fields)
+    if not has_answer:
         terminal.warn("nothing found", Message("No p-table near this request was found."))
-    return 0 if found else INFEASIBLE
+    return 0 if has_answer else INFEASIBLE
 
 
-def _goal(given: Mapping[str, Any], wishes: Mapping[str, Any]) -> Goal:
+def _goal(values: Mapping[str, Any], wishes: Mapping[str, Any]) -> Goal:
     """Return the goal that the options describe."""
     from ptable.design.goal import Goal
 
-    foreign = sorted(given.keys() - _WISHES)
-    listed = sorted(name for name, value in given.items() if isinstance(value, tuple))
+    foreign = sorted(values.keys() - _WISHES)
+    lists = sorted(name for name, value in values.items() if isinstance(value, tuple))
     if foreign:
         problem = Message(
             "A goal does not take {options}; give --variance instead.", options=flags(foreign)
         )
         raise click.UsageError(problem)
-    if [name for name in listed if name != "variance"]:
+    if [name for name in lists if name != "variance"]:
         raise click.UsageError(
             Message("A goal takes one value of each option, not one per row.")
         )
     names = {"stay_about": "p_stay"}
-    return Goal(**given, **{names.get(name, name): wish for name, wish in wishes.items()})
+    return Goal(**values, **{names.get(name, name): wish for name, wish in wishes.items()})
 
 
 def _judge(terminal: Terminal, fields: dict[str, Any]) -> bool:
@@ -119,8 +119,8 @@ def _judge(terminal: Terminal, fields: dict[str, Any]) -> bool:
     else:
         show_feasibility(terminal, answer)
         _show_limits(terminal, answer)
-    found = alternatives(fields)
-    if not found:
+    nearest = alternatives(fields)
+    if not nearest:
         terminal.tell(Message("Every row can be met. Build it:"))
         click.echo(f"  {as_command(NoiseSpec(**fields))}")
         tell_noise(terminal, NoiseSpec(**fields))
@@ -128,7 +128,7 @@ def _judge(terminal: Terminal, fields: dict[str, Any]) -> bool:
     terminal.tell(
         Message("Not every row can be met. The nearest requests that can, nearest first:")
     )
-    _show_alternatives(found)
+    _show_alternatives(nearest)
     return True
 
 
@@ -143,10 +143,10 @@ def _show_limits(terminal: Terminal, answer: Feasibility) -> None:
     terminal.table(columns, lines, left=columns, title=Message("What limits the variance"))
 
 
-def _show_alternatives(found: tuple[Alternative, ...]) -> None:
+def _show_alternatives(nearest: tuple[Alternative, ...]) -> None:
     from ptable import NoiseSpec
 
-    for number, one in enumerate(found, start=1):
+    for number, one in enumerate(nearest, start=1):
         click.echo(f"{number:>2}. {one}")
         if isinstance(one.spec, NoiseSpec):
             click.echo(f"    {as_command(one.spec)}")
@@ -164,13 +164,13 @@ def _serve(terminal: Terminal, goal: Goal) -> bool:
                 text=said(text),
             )
         )
-    found = serve(goal)
-    if not found:
+    proposals = serve(goal)
+    if not proposals:
         return False
-    if goal.p_stay is not None and not any(not one.missed for one in found):
+    if goal.p_stay is not None and not any(not one.missed for one in proposals):
         terminal.tell(Message("No p-table fulfils every wish; these come nearest."))
-    _show_figures(terminal, found)
-    for number, one in enumerate(found, start=1):
+    _show_figures(terminal, proposals)
+    for number, one in enumerate(proposals, start=1):
         missed = [joined(", ", one.missed)] if one.missed else []
         idea = joined("; ", [one.idea, *missed])
         terminal.tell(Message("{number:>2}. {idea}", number=number, idea=idea))
@@ -178,7 +178,7 @@ def _serve(terminal: Terminal, goal: Goal) -> bool:
     return True
 
 
-def _show_figures(terminal: Terminal, found: tuple[Advice, ...]) -> None:
+def _show_figures(terminal: Terminal, proposals: tuple[Advice, ...]) -> None:
     """Draw the figures, one line a proposal."""
     columns = (
         "",
@@ -193,7 +193,7 @@ def _show_figures(terminal: Terminal, found: tuple[Advice, ...]) -> None:
         "true",
     )
     lines = []
-    for number, one in enumerate(found, start=1):
+    for number, one in enumerate(proposals, start=1):
         risk = one.figures
         low, high = risk.p_stay_range
         lines.append(

@@ -76,14 +76,14 @@ def build(
     """
     from ptable.design.presets import ONS, ONS_TEXT
 
-    given = {name: v for name, v in options.items() if v is not None}
-    mechanism = _asked_mechanism(given, has_file=spec is not None)
+    values = {name: v for name, v in options.items() if v is not None}
+    mechanism = _asked_mechanism(values, has_file=spec is not None)
     if mechanism is None:
-        asked = asked_spec(spec, given)
-        tell_preset(terminal, spec or given)
-        table = _solve(terminal, asked, shows_reach=dry_run)
+        noise_spec = asked_spec(spec, values)
+        tell_preset(terminal, spec or values)
+        table = _solve(terminal, noise_spec, shows_reach=dry_run)
     else:
-        if "mechanism" not in given:
+        if "mechanism" not in values:
             terminal.step(
                 "preset",
                 Message("Preset {ons}: {ons_text}", ons=said(ONS), ons_text=said(ONS_TEXT)),
@@ -103,16 +103,16 @@ def build(
     click.echo(str(output))
 
 
-def _solve(terminal: Terminal, asked: NoiseSpec, *, shows_reach: bool) -> PTable:
+def _solve(terminal: Terminal, noise_spec: NoiseSpec, *, shows_reach: bool) -> PTable:
     from ptable import feasible, solve
 
-    answer = feasible(asked)
+    answer = feasible(noise_spec)
     if shows_reach or not answer.ok:
         show_feasibility(terminal, answer)
     with terminal.progress() as report_progress:
         report_progress("solving", 0, 1)
-        table = solve(asked)
-    tell_noise(terminal, asked, proof=table.certificate)
+        table = solve(noise_spec)
+    tell_noise(terminal, noise_spec, proof=table.certificate)
     if table.certificate is not None and table.certificate.limits is not None:
         for line in table.certificate.limits.lines():
             terminal.step("limit", line)

@@ -129,7 +129,7 @@ def _tell(terminal: Terminal, table: PTable, answer: Identification, title: str)
             ),
         )
         return False
-    found = (
+    finding = (
         Message("its mean noise is the design's")
         if biased
         else Message("every row has mean noise 0")
@@ -138,7 +138,7 @@ def _tell(terminal: Terminal, table: PTable, answer: Identification, title: str)
         "p-table checked",
         Message(
             "{mean}; there is no certificate to recompute{title}",
-            mean=found,
+            mean=finding,
             title=Name(title),
         ),
     )
@@ -161,15 +161,15 @@ def _keeps_specification(terminal: Terminal, table: PTable, title: str) -> bool:
 
     off = breaches(table)
     if off:
-        named: list[str] = [*off[:5]]
+        faults: list[str] = [*off[:5]]
         if len(off) > 5:
-            named = [*named, Message("and {number} more", number=len(off) - 5)]
+            faults = [*faults, Message("and {number} more", number=len(off) - 5)]
         terminal.warn(
             "p-table check failed",
             Message(
                 "it is not what its specification asks for{title}: {named}",
                 title=Name(title),
-                named=joined("; ", named),
+                named=joined("; ", faults),
             ),
         )
     return not off

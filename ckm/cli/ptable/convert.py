@@ -163,13 +163,13 @@ def _chosen(tables: Mapping[str, PTable], kind: str | None, source: Path) -> dic
     if kind is None:
         return dict(tables)
     if kind not in tables:
-        known = ", ".join(tables)
+        names = ", ".join(tables)
         raise click.UsageError(
             Message(
                 "{source!r} has no type {kind!r}; it has {names}.",
                 source=Name(source.name),
                 kind=Argument(kind),
-                names=said(known),
+                names=said(names),
             )
         )
     return {"all": tables[kind]}

@@ -217,15 +217,15 @@ def asked_spec(file: Path | None, options: Mapping[str, Any]) -> NoiseSpec:
     return NoiseSpec(**fields)
 
 
-def _limits(given: Mapping[str, Any]) -> Limits:
+def _limits(options: Mapping[str, Any]) -> Limits:
     """Build limits from options; without data the prior is the textbook's."""
     from ckm.config.job.limits import TEXTBOOK
     from ptable import Limits
 
-    options = {field: given[name] for name, field in _LIMITS.items() if name in given}
-    if "sensitive" in options:
-        options["sensitive"] = tuple(range(1, options["sensitive"] + 1))
-    return Limits(**options, priors=(TEXTBOOK,))
+    fields = {field: options[name] for name, field in _LIMITS.items() if name in options}
+    if "sensitive" in fields:
+        fields["sensitive"] = tuple(range(1, fields["sensitive"] + 1))
+    return Limits(**fields, priors=(TEXTBOOK,))
 
 
 def not_both(options: Mapping[str, Any]) -> None:

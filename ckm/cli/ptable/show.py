@@ -130,18 +130,18 @@ def _draw_rows(terminal: Terminal, table: PTable) -> None:
     from ptable.pictures.facts import bin_width, binned, row_facts, table_notes
     from ptable.pictures.words import decimal, percent
 
-    shown = list(range(table.n_rows))
+    numbers = list(range(table.n_rows))
     if table.n_rows > _MAX_ROWS:
-        shown = [*shown[: _MAX_ROWS - 1], shown[-1]]
-    rows = [row_facts(table, row) for row in shown]
+        numbers = [*numbers[: _MAX_ROWS - 1], numbers[-1]]
+    rows = [row_facts(table, row) for row in numbers]
     remarks = [", ".join(words for words, _ in row.flags) for row in rows]
     longest = max(map(len, remarks))
     others = _OTHER_COLUMNS + (longest + 3 if longest else 0)
     most = max(_FEWEST_BARS, terminal.out.width - others)
     wide = bin_width(table.max_noise, most)
     side = (table.max_noise + wide // 2) // wide
-    laws = [binned(row.law, wide) for row in rows]
-    peak = _peak(laws)
+    distributions = [binned(row.law, wide) for row in rows]
+    peak = _peak(distributions)
     caption = [
         Message(
             "bars from 0 to {peak:.0%}; {blocked} cannot occur",
@@ -165,20 +165,20 @@ def _draw_rows(terminal: Terminal, table: PTable) -> None:
     lines = [
         (
             row.name.replace(" and more", "+"),
-            gap.join(_bar(law.get(v), peak) for v in range(-side, side + 1)),
+            gap.join(_bar(distribution.get(v), peak) for v in range(-side, side + 1)),
             f"{percent(row.stays, 1)}%",
             _plain(decimal(row.mean)),
             _plain(decimal(row.variance)),
             *([remark] if longest else []),
         )
-        for row, law, remark in zip(rows, laws, remarks, strict=True)
+        for row, distribution, remark in zip(rows, distributions, remarks, strict=True)
     ]
     terminal.table(
         columns,
         lines,
         left=("remark",),
         title=Message("P(noise) for each count"),
-        caption=joined("\n", [*caption, *table_notes(table, shown)]),
+        caption=joined("\n", [*caption, *table_notes(table, numbers)]),
     )
 
 
@@ -253,12 +253,16 @@ def _show_composed(terminal: Terminal, proof: Guarantee) -> None:
         )
         for n_cells in _CELLS
     ]
-    named = (
+    headings = (
         Message("delta at epsilon {epsilon:g}", epsilon=proof.epsilon),
         Message("delta at any epsilon"),
     )
     terminal.table(
-        ["cells", *named, *(Message("{name}, large counts", name=name) for name in named)],
+        [
+            "cells",
+            *headings,
+            *(Message("{name}, large counts", name=name) for name in headings),
+        ],
         lines,
         title=Message("What cells that hold one record tell together"),
         caption=(
@@ -274,9 +278,13 @@ def _show_composed(terminal: Terminal, proof: Guarantee) -> None:
     )
 
 
-def _peak(laws: list[dict[int, Fraction]]) -> Fraction:
+def _peak(distributions: list[dict[int, Fraction]]) -> Fraction:
     """Return the largest probability, the row of count 0 aside: zeros mostly stay."""
-    return max(p for law in (laws[1:] or laws) for p in law.values())
+    return max(
+        p
+        for distribution in (distributions[1:] or distributions)
+        for p in distribution.values()
+    )
 
 
 def _bar(probability: Fraction | None, peak: Fraction) -> str:

@@ -51,7 +51,7 @@ def audit(
     lang: str,
     output: Path | None,
     reading: ReadOptions,
-    **asked: Any,
+    **options: Any,
 ) -> None:
     r"""Measure how easily persons are found in trips: points, home and work, moves, company.
 
@@ -68,8 +68,8 @@ def audit(
     from tables import open_source
     from tables.mobility import TripColumns
 
-    named = ("person", "time", "x", "y", "place", "in_degrees", "zone")
-    columns = TripColumns(**{name: asked.pop(name) for name in named})
+    names = ("person", "time", "x", "y", "place", "in_degrees", "zone")
+    columns = TripColumns(**{name: options.pop(name) for name in names})
     with (
         open_source(file, memory_limit=memory, options=reading) as source,
         terminal.progress() as report_progress,
@@ -80,7 +80,7 @@ def audit(
             metres=_numbers("--metres", metres),
             hours=_numbers("--hours", hours),
             progress=partial(report_progress, "trips"),
-            **asked,
+            **options,
         )
     for text in findings(words_of(terminal.language), facts):
         terminal.tell(text)

@@ -53,7 +53,7 @@ _decoding_options = options(
 @_decoding_options
 @output_options("A .csv or .json file with every candidate.", ".csv", ".json")
 @with_terminal
-def decode(terminal: Terminal, /, *, output: Path | None, **asked: Any) -> None:
+def decode(terminal: Terminal, /, *, output: Path | None, **options: Any) -> None:
     """Estimate how many reports each candidate had, and test which had any.
 
     Examples
@@ -62,13 +62,13 @@ def decode(terminal: Terminal, /, *, output: Path | None, **asked: Any) -> None:
     ckm rappor decode counts.json --candidates pages.txt -o found.csv
     ckm rappor decode counts.csv --params params.csv --candidates map.csv   of google/rappor
     """
-    found = _decoded(terminal, **asked)
-    _show(terminal, found)
+    decoding = _decoded(terminal, **options)
+    _show(terminal, decoding)
     if output is not None:
         if output.suffix.lower() == ".json":
-            text = found.report().to_json()
+            text = decoding.report().to_json()
         else:
-            text = found.to_frame().to_csv(index=False, lineterminator="\n")
+            text = decoding.to_frame().to_csv(index=False, lineterminator="\n")
         write_whole(output, text, is_private=False)
         terminal.step(
             "candidates written", Message("written to {output}", output=Name(output.name))
@@ -82,7 +82,9 @@ def decode(terminal: Terminal, /, *, output: Path | None, **asked: Any) -> None:
 @click.option("--lang", type=click.Choice(["en", "fr"]), default="en", help="Of the page.")
 @output_options("An .html file.", ".html", required=True)
 @with_terminal
-def report(terminal: Terminal, /, *, title: str, lang: str, output: Path, **asked: Any) -> None:
+def report(
+    terminal: Terminal, /, *, title: str, lang: str, output: Path, **options: Any
+) -> None:
     """Make a page of decoded reports: estimates, tests, fit, privacy.
 
     Examples
@@ -90,8 +92,8 @@ def report(terminal: Terminal, /, *, title: str, lang: str, output: Path, **aske
     ckm rappor report counts.json --candidates pages.txt -o pages.html
     ckm rappor report counts.json --candidates pages.txt -o pages.html --lang fr --title Pages
     """
-    found = _decoded(terminal, **asked)
-    write_whole(output, found.report(language=lang, title=title).html, is_private=True)
+    decoding = _decoded(terminal, **options)
+    write_whole(output, decoding.report(language=lang, title=title).html, is_private=True)
     terminal.step("page written", Message("written to {output}", output=Name(output.name)))
     click.echo(str(output))
 
@@ -110,13 +112,13 @@ def _decoded(
     from rappor.decoding.diagnostics import diagnostics
     from rappor.parameters import Parameters
 
-    asked = None if params is None else Parameters.read(params, hash=hash_name)
-    read = Counts.read(counts, parameters=asked)
-    known = _candidates(candidates, read.parameters)
-    for diagnostic in diagnostics(read):
+    own_parameters = None if params is None else Parameters.read(params, hash=hash_name)
+    report_counts = Counts.read(counts, parameters=own_parameters)
+    candidate_list = _candidates(candidates, report_counts.parameters)
+    for diagnostic in diagnostics(report_counts):
         terminal.warn(f"rappor-{diagnostic.name}", str(diagnostic))
-    for names in known.collisions:
-        shown = ", ".join(repr(name) for name in names[:5])
+    for names in candidate_list.collisions:
+        examples = ", ".join(repr(name) for name in names[:5])
         more = (
             Message(" and {number} more", number=len(names) - 5)
             if len(names) > 5
@@ -125,10 +127,12 @@ def _decoded(
         terminal.warn(
             "rappor-collision",
             Message(
-                "{words}{more} set the same bits: decoded as one.", words=said(shown), more=more
+                "{words}{more} set the same bits: decoded as one.",
+                words=said(examples),
+                more=more,
             ),
         )
-    return run(read, known, **settings)
+    return run(report_counts, candidate_list, **settings)
 
 
 def _candidates(path: Path, parameters: Parameters) -> Candidates:
@@ -147,14 +151,14 @@ def _candidates(path: Path, parameters: Parameters) -> Candidates:
     return Candidates.of(values, parameters=parameters)
 
 
-def _show(terminal: Terminal, found: Decoding) -> None:
+def _show(terminal: Terminal, decoding: Decoding) -> None:
     from rich.table import Column
     from rich.text import Text
 
-    frame = found.to_frame()
+    frame = decoding.to_frame()
     detected = frame[frame["is_detected"]].sort_values("estimate", ascending=False)
-    shown = detected.head(_SHOWN)
-    numbers = shown[["estimate", "sd", "low", "high"]].to_numpy()
+    head = detected.head(_SHOWN)
+    numbers = head[["estimate", "sd", "low", "high"]].to_numpy()
     if len(detected):
         headings = ("reports", "sd", "from", "to", "adjusted p")
         terminal.table(
@@ -165,7 +169,7 @@ def _show(terminal: Terminal, found: Decoding) -> None:
             (
                 (Text(name), *(f"{number:,.0f}" for number in row), f"{chance:.2g}")
                 for name, row, chance in zip(
-                    shown["candidate"], numbers, shown["adjusted"], strict=True
+                    head["candidate"], numbers, head["adjusted"], strict=True
                 )
             ),
             is_plain=True,
@@ -175,27 +179,29 @@ def _show(terminal: Terminal, found: Decoding) -> None:
         terminal.out.print(
             f"… and {len(detected) - _SHOWN} more: with -o found.csv", markup=False
         )
-    for line in _summary(found):
+    for line in _summary(decoding):
         terminal.out.print(line, markup=False, highlight=False)
 
 
-def _summary(found: Decoding) -> list[str]:
-    detected = int(found.is_detected.sum())
-    tests = f"{found.correction}, {found.alpha:g}"
-    start = f"{detected} of {len(found.groups):,} candidates found"
-    lines = [f"{start} in {found.total:,} reports ({tests})"]
-    unnamed = found.unknown or found.rest
+def _summary(decoding: Decoding) -> list[str]:
+    detected = int(decoding.is_detected.sum())
+    tests = f"{decoding.correction}, {decoding.alpha:g}"
+    start = f"{detected} of {len(decoding.groups):,} candidates found"
+    lines = [f"{start} in {decoding.total:,} reports ({tests})"]
+    unnamed = decoding.unknown or decoding.rest
     if unnamed is not None:
         what = "strings without a name"
-        what += "" if found.unknown is not None else ", and candidates too weak"
-        share, sd = unnamed.estimate / found.total, unnamed.sd / found.total
-        known = f"{share:.1%} ± {sd:.1%} of the reports" if sd < 1 else "too few reports to say"
-        lines.append(f"{what}: {known}")
-    if found.dispersion is not None and found.misfit is not None:
-        says = "the fit is good" if found.misfit >= 0.001 else "something frequent is missing"
-        lines.append(f"dispersion {found.dispersion:.2f}: {says}")
-    if found.mass_misfit is not None and found.mass_misfit < 0.001:
+        what += "" if decoding.unknown is not None else ", and candidates too weak"
+        share, sd = unnamed.estimate / decoding.total, unnamed.sd / decoding.total
+        text = f"{share:.1%} ± {sd:.1%} of the reports" if sd < 1 else "too few reports to say"
+        lines.append(f"{what}: {text}")
+    if decoding.dispersion is not None and decoding.misfit is not None:
+        says = (
+            "the fit is good" if decoding.misfit >= 0.001 else "something frequent is missing"
+        )
+        lines.append(f"dispersion {decoding.dispersion:.2f}: {says}")
+    if decoding.mass_misfit is not None and decoding.mass_misfit < 0.001:
         lines.append("the estimates do not add up to all reports: look at the parameters")
-    if found.is_screened:
+    if decoding.is_screened:
         lines.append("many candidates for few bits: false discoveries up to twice as stated")
     return lines

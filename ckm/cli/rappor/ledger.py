@@ -44,24 +44,24 @@ def ledger(terminal: Terminal, /, *, file: Path, secret_file: Path | None, adopt
             hint=Message("look at the path"),
         )
     with ClientLedger(file, secret=secret_of(secret_file), adopt=adopt) as clients:
-        found = clients.totals()
+        totals = clients.totals()
         if adopt:
             clients.commit()
-    forever = found["most_forever"]
+    forever = totals["most_forever"]
     rows = (
-        ("clients", f"{found['clients']:,}", ""),
-        (Message("values ever sent"), f"{found['values']:,}", f"{found['most_values']:,}"),
-        (Message("reports sent"), f"{found['reports']:,}", f"{found['most_reports']:,}"),
-        (Message("epsilon so far"), "", f"{found['most_epsilon']:.4g}"),
+        ("clients", f"{totals['clients']:,}", ""),
+        (Message("values ever sent"), f"{totals['values']:,}", f"{totals['most_values']:,}"),
+        (Message("reports sent"), f"{totals['reports']:,}", f"{totals['most_reports']:,}"),
+        (Message("epsilon so far"), "", f"{totals['most_epsilon']:.4g}"),
         (
             Message("epsilon if sent for ever"),
             "",
             f"{forever:.4g}" if math.isfinite(forever) else Message("no bound"),
         ),
     )
-    said = ([terminal.say(cell) for cell in row] for row in rows)
+    lines = ([terminal.say(cell) for cell in row] for row in rows)
     terminal.table(
-        ("", Message("all clients"), Message("most of one client")), said, left=("",)
+        ("", Message("all clients"), Message("most of one client")), lines, left=("",)
     )
     if adopt:
         terminal.step(

@@ -61,7 +61,7 @@ def params(
     delta: float | None,
     output: Path | None,
     force: bool,
-    **asked: Any,
+    **options: Any,
 ) -> None:
     r"""Find the design that sees most for a given privacy loss, or show one.
 
@@ -84,23 +84,23 @@ def params(
     if file is not None and output is not None:
         raise click.UsageError(Message("A file that is shown is not written: leave -o out."))
     if oracle is not None:
-        if file is not None or asked["epsilon_permanent"] is not None:
+        if file is not None or options["epsilon_permanent"] is not None:
             raise click.UsageError(
                 Message("--oracle is for a new design, of values sent once.")
             )
-        asked["epsilon_permanent"] = math.inf
+        options["epsilon_permanent"] = math.inf
     if file is not None:
         from rappor.parameters import Parameters
 
-        found = Parameters.read(file, hash=hash_name)
+        parameters = Parameters.read(file, hash=hash_name)
         # A prediction ignores the losses.
         losses = {"epsilon_one": 1.0, "epsilon_permanent": 1.0}
-        _show_design(terminal, found, _goal(asked | losses), delta)
+        _show_design(terminal, parameters, _goal(options | losses), delta)
         return
     missing = [
         name
         for name in ("epsilon_one", "epsilon_permanent", "population")
-        if asked[name] is None
+        if options[name] is None
     ]
     if missing:
         words = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
@@ -109,7 +109,7 @@ def params(
         )
     from rappor.solver import solve
 
-    goal = _goal(asked)
+    goal = _goal(options)
     design = solve(goal) if oracle is None else _compared(terminal, goal, oracle)
     _show_design(terminal, design.parameters, goal, delta)
     if not goal.is_closed and oracle is None:
@@ -121,10 +121,10 @@ def params(
         )
 
 
-def _goal(asked: dict[str, Any]) -> Goal:
+def _goal(options: dict[str, Any]) -> Goal:
     from rappor.solver import Goal
 
-    return Goal(**asked | {"population": asked["population"] or 10**6})
+    return Goal(**options | {"population": options["population"] or 10**6})
 
 
 def _show_design(
@@ -191,7 +191,7 @@ def _compared(terminal: Terminal, goal: Goal, name: Oracle | Literal["best"]) ->
     """Show all oracles, the best first, and give the one asked for."""
     from rappor.oracles import bits_sent, compare_oracles
 
-    found = compare_oracles(goal)
+    designs = compare_oracles(goal)
     rows = [
         (
             oracle,
@@ -199,7 +199,7 @@ def _compared(terminal: Terminal, goal: Goal, name: Oracle | Literal["best"]) ->
             _number(design.standard_error),
             _share(design),
         )
-        for oracle, design in found.items()
+        for oracle, design in designs.items()
     ]
     headings = (
         "oracle",
@@ -208,11 +208,11 @@ def _compared(terminal: Terminal, goal: Goal, name: Oracle | Literal["best"]) ->
         Message("found from"),
     )
     terminal.table(headings, rows, left=headings[:1])
-    chosen = next(iter(found)) if name == "best" else name
+    best = next(iter(designs)) if name == "best" else name
     terminal.step(
-        "oracle chosen", Message("the design below is that of {chosen}", chosen=said(chosen))
+        "oracle chosen", Message("the design below is that of {chosen}", chosen=said(best))
     )
-    return found[chosen]
+    return designs[best]
 
 
 def _show_hashes(terminal: Terminal, goal: Goal) -> None:

@@ -13,9 +13,10 @@ from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
 from ckm.cli.terminal.secret import secret_of
 from footing.files import csv_text
 from footing.messages import Message, Name
+from footing.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
@@ -141,8 +142,11 @@ def encode(
     file = ledger or (secret_file or output).with_name("rappor-clients.db")
     if file.resolve() in {path.resolve() for path in (data, output, params)}:
         raise click.UsageError(Message("The ledger must be a file of its own."))
-    kept = None if dry_run and not file.exists() else file
-    with terminal.progress() as report_progress, ClientLedger(kept, secret=secret) as clients:
+    ledger_file = None if dry_run and not file.exists() else file
+    with (
+        terminal.progress() as report_progress,
+        ClientLedger(ledger_file, secret=secret) as clients,
+    ):
         pieces = _pieces(
             answers(data, value=value, client=client, parameters=parameters),
             clients,
@@ -160,7 +164,7 @@ def encode(
             write_reports(
                 _charged(pieces, clients), output, parameters=parameters, overwrite=force
             )
-    told = Message(
+    sentence = Message(
         "no client adds up to more than epsilon {most:.4g}, the cap is {most_2:.4g}",
         most=clients.most,
         most_2=most,
@@ -173,12 +177,14 @@ def encode(
     if dry_run:
         terminal.step(
             "dry run complete",
-            Message("dry run: {output} would be written; {words}", output=output, words=told),
+            Message(
+                "dry run: {output} would be written; {words}", output=output, words=sentence
+            ),
         )
         return
     terminal.step(
         "reports written",
-        Message("written to {output}; {words}", output=Name(output.name), words=told),
+        Message("written to {output}; {words}", output=Name(output.name), words=sentence),
     )
     click.echo(str(output))
 
@@ -196,7 +202,7 @@ def _pieces(
     secret: Secret,
     cap: float,
     skip: bool,
-    report_progress: Callable[[str, int, int], None],
+    report_progress: Progress,
     **question: Any,
 ) -> Iterator[Reports]:
     from rappor.client.client import encode_stream
@@ -204,8 +210,8 @@ def _pieces(
 
     done = 0
     for values, names in answers:
-        kept = clients.charge(values, names, cap=cap, **question)
-        pair = (list(compress(several, kept)) for several in (values, names))
+        mask = clients.charge(values, names, cap=cap, **question)
+        pair = (list(compress(several, mask)) for several in (values, names))
         yield from encode_stream(*pair, secret=secret, **question)
         done += len(values)
         report_progress("encoding", done, 0)
@@ -315,16 +321,16 @@ def simulate(
 
     parameters = asked_parameters(params, hash_name)
     rng = np.random.default_rng(seed)
-    held = population(shape, n_values=values, n_clients=clients, rng=rng)
+    numbers = population(shape, n_values=values, n_clients=clients, rng=rng)
     names: list[Any] = [f"v{number + 1}" for number in range(values)]
     if parameters.is_numbered:
         names = list(range(values))
-    counts = simulate_counts(names, held, parameters=parameters, rng=rng)
+    counts = simulate_counts(names, numbers, parameters=parameters, rng=rng)
     if output.exists():
         raise click.UsageError(
             Message("The folder {output!r} exists; name a new one.", output=Name(output.name))
         )
-    truth = csv_text((("string", "count"), *zip(names, held.tolist(), strict=True)))
+    truth = csv_text((("string", "count"), *zip(names, numbers.tolist(), strict=True)))
     with new_folder(output) as folder:
         counts.write(folder / "counts.json")
         counts.write(folder / "counts.csv")

@@ -91,8 +91,8 @@ def _has_empty(column: Any) -> bool:
     return bool(pc.any(pc.equal(column, "")).as_py())
 
 
-def _require(names: list[str], wanted: tuple[str, ...], file: str) -> None:
-    for name in wanted:
+def _require(names: list[str], columns: tuple[str, ...], file: str) -> None:
+    for name in columns:
         if name not in names:
             raise DataError(
                 Message(

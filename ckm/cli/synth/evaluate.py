@@ -74,7 +74,7 @@ _measure_options = options(
 @click.argument("train", type=PATH, metavar="TRAIN")
 @click.argument("synthetic", type=PATH, metavar="SYNTHETIC")
 @_measure_options
-def evaluate(terminal: Terminal, /, *, train: Path, synthetic: Path, **asked: Any) -> None:
+def evaluate(terminal: Terminal, /, *, train: Path, synthetic: Path, **options: Any) -> None:
     r"""Measure synthetic records against the real ones they were made from.
 
     Examples
@@ -86,7 +86,7 @@ def evaluate(terminal: Terminal, /, *, train: Path, synthetic: Path, **asked: An
     \b
     The output is internal: its figures follow from confidential records without noise.
     """
-    _run(terminal, train, {synthetic.stem: synthetic}, asked)
+    _run(terminal, train, {synthetic.stem: synthetic}, options)
 
 
 @click.command(cls=Command)
@@ -94,7 +94,7 @@ def evaluate(terminal: Terminal, /, *, train: Path, synthetic: Path, **asked: An
 @click.argument("synthetic", type=PATH, nargs=-1, required=True, metavar="SYNTHETIC...")
 @_measure_options
 def compare(
-    terminal: Terminal, /, *, train: Path, synthetic: tuple[Path, ...], **asked: Any
+    terminal: Terminal, /, *, train: Path, synthetic: tuple[Path, ...], **options: Any
 ) -> None:
     r"""Measure several sets of synthetic records against the same real ones.
 
@@ -106,14 +106,14 @@ def compare(
     \b
     The output is internal: its figures follow from confidential records without noise.
     """
-    named = {path.stem: path for path in synthetic}
-    if len(named) < len(synthetic):
+    files = {path.stem: path for path in synthetic}
+    if len(files) < len(synthetic):
         raise click.UsageError(Message("Two sets of synthetic records have the same name."))
-    _run(terminal, train, named, asked)
+    _run(terminal, train, files, options)
 
 
 def _run(
-    terminal: Terminal, train: Path, synthetic: Mapping[str, Path], asked: dict[str, Any]
+    terminal: Terminal, train: Path, synthetic: Mapping[str, Path], options: dict[str, Any]
 ) -> None:
     from dataclasses import replace
 
@@ -121,45 +121,47 @@ def _run(
     from synth.evaluation import read_kinds
     from synth.guarantee import guarantee_beside
 
-    output: Path | None = asked["output"]
-    declared = _declared(asked["schema"])
+    output: Path | None = options["output"]
+    declared = _declared(options["schema"])
     schema = _schema_of(declared)
     dropped = {
-        *asked["drop"],
+        *options["drop"],
         *([] if schema is None else [*schema.ignored, schema.unit.identifier]),
     }
     kinds = read_kinds(declared)
-    paths = [train, *synthetic.values(), *([asked["holdout"]] if asked["holdout"] else [])]
-    told = kinds if schema is not None else {**kinds_of_files(paths), **kinds}
+    paths = [train, *synthetic.values(), *([options["holdout"]] if options["holdout"] else [])]
+    all_kinds = kinds if schema is not None else {**kinds_of_files(paths), **kinds}
 
     def read(path: Path) -> pd.DataFrame:
-        return _without(dropped, read_frame(path, told))
+        return _without(dropped, read_frame(path, all_kinds))
 
     real = read(train)
-    holdout = asked["holdout"] and read(asked["holdout"])
+    holdout = options["holdout"] and read(options["holdout"])
     kinds = {name: kind for name, kind in kinds.items() if name in real.columns}
-    plan = _plan(asked)
-    found: dict[str, Evaluation] = {}
+    plan = _plan(options)
+    evaluations: dict[str, Evaluation] = {}
     for name, path in synthetic.items():
         terminal.step("synthetic records read", path.name)
         promised = guarantee_beside(path)
         # Controls are the same for every set: they are measured once.
-        wanted = plan if not found else replace(plan, controls=())
-        measured = measure(
+        own_plan = plan if not evaluations else replace(plan, controls=())
+        evaluation = measure(
             real,
             read(path),
             holdout=holdout,
             kinds=kinds,
-            plan=wanted,
+            plan=own_plan,
             progress=lambda what: terminal.step("measured", what),
         )
-        settings = {**measured.settings, "guarantee": promised.record()}
-        found[name] = replace(measured, settings=settings)
-    found = _with_controls(found)
+        settings = {**evaluation.settings, "guarantee": promised.record()}
+        evaluations[name] = replace(evaluation, settings=settings)
+    evaluations = _with_controls(evaluations)
     if output is None:
-        show_figures(terminal, found)
+        show_figures(terminal, evaluations)
         return
-    text = _WRITERS[output.suffix.lower()](found, asked["title"], asked["lang"] or "en")
+    text = _WRITERS[output.suffix.lower()](
+        evaluations, options["title"], options["lang"] or "en"
+    )
     write_whole(output, text, is_private=True)
     terminal.step(
         "evaluation written", Message("it follows from confidential records: keep it inside")
@@ -167,14 +169,14 @@ def _run(
     click.echo(str(output))
 
 
-def _plan(asked: dict[str, Any]) -> EvaluationPlan:
+def _plan(options: dict[str, Any]) -> EvaluationPlan:
     from synth.evaluation import EvaluationPlan
 
-    if asked["sensitive"] and not asked["keys"]:
+    if options["sensitive"] and not options["keys"]:
         raise click.UsageError(Message("--sensitive needs at least one --key."))
     names = ("classes", "numbers", "keys", "sensitive", "learner", "seed")
     return EvaluationPlan(
-        groups=asked["groups"] or _GROUPS, **{name: asked[name] for name in names}
+        groups=options["groups"] or _GROUPS, **{name: options[name] for name in names}
     )
 
 
@@ -187,11 +189,11 @@ def _declared(schema: Path | None) -> Any:
 
     if schema is None:
         return {}
-    if (found := read_json(schema, "schema")) is None:
+    if (content := read_json(schema, "schema")) is None:
         raise EvaluationError(
             Message("The schema {schema!r} is not JSON.", schema=Name(schema.name))
         )
-    return found
+    return content
 
 
 def _schema_of(declared: Any) -> Schema | None:
@@ -202,25 +204,27 @@ def _schema_of(declared: Any) -> Schema | None:
     return Schema.from_json(json.dumps(declared)) if is_ours else None
 
 
-def _with_controls(found: dict[str, Evaluation]) -> dict[str, Evaluation]:
+def _with_controls(evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
     """Give every set the controls of the first."""
     from dataclasses import replace
 
     from reports.catalogues.synthesis import FIGURES
 
-    first = next(iter(found.values()))
-    made = {}
-    for name, evaluation in found.items():
+    first = next(iter(evaluations.values()))
+    copies = {}
+    for name, evaluation in evaluations.items():
         figures = []
         for figure in evaluation.figures:
             subject = None if FIGURES[figure.name].group == "tables" else figure.subject
-            known = first.find(figure.name, subject)
-            figures.append(replace(figure, controls={} if known is None else known.controls))
-        made[name] = replace(evaluation, figures=tuple(figures))
-    return made
+            first_figure = first.find(figure.name, subject)
+            figures.append(
+                replace(figure, controls={} if first_figure is None else first_figure.controls)
+            )
+        copies[name] = replace(evaluation, figures=tuple(figures))
+    return copies
 
 
-def show_figures(terminal: Terminal, found: Mapping[str, Evaluation]) -> None:
+def show_figures(terminal: Terminal, evaluations: Mapping[str, Evaluation]) -> None:
     """Show figures beside their controls on the terminal."""
     from rich.table import Column
     from rich.text import Text
@@ -228,13 +232,13 @@ def show_figures(terminal: Terminal, found: Mapping[str, Evaluation]) -> None:
     from reports.catalogues.synthesis import CONTROLS, FIGURES, GOOD
     from synth.guarantee import Guarantee
 
-    _show_trust(terminal, found)
-    first = next(iter(found.values()))
+    _show_trust(terminal, evaluations)
+    first = next(iter(evaluations.values()))
     controls = [c for c in _CONTROLS if any(c in figure.controls for figure in first.figures)]
     is_wide = terminal.out.width >= _WIDE
     if not is_wide:
         controls = [c for c in controls if c in _MAX_TELLING]
-    headings = (*found, *(CONTROLS[c].lower() for c in controls))
+    headings = (*evaluations, *(CONTROLS[c].lower() for c in controls))
     columns = [
         Column("figure", overflow="fold", min_width=16),
         *(Column(heading, justify="right", overflow="fold") for heading in headings),
@@ -243,14 +247,14 @@ def show_figures(terminal: Terminal, found: Mapping[str, Evaluation]) -> None:
     rows = []
     for figure in first.figures:
         subject = None if FIGURES[figure.name].group == "tables" else figure.subject
-        known = FIGURES[figure.name]
-        name = known.name + (f" ({figure.subject})" if figure.subject else "")
-        values = [evaluation.value(figure.name, subject) for evaluation in found.values()]
+        definition = FIGURES[figure.name]
+        name = definition.name + (f" ({figure.subject})" if figure.subject else "")
+        values = [evaluation.value(figure.name, subject) for evaluation in evaluations.values()]
         values += [figure.controls.get(c) for c in controls]
         cells = ["none" if value is None else _written(value) for value in values]
-        rows.append((Text(name), *cells, *[GOOD[known.good]] * is_wide))
+        rows.append((Text(name), *cells, *[GOOD[definition.good]] * is_wide))
     terminal.table(columns, rows, is_plain=True, padding=(0, 1, 0, 0))
-    for name, evaluation in found.items():
+    for name, evaluation in evaluations.items():
         if "guarantee" in evaluation.settings:
             promised = Guarantee.from_record(evaluation.settings["guarantee"])
             terminal.out.print(f"{name}: {promised.text}", markup=False, highlight=False)
@@ -261,31 +265,31 @@ def show_figures(terminal: Terminal, found: Mapping[str, Evaluation]) -> None:
     )
 
 
-def _show_trust(terminal: Terminal, found: Mapping[str, Evaluation]) -> None:
+def _show_trust(terminal: Terminal, evaluations: Mapping[str, Evaluation]) -> None:
     """Say first which tables can be used, and how far counts are off by their size."""
     from reports.catalogues.synthesis import CONCLUSIONS
     from reports.i18n.languages import words_of
     from synth.evaluation.conclusions import conclusions
 
     words = words_of("en")
-    for name, evaluation in found.items():
+    for name, evaluation in evaluations.items():
         for one in conclusions(evaluation):
             if one.name.startswith(("trusted", "cells")):
-                said = CONCLUSIONS[one.name].say(words, dict(one.values), of=one.name)
-                terminal.out.print(f"{name}: {said}", markup=False, highlight=False)
+                sentence = CONCLUSIONS[one.name].say(words, dict(one.values), of=one.name)
+                terminal.out.print(f"{name}: {sentence}", markup=False, highlight=False)
 
 
 def _written(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 100 else f"{value:.1f}"
 
 
-def _as_csv(found: Mapping[str, Evaluation], _title: str, _language: str) -> str:
+def _as_csv(evaluations: Mapping[str, Evaluation], _title: str, _language: str) -> str:
     import pandas as pd
 
     from synth.guarantee import Guarantee
 
     frames = []
-    for name, some in found.items():
+    for name, some in evaluations.items():
         promised = Guarantee.from_record(some.settings["guarantee"]).text
         frames.append(some.to_frame().assign(records=name, guarantee=promised))
     whole = pd.concat([frame.astype(object) for frame in frames])
@@ -294,18 +298,18 @@ def _as_csv(found: Mapping[str, Evaluation], _title: str, _language: str) -> str
     return str(whole[front].to_csv(index=False, lineterminator="\n"))
 
 
-def _as_json(found: Mapping[str, Evaluation], _title: str, _language: str) -> str:
-    content = {name: json.loads(some.to_json()) for name, some in found.items()}
+def _as_json(evaluations: Mapping[str, Evaluation], _title: str, _language: str) -> str:
+    content = {name: json.loads(some.to_json()) for name, some in evaluations.items()}
     return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def page_of(found: Mapping[str, Evaluation], title: str, language: str) -> str:
+def page_of(evaluations: Mapping[str, Evaluation], title: str, language: str) -> str:
     """Return the page of evaluations of the same real records."""
     from ckm import __version__
     from reports import make_report
     from synth.evaluation.conclusions import facts_of
 
-    facts = facts_of(found, title=title, version=__version__)
+    facts = facts_of(evaluations, title=title, version=__version__)
     return make_report(facts, language=language).html
 
 

@@ -116,12 +116,12 @@ def _as_declared(texts: pd.Series, categories: Sequence[Any]) -> pd.Series:
     numbers = {one: one for one in categories if type(one) in {int, float}}
     if not (truths or numbers):
         return texts
-    said = {}
+    mapping = {}
     for text in texts.dropna().unique():
         number = pd.to_numeric(text, errors="coerce")
         other = truths.get(text, numbers.get(number, text))
-        said[text] = text if text in words else other
-    return texts.map(said, na_action="ignore").astype(object)
+        mapping[text] = text if text in words else other
+    return texts.map(mapping, na_action="ignore").astype(object)
 
 
 def kinds_of_files(paths: Sequence[Path]) -> dict[str, Kind]:
@@ -141,12 +141,15 @@ def kinds_of_files(paths: Sequence[Path]) -> dict[str, Kind]:
         frame = _read(path)
         for name in frame.columns:
             if path.suffix.lower() == ".csv":
-                held = _are_numbers(frame[name].dropna().unique())
+                is_numeric = _are_numbers(frame[name].dropna().unique())
             else:
                 kind = _kinds_of_types(frame)[name]
-                held = kind.categories is None
-            is_number[name] = is_number.get(name, True) and held
-    return {name: Kind(categories=None if held else ()) for name, held in is_number.items()}
+                is_numeric = kind.categories is None
+            is_number[name] = is_number.get(name, True) and is_numeric
+    return {
+        name: Kind(categories=None if is_numeric else ())
+        for name, is_numeric in is_number.items()
+    }
 
 
 def _kinds_of_types(frame: pd.DataFrame) -> dict[str, Kind]:

@@ -45,8 +45,8 @@ def report(
     """
     from synth.evaluation import Evaluation
 
-    found = _content(file)
-    facts = _facts(file, found)
+    content = _content(file)
+    facts = _facts(file, content)
     if facts is not None:
         if output is not None:
             raise click.UsageError(
@@ -59,7 +59,7 @@ def report(
             click.echo(f"{heading:<12}{printable(text)}")
         return
     evaluations = {
-        str(name): Evaluation.from_json(json.dumps(one)) for name, one in found.items()
+        str(name): Evaluation.from_json(json.dumps(one)) for name, one in content.items()
     }
     if output is None:
         show_figures(terminal, evaluations)
@@ -76,19 +76,19 @@ def _content(file: Path) -> Any:
 
     if file.suffix.lower() == ".parquet":
         return None
-    found = read_json(file)
-    if not isinstance(found, dict) or not found:
+    content = read_json(file)
+    if not isinstance(content, dict) or not content:
         raise EvaluationError(
             Message("{file!r} is no model, certificate or evaluation.", file=Name(file.name))
         )
-    return found
+    return content
 
 
-def _facts(file: Path, found: Any) -> dict[str, Any] | None:
+def _facts(file: Path, content: Any) -> dict[str, Any] | None:
     """Return the facts of a model or of a certificate; nothing for an evaluation."""
     from synth import Certificate, Model
 
-    form = "ckm-synth-fitted" if found is None else found.get("format")
+    form = "ckm-synth-fitted" if content is None else content.get("format")
     if form == "ckm-synth-fitted":
         paper = Certificate.of(Model.load(file))
     elif form == "ckm-synth-certificate":
@@ -152,8 +152,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     prices: dict[str, list[float]] = {}
     for call in facts["calls"]:
         prices.setdefault(call["what"], []).append(call["rho"])
-    for what, spent in prices.items():
-        yield "looks", f"{what}: {len(spent)}, rho {sum(spent):.4g}"
+    for what, rhos in prices.items():
+        yield "looks", f"{what}: {len(rhos)}, rho {sum(rhos):.4g}"
     for one in facts["domains"]:
         by = one["declared_by"] or "nobody named"
         yield (
@@ -167,14 +167,16 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
     for rule in facts["rules"]:
         broken = rule["violations"]
-        kept = Message() if broken is None else Message(", broken by {broken}", broken=broken)
+        breaches = (
+            Message() if broken is None else Message(", broken by {broken}", broken=broken)
+        )
         yield (
             "rule",
             Message(
                 "{rule!r}, kept by {rule_2}{kept}",
                 rule=Name(rule["rule"]),
                 rule_2=rule["kept_by"],
-                kept=kept,
+                kept=breaches,
             ),
         )
     for prior in facts["priors"]:

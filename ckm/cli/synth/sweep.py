@@ -98,7 +98,7 @@ def sweep(
     if over is not None and not any(f", {over}=" in name for name in ways):
         raise click.UsageError(Message("No way has a factor {over!r}.", over=Argument(over)))
     controls = control_ways() if plan.controls else {}
-    measured = _measured(plan)
+    evaluation_plan = _measured(plan)
     frame = _records(plan.data, schema)
     number = len(ways) * plan.folds
     terminal.step(
@@ -117,12 +117,12 @@ def sweep(
     from synth.evaluation import sweep as run
 
     with terminal.progress() as report_progress:
-        found = run(
+        results = run(
             frame,
             {**controls, **ways},
             folds=plan.folds,
             kinds=_kinds(schema),
-            plan=measured,
+            plan=evaluation_plan,
             seed=plan.seed,
             left_out=_identifiers(schema),
             about={"data_sha256": _digest(plan.data), "declared_sha256": schema.digest},
@@ -130,18 +130,18 @@ def sweep(
             progress=lambda done, of, _name: report_progress("runs", done, of),
         )
     if output is None:
-        _show(terminal, found, over)
+        _show(terminal, results, over)
     else:
         if output.suffix.lower() == ".csv":
-            text = str(lines_of(found).to_csv(index=False, lineterminator="\n"))
+            text = str(lines_of(results).to_csv(index=False, lineterminator="\n"))
         else:
-            text = _page(found, plan, len(frame), title, lang)
+            text = _page(results, plan, len(frame), title, lang)
         write_whole(output, text, is_private=True)
         terminal.step(
             "sweep written", Message("it follows from confidential records: keep it inside")
         )
         click.echo(str(output))
-    failed = [one for one in found.runs if one.error]
+    failed = [one for one in results.runs if one.error]
     for one in failed:
         terminal.warn(
             "run failed",
@@ -160,9 +160,9 @@ def _measured(plan: SweepPlan) -> EvaluationPlan:
 
     if plan.measure.sensitive and not plan.measure.keys:
         raise click.UsageError(Message("[measure] sensitive needs keys."))
-    given = plan.measure.model_dump(exclude_none=True)
-    groups = given.pop("only", None)
-    return EvaluationPlan(**given, **({"groups": groups} if groups else {}))
+    settings = plan.measure.model_dump(exclude_none=True)
+    groups = settings.pop("only", None)
+    return EvaluationPlan(**settings, **({"groups": groups} if groups else {}))
 
 
 def _records(path: Path, schema: Schema) -> pd.DataFrame:
@@ -174,15 +174,15 @@ def _records(path: Path, schema: Schema) -> pd.DataFrame:
         raise DomainError(
             Message("There are no records."), hint=Message("give a table with records in it")
         )
-    wanted = [*schema.names, *_identifiers(schema)]
-    if absent := [name for name in wanted if name not in frame.columns]:
+    columns = [*schema.names, *_identifiers(schema)]
+    if absent := [name for name in columns if name not in frame.columns]:
         raise DomainError(
             Message(
                 "The column {absent!r} of the schema is not in the records.",
                 absent=Name(absent[0]),
             )
         )
-    return frame[wanted]
+    return frame[columns]
 
 
 def _identifiers(schema: Schema) -> list[str]:
@@ -202,14 +202,14 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def _page(found: Sweep, plan: SweepPlan, rows: int, title: str, lang: str | None) -> str:
+def _page(results: Sweep, plan: SweepPlan, rows: int, title: str, lang: str | None) -> str:
     from ckm import __version__
     from reports import make_report
     from synth.evaluation.conclusions import sweep_facts
     from synth.evaluation.ways import control_ways
 
     facts = sweep_facts(
-        found,
+        results,
         controls=tuple(control_ways()),
         rows=rows,
         learner=plan.measure.learner,
@@ -219,16 +219,16 @@ def _page(found: Sweep, plan: SweepPlan, rows: int, title: str, lang: str | None
     return make_report(facts, language=lang or "en").html
 
 
-def _show(terminal: Terminal, found: Sweep, over: str | None) -> None:
+def _show(terminal: Terminal, results: Sweep, over: str | None) -> None:
     """Show mean and deviation over the folds, and over a factor; a line per way."""
     from rich.table import Column
     from rich.text import Text
 
-    keys = dict.fromkeys(key for run in found.runs for key in run.figures)
+    keys = dict.fromkeys(key for run in results.runs for key in run.figures)
     most = _MAX_WIDE if terminal.out.width >= _WIDE else _MAX_NARROW
-    shown = [key for name in _SHOWN for key in keys if key.partition(":")[0] == name][:most]
-    means = [found.aggregate(key, over=over) for key in shown]
-    headings = (Text(key.replace(":", "\n")) for key in shown)
+    figures = [key for name in _SHOWN for key in keys if key.partition(":")[0] == name][:most]
+    means = [results.aggregate(key, over=over) for key in figures]
+    headings = (Text(key.replace(":", "\n")) for key in figures)
     terminal.table(
         (
             Column("way", overflow="fold", min_width=16),

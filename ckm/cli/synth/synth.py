@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ckm.cli.terminal.console import Terminal
-    from synth import Budget, Claim
+    from synth import Budget
+    from synth.claims import Claim
 
 
 @click.group(cls=Group)
@@ -75,15 +76,15 @@ def check(
         raise click.UsageError(
             Message("--records and --epsilon tell together what noise will do.")
         )
-    found = lint(
+    findings = lint(
         Schema.read(file),
         names=None if data is None else column_names(data),
         records=records,
         budget=None if epsilon is None else Budget(epsilon=epsilon, delta=delta),
     )
-    for one in found:
+    for one in findings:
         click.echo(f"{one.level:<8} {one.place}: {terminal.say(one.text)}")
-    return CHECK_FAILED if any(one.level == "error" for one in found) else 0
+    return CHECK_FAILED if any(one.level == "error" for one in findings) else 0
 
 
 @synth.command()
@@ -123,22 +124,24 @@ def schema(
     """
     from synth.schema.migration import read_dictionary
 
-    given = [one for one in (file, dictionary) if one is not None]
-    if len(given) != 1:
+    sources = [one for one in (file, dictionary) if one is not None]
+    if len(sources) != 1:
         raise click.UsageError(
             Message("Name one dictionary: ckm synth schema --from-dictionary FILE.")
         )
-    made = read_dictionary(given[0], declared_by=declared_by)
+    new_schema = read_dictionary(sources[0], declared_by=declared_by)
     with _written(output, force=force, dry_run=dry_run) as draft:
-        made.write(draft)
+        new_schema.write(draft)
     open_ones = (
-        Message("; not declared: {undeclared}", undeclared=Name.each(made.undeclared))
-        if made.undeclared
+        Message("; not declared: {undeclared}", undeclared=Name.each(new_schema.undeclared))
+        if new_schema.undeclared
         else Message()
     )
     terminal.step(
         "schema made",
-        Message("{number} columns{open_ones}", number=len(made.columns), open_ones=open_ones),
+        Message(
+            "{number} columns{open_ones}", number=len(new_schema.columns), open_ones=open_ones
+        ),
     )
 
 
@@ -214,9 +217,11 @@ def fit(
     ckm synth fit people.parquet --schema schema.json --epsilon 1 --delta 1e-6 \
         --label income --table age,sex -o model.json --dry-run
     """
-    from synth import Discovery, Schema, SimulatedNoise, Synthesizer, draw_structure
+    from synth import Schema, SimulatedNoise, Synthesizer
     from synth.claims import words_of
     from synth.methods import settings_of
+    from synth.picture import draw_structure
+    from synth.schema.discovery import Discovery
 
     if picture is not None and method != "tables":
         raise click.UsageError(
@@ -268,13 +273,13 @@ def fit(
     if model.account is not None:
         terminal.warn("not private", words_of(model.account))
     else:
-        spent = model.report()["spent"]["rho"]
+        total_rho = model.report()["spent"]["rho"]
         terminal.step(
             "model fitted",
             Message(
                 "{number} looks at the records, rho {spent:.4g}",
                 number=len(model.calls),
-                spent=spent,
+                spent=total_rho,
             ),
         )
     click.echo(str(output))
@@ -317,8 +322,8 @@ def sample(
     from synth.frames import from_codes, write_records
 
     model = Model.load(file)
-    given = [condition.partition("=") for condition in conditions]
-    if not all(sign for _, sign, _ in given):
+    pairs = [condition.partition("=") for condition in conditions]
+    if not all(sign for _, sign, _ in pairs):
         raise click.UsageError(
             Message("A condition is a column, =, and a value: --condition sex=F.")
         )
@@ -329,21 +334,24 @@ def sample(
         _written(beside, force=force, dry_run=dry_run) as paper,
     ):
         with terminal.progress() as report_progress:
-            drawn = model.draw(
+            records = model.draw(
                 number,
                 rng=np.random.default_rng(seed),
-                conditions={name: value for name, _, value in given},
+                conditions={name: value for name, _, value in pairs},
                 where=where,
                 progress=report_progress,
             )
         frame = from_codes(
-            drawn.codes, numbers=drawn.numbers, schema=model.schema, container=model.container
+            records.codes,
+            numbers=records.numbers,
+            schema=model.schema,
+            container=model.container,
         )
         write_records(frame, draft)
-        made = Certificate.of(
-            model, data=draft, data_name=output.name, violations=model.violations(drawn)
+        new_certificate = Certificate.of(
+            model, data=draft, data_name=output.name, violations=model.violations(records)
         )
-        made.write(paper, key=seal)
+        new_certificate.write(paper, key=seal)
     if model.account is not None:
         terminal.warn("not private", words_of(model.account))
     elif not model.is_private:
@@ -391,7 +399,8 @@ def _budget(
 ) -> Budget | Claim:
     """Return what may be spent, or what a method claims that keeps to no budget."""
     from dp import Adjacency
-    from synth import Budget, Claim
+    from synth import Budget
+    from synth.claims import Claim
     from synth.methods import is_unprotected
 
     if not is_unprotected(method):
@@ -438,20 +447,20 @@ def _payment(
     return lambda what: account.spend(cost, who=who, what=what)
 
 
-def _settings(given: tuple[str, ...]) -> dict[str, Any]:
+def _settings(texts: tuple[str, ...]) -> dict[str, Any]:
     """Read settings as a file of TOML would: numbers are numbers, all else is text."""
-    found: dict[str, Any] = {}
-    for one in given:
+    values: dict[str, Any] = {}
+    for one in texts:
         name, sign, text = one.partition("=")
         if not sign:
             raise click.UsageError(
                 Message("A setting is a name, =, and a value: --set truncation=2.")
             )
         try:
-            found[name.strip()] = json.loads(text)
+            values[name.strip()] = json.loads(text)
         except (ValueError, RecursionError):
-            found[name.strip()] = text.strip()
-    return found
+            values[name.strip()] = text.strip()
+    return values
 
 
 @contextlib.contextmanager

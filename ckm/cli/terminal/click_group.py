@@ -102,13 +102,13 @@ class Group(Command, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb, or suggest one."""
-        name, known = args[0], self.list_commands(ctx)
+        name, verbs = args[0], self.list_commands(ctx)
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            close = difflib.get_close_matches(name, verbs, n=1, cutoff=0.5)
             way = (
                 Message("Did you mean {close!r}?", close=Name(close[0]))
                 if close
-                else Message("Known: {names}.", names=Name.each(known))
+                else Message("Known: {names}.", names=Name.each(verbs))
             )
             ctx.fail(Message("No such command {name!r}. {way}", name=Name(name), way=way))
         return super().resolve_command(ctx, args)
@@ -144,16 +144,16 @@ class Root(Group):
 
 def _style_of(words: Sequence[str]) -> str:
     """Return the style that the words ask for, also where they are wrong otherwise."""
-    asked = [value for value in _values_of("--log-format", words) if value in _STYLES]
-    named = next(filter(None, map(os.environ.get, _STYLE_VARIABLES)), "text")
-    return asked[-1] if asked else named
+    styles = [value for value in _values_of("--log-format", words) if value in _STYLES]
+    default = next(filter(None, map(os.environ.get, _STYLE_VARIABLES)), "text")
+    return styles[-1] if styles else default
 
 
 def _language_of(words: Sequence[str]) -> str:
     """Return the language that the words ask for, or the environment."""
-    asked = [value for value in _values_of("--lang", words) if value in _LANGUAGES]
-    named = next(filter(None, map(os.environ.get, _LANGUAGE_VARIABLES)), "")
-    return asked[0] if asked else "fr" if named.lower().startswith("fr") else "en"
+    languages = [value for value in _values_of("--lang", words) if value in _LANGUAGES]
+    default = next(filter(None, map(os.environ.get, _LANGUAGE_VARIABLES)), "")
+    return languages[0] if languages else "fr" if default.lower().startswith("fr") else "en"
 
 
 def _values_of(option: str, words: Sequence[str]) -> Iterator[str]:

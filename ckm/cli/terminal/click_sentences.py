@@ -81,9 +81,9 @@ def in_data(text: str) -> str:
 
 def _found(text: str, sentences: tuple[str, ...]) -> str:
     for sentence in sentences:
-        if found := _pattern(sentence).fullmatch(text):
+        if match := _pattern(sentence).fullmatch(text):
             return Message(
-                sentence, **{hole: Name(word) for hole, word in found.groupdict().items()}
+                sentence, **{hole: Name(word) for hole, word in match.groupdict().items()}
             )
     return text
 
@@ -92,5 +92,5 @@ def _found(text: str, sentences: tuple[str, ...]) -> str:
 def _pattern(sentence: str) -> re.Pattern[str]:
     literals, holes = _HOLE.split(sentence)[::2], _HOLE.findall(sentence)
     first, *others = map(re.escape, literals)
-    named = (f"(?P<{hole}>.+?){after}" for hole, after in zip(holes, others, strict=True))
-    return re.compile(first + "".join(named), re.DOTALL)
+    groups = (f"(?P<{hole}>.+?){after}" for hole, after in zip(holes, others, strict=True))
+    return re.compile(first + "".join(groups), re.DOTALL)

@@ -123,8 +123,12 @@ class Terminal:
         from rich.table import Column, Table
 
         if self.events is not None:
-            shown = {"event": style.get("title"), "columns": list(headings), "rows": list(rows)}
-            self.events.append({"level": "info", **shown})
+            content = {
+                "event": style.get("title"),
+                "columns": list(headings),
+                "rows": list(rows),
+            }
+            self.events.append({"level": "info", **content})
             return
         if is_plain:
             style = {"box": box.SIMPLE_HEAD, "show_edge": False, **style}
@@ -291,14 +295,14 @@ class _Handler(logging.Handler):
         message = logged(record)
         extra = {k: v for k, v in vars(record).items() if k not in _STANDARD}
         inside = str(extra.pop("inside", ""))
-        kept = self.terminal.events
-        if kept is not None or self.terminal.is_json:
-            if kept is None and self.terminal.is_quiet and record.levelno < logging.WARNING:
+        events = self.terminal.events
+        if events is not None or self.terminal.is_json:
+            if events is None and self.terminal.is_quiet and record.levelno < logging.WARNING:
                 return
-            shown = {"level": record.levelname.lower(), **data_of(message)}
-            shown["event"] = getattr(record, "event", record.msg)
-            shown |= {k: v for k, v in extra.items() if _is_plain(v) and k != "event"}
-            _print_json(**shown) if kept is None else kept.append(shown)
+            content = {"level": record.levelname.lower(), **data_of(message)}
+            content["event"] = getattr(record, "event", record.msg)
+            content |= {k: v for k, v in extra.items() if _is_plain(v) and k != "event"}
+            _print_json(**content) if events is None else events.append(content)
         elif record.levelno >= logging.WARNING:
             self.terminal.line("!", "yellow", message)
             self.terminal.show_inside(inside)

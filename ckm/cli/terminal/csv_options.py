@@ -16,12 +16,14 @@ def csv_options(verb: Callable[..., Any]) -> Any:
     """Add ``--type``, ``--text`` and ``--decimal``: the verb takes them as ``reading``."""
 
     @wraps(verb)
-    def read(*args: Any, types: tuple[str, ...], text: bool, decimal: str, **given: Any) -> Any:
+    def read(
+        *args: Any, types: tuple[str, ...], text: bool, decimal: str, **options: Any
+    ) -> Any:
         from tables import ReadOptions
 
         declared = dict(map(_declared, types))
         reading = ReadOptions(types=declared, text=text, decimal=decimal)
-        return verb(*args, reading=reading, **given)
+        return verb(*args, reading=reading, **options)
 
     return options(
         click.option(
@@ -41,8 +43,8 @@ def csv_options(verb: Callable[..., Any]) -> Any:
     )(read)
 
 
-def _declared(given: str) -> tuple[str, str]:
-    name, mark, word = given.rpartition("=")
+def _declared(text: str) -> tuple[str, str]:
+    name, mark, word = text.rpartition("=")
     if not mark or not name or word not in _TYPES:
         raise click.UsageError(
             Message(

@@ -30,8 +30,8 @@ def check_output(
         return
     if endings and output.suffix.lower() not in endings:
         *first, last = endings
-        listed = f"{', '.join(first)} or {last}" if first else last
-        raise click.UsageError(Message("The output must end in {listed}.", listed=said(listed)))
+        words = f"{', '.join(first)} or {last}" if first else last
+        raise click.UsageError(Message("The output must end in {listed}.", listed=said(words)))
     if lang and output.suffix.lower() != ".html":
         raise click.UsageError(Message("--lang is for pages: the output must end in .html."))
     if output.is_dir():

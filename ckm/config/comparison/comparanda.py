@@ -83,14 +83,16 @@ def read_comparanda(
     if not has_methods:
         return Comparanda(designs=designs, experiment=section)
     try:
-        named = tuple(only) or names
-        choices = choose_methods(methods, only=named)
+        names_of_methods = tuple(only) or names
+        choices = choose_methods(methods, only=names_of_methods)
     except ConfigError as error:
         if only or path is None:
             raise
         reading.add_error(("methods", _ONLY), error)
         raise reading.error() from None
-    return Comparanda(designs=designs, methods=choices, named=named, experiment=section)
+    return Comparanda(
+        designs=designs, methods=choices, named=names_of_methods, experiment=section
+    )
 
 
 def _methods(

@@ -233,17 +233,17 @@ DEFAULTS: Mapping[str, MethodChoice] = MappingProxyType(
 
 
 def choose_methods(
-    chosen: Mapping[str, MethodChoice], *, only: tuple[str, ...] = ()
+    choices: Mapping[str, MethodChoice], *, only: tuple[str, ...] = ()
 ) -> dict[str, MethodChoice]:
     """Put chosen methods in place of the defaults of their names, or beside them."""
-    found = {**DEFAULTS, **chosen}
-    unknown = [name for name in only if name not in found]
+    methods = {**DEFAULTS, **choices}
+    unknown = [name for name in only if name not in methods]
     if unknown:
         raise ConfigError(
             Message("There is no method {name!r}.", name=Name(unknown[0])),
-            hint=Message("one of {names}", names=Name.each(found)),
+            hint=Message("one of {names}", names=Name.each(methods)),
         )
-    return {name: found[name] for name in dict.fromkeys(only)} if only else found
+    return {name: methods[name] for name in dict.fromkeys(only)} if only else methods
 
 
 _Areas = Annotated[

@@ -1,6 +1,5 @@
 """The sections ``[data]`` and ``[keys]``: the records, and what tells them apart."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -9,30 +8,23 @@ from pydantic import Field, PrivateAttr
 from ckm.config.lines import Place
 from ckm.config.reading import Reading
 from ckm.config.section import Items, Label, ReadAs, Section, Some, optional
+from footing import places
+from footing.addresses import Address
 from footing.messages import Message, Name
-from footing.places import (
-    DISTRIBUTED,
-    as_pattern,
-    has_password,
-    is_elsewhere,
-    list_files,
-    masked,
-    scheme_of,
-)
+from footing.places import PlaceKind, place_of
 
 if TYPE_CHECKING:
     from tables import ReadOptions
 
 
-def _places(given: str | tuple[str, ...], reading: Reading) -> Path | str | tuple[Path, ...]:
+def _places(value: str | tuple[str, ...], reading: Reading) -> Path | str | tuple[Path, ...]:
     """Return paths of this machine; what lies elsewhere stays as it is written."""
-    if isinstance(given, str):
-        return given if is_elsewhere(given) else reading.resolve(given)
-    return tuple(reading.resolve(name) for name in given)
+    if isinstance(value, str):
+        return value if place_of(value).is_elsewhere else reading.resolve(value)
+    return tuple(reading.resolve(name) for name in value)
 
 
-#: What is no file of this machine.
-_PLACES = {"path": "-$|s3://", "database": "(postgresql|postgres|sqlite)://"}
+_READABLE = {PlaceKind.FILES, PlaceKind.STANDARD_INPUT}
 Places = Annotated[Path | str | tuple[Path, ...], ReadAs(Label | Some[Label], _places)]
 
 
@@ -61,19 +53,26 @@ class Records(Section):
     _start: Path | None = PrivateAttr(default=None)  # the folder of the file that is read
 
     @property
+    def place(self) -> places.Place | None:
+        """Where the records lie."""
+        return place_of(self.database or self.path)
+
+    @property
     def local(self) -> Self:
         """The records as they lie on this machine: of what lies elsewhere, a private copy.
 
         It is made once, when it is first asked for, and removed with the section.
         """
-        place = self.database or self.path
-        if not isinstance(place, str):
+        place = self.place
+        if place is None or not place.is_elsewhere:
             return self
         if not self._copies:
             from tables.source.copies import LocalCopy
 
-            made = LocalCopy(place, table=self.table, query=self.query, folder=self._start)
-            self._copies.append(made)
+            local_copy = LocalCopy(
+                place, table=self.table, query=self.query, folder=self._start
+            )
+            self._copies.append(local_copy)
         path = Path(self._copies[0].path)
         return self.changed(path=path, database=None, table=None, query=None)
 
@@ -85,16 +84,9 @@ class Records(Section):
         return ReadOptions(types=self.types, text=self.text, decimal=self.decimal)
 
     @property
-    def paths(self) -> tuple[Path, ...]:
-        """What `path` names on this machine."""
-        given = self.path if isinstance(self.path, tuple) else (self.path,)
-        return tuple(path for path in given if isinstance(path, Path))
-
-    @property
     def patterns(self) -> list[str]:
         """The globs of files that the next reading would find."""
-        globs = {path: as_pattern(str(path)) for path in self.paths}
-        return [f"{globs[path]}/**/*" if path.is_dir() else globs[path] for path in self.paths]
+        return [] if self.place is None else self.place.patterns
 
     def files(self) -> tuple[Path, ...]:
         """Return the files on this machine that hold the records, sorted.
@@ -105,25 +97,25 @@ class Records(Section):
         >>> Records(path=Path("people.parquet")).files()
         (PosixPath('people.parquet'),)
         """
-        return tuple(
-            Path(file)
-            for path in self.local.paths
-            for file in list_files(str(path)) or [str(path)]
-        )
+        matches = () if (place := self.local.place) is None else place.matches
+        return tuple(Path(file) for path, files in matches for file in files or [path])
 
     def name_of(self, file: Path) -> str | None:
         """Return what a file of a copy stands for; None for other files."""
         return self._copies[0].names.get(str(file)) if self._copies else None
 
-    def _can_be(self, place: str, key: str) -> bool:
-        return bool(re.match(_PLACES[key], place, re.IGNORECASE))
+    def _can_read(self, place: places.Place) -> bool:
+        if self.database:
+            return place.kind is PlaceKind.DATABASE
+        return place.kind in _READABLE or place.scheme == "s3"
 
     def add_problems(self, reading: Reading) -> None:
         """Note a place that cannot be, and files that are not there."""
         self._start = reading.path.parent
-        for path in self.paths:
-            reading.require_file(("data",), "path", path, is_glob=True)
-        place = self.database or self.path
+        files = place_of(self.path)
+        for path in () if files is None else files.paths:
+            reading.require_file(("data",), "path", Path(path), is_glob=True)
+        place = self.place
         key = "database" if self.database else "path"
         if (self.path is None) == (self.database is None):
             reading.add(
@@ -132,7 +124,7 @@ class Records(Section):
                 Message('path = "…"'),
                 key="path",
             )
-        elif isinstance(place, str) and has_password(place):  # not echoed
+        elif place is not None and place.has_password:  # not echoed
             hint = Message(
                 "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws"
             )
@@ -142,7 +134,7 @@ class Records(Section):
                 hint,
                 key=key,
             )
-        elif isinstance(place, str) and not self._can_be(place, key):
+        elif place is not None and not self._can_read(place):
             hint = Message("files, s3://… and - are a path, postgresql://… is a database")
             reading.add(
                 ("data",),
@@ -195,14 +187,8 @@ class JobData(Records):
     @property
     def is_distributed(self) -> bool:
         """Whether Spark alone reads the records, from a store that its workers see."""
-        is_far = isinstance(self.path, str) and scheme_of(self.path) in DISTRIBUTED
+        is_far = self.place is not None and self.place.kind is PlaceKind.STORE
         return self.engine == "spark" and is_far
-
-    @property
-    def places(self) -> str | tuple[Path, ...]:
-        """What an engine opens: the store, or files of this machine."""
-        is_far = self.is_distributed and isinstance(self.path, str)
-        return str(self.path) if is_far else self.local.paths
 
     def files(self) -> tuple[Path, ...]:
         """Return the files on this machine that hold the records, sorted."""
@@ -253,8 +239,8 @@ class JobData(Records):
         """Whether there are keys to perturb with."""
         return self.cells is None or self.cell_key is not None
 
-    def _can_be(self, place: str, key: str) -> bool:
-        return self.is_distributed or super()._can_be(place, key)
+    def _can_read(self, place: places.Place) -> bool:
+        return self.is_distributed or super()._can_read(place)
 
     def _add_problems_of_cells(self, where: Place, reading: Reading) -> None:
         if self.id is not None or self.record_key is not None:
@@ -284,7 +270,7 @@ class JobData(Records):
                 hint,
                 key="table",
             )
-        if self.master is not None and has_password(self.master):  # not echoed
+        if self.master is not None and Address(self.master).has_password:  # not echoed
             hint = Message("Spark Connect finds it in SPARK_CONNECT_AUTHENTICATE_TOKEN")
             reading.add(where, Message("master must not hold a token."), hint, key="master")
         elif self.master is not None and not is_master(self.master):
@@ -293,7 +279,10 @@ class JobData(Records):
             )
             reading.add(
                 where,
-                Message("{master!r} is no master of Spark.", master=Name(masked(self.master))),
+                Message(
+                    "{master!r} is no master of Spark.",
+                    master=Name(Address(self.master).masked),
+                ),
                 hint,
                 key="master",
             )

@@ -40,7 +40,8 @@ from ckm.config.section import (
 )
 from ckm.engine.request import TableRequest, quantile_of, variable_of
 from footing.messages import Message, Name
-from tables import DerivedVariable, FilterError, parse_filter
+from tables import DerivedVariable, FilterError
+from tables.filtering.filters import parse_filter
 
 
 class CodeTreeSection(Section):
@@ -108,8 +109,8 @@ class Job(SettingsFile, title="A release job of ckm"):
     @property
     def titles(self) -> Mapping[str, Texts]:
         """Name of a table, or "" for the release → its title by language."""
-        found = {"": self.title} | {table.name: table.title for table in self.table}
-        return {name: title for name, title in found.items() if title}
+        texts = {"": self.title} | {table.name: table.title for table in self.table}
+        return {name: title for name, title in texts.items() if title}
 
     @property
     def dataflows(self) -> Mapping[str, str]:
@@ -134,15 +135,15 @@ class Job(SettingsFile, title="A release job of ckm"):
             nested = self.hierarchies.get(dimension)
             columns = {name: name for name in nested} if isinstance(nested, list) else {}
             source = nested["column"] if isinstance(nested, dict) else dimension
-            for shown, column in (columns or {dimension: source}).items():
-                own = (self.variables.get(name) for name in (dimension, shown))
+            for output_column, column in (columns or {dimension: source}).items():
+                own = (self.variables.get(name) for name in (dimension, output_column))
                 if column not in labels or any(v and (v.categories or v.codelist) for v in own):
                     continue
                 require_distinct(column, labels[column])
-                said = {code: texts_of(text) for code, text in labels[column].items()}
-                variable = self.variables.get(shown) or JobVariable(name=shown)
-                added[shown] = variable.changed(categories=said)
-                labelled.add(shown)
+                categories = {code: texts_of(text) for code, text in labels[column].items()}
+                variable = self.variables.get(output_column) or JobVariable(name=output_column)
+                added[output_column] = variable.changed(categories=categories)
+                labelled.add(output_column)
         if not labelled:
             return self
         job = self.changed(variable=tuple(added.values()))
@@ -157,8 +158,8 @@ class Job(SettingsFile, title="A release job of ckm"):
     @property
     def derived(self) -> tuple[DerivedVariable, ...]:
         """The variables that are made of columns, in their order."""
-        found = (variable.derived for variable in self.variable)
-        return tuple(derived for derived in found if derived is not None)
+        variables = (variable.derived for variable in self.variable)
+        return tuple(derived for derived in variables if derived is not None)
 
     @property
     def magnitudes(self) -> Mapping[str, JobMagnitude]:
@@ -192,8 +193,8 @@ class Job(SettingsFile, title="A release job of ckm"):
         languages
             Those that are wanted.
         """
-        said = self.titles.get(table, {})
-        return one_text({code: said[code] for code in languages if code in said})
+        texts = self.titles.get(table, {})
+        return one_text({code: texts[code] for code in languages if code in texts})
 
     @property
     def checks(self) -> Literal["stop", "warn", "skip"]:
@@ -253,9 +254,9 @@ class Job(SettingsFile, title="A release job of ckm"):
         add_problems_of_dimensions(self.hierarchies, self.categories, reading)
         add_problems_of_variables(self.variable, self.hierarchies, reading)
         self._add_problems_of_tables(reading)
-        named = [magnitude.name for magnitude in self.magnitude]
+        names = [magnitude.name for magnitude in self.magnitude]
         for number, magnitude in enumerate(self.magnitude):
-            if magnitude.name in named[:number]:
+            if magnitude.name in names[:number]:
                 text = Message("the name occurs more than once.")
                 text = text if magnitude.name else Message("a second one for all.")
                 reading.add(
@@ -311,14 +312,14 @@ class Job(SettingsFile, title="A release job of ckm"):
                 )
             if isinstance(table.margins, str):
                 continue
-            known = [*table.dimensions, *self._levels(table.dimensions)]
+            columns = [*table.dimensions, *self._levels(table.dimensions)]
             for name in dict.fromkeys(n for subset in table.margins for n in subset):
-                if name not in known:
+                if name not in columns:
                     text = Message(
                         "margins name {name!r}, which is no dimension of it.",
                         name=Name(name),
                     )
-                    reading.add(table.place, text, did_you_mean(name, known), key="margins")
+                    reading.add(table.place, text, did_you_mean(name, columns), key="margins")
 
     def _add_problems_of_continuous(self, reading: Reading) -> None:
         """Note exceptions that nobody can grant, or that no public report would tell."""
@@ -375,8 +376,8 @@ class Job(SettingsFile, title="A release job of ckm"):
 
     def zeroes_sums(self, table: str) -> bool:
         """Return whether a table has sums that are 0 wherever the published count is."""
-        measures, made = self.tables[table].measures, self.magnitudes
-        return any(f"sum:{n}" in measures and made[n].zero_with_count for n in made)
+        measures, magnitudes = self.tables[table].measures, self.magnitudes
+        return any(f"sum:{n}" in measures and magnitudes[n].zero_with_count for n in magnitudes)
 
     @property
     def continuous(self) -> tuple[str, ...]:
@@ -396,8 +397,8 @@ class Job(SettingsFile, title="A release job of ckm"):
     @property
     def summed(self) -> list[str]:
         """The variables of which tables show sums, means or quantiles."""
-        found = (variable_of(name) for table in self.table for name in table.measures)
-        return list(dict.fromkeys(name for name in found if name is not None))
+        variables = (variable_of(name) for table in self.table for name in table.measures)
+        return list(dict.fromkeys(name for name in variables if name is not None))
 
     def _levels(self, names: Iterable[str]) -> list[str]:
         """Return the columns of hierarchies."""
@@ -411,17 +412,26 @@ class Job(SettingsFile, title="A release job of ckm"):
                 yield from parse_filter(table.where).columns if table.where else ()
 
     def _unused(self) -> Iterator[str]:
-        wanted = list(dict.fromkeys(d for table in self.table for d in table.dimensions))
+        table_dimensions = list(
+            dict.fromkeys(d for table in self.table for d in table.dimensions)
+        )
         summed = self.summed
-        columns = [*wanted, *self._levels(wanted), *summed, *self._filtered()]
-        columns += [made.of for made in self.derived]
-        dimensions = list(wanted)
+        columns = [
+            *table_dimensions,
+            *self._levels(table_dimensions),
+            *summed,
+            *self._filtered(),
+        ]
+        columns += [variable.of for variable in self.derived]
+        dimensions = list(table_dimensions)
         if self.suppression is not None:  # it reads of a hierarchy what lies in what
-            links = [n for n in self.hierarchies if set(self._levels([n])) & set(wanted)]
+            links = [
+                n for n in self.hierarchies if set(self._levels([n])) & set(table_dimensions)
+            ]
             dimensions += links
         is_no = Message("is a dimension of no table")
         amounts = [m.name for m in self.magnitude]
-        for where, names, known, what in (
+        for where, names, choices, what in (
             ("[hierarchies]", self.hierarchies, dimensions, is_no),
             ("[categories]", self.categories, dimensions, is_no),
             (
@@ -433,8 +443,8 @@ class Job(SettingsFile, title="A release job of ckm"):
             ("[[magnitude]]", amounts, summed, Message("is a variable of no table")),
         ):
             for name in names:
-                if name is not None and name not in known:
-                    way = did_you_mean(name, known)
+                if name is not None and name not in choices:
+                    way = did_you_mean(name, choices)
                     yield Message(
                         "{section} {name!r} {what}, so it does nothing{end}",
                         section=Name(where),
@@ -450,11 +460,11 @@ def add_problems_of_dimensions(
     reading: Reading,
 ) -> None:
     """Note hierarchies and categories that are not there, or that repeat themselves."""
-    for section, found, what in (
+    for section, entries, what in (
         ("hierarchies", hierarchies, Message("columns, from broad to fine")),
         ("categories", categories, Message("categories")),
     ):
-        for name, value in found.items():
+        for name, value in entries.items():
             if isinstance(value, list):
                 if not value or len(set(value)) < len(value):
                     reading.add(

@@ -10,8 +10,8 @@ from ckm.config.job.data import SecretPath
 from ckm.config.lines import Place
 from ckm.config.reading import Reading
 from ckm.config.section import FilePath, Items, Label, Section, optional
+from footing.addresses import Address
 from footing.messages import Message, Name
-from footing.places import has_password
 
 _POSTGRES = re.compile(r"postgres(ql)?://")
 
@@ -80,7 +80,7 @@ class LedgerPlace(Section):
                 key="url",
             )
             return
-        if has_password(url):
+        if Address(url).has_password:
             hint = Message("PostgreSQL finds it in ~/.pgpass or in PGPASSWORD")
             reading.add(self._where, Message("url must not hold a password."), hint, key="url")
 

@@ -79,16 +79,18 @@ class SensitiveSection(Section):
         """Return the conditions; a ConfigError says what one of them cannot be."""
         from ckm.engine.magnitudes import Dominance, FewContributors, PPercent, PriorPosterior
 
-        found: list[Condition] = []
+        conditions: list[Condition] = []
         if self.few is not None:
-            found.append(FewContributors(least=self.few))
+            conditions.append(FewContributors(least=self.few))
         if self.dominance is not None:
-            found.append(Dominance(**dict(self.dominance), weighted=self.weighted))
+            conditions.append(Dominance(**dict(self.dominance), weighted=self.weighted))
         if self.p_percent is not None:
-            found.append(PPercent(percent=self.p_percent, weighted=self.weighted))
+            conditions.append(PPercent(percent=self.p_percent, weighted=self.weighted))
         if self.prior_posterior is not None:
-            found.append(PriorPosterior(**dict(self.prior_posterior), weighted=self.weighted))
-        return tuple(found)
+            conditions.append(
+                PriorPosterior(**dict(self.prior_posterior), weighted=self.weighted)
+            )
+        return tuple(conditions)
 
 
 class JobMagnitude(Section):
@@ -135,8 +137,8 @@ class JobMagnitude(Section):
     @property
     def decimals(self) -> int | None:
         """How many decimals sums have; None for all digits, as other tools have them."""
-        given = self.given_decimals
-        return None if self.rules != "ckm" or given == "all" else given or 0
+        value = self.given_decimals
+        return None if self.rules != "ckm" or value == "all" else value or 0
 
     @property
     def place(self) -> Place:
@@ -146,37 +148,41 @@ class JobMagnitude(Section):
     @property
     def ptables(self) -> Mapping[str, NoiseSpec | Path]:
         """Field of the noise → the specification of its p-table, or the file."""
-        found = {name: getattr(self, name) for name in _PTABLES}
-        return {name: section.made() for name, section in found.items() if section is not None}
+        sections = {name: getattr(self, name) for name in _PTABLES}
+        return {
+            name: section.made() for name, section in sections.items() if section is not None
+        }
 
     def noise(self, ptables: Mapping[str, PTable]) -> MagnitudeNoise:
         """Return the noise."""
         from ckm.engine.magnitudes import MagnitudeNoise, Proportional
 
         alike = {field.name for field in fields(MagnitudeNoise)} - _OTHERS
-        given: dict[str, Any] = {name: getattr(self, name) for name in alike} | dict(ptables)
+        settings: dict[str, Any] = {name: getattr(self, name) for name in alike} | dict(ptables)
         if self.rules != "ckm":  # other tools have no rules unless the job says so
-            given |= {"sensitive": (), "least_noise": 0.0}
+            settings |= {"sensitive": (), "least_noise": 0.0}
         scale = self.flex.made() if self.flex else self.share and Proportional(share=self.share)
-        said = {
+        others = {
             "scale": scale,
             "spread": None if scale else self.spread,
             "sensitive": None if self.sensitive is None else self.sensitive.made(),
             "named_cells": self.named_cells or None,
             "least_noise": self.least_noise,
         }
-        return MagnitudeNoise.start(**given | {k: v for k, v in said.items() if v is not None})
+        return MagnitudeNoise.start(
+            **settings | {k: v for k, v in others.items() if v is not None}
+        )
 
     def add_problems(self, reading: Reading) -> None:
         """Note settings that contradict each other, and p-tables that cannot be had."""
         where, scales = self.place, ("spread", "share", "flex")
-        given = [name for name in scales if getattr(self, name) is not None]
-        if len(given) > 1:
+        names = [name for name in scales if getattr(self, name) is not None]
+        if len(names) > 1:
             reading.add(
                 where,
-                Message("{keys} say the same.", keys=Enumeration(" and ", Name.each(given))),
+                Message("{keys} say the same.", keys=Enumeration(" and ", Name.each(names))),
                 Message("keep one of them"),
-                key=given[0],
+                key=names[0],
             )
         if self.rules != "ckm" and self.given_decimals not in (None, "all"):
             text = Message(

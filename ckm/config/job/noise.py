@@ -65,12 +65,12 @@ class PTableSection(Section):
 def noise_spec(section: PTableSection, reading: Reading) -> NoiseSpec | None:
     """Build the specification of the noise; None where a problem was noted."""
     try:
-        given = spelled_out(section.given)
+        options = spelled_out(section.given)
     except PTableError as error:
         reading.add_error(("ptable",), error)
         return None
     needs = ("max_noise",) if section.limits is not None else ("max_noise", "variance")
-    missing = [name for name in needs if name not in given]
+    missing = [name for name in needs if name not in options]
     if missing:
         hint = Message("give max_noise and variance, a preset, or the path of a p-table")
         text = (
@@ -82,8 +82,8 @@ def noise_spec(section: PTableSection, reading: Reading) -> NoiseSpec | None:
         return None
     try:
         if section.limits is not None:
-            given["limits"] = as_limits(section.limits, partial(_prior_of_tables, reading))
-        return NoiseSpec(**given)
+            options["limits"] = as_limits(section.limits, partial(_prior_of_tables, reading))
+        return NoiseSpec(**options)
     except PTableError as error:
         reading.add_error(("ptable",), error)
         return None

@@ -22,19 +22,20 @@ _SHOWN = 5
 Language: TypeAlias = Literal["en", "fr"]
 CsvFormulas: TypeAlias = Literal["keep", "escape"]
 Languages = Annotated[
-    tuple[Language, ...], ReadAs(Some[Language], lambda found, _: tuple(dict.fromkeys(found)))
+    tuple[Language, ...],
+    ReadAs(Some[Language], lambda languages, _: tuple(dict.fromkeys(languages))),
 ]
 _OneOrMore = Annotated[
     tuple[str, ...],
     ReadAs(
         Language | Some[Language],
-        lambda given, _: (given,) if isinstance(given, str) else given,
+        lambda value, _: (value,) if isinstance(value, str) else value,
     ),
 ]
 # Looked up when the section is there, where the nearest name can be told.
 _Format = Annotated[str, Field(json_schema_extra={"enum": list(FORMAT_NAMES)})]
 _Formats = Annotated[
-    tuple[str, ...], ReadAs(Some[_Format], lambda given, _: without_repeats(given))
+    tuple[str, ...], ReadAs(Some[_Format], lambda value, _: without_repeats(value))
 ]
 
 
@@ -86,10 +87,10 @@ class JobOutput(Section):
             )
         for name in self.formats:
             if name not in FORMAT_NAMES:
-                known = Message(
+                choices = Message(
                     "known are {format_names}", format_names=Name.each(FORMAT_NAMES)
                 )
-                hint = did_you_mean(name, FORMAT_NAMES) or known
+                hint = did_you_mean(name, FORMAT_NAMES) or choices
                 reading.add(
                     ("output",),
                     Message("the format {name!r} is unknown.", name=Name(name)),
@@ -118,7 +119,7 @@ def common_texts(job: Job) -> list[str]:
     }
     texts: dict[str, Texts] = {what: job.titles.get(name, {}) for name, what in titles.items()}
     for what in ("source", "unit", "description"):
-        texts |= {what: said} if (said := getattr(output, what)) else {}
+        texts |= {what: translation} if (translation := getattr(output, what)) else {}
     for name, magnitude in job.magnitudes.items():
         if magnitude.unit:
             texts[Message("the unit of {name!r}", name=Name(name))] = magnitude.unit
@@ -128,36 +129,36 @@ def common_texts(job: Job) -> list[str]:
         texts |= {
             _label_of(n): t for n, t in {name: variable.labels, **variable.levels}.items()
         }
-    found = [
+    sentences = [
         what
-        for what, said in texts.items()
-        if len({said.get(code) for code in languages}) < len(languages)
+        for what, translation in texts.items()
+        if len({translation.get(code) for code in languages}) < len(languages)
     ]
     for name, variable in job.variables.items():
-        listed = job.categories.get(name, ())
-        declared = listed if isinstance(listed, list) else ()
+        categories = job.categories.get(name, ())
+        declared = categories if isinstance(categories, list) else ()
         words: dict[str, Texts] = {code: {} for code in declared if isinstance(code, str)}
         codes = [
             repr(code)
-            for code, said in (words | dict(variable.categories)).items()
-            if len({said.get(c) for c in languages} - {code}) < len(languages)
+            for code, translation in (words | dict(variable.categories)).items()
+            if len({translation.get(c) for c in languages} - {code}) < len(languages)
         ]
         if codes:
-            listed = [*codes[:_SHOWN], *["…"] * (len(codes) > _SHOWN)]
+            categories = [*codes[:_SHOWN], *["…"] * (len(codes) > _SHOWN)]
             number = (
                 Message("{number} categories", number=len(codes))
                 if len(codes) > 1
                 else Message("1 category")
             )
-            found.append(
+            sentences.append(
                 Message(
                     "{number} of {name!r}: {codes}",
                     number=number,
                     name=Name(name),
-                    codes=Name.each(listed),
+                    codes=Name.each(categories),
                 )
             )
-    return found
+    return sentences
 
 
 def _label_of(name: str) -> Message:

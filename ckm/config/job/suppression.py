@@ -157,12 +157,12 @@ class JobSuppression(Section):
 
     def files(self, tables: list[str]) -> list[Path]:
         """Return the files that the choice of cells depends on."""
-        found = [file.path for file in self.cells]
+        paths = [file.path for file in self.cells]
         if self.previous is not None:
             public = self.previous / "public"
             ends = [[public / f"{t}.{end}" for end in ("parquet", "csv")] for t in tables]
-            found += [p for both in ends for p in [q for q in both if q.is_file()][:1]]
-        return found
+            paths += [p for both in ends for p in [q for q in both if q.is_file()][:1]]
+        return paths
 
     def add_problems_beside(self, job: Job, reading: Reading) -> None:
         """Note what noise has and suppression has not, and rules without their numbers."""
@@ -284,7 +284,7 @@ class JobSuppression(Section):
             return
         variable = variable_of(self.costs)
         if variable is not None and self.costs == f"sum:{variable}":
-            is_there = all(self.costs in shown for shown in measures.values())
+            is_there = all(self.costs in columns for columns in measures.values())
         else:
             is_there = self.costs == "weighted" and job.data.weight is not None
         if not is_there:

@@ -68,8 +68,8 @@ class JobVariable(Section):
     def derived(self) -> DerivedVariable | None:
         """How it is made of a column; None for a column of the data or a hierarchy."""
         if self.of is not None and self._derived is None:
-            given = {key: getattr(self, key) for key in ("name", "of", *_DERIVING)}
-            self._derived = DerivedVariable(**given)
+            settings = {key: getattr(self, key) for key in ("name", "of", *_DERIVING)}
+            self._derived = DerivedVariable(**settings)
         return self._derived
 
     def add_problems(self, reading: Reading) -> None:
@@ -159,7 +159,7 @@ def require_distinct(column: str, labels: Mapping[str, str]) -> None:
     alike = [
         label
         for code, label in labels.items()
-        if any(label in (other, said) for other, said in labels.items() if other != code)
+        if any(label in (other, text) for other, text in labels.items() if other != code)
     ]
     if alike:
         raise DataError(

@@ -20,7 +20,8 @@ from ckm.config.section import (
     texts_of,
 )
 from footing.messages import Message, Name
-from tables import FilterError, parse_filter
+from tables import FilterError
+from tables.filtering.filters import parse_filter
 
 Role: TypeAlias = Literal["public", "researcher", "officer"]
 Reconstruction: TypeAlias = Literal["whoever may filter can reconstruct every true count"]

@@ -115,23 +115,23 @@ class Service(SettingsFile, title="A service of ckm"):
     @property
     def cautions(self) -> tuple[str, ...]:
         """What an office should know before it opens the service to strangers."""
-        told = []
+        sentences = []
         if self.ledger is None:
-            told.append(
+            sentences.append(
                 Message(
                     "without [ledger] nobody compares requests with what was published: two "
                     "tables that differ by one person give that person away"
                 )
             )
         elif not self.official:
-            told.append(
+            sentences.append(
                 Message(
                     "[ledger] reserves nothing: a table that a caller asks for first may keep "
                     'one of the office from publication; official = ["job.toml"] prevents it'
                 )
             )
         if self.is_unaudited:
-            told.append(
+            sentences.append(
                 Message(
                     "not audited: what all tables of this service tell together was not "
                     "examined; ckm audit {file} -o audit.json does it, and report in [audit] "
@@ -158,14 +158,14 @@ class Service(SettingsFile, title="A service of ckm"):
                     "find together"
                 )
             )
-            told.append(
+            sentences.append(
                 Message(
                     '{who} may filter: {can}; filters = "officer" in [access] prevents it',
                     who=who,
                     can=can,
                 )
             )
-        return tuple(told)
+        return tuple(sentences)
 
     def add_problems(self, reading: Reading) -> None:
         """Note what several sections contradict each other in."""
@@ -195,17 +195,17 @@ class Service(SettingsFile, title="A service of ckm"):
                 reading.add(("variable",), text, Message("offer groups of people"))
         rules = self.rules
         areas = self._levels_of(v.name for v in self.variable if v.is_area)
-        listed = [*rules.mandatory, *(name for group in rules.exclusive for name in group)]
-        for found, known, what in (
-            (listed, names, Message("variable of the service")),
+        rule_names = [*rules.mandatory, *(name for group in rules.exclusive for name in group)]
+        for entries, choices, what in (
+            (rule_names, names, Message("variable of the service")),
             (rules.small_areas, areas, Message("level of the area variable")),
         ):
-            for name in dict.fromkeys(found):
-                if name not in known:
+            for name in dict.fromkeys(entries):
+                if name not in choices:
                     reading.add(
                         ("rules",),
                         Message("{name!r} is no {what}.", name=Name(name), what=what),
-                        did_you_mean(name, known),
+                        did_you_mean(name, choices),
                     )
         if self.ledger is not None:
             self._official = tuple(self._official_jobs(self.ledger, reading))

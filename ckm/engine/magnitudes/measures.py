@@ -60,9 +60,9 @@ def published_ratio(published: ArrayLike, by: ArrayLike) -> Floats:
                 below_shape=Shape(below.shape),
             )
         )
-    found = np.full(above.shape, np.nan)
-    np.divide(above, below, out=found, where=below != 0)
-    return found
+    ratios = np.full(above.shape, np.nan)
+    np.divide(above, below, out=ratios, where=below != 0)
+    return ratios
 
 
 def noise_name(variable: str, weight: str | None) -> str:

@@ -149,14 +149,14 @@ def published_quantiles(
     ptable, noises, secret
         What the noise is made of.
     """
-    found = {}
-    made = {m: quantile_noise(m, ptable=ptable, noises=noises) for m in measures}
-    for variable in dict.fromkeys(noise.variable for noise in made.values()):
-        own = {m: noise for m, noise in made.items() if noise.variable == variable}
+    quantiles = {}
+    quantile_noises = {m: quantile_noise(m, ptable=ptable, noises=noises) for m in measures}
+    for variable in dict.fromkeys(noise.variable for noise in quantile_noises.values()):
+        own = {m: noise for m, noise in quantile_noises.items() if noise.variable == variable}
         ranks = [noise.windows(cells, secret=secret) for noise in own.values()]
         windows = np.split(values(variable, np.hstack(ranks)), len(own), axis=1)
         for (measure, noise), window in zip(own.items(), windows, strict=True):
             mask = published < noise.least_count
-            shown = np.where(mask, 0.0, rounded_means(window))
-            found[measure] = np.ma.array(shown, mask=mask)
-    return {measure: found[measure] for measure in measures}
+            numbers = np.where(mask, 0.0, rounded_means(window))
+            quantiles[measure] = np.ma.array(numbers, mask=mask)
+    return {measure: quantiles[measure] for measure in measures}

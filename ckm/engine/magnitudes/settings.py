@@ -166,19 +166,22 @@ class MagnitudeNoise:
                     "The noise of amounts has no field {names!r}.", names=Argument(min(unknown))
                 )
             )
-        given: dict[str, Any] = {"sensitive": (FewContributors(least=3),), "least_noise": 1.0}
+        settings: dict[str, Any] = {
+            "sensitive": (FewContributors(least=3),),
+            "least_noise": 1.0,
+        }
         if not changes.get("signed"):
-            given["sensitive"] += (PPercent(percent=10),)
+            settings["sensitive"] += (PPercent(percent=10),)
         if "ptable" not in changes and "even" not in changes:
-            given["ptable"] = magnitude_ptable()
-        given |= changes
-        table = given.get("ptable") or given.get("even")
-        if "scale" not in given and isinstance(table, PTable):
-            width = 1 / table.step if given.get("jitter", True) else 0.0
+            settings["ptable"] = magnitude_ptable()
+        settings |= changes
+        table = settings.get("ptable") or settings.get("even")
+        if "scale" not in settings and isinstance(table, PTable):
+            width = 1 / table.step if settings.get("jitter", True) else 0.0
             deviation = math.sqrt(_last_variance(table) + width**2 / 12)
-            given["scale"] = Proportional(share=min(1.0, number / deviation))
-        given.setdefault("scale", Proportional(share=number))
-        return cls(**given)
+            settings["scale"] = Proportional(share=min(1.0, number / deviation))
+        settings.setdefault("scale", Proportional(share=number))
+        return cls(**settings)
 
     @property
     def n_components(self) -> int:
@@ -201,8 +204,8 @@ class MagnitudeNoise:
         3
         """
         is_several = self.n_components > 1 or self.rules != "ckm"
-        wanted = self.n_components if self.base == "top" and is_several else 0
-        return max([wanted, *(condition.n_top for condition in self.sensitive)])
+        n_values = self.n_components if self.base == "top" and is_several else 0
+        return max([n_values, *(condition.n_top for condition in self.sensitive)])
 
     @property
     def fingerprint(self) -> str:
@@ -291,8 +294,8 @@ class MagnitudeNoise:
         if not isinstance(self.period, str):
             yield Message("period must be text, not {period!r}", period=Argument(self.period))
         kinds = FewContributors | Dominance | PPercent | PriorPosterior
-        given: Any = self.sensitive
-        if not isinstance(given, tuple) or not all(isinstance(one, kinds) for one in given):
+        value: Any = self.sensitive
+        if not isinstance(value, tuple) or not all(isinstance(one, kinds) for one in value):
             yield Message("sensitive must be a tuple of conditions")
 
     def _range_problems(self) -> Iterator[str]:
@@ -375,10 +378,12 @@ class VariableNoises(Mapping[str, MagnitudeNoise]):
         `MagnitudeNoise.start`, whose p-table is built when it is first asked for.
     """
 
-    def __init__(self, given: MagnitudeNoise | Mapping[str, MagnitudeNoise] | None) -> None:
-        self._common = given if isinstance(given, MagnitudeNoise) else None
-        self._own = dict(given) if isinstance(given, Mapping) else {}
-        is_sound = given is None or isinstance(given, MagnitudeNoise | Mapping)
+    def __init__(
+        self, by_variable: MagnitudeNoise | Mapping[str, MagnitudeNoise] | None
+    ) -> None:
+        self._common = by_variable if isinstance(by_variable, MagnitudeNoise) else None
+        self._own = dict(by_variable) if isinstance(by_variable, Mapping) else {}
+        is_sound = by_variable is None or isinstance(by_variable, MagnitudeNoise | Mapping)
         noises = [*self._own.values(), *filter(None, [self._common])]
         are_sound = all(isinstance(name, str) for name in self._own) and all(
             isinstance(noise, MagnitudeNoise) for noise in noises

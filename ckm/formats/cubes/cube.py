@@ -165,11 +165,11 @@ def _nested(
             )
         ]
         paths = list(zip(*texts, strict=True))
-        kept = all(
+        fits = all(
             encoded([path[depth] for path in paths])[1] == list(table.dimensions[column][1])
             for depth, column in enumerate(columns)
         )
-        if kept:
+        if fits:
             place = np.empty(len(keys), np.int64)
             place[order] = np.arange(len(keys))
             return _tree(name, columns, paths, about), place[node]
@@ -199,8 +199,10 @@ def _tree(name: str, columns: Path, paths: Sequence[Path], about: TableAbout) ->
             for label, nodes in zip(labels, short, strict=True)
         ]
         children = {}
-    known = {i: label for i, label in zip(ids, labels, strict=True) if label not in (None, i)}
-    return Axis(name=name, columns=columns, ids=ids, labels=known, children=children)
+    own_labels = {
+        i: label for i, label in zip(ids, labels, strict=True) if label not in (None, i)
+    }
+    return Axis(name=name, columns=columns, ids=ids, labels=own_labels, children=children)
 
 
 def _total_of(paths: Sequence[Path]) -> str | None:

@@ -108,9 +108,9 @@ def _updated(about: TableAbout) -> str:
 def _roles(cube: Cube, contents: str) -> dict[str, list[str]]:
     roles = {"metric": [contents]}
     about = cube.about
-    for role, wanted in (("geo", about.geography), ("time", about.time)):
-        found = [a.name for a in cube.axes if wanted and wanted in (a.name, *a.columns)]
-        roles |= {role: found} if found else {}
+    for role, column in (("geo", about.geography), ("time", about.time)):
+        names = [a.name for a in cube.axes if column and column in (a.name, *a.columns)]
+        roles |= {role: names} if names else {}
     return roles
 
 

@@ -118,30 +118,30 @@ class _Header:
         labels = {m: about.labels[m] for m in self._measures if m in about.labels}
         contents = Axis(name=name, columns=(name,), ids=self._measures, labels=labels)
         self._axes = [*cube.axes, contents]
-        named = _distinct({a.name: about.labels.get(a.name, a.name) for a in self._axes})
+        names = _distinct({a.name: about.labels.get(a.name, a.name) for a in self._axes})
         self._names = [
-            _word(named[axis.name], Message("the name of a dimension")) for axis in self._axes
+            _word(names[axis.name], Message("the name of a dimension")) for axis in self._axes
         ]
         self._values = [_values(axis) for axis in self._axes]
 
     def lines(self, decimals: Mapping[str, int]) -> list[str]:
         """Return the lines of a table whose measures need so many decimals."""
         about = self._about
-        shown = [min(about.decimals.get(m, decimals[m]), _MAX_SHOWN) for m in self._measures]
-        most = max(*decimals.values(), *shown)
+        digits = [min(about.decimals.get(m, decimals[m]), _MAX_SHOWN) for m in self._measures]
+        most = max(*decimals.values(), *digits)
         title = about.title or ", ".join([*self._values[-1], *self._names[:-1]])
         code = _matrix(about.id)
         lines = ['CHARSET="ANSI";', 'AXIS-VERSION="2013";', 'CODEPAGE="utf-8";']
         lines += [_line("LANGUAGE", about.language)]
         lines += [_line("TABLEID", about.id)] if about.id else []
-        lines += [f"DECIMALS={most};", f"SHOWDECIMALS={min(shown)};"]
+        lines += [f"DECIMALS={most};", f"SHOWDECIMALS={min(digits)};"]
         lines += [_line("MATRIX", code), "AGGREGALLOWED=NO;", _line("SUBJECT-CODE", code)]
         lines += [_line("SUBJECT-AREA", title[:_WIDTH])]
         if about.title:
             lines += [_line("DESCRIPTION", title), "DESCRIPTIONDEFAULT=YES;"]
         lines += [_line("TITLE", title), _line("CONTENTS", title[:_WIDTH])]
         lines += [_line("UNITS", about.unit or NO_UNIT)]
-        lines += self._dimensions() + self._precision(shown) + self._last()
+        lines += self._dimensions() + self._precision(digits) + self._last()
         return lines
 
     def _dimensions(self) -> list[str]:
@@ -169,12 +169,12 @@ class _Header:
         ]
         return lines
 
-    def _precision(self, shown: Sequence[int]) -> list[str]:
+    def _precision(self, digits: Sequence[int]) -> list[str]:
         """Return the decimals of measures that show more than others, such as means."""
         return [
             f'PRECISION("{self._names[-1]}","{value}")={decimals};'
-            for value, decimals in zip(self._values[-1], shown, strict=True)
-            if decimals > min(shown)
+            for value, decimals in zip(self._values[-1], digits, strict=True)
+            if decimals > min(digits)
         ]
 
     def _time(self, axis: Axis, key: str) -> list[str]:
@@ -267,16 +267,16 @@ def _values(axis: Axis) -> list[str]:
 
 def _distinct(labels: dict[str, str]) -> dict[str, str]:
     """Add the code to labels that repeat."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for label in labels.values():
-        seen[label] = seen.get(label, 0) + 1
-    told = {c: t if seen[t] == 1 or t == c else f"{t} [{c}]" for c, t in labels.items()}
-    if len(set(told.values())) < len(told):
+        counts[label] = counts.get(label, 0) + 1
+    texts = {c: t if counts[t] == 1 or t == c else f"{t} [{c}]" for c, t in labels.items()}
+    if len(set(texts.values())) < len(texts):
         raise FormatError(
             Message("PX tells categories apart by their labels, and some are the same."),
             hint=Message("change the labels, or choose JSON-stat"),
         )
-    return told
+    return texts
 
 
 def _word(text: str, what: str) -> str:

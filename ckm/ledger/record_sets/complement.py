@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ckm.errors import InternalError
 from footing.arrays import Flags, Integers, Words
 from footing.messages import Message
-from tables import Axis, Cells
+from tables import Cells
+from tables.cells.axes import Axis
 from tables.cells.places import CellPlaces, Columns, factors_of, numbered, tree_of
 from tables.cells.sketch import PRIME, Sketch
 

@@ -83,12 +83,12 @@ class Histories:
 
     def chained(self, rows: Sequence[Row]) -> list[Row]:
         """Give new rows the numbers and the links that follow on what is recorded."""
-        found: list[Row] = []
+        chain: list[Row] = []
         head = self.head
         for row in rows:
-            found.append(self._chained(row, head))
-            head = Head(found[-1].number, found[-1].link)
-        return found
+            chain.append(self._chained(row, head))
+            head = Head(chain[-1].number, chain[-1].link)
+        return chain
 
     def write_head(self, rows: Sequence[Row], new: Mapping[str, str]) -> None:
         """Write that the ledger ends with new rows, and has new settings."""
@@ -96,11 +96,11 @@ class Histories:
         head = Head(rows[-1].number, rows[-1].link) if rows else self.head
         write_head(self._store, self._seal, head, new)
 
-    def require_whole(self, known: Head | None = None) -> Head:
+    def require_whole(self, reference: Head | None = None) -> Head:
         """Return where the ledger ends, after a look at every entry."""
         wrong: list[str] = []
         head = Head()
-        is_known = known is None or known == head
+        is_known = reference is None or reference == head
         last = read_head(self._store.settings(), self._seal)
         for row in self._store.rows():
             if row.number != head.number + 1:
@@ -115,7 +115,7 @@ class Histories:
                     )
                 )
             head = Head(row.number, row.link)
-            is_known = is_known or head == known
+            is_known = is_known or head == reference
         if head.number < last.number:
             wrong.append(_missing(head.number + 1, last.number))
         elif head.number == last.number and head.link != last.link:
@@ -124,10 +124,11 @@ class Histories:
                     "entry {number} is not the last one that was written", number=head.number
                 )
             )
-        if not is_known and known is not None:
+        if not is_known and reference is not None:
             wrong.append(
                 Message(
-                    "entry {number} is not the one whose head was noted", number=known.number
+                    "entry {number} is not the one whose head was noted",
+                    number=reference.number,
                 )
             )
         if wrong:
@@ -201,9 +202,9 @@ class Histories:
                 continue
             is_known |= _known(record, others)
             for index, pending in (*mine, *others):
-                found = index.pairs(record, threshold=threshold, is_known=is_known)
+                own_pairs = index.pairs(record, threshold=threshold, is_known=is_known)
                 most = max(submission.most - len(pairs), 0)
-                pairs += self._named(record, found[:most], pending)
+                pairs += self._named(record, own_pairs[:most], pending)
             if place < len(records) - 1:  # for those that follow
                 own.add(record, history)
             fresh.append(place)
@@ -249,15 +250,15 @@ class Histories:
     ) -> Iterator[tuple[Record, int | None]]:
         """Yield the tables that publish a set of a table in another way."""
         sets, labels = record.sets
-        found = [other for other in waiting if _differ(record, other, sets, labels)]
+        candidates = [other for other in waiting if _differ(record, other, sets, labels)]
         numbers = self._entries_of_others(record, histories, noise, (sets, labels))
-        if found or numbers:  # else there is nothing to look closer at
+        if candidates or numbers:  # else there is nothing to look closer at
             is_new = ~self._are_published(record, histories[0])
             sets, labels = sets[is_new], labels[is_new]
-            found = [other for other in found if _differ(record, other, sets, labels)]
+            candidates = [other for other in candidates if _differ(record, other, sets, labels)]
             numbers = self._entries_of_others(record, histories, noise, (sets, labels))
         yield from ((self.record(number), number) for number in numbers)
-        yield from ((other, None) for other in found)
+        yield from ((other, None) for other in candidates)
 
     def _entries_of_others(
         self,
@@ -303,8 +304,8 @@ class Histories:
 
     def audit(self, history: str | None, threshold: int) -> Iterator[ThinPair]:
         """Yield the thin differences of a history, or of each by itself, as they came up."""
-        for row, record, found in self._added(history, threshold):
-            yield from self._named(record, found, number=row.number)
+        for row, record, pairs in self._added(history, threshold):
+            yield from self._named(record, pairs, number=row.number)
 
     def audit_methods(self, history: str | None) -> Iterator[SecondMethod]:
         """Yield the tables that publish sets of earlier ones in another way."""
@@ -325,13 +326,13 @@ class Histories:
         self, again: Mapping[bytes, Entry], *, history: str, last: int, threshold: int
     ) -> Iterator[ThinPair]:
         """Yield what tables added when they were recorded, as far as they show it today."""
-        for row, record, found in self._added(history, threshold, last=last):
+        for row, record, pairs in self._added(history, threshold, last=last):
             table = again.get(row.digest)
             if table is None:
                 continue
             is_still = np.isin(record.identity, table.identity)
-            kept = [pair for pair in found if is_still[pair[0]]]
-            for pair in self._named(record, kept, number=row.number):
+            current_pairs = [pair for pair in pairs if is_still[pair[0]]]
+            for pair in self._named(record, current_pairs, number=row.number):
                 yield replace(pair, cell=replace(pair.cell, table=table.definition.name))
 
     def _added(
@@ -354,9 +355,11 @@ class Histories:
         """Return the sets of a history that are recorded, and those about to be."""
         return [(self.index(history), None), (accepted.index(history), accepted)]
 
-    def _is_among(self, wanted: Definition, waiting: Sequence[Pending], history: str) -> bool:
+    def _is_among(
+        self, definition: Definition, waiting: Sequence[Pending], history: str
+    ) -> bool:
         """Tell whether this very table is recorded, or about to be."""
-        identity = wanted.identity
+        identity = definition.identity
         return any(pending.has(identity, history) for pending in waiting) or self._store.has(
             history, self._seal.digest(identity)
         )
@@ -372,14 +375,14 @@ class Histories:
     def _named(
         self,
         record: Record,
-        found: Sequence[Pair],
+        pairs: Sequence[Pair],
         pending: Pending | None = None,
         *,
         number: int | None = None,
     ) -> list[ThinPair]:
         """Name pairs, each published table being opened once."""
         published: dict[tuple[int, int], CellName] = {}
-        for table, one in sorted({(table, one) for _, table, one in found}):
+        for table, one in sorted({(table, one) for _, table, one in pairs}):
             published[table, one] = (
                 self.record(table).name(one, entry=table)
                 if pending is None
@@ -387,7 +390,7 @@ class Histories:
             )
         return [
             ThinPair(cell=record.name(new, entry=number), published=published[table, one])
-            for new, table, one in found
+            for new, table, one in pairs
         ]
 
     def _keep(self, number: int, record: Record) -> None:

@@ -141,16 +141,16 @@ def width_of(store: Database, seal: Seal, threshold: int | None) -> int:
 
 def require_noise(store: Database, seal: Seal, noise: str, *, create: bool) -> None:
     """Raise unless the tables of a ledger have this noise."""
-    wanted = seal.digest(f"noise {noise}".encode()).hex()
-    known = store.settings().get("noise")
-    if known is None and create:
+    digest = seal.digest(f"noise {noise}".encode()).hex()
+    earlier = store.settings().get("noise")
+    if earlier is None and create:
         with store.writing():
             settings = store.settings()
-            known = settings.get("noise")
-            if known is None:
-                write_head(store, seal, read_head(settings, seal), {"noise": wanted})
-                known = wanted
-    if known not in {None, wanted}:
+            earlier = settings.get("noise")
+            if earlier is None:
+                write_head(store, seal, read_head(settings, seal), {"noise": digest})
+                earlier = digest
+    if earlier not in {None, digest}:
         raise LedgerError(
             Message(
                 "The tables in the ledger have another noise: the p-table, [keys] mix or "
@@ -204,9 +204,9 @@ def sealed_noises(noises: Mapping[str, str], *, seal: Seal) -> dict[str, str]:
     }
 
 
-def new_noises(wanted: Mapping[str, str], *, known: Mapping[str, str]) -> dict[str, str]:
+def new_noises(noises: Mapping[str, str], *, earlier: Mapping[str, str]) -> dict[str, str]:
     """Return those of the sealed noises that are not known; raise where one is another."""
-    if any(known.get(name, noise) != noise for name, noise in wanted.items()):
+    if any(earlier.get(name, noise) != noise for name, noise in noises.items()):
         raise LedgerError(
             Message(
                 "A variable of these tables is in the ledger with another noise of sums: "
@@ -215,4 +215,4 @@ def new_noises(wanted: Mapping[str, str], *, known: Mapping[str, str]) -> dict[s
             ),
             hint=Message("go back to those settings, or start a new ledger with a new secret"),
         )
-    return {name: noise for name, noise in wanted.items() if name not in known}
+    return {name: noise for name, noise in noises.items() if name not in earlier}

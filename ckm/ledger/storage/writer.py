@@ -163,12 +163,12 @@ class Writer:
         """Check every submission against what is recorded and those accepted before it."""
         accepted = Pending(self._histories.width)
         has_noises = any(submission.noises for submission in group)
-        known = self._store.settings() if has_noises else {}
+        earlier = self._store.settings() if has_noises else {}
         for submission in group:
             submission.fresh, submission.pairs, submission.error = [], [], None
             submission.new = {}
             try:
-                new = new_noises(submission.noises, known=known)
+                new = new_noises(submission.noises, earlier=earlier)
                 fresh, pairs = self._histories.compare(
                     submission, accepted=accepted, threshold=self._threshold
                 )
@@ -186,7 +186,7 @@ class Writer:
                 submission.error = ThinDifferenceError(refused)
                 continue
             submission.fresh, submission.pairs, submission.new = fresh, pairs, new
-            known |= new
+            earlier |= new
             if submission is not group[-1]:
                 for place in fresh:
                     accepted.add(submission.records[place], submission.history)

@@ -115,14 +115,14 @@ class TableFiles:
 
     def cautions(self) -> tuple[str, ...]:
         """Return what to think of before a release, as far as no data are needed to see it."""
-        found: dict[str, list[str]] = {}
+        formula_texts: dict[str, list[str]] = {}
         words = self._first
         for name in self._job.tables:
-            found |= formulas(self.rehearsal(name))
+            formula_texts |= formulas(self.rehearsal(name))
             for column, dimension in words.columns(name).items():
-                texts = [*found.get(column, ()), *words.codes(column, dimension)]
-                found[column] = list(filter(is_formula, dict.fromkeys(texts)))
-        return formula_cautions(found, self._job.output)
+                texts = [*formula_texts.get(column, ()), *words.codes(column, dimension)]
+                formula_texts[column] = list(filter(is_formula, dict.fromkeys(texts)))
+        return formula_cautions(formula_texts, self._job.output)
 
     @property
     def _first(self) -> TableWords:
@@ -166,11 +166,11 @@ class TableFiles:
         return table.mapped(without_formulas) if escapes else table
 
     def _require_names(self) -> None:
-        wanted = Counter(each.lower() for each in _OTHERS)
+        counter = Counter(each.lower() for each in _OTHERS)
         for table in self._job.tables:
             for _, _, names in files_of(table, self._job.output):
-                wanted.update(each.lower() for each in names)
-        twice = sorted(name for name, times in wanted.items() if times > 1)
+                counter.update(each.lower() for each in names)
+        twice = sorted(name for name, times in counter.items() if times > 1)
         if twice:
             raise ConfigError(
                 Message(
@@ -186,9 +186,9 @@ class TableFiles:
         texts = {}
         for column, dimension in words.columns(name).items():
             declared = self._job.categories.get(dimension, ())
-            listed = declared if isinstance(declared, list) and column == dimension else ()
-            kept = [text for text in listed if isinstance(text, str)]
-            texts[column] = list(dict.fromkeys([words.total(dimension), *kept]))
+            codes = declared if isinstance(declared, list) and column == dimension else ()
+            own_texts = [text for text in codes if isinstance(text, str)]
+            texts[column] = list(dict.fromkeys([words.total(dimension), *own_texts]))
         size = max(map(len, texts.values()))
         rows = np.arange(size, dtype=np.int32)
         dimensions = {c: (np.minimum(rows, len(t) - 1), t) for c, t in texts.items()}
@@ -240,7 +240,7 @@ def _require_parts(job: Job) -> None:
 
 
 def formula_cautions(
-    found: Mapping[str, Sequence[str]],
+    texts_by_column: Mapping[str, Sequence[str]],
     output: JobOutput,
     *,
     section: str = "[output]",
@@ -263,7 +263,7 @@ def formula_cautions(
             texts=Message(": {texts}", texts=Name(_listed(texts))) if is_named else Message(),
             section=Name(section),
         )
-        for column, texts in found.items()
+        for column, texts in texts_by_column.items()
         if texts and exact
     )
 
@@ -309,18 +309,18 @@ def refuse_foreign(folder: Path) -> None:
             ),
             hint=Message("choose another folder, or remove this one yourself"),
         )
-    found = {
+    files = {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
         if path.is_file() and not is_draft(path.name)
     }
-    if others := sorted(found - ours):
-        shown = [*map(repr, others[:5]), *["…"] * (len(others) > 5)]
+    if others := sorted(files - ours):
+        listing = [*map(repr, others[:5]), *["…"] * (len(others) > 5)]
         raise ReleaseError(
             Message(
                 "The folder {folder!r} also holds {files}; --force would remove them.",
                 folder=Name(folder.name),
-                files=Name.each(shown),
+                files=Name.each(listing),
             ),
             hint=Message("move these files away, or choose another folder"),
         )
@@ -352,8 +352,8 @@ def refuse_overlap(job: Job, target: Path) -> None:
                 hint=Message("choose a folder of its own for the output"),
             )
     names = [name for _, _, names in files_of("table", job.output) for name in names]
-    written = [target / "public" / name for name in names]
-    is_read = any(is_matched(path, one) for path in written for one in job.data.patterns)
+    outputs = [target / "public" / name for name in names]
+    is_read = any(is_matched(path, one) for path in outputs for one in job.data.patterns)
     if job.output.place is not None:
         if re.search(r"[*?{}\[\]\\:]", target.name):
             raise ReleaseError(
@@ -365,8 +365,8 @@ def refuse_overlap(job: Job, target: Path) -> None:
             )
         place = as_connectors_know(f"{job.output.place}/{target.name}").removeprefix("file://")
         parts = [f"{place}/{name}/part-0.parquet" for name in job.tables]
-        read = [*job.data.patterns, as_connectors_know(str(job.data.path))]
-        is_read |= any(is_below(part, pattern) for part in parts for pattern in read)
+        patterns = [*job.data.patterns, as_connectors_know(str(job.data.path))]
+        is_read |= any(is_below(part, pattern) for part in parts for pattern in patterns)
     if is_read:
         raise ReleaseError(
             Message(

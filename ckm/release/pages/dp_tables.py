@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from ckm import __version__
-from dp import Released, meaning
-from dp.aggregates.release import ReleasedTable
+from dp import meaning
+from dp.aggregates.release import Released, ReleasedTable
 from reports import Report, make_report
 from reports.facts.copying import fact_of
 from reports.facts.dp_tables import DPPartFact, DPRowFact, DPTableFact, DPTablesFacts
 
 
-def page_of(found: Released, *, title: str, language: str, links: Mapping[str, str]) -> Report:
+def page_of(result: Released, *, title: str, language: str, links: Mapping[str, str]) -> Report:
     """Make the page of a release."""
-    plan = found.plan
+    plan = result.plan
     means = meaning(plan.guarantee)
     member = means.membership or means.value
     shifts = (member, means.value)
@@ -35,9 +35,9 @@ def page_of(found: Released, *, title: str, language: str, links: Mapping[str, s
         if plan.noise == "laplace"
         else "\N{GREEK SMALL LETTER RHO}",
         parts=tuple(fact_of(DPPartFact, part) for part in plan.parts),
-        entry=found.entry.number,
-        at=found.entry.at,
-        tables=tuple(_table_fact(table) for table in found.tables),
+        entry=result.entry.number,
+        at=result.entry.at,
+        tables=tuple(_table_fact(table) for table in result.tables),
     )
     return make_report(facts, language=language, links=links)
 

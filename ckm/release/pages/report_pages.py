@@ -105,11 +105,11 @@ class LeakCheck:
 
 
 def _failed(what: str, marks: int, guilty: Sequence[str]) -> CheckFailedError:
-    shown: list[Any] = [
+    listing: list[Any] = [
         *map(said, guilty[:_MAX_SHOWN]),
         *[Name("…")] * (len(guilty) > _MAX_SHOWN),
     ]
-    way = Message("take the secret, the folder or the hash out of: {places}", places=shown)
+    way = Message("take the secret, the folder or the hash out of: {places}", places=listing)
     return CheckFailedError(
         Message(
             "The release check 'public-scan' failed (found marks {marks}): {what} "

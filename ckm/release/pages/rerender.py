@@ -216,10 +216,10 @@ def _require_same(
                 Message("{part}/{file} (changed)", part=Name(part), file=Name(file["file"]))
             )
     if off:
-        shown = [*off[:_MAX_SHOWN], *[Message("…")] * (len(off) > _MAX_SHOWN)]
+        listing = [*off[:_MAX_SHOWN], *[Message("…")] * (len(off) > _MAX_SHOWN)]
         raise CheckFailedError(
             Message(
-                "Files of the release are not those that were released: {files}.", files=shown
+                "Files of the release are not those that were released: {files}.", files=listing
             ),
             hint=Message("put the released files back, or make the release again"),
         )

@@ -93,15 +93,15 @@ class Budget:
     def headers(self) -> dict[str, str]:
         """Return the headers that tell a caller."""
         policy = [f'"{s.window}";q={s.limit};w={_WINDOWS[s.window]}' for s in self.shares]
-        left = [f'"{s.window}";r={s.remaining};t={s.reset_s}' for s in self.shares]
-        told = {
+        limits = [f'"{s.window}";r={s.remaining};t={s.reset_s}' for s in self.shares]
+        fields = {
             "RateLimit-Policy": ", ".join(policy),
-            "RateLimit": ", ".join(left),
+            "RateLimit": ", ".join(limits),
             "RateLimit-Limit": str(self.limit),
             "RateLimit-Remaining": str(self.remaining),
             "RateLimit-Reset": str(self.reset_s),
         }
-        return told | ({} if self.is_allowed else {"Retry-After": str(self.reset_s)})
+        return fields | ({} if self.is_allowed else {"Retry-After": str(self.reset_s)})
 
 
 class Rates:
@@ -172,12 +172,12 @@ class Rates:
         rows = self._database.fetch(
             "SELECT span, until, used FROM ckm_used WHERE caller = ?", (caller,)
         )
-        known = {window: (until, used) for window, until, used in rows}
-        if any(isinstance(one, str | bytes) for counts in known.values() for one in counts):
+        by_window = {window: (until, used) for window, until, used in rows}
+        if any(isinstance(one, str | bytes) for counts in by_window.values() for one in counts):
             raise LedgerError(Message("Something else than numbers was written there."))
         counts = {}
         for window in windows:
-            until, used = known.get(window, (0.0, 0))
+            until, used = by_window.get(window, (0.0, 0))
             # A window that ends too late was written by a clock that was wrong.
             if not now < until <= now + _WINDOWS[window] + _SKEW_S:
                 until, used = now + _WINDOWS[window], 0

@@ -103,8 +103,8 @@ class TokenFile:
         require_private(self.path, Message("file of tokens"), error=ConfigError)
         try:
             content = json.loads(read_text(self.path))
-            listed = content["tokens"]
-            entries = [TokenEntry(**entry) for entry in listed]
+            tokens = content["tokens"]
+            entries = [TokenEntry(**entry) for entry in tokens]
             for entry in entries:
                 _require_sound(entry)
         except FileNotFoundError:
@@ -124,7 +124,7 @@ class TokenFile:
                 ),
                 extra={"event": "tokens without digest"},
             )
-        elif content != _content(listed):
+        elif content != _content(tokens):
             raise ConfigError(
                 Message(
                     "The file of tokens {path!r} was changed by other means than ckm token, or "
@@ -176,9 +176,9 @@ class TokenFile:
         write_whole(self.path, text + "\n", error=ConfigError, is_private=True)
 
 
-def _content(listed: list[dict[str, Any]]) -> dict[str, Any]:
+def _content(tokens: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what a file of tokens holds: the tokens, and a digest of them."""
-    content = {"schema": 1, "tokens": listed}
+    content = {"schema": 1, "tokens": tokens}
     text = json.dumps(content, sort_keys=True).encode()
     return content | {"digest": hashlib.sha256(text).hexdigest()}
 
@@ -232,20 +232,20 @@ class Tokens:
         A token that was right before costs nothing, another one tens of milliseconds; others
         are recognised meanwhile.
         """
-        known = self.recognise(token)
-        if not isinstance(known, str):
-            return known
+        answer = self.recognise(token)
+        if not isinstance(answer, str):
+            return answer
         with self._lock:
-            entry = self._entries.get(known)
-        if entry is None or not _is_right(entry.hash, token.rpartition("_" + known + "_")[2]):
+            entry = self._entries.get(answer)
+        if entry is None or not _is_right(entry.hash, token.rpartition("_" + answer + "_")[2]):
             return None
         with self._lock:
             self._load()
-            if self._entries.get(known) != entry:  # changed or revoked meanwhile
+            if self._entries.get(answer) != entry:  # changed or revoked meanwhile
                 return None
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            self._known[self._digest(token)] = known
+            self._known[self._digest(token)] = answer
         return _caller_of(entry)
 
     def holder(self, public: str) -> Caller | None:

@@ -20,7 +20,7 @@ from ckm.service.answering.variables import offered_variables
 from ckm.service.rules.areas import commonest, judge_areas
 from ckm.service.rules.shape import Finding, judge_shape
 from ptable.lookup import margin_of_error
-from tables import Deadline
+from tables.deadline import Deadline
 from tables.prepared.prepared import POPULATIONS
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from ckm.service.answering.table_layout import Protected
     from footing.arrays import Flags
     from ptable.lookup import MarginOfError
-    from tables import Axis, Cells, PreparedCells
+    from tables import Cells
+    from tables.cells.axes import Axis
+    from tables.prepared.prepared import PreparedCells
 
     Account = Callable[[Query], Finding | None]
 

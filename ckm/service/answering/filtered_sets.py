@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ckm.service.answering.query_plan import Planner
     from ckm.service.answering.variables import Variable
     from footing.arrays import Codes, Flags
-    from tables import Condition
+    from tables.filtering.conditions import Condition
 
 _MAX_GRID = 500_000  # joint categories of a filter's variables
 _MAX_SIZE = 1000  # finest categories of a variable, where least squares are computed

@@ -24,7 +24,8 @@ from ckm.service.answering.query import Query, Selection, are_in_margins
 from ckm.service.answering.variables import Variable
 from ckm.service.rules.shape import Finding
 from footing.messages import Message
-from tables import Cells, Prepared, PreparedCells
+from tables import Cells
+from tables.prepared.prepared import Prepared, PreparedCells
 
 logger = logging.getLogger(__name__)
 
@@ -127,9 +128,9 @@ class Recorder:
         query = publication.query
         # Counts and weighted counts show the same sets of records.
         key = replace(query, selections=publication.selections, measures=()).digest
-        known = self._answered.get(key)
-        if known is not None:
-            return known[0]
+        earlier = self._answered.get(key)
+        if earlier is not None:
+            return earlier[0]
         try:
             pairs = self._publish(publication)
         except ThinDifferenceError:
@@ -164,8 +165,8 @@ class Recorder:
 
     def _definition(self, publication: Publication) -> Definition:
         def codes(selection: Selection) -> list[str]:
-            named = publication.variables[selection.variable].codes
-            return [named[rank] for rank in selection.ranks]
+            texts = publication.variables[selection.variable].codes
+            return [texts[rank] for rank in selection.ranks]
 
         query = publication.query
         margins = "chosen" if query.margins is None else json.dumps(sorted(query.margins))
@@ -178,12 +179,12 @@ class Recorder:
         filters = [text for text in (publication.population, query.where) if text]
         if publication.population and (query.where or within):  # either may say "or"
             filters = [f"({text})" for text in filters]
-        counted = [f"{name} in {json.dumps(texts)}" for name, texts in within.items()]
+        conditions = [f"{name} in {json.dumps(texts)}" for name, texts in within.items()]
         return Definition(
             name=self._name,
             dimensions=publication.dimensions,
             margins=margins,
-            where=" and ".join([*filters, *counted]) or None,
+            where=" and ".join([*filters, *conditions]) or None,
             shape=json.dumps(shape, sort_keys=True),
         )
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from ckm.config.service.service import Service
     from footing.arrays import Flags
-    from tables import Condition, Prepared
+    from tables.filtering.conditions import Condition
+    from tables.prepared.prepared import Prepared
 
 _THIN = 2  # the threshold where there is no ledger
 
@@ -47,17 +48,17 @@ def population_conditions(
     inside = memberships(prepared, service.populations)
     if not inside:
         return {}
-    found = prepared.scan({POPULATIONS: 0}).block
-    counts = np.bincount(found.codes[0], found.count, len(next(iter(inside.values()))))
+    block = prepared.scan({POPULATIONS: 0}).block
+    counts = np.bincount(block.codes[0], block.count, len(next(iter(inside.values()))))
     thin = _THIN if service.ledger is None else service.ledger.threshold
     least = max(thin + 1, service.rules.minimum_population or 0)
     everybody: dict[Name | Message, Any] = {Message("all records"): np.ones(len(counts), bool)}
-    named: dict[Name | Message, Any] = {
+    by_name: dict[Name | Message, Any] = {
         Name(repr(name)): member for name, member in inside.items()
     }
     problems = [
         Message("{name} has fewer than {least} records.", name=name, least=least)
-        for name, member in named.items()
+        for name, member in by_name.items()
         if counts[member].sum() < least
     ]
     problems += [
@@ -67,7 +68,7 @@ def population_conditions(
             other=other,
             least=least,
         )
-        for (one, a), (other, b) in itertools.combinations({**everybody, **named}.items(), 2)
+        for (one, a), (other, b) in itertools.combinations({**everybody, **by_name}.items(), 2)
         if counts[a ^ b].sum() < least
     ]
     if problems and is_checked:

@@ -9,8 +9,9 @@ from ckm.service.answering.messages import ClientError, Phrase
 from ckm.service.answering.query import Query, Selection
 from ckm.service.answering.variables import Variable
 from ckm.service.rules.shape import Shape
-from tables import Condition, FilterError, Prepared
-from tables.prepared.prepared import POPULATIONS
+from tables import FilterError
+from tables.filtering.conditions import Condition
+from tables.prepared.prepared import POPULATIONS, Prepared
 
 Levels = tuple[int, ...]
 

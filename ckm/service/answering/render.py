@@ -64,19 +64,19 @@ def about_answer(
     answer: Answer, *, service: Service, variables: Mapping[str, Variable], language: str
 ) -> TableAbout:
     """Say what an answer's table is about."""
-    shown = {s.variable: variables[s.variable] for s in answer.selections}
-    labels = {name: v.offer.labels[language] for name, v in shown.items()}
+    own_variables = {s.variable: variables[s.variable] for s in answer.selections}
+    labels = {name: v.offer.labels[language] for name, v in own_variables.items()}
     for measure in answer.query.measures:
         labels.setdefault(measure, say(measure, language))
-    area = service.area if service.area in shown else ""
-    time = service.time if service.time in shown else ""
+    area = service.area if service.area in own_variables else ""
+    time = service.time if service.time in own_variables else ""
     title = service.about.title[language]
     if answer.query.population is not None:
         title += f" ({service.populations[answer.query.population].title[language]})"
     notes = [say(service.method, language)]
     notes += [service.about.description[language]] if service.about.description else []
-    nested = [service.hierarchies.get(name) for name in shown]
-    columns = [*shown, *(column for h in nested if isinstance(h, list) for column in h)]
+    nested = [service.hierarchies.get(name) for name in own_variables]
+    columns = [*own_variables, *(column for h in nested if isinstance(h, list) for column in h)]
     notes += derivations_of(service.job.derived, columns, language=language)
     about = TableAbout(
         id="-".join(filter(None, (service.about.id, answer.query.population))),
@@ -86,12 +86,16 @@ def about_answer(
         contact=service.about.contact,
         notes=list(dict.fromkeys(notes)),
         labels=labels,
-        category_labels=_category_labels(answer, shown, language),
+        category_labels=_category_labels(answer, own_variables, language),
         unit=service.about.unit.get(language, ""),
         updated=service.about.updated,
         geography=area or "",
         time=time,
-        totals={s.variable: shown[s.variable].total for s in answer.selections if 0 in s.ranks},
+        totals={
+            s.variable: own_variables[s.variable].total
+            for s in answer.selections
+            if 0 in s.ranks
+        },
         withheld={area: list(answer.withheld)} if area and answer.withheld else {},
         withheld_label=say("withheld", language),
         suppressed_label=say("suppressed", language),
@@ -100,14 +104,14 @@ def about_answer(
 
 
 def _category_labels(
-    answer: Answer, shown: Mapping[str, Variable], language: str
+    answer: Answer, variables: Mapping[str, Variable], language: str
 ) -> dict[str, dict[str, str]]:
-    found = {}
+    by_variable = {}
     for selection in answer.selections:
-        variable = shown[selection.variable]
+        variable = variables[selection.variable]
         labels = {variable.codes[r]: variable.label(r, language) for r in selection.ranks}
-        found[selection.variable] = category_labels(labels)
-    return {name: labels for name, labels in found.items() if labels}
+        by_variable[selection.variable] = category_labels(labels)
+    return {name: labels for name, labels in by_variable.items() if labels}
 
 
 def render(

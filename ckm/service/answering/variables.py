@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from ckm.config.service.sections import OfferedVariable
     from ckm.config.service.service import Service
     from ckm.engine.engine import Engine
-    from tables import Axis, Prepared
+    from tables.cells.axes import Axis
+    from tables.prepared.prepared import Prepared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -18,7 +18,8 @@ from ckm.service.answering.messages import ClientError, Refusal
 from ckm.service.http.middleware import language_of
 from ckm.service.http.request_parsing import address_of, language_wanted, token_of
 from ckm.service.http.responses import answered, problem_of_mistake, problem_of_refusal
-from tables import Deadline, StoppedError
+from tables.deadline import Deadline
+from tables.errors import StoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,8 @@ from ckm.service.answering.pxweb_selection import codelists_of, ranks_of
 from ckm.service.answering.variables import Variable
 from ckm.service.page.page_state import View, Wanted
 from reports.facts.service import Choice, Field, Group
-from tables import FilterError, parse_filter
+from tables import FilterError
+from tables.filtering.filters import parse_filter
 
 _EXPRESSION = re.compile(r"[*?(]")
 _MAX_TICKS = 40  # categories of a level that all stand on the page

@@ -21,7 +21,7 @@ from ckm.service.page.page_state import PageState, View, asked_of, query_of
 from ckm.service.page.sign_in import SignIn, session_of
 from footing.messages import Message
 from reports.service.page import ASSETS, asset, service_page
-from tables import Deadline
+from tables.deadline import Deadline
 
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self';"
@@ -66,30 +66,30 @@ class Page:
         is_current = request.query_params.get("v") == version
         headers = {"Cache-Control": _FOR_EVER if is_current else "no-cache"}
         kind = _MEDIA[name.rpartition(".")[2]]
-        made = Rendered(body=body, media_type=kind, etag=f'"{version}"', headers=headers)
-        return answered(request, made)
+        file = Rendered(body=body, media_type=kind, etag=f'"{version}"', headers=headers)
+        return answered(request, file)
 
     async def get_page(self, request: Request) -> Response:
         """Answer with the page, or with a file of its table."""
         language = language_of(request.scope, self._table_service.service.about.languages)
         items = request.query_params.multi_items()
         try:
-            asked, wrong = asked_of(items, self._table_service.variables)
+            page_state, wrong = asked_of(items, self._table_service.variables)
         except ClientError as client_error:
-            asked, wrong = asked_of([], self._table_service.variables)[0], [client_error]
+            page_state, wrong = asked_of([], self._table_service.variables)[0], [client_error]
         outcome = Outcome(mistakes=wrong)
         try:
             caller, language = await self._context.enter(
-                request, cost=int(asked.is_table), session=session_of(request)
+                request, cost=int(page_state.is_table), session=session_of(request)
             )
             form = request.query_params.get("outputFormat")
-            if asked.is_table and not wrong:
-                found = await self._context.work(
-                    request, partial(self._found, asked, form, caller, language)
+            if page_state.is_table and not wrong:
+                content = await self._context.work(
+                    request, partial(self._found, page_state, form, caller, language)
                 )
-                if isinstance(found, Rendered):
-                    return answered(request, found, more=self._headers(request))
-                outcome = found
+                if isinstance(content, Rendered):
+                    return answered(request, content, more=self._headers(request))
+                outcome = content
         except ClientError as client_error:
             outcome = Outcome(mistakes=[*wrong, client_error])
         who = getattr(request.state, "caller", None)
@@ -100,7 +100,7 @@ class Page:
             self._context.note_mistake(request, wrong_one)
         may_filter = who is not None and self._table_service.may_filter(who)
         outcome = replace(outcome, may_filter=may_filter)
-        view = View(self._table_service, asked, language)
+        view = View(self._table_service, page_state, language)
         visitor = self._visitor(request, who)
         html = await self._context.work(
             request,
@@ -129,13 +129,13 @@ class Page:
 
     def _found(
         self,
-        asked: PageState,
+        page_state: PageState,
         form: str | None,
         caller: Caller,
         language: str,
         deadline: Deadline,
     ) -> Outcome | Rendered:
-        query, wrong = query_of(asked, self._table_service)
+        query, wrong = query_of(page_state, self._table_service)
         self._table_service.require_filters(query, caller)  # before any work for the filter
         wrong += self._wrong_filter(query)
         if wrong:
@@ -144,16 +144,16 @@ class Page:
             return Outcome(
                 answer=self._table_service.show(query, caller=caller, deadline=deadline)
             )
-        made = self._table_service.serve(
+        result = self._table_service.serve(
             query,
             format=format_of(form),
             language=language,
             caller=caller,
             deadline=deadline,
         )
-        if isinstance(made, Refusal):
-            return Outcome(answer=Answer(query=query, refusal=made))
-        return made
+        if isinstance(result, Refusal):
+            return Outcome(answer=Answer(query=query, refusal=result))
+        return result
 
     def _wrong_filter(self, query: Query) -> list[ClientError]:
         try:

@@ -61,13 +61,13 @@ def require_private(service: Service) -> None:
         If a file is readable by the group or by all.
     """
     ledger = None if service.ledger is None else service.ledger.target
-    kept = {
+    by_kind = {
         "secret file": service.job.keys.secret,
         "audit log": service.access.audit,
         "file of projects": service.access.projects,
         "ledger": ledger if isinstance(ledger, Path) else None,
     }
-    for kind, path in kept.items():
+    for kind, path in by_kind.items():
         if path is not None:
             files.require_private(path, kind, error=ConfigError)
 
@@ -100,8 +100,8 @@ def open_table_service(
             folder = Path(stack.enter_context(own))
         answerer = stack.enter_context(open_answerer(service))
         _require_comparison(service)
-        opened = TableService(service, answerer(), folder=folder / "jobs")
-        yield stack.enter_context(contextlib.closing(opened))
+        table_service = TableService(service, answerer(), folder=folder / "jobs")
+        yield stack.enter_context(contextlib.closing(table_service))
 
 
 @contextlib.contextmanager
@@ -131,29 +131,29 @@ def open_answerer(
     _record_official(service, is_kept=is_kept, step=step, quick=quick)
     limits = service.limits
     # A table of each variable shows whether the data have it, one of a population its columns.
-    wanted = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables} | {
+    requests = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables} | {
         f"[[population]] {name}": TableRequest(dimensions=[], where=population.where)
         for name, population in service.populations.items()
     }
     with opened_job(
         service.job,
-        tables=wanted,
+        tables=requests,
         ledger=service.ledger,
         is_kept=is_kept,
         step=step,
         memory_limit=resources.get("memory_limit") or limits.memory_limit,
         threads=resources.get("threads") or limits.threads,
-    ) as opened:
-        require_audited(service, opened.ptable)
+    ) as inputs:
+        require_audited(service, inputs.ptable)
         ledger: Recorder | None = None
-        if opened.ledger is not None and service.ledger is not None:
+        if inputs.ledger is not None and service.ledger is not None:
             ledger = Recorder(
-                opened.ledger,
+                inputs.ledger,
                 service.ledger,
                 name=service.about.id,
                 max_sets=limits.ledger_sets,
             )
-        yield lambda: Answerer(service, opened.engine, ledger=ledger, is_checked=is_checked)
+        yield lambda: Answerer(service, inputs.engine, ledger=ledger, is_checked=is_checked)
 
 
 def rehearse_service(
@@ -206,10 +206,10 @@ def _record_official(service: Service, *, is_kept: bool, quick: bool, step: Step
     for job in service.official:
         with opened_job(
             job, is_kept=is_kept, memory_limit=limits.memory_limit, threads=limits.threads
-        ) as opened:
+        ) as inputs:
             if not quick:
-                release_check = ReleaseCheck(opened.ledger, job.ledger)
-                opened.engine.tabulate_all(job.tables, watch=release_check.watch)
+                release_check = ReleaseCheck(inputs.ledger, job.ledger)
+                inputs.engine.tabulate_all(job.tables, watch=release_check.watch)
                 release_check.compare()
                 if is_kept:
                     release_check.publish()
@@ -228,15 +228,15 @@ def run(service: Service, *, ready: Callable[[str], None], logs_json: bool = Fal
     host, port = sock.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     with tempfile.TemporaryDirectory(prefix="ckm-service-") as folder:
-        told = partial(ready, address)
+        callback = partial(ready, address)
         _require_shared(service, is_made=True)  # before records are read
         if service.about.workers > 1:
             from ckm.service.process.workers import run_workers
 
             require_private(service)
-            run_workers(service, sock, Path(folder), ready=told, logs_json=logs_json)
+            run_workers(service, sock, Path(folder), ready=callback, logs_json=logs_json)
         else:
-            serve_tables(service, sock, folder=Path(folder), ready=told)
+            serve_tables(service, sock, folder=Path(folder), ready=callback)
 
 
 def _require_shared(service: Service, *, is_made: bool) -> None:
@@ -245,9 +245,9 @@ def _require_shared(service: Service, *, is_made: bool) -> None:
     from ckm.service.access.rate_limits import Rates
 
     access = service.access
-    for path, opened in ((access.budgets, Rates), (access.projects, Projects)):
+    for path, store in ((access.budgets, Rates), (access.projects, Projects)):
         if path is not None and (is_made or path.exists()):
-            opened(path).close()
+            store(path).close()
 
 
 def serve_tables(

@@ -42,8 +42,8 @@ def run_workers(
     living, alive = os.pipe()  # nothing is written: it ends when this process does
     command = [sys.executable, "-m", "ckm.service.process.workers"]
     style = "json" if logs_json else "text"
-    given = (service.job.path, folder, style, sock.fileno(), writing, living)
-    command += [str(value) for value in given]
+    arguments = (service.job.path, folder, style, sock.fileno(), writing, living)
+    command += [str(value) for value in arguments]
     figures = folder / "figures"
     figures.mkdir(mode=0o700)
 

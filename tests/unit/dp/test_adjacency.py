@@ -25,10 +25,8 @@ from dp import (
     PlanarLaplace,
     PrivacyLoss,
     RandomisedResponse,
-    RenyiCurve,
     Sensitivity,
     basic,
-    belief_bounds,
     bounded_sum,
     concentrated,
     count,
@@ -40,9 +38,10 @@ from dp import (
     maximum,
     mean,
     parallel,
-    renyi_divergence,
-    together,
 )
+from dp.accounting.rdp import RenyiCurve, renyi_divergence
+from dp.belief import belief_bounds
+from dp.sensitivity import together
 from tests.unit.dp.support import exact_delta
 
 ADD, REPLACE, ZERO = Adjacency.ADD_REMOVE, Adjacency.REPLACE, Adjacency.ZERO_OUT

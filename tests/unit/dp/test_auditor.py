@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dp import DPError, audit, one_run_bound
+from dp import DPError, audit
+from dp.auditor import one_run_bound
 
 
 def laplace(value, scale, seed):

@@ -19,8 +19,8 @@ from dp import (
     histogram,
     maximum,
     mean,
-    together,
 )
+from dp.sensitivity import together
 
 ADD, REPLACE, ZERO = Adjacency.ADD_REMOVE, Adjacency.REPLACE, Adjacency.ZERO_OUT
 VALUES = (2.0, 3.0, 7.0)  # in [2, 7]

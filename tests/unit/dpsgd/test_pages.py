@@ -115,6 +115,7 @@ def test_published_runs_are_found_again_two_of_them_with_another_noise(study):
         assert (abs(run.epsilon - run.printed) > 0.5) == (run in wrong)
 
 
+@pytest.mark.slow
 def test_the_page_of_a_plan_headlines_what_the_plan_costs(study):
     plan = Plan.for_budget(
         1.0, delta=1e-5, dataset_size=32_561, batch_size=1024, steps=640, clipping_norm=0.5

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from bench.residual_network import residual_network
-from dp import RenyiCurve
+from dp.accounting.rdp import RenyiCurve
 from dp.errors import DPError
 from dpsgd import Plan
 from dpsgd.accounting.choosing import best_of_random, draw_trials, sum_of_trials

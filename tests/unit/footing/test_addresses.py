@@ -78,6 +78,7 @@ def require_hidden(syntax, password):
             assert "%C2%A7" not in shown
 
 
+@pytest.mark.slow
 @given(st.sampled_from(SYNTAXES), passwords)
 def test_a_password_is_never_shown(syntax, password):
     require_hidden(syntax, password)
@@ -123,6 +124,27 @@ def test_what_is_understood_and_holds_no_password_is_shown_whole(text):
     assert not Address(text).has_password
     message = f"There is no {text!r}, nor the table's other one."
     assert without_passwords(message) == message
+
+
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("host=h dbname=x PASSWORD = hunter2", "host=h dbname=x"),
+        ("POSTGRES://me:hunter2@host/db?x", "POSTGRES://me@host/db"),
+        (
+            "postgresql://me:hunter2@host:5432/db?sslpassword=hunter2",
+            "postgresql://me@host:5432/db",
+        ),
+        ("postgresql://me:hun/te?r#2@@host/db", "postgresql://me@host/db"),
+        ("postgresql://:hunter2@host/db#hunter2", "postgresql://@host/db"),
+        ("s3://key:hunter2@bucket/a/*.csv?secret_key=hunter2", "s3://key@bucket/a/*.csv"),
+    ],
+)
+def test_an_address_is_shown_without_password_and_options(uri, shown):
+    assert Address(uri).masked == shown
+    assert Address(uri).has_password
+    assert not Address(shown).has_password
+    assert not Address("postgresql://me@host:5432/db?host=/tmp").has_password
 
 
 @given(st.text(max_size=60))

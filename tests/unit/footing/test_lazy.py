@@ -4,7 +4,9 @@ import pytest
 
 import synth
 import synth.evaluation
-from footing.lazy import lazy, renamed
+import tables
+import tables.cells.axes
+from footing.lazy import lazy, moved, renamed
 
 
 def test_an_old_name_gives_the_new_thing_and_says_so():
@@ -20,3 +22,11 @@ def test_an_old_name_gives_the_new_thing_and_says_so():
 def test_a_name_that_never_was_is_no_attribute(get):
     with pytest.raises(AttributeError, match="module 'synth' has no attribute 'Nobody'"):
         get("Nobody")
+
+
+def test_a_name_that_left_is_in_its_module_and_says_so():
+    with pytest.warns(DeprecationWarning, match="'Axis' of 'tables' is in 'tables.cells.axes'"):
+        assert tables.Axis is tables.cells.axes.Axis
+    assert "Axis" not in tables.__all__
+    get = moved("tables", {}, otherwise=lambda name: name)
+    assert get("Nobody") == "Nobody"

@@ -198,7 +198,7 @@ def texts_shown(call):
     shown = [one.value for one in call.keywords if one.arg in {"hint", "problem"}]
     if name == "warn" and holder == "terminal":  # the first is a code
         shown += call.args[1:2]
-    elif name == "ClientError" or (holder, name) == ("logger", "error"):
+    elif name in {"ClientError", "_BodyError"} or (holder, name) == ("logger", "error"):
         pass  # a code, which the service has words for; an event
     elif name.endswith(("Error", "Warning")) or name in {"error", "warn", "fail", "warning"}:
         shown += call.args[:1]

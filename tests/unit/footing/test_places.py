@@ -1,10 +1,19 @@
-"""A path that exists is that file or folder, whatever signs its name holds."""
+"""What a place is; a path that exists is that file or folder, whatever its name holds."""
 
 from pathlib import Path
 
 import pytest
 
-from footing.places import as_pattern, before_wildcards, is_below, is_matched, list_files
+from footing import places
+from footing.places import (
+    PlaceKind,
+    as_pattern,
+    before_wildcards,
+    is_below,
+    is_matched,
+    list_files,
+    place_of,
+)
 
 HARD = ["a[1]", "b*", "c?", "d{x,y}", "e**", "[]", "[", "**", "g[!x]", "h'q", "i#j", "k%20l"]
 HARD += ["-m", "~n", "o\np", "q]r[", "s[[]1]", "t\\u", "v\\*", '"w"', " x ", "é[1]", "$HOME"]
@@ -89,3 +98,77 @@ def test_a_name_matches_itself_and_what_lies_below_it(tmp_path):
     assert is_matched(tmp_path / "a [1]" / "t.csv", str(tmp_path / "a [1]" / "t.csv"))
     assert is_below("b/d [v1]/p.csv", "b/d [v1]")
     assert not is_below("b/e/p.csv", "b/d [v1]")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "label"),
+    [
+        ("people.csv", PlaceKind.FILES, "people.csv"),
+        ("data/year=2020/*.parquet", PlaceKind.FILES, "*.parquet"),
+        ("C:\\data\\x.csv", PlaceKind.FILES, Path("C:\\data\\x.csv").name),
+        ("-", PlaceKind.STANDARD_INPUT, "standard input"),
+        ("S3://bucket/a/*.csv?region=r", PlaceKind.STORE, "s3://bucket/a/*.csv"),
+        ("hdfs://node:8020/a b/x", PlaceKind.STORE, "hdfs://node:8020/a b/x"),
+        ("postgres://me:hunter2@h/db", PlaceKind.DATABASE, "postgres://me@h/db"),
+        ("sqlite:///s.sqlite", PlaceKind.DATABASE, "sqlite:///s.sqlite"),
+        ("https://u:hunter2@h/a.csv", PlaceKind.UNKNOWN, "https://u@h/a.csv"),
+    ],
+)
+def test_a_text_names_a_place_that_messages_call_by_what_may_be_shown(text, kind, label):
+    place = place_of(text)
+    assert (place.kind, place.label) == (kind, label)
+    assert place.is_elsewhere == (kind is not PlaceKind.FILES)
+    assert place.has_password == ("hunter2" in text)
+    assert "hunter2" not in f"{place}{place!r}{place.label}"
+    assert not (place.is_elsewhere and (place.files or place.patterns))
+
+
+def test_an_address_keeps_all_but_the_letters_of_its_scheme():
+    assert place_of("PostgreSQL://Me:PW@H/Db").uri == "postgresql://Me:PW@H/Db"
+    assert place_of("PostgreSQL://Me:PW@H/Db").scheme == "postgresql"
+    assert place_of("-").uri == "-"
+
+
+def test_a_path_or_a_list_is_of_this_machine_whatever_it_looks_like():
+    for data in (Path("-"), ["-"], ("s3://bucket/x",), [Path("u:hunter2@h")]):
+        place = place_of(data)
+        assert place.kind is PlaceKind.FILES
+        assert not place.has_password
+        assert place.scheme == ""
+    assert "hunter2" not in repr(place_of([Path("u:hunter2@h"), "x"]))
+
+
+@pytest.mark.parametrize("data", [None, 1, [], (), ["a.csv", 1], {"a": [1]}, b"a.csv"])
+def test_data_in_memory_are_no_place(data):
+    assert place_of(data) is None
+
+
+def test_a_place_is_itself():
+    assert place_of(place := place_of("people.csv")) is place
+
+
+def test_what_may_hold_a_password_is_no_file_unless_it_is_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert place_of("me:hunter2@h").has_password
+    touch(tmp_path / "me:hunter2@h")
+    assert not place_of("me:hunter2@h").has_password
+
+
+def test_a_place_lists_the_files_of_each_path_and_lists_them_once(tmp_path, monkeypatch):
+    one, two = touch(tmp_path / "d" / "1.csv"), touch(tmp_path / "d" / "2.csv")
+    listings = []
+    monkeypatch.setattr(places, "list_files", lambda p: listings.append(p) or list_files(p))
+    place = place_of([str(tmp_path / "d"), two, tmp_path / "none*"])
+    assert place.files == (one, two)
+    assert [files for _, files in place.matches] == [(one, two), (two,), ()]
+    assert place.label == "2 files"
+    assert len(listings) == 3
+
+
+def test_a_place_tells_its_folder_and_the_globs_of_what_is_read_again(tmp_path):
+    touch(tmp_path / "d [v1]" / "a" / "p.csv")
+    folder = tmp_path / "d [v1]"
+    assert place_of([folder / "a" / "*.csv", folder / "**"]).folder == str(folder)
+    (pattern,) = place_of(folder).patterns
+    assert is_matched(folder / "a" / "new.csv", pattern)
+    assert place_of(str(tmp_path / "*.csv")).patterns == [str(tmp_path / "*.csv")]

@@ -11,7 +11,6 @@ from synth import (
     Category,
     Certificate,
     CertificateError,
-    Discovery,
     Schema,
     SimulatedNoise,
     Synthesizer,
@@ -21,6 +20,7 @@ from synth import (
 )
 from synth.certificate import _digest
 from synth.marginals.spending import Call
+from synth.schema.discovery import Discovery
 
 SIMULATED = "The noise was simulated: nobody is protected."
 KEY = b"a secret of the office"
@@ -78,7 +78,7 @@ def test_a_certificate_is_right_as_made(released):
 
 
 def test_a_certificate_with_secure_noise_has_nothing_wrong():
-    from synth import SecureNoise
+    from synth.marginals.measuring import SecureNoise
 
     paper = Certificate.of(fitted(noise=SecureNoise()))
     assert paper.verify() == []

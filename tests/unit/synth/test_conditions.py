@@ -10,8 +10,6 @@ from dp import Adjacency
 from synth import (
     Budget,
     Category,
-    Claim,
-    Discovery,
     RuleError,
     Schema,
     SimulatedNoise,
@@ -20,7 +18,9 @@ from synth import (
     Unit,
     Whole,
 )
+from synth.claims import Claim
 from synth.methods import METHODS, is_unprotected, settings_of
+from synth.schema.discovery import Discovery
 from tests.strategies import examples
 
 HOURS = Whole(name="hours-per-week", low=0, high=99)

@@ -10,22 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dp import Adjacency
-from synth import (
-    Budget,
-    Certificate,
-    Date,
-    Discovery,
-    Neighbours,
-    Real,
-    Schema,
-    SecureNoise,
-    SimulatedNoise,
-    Synthesizer,
-    Whole,
-)
+from synth import Budget, Certificate, Date, Real, Schema, SimulatedNoise, Synthesizer, Whole
 from synth.certificate import _digest
+from synth.marginals.measuring import Neighbours, SecureNoise
 from synth.schema.coding import encode
-from synth.schema.discovery import find_bins
+from synth.schema.discovery import Discovery, find_bins
 from tests.strategies import examples
 
 DAYS = dt.date(1999, 12, 31), dt.date(2020, 12, 31)

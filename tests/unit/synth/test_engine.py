@@ -12,20 +12,15 @@ from scipy.special import log_expit, ndtri_exp
 
 import synth
 from dp import Adjacency
-from synth import (
-    Neighbours,
-    Published,
-    Rule,
-    SimulatedNoise,
-    SynthError,
-    TableSettings,
-    fit_codes,
-)
+from synth import SimulatedNoise, SynthError, TableSettings, fit_codes
 from synth.marginals.belief import Network
 from synth.marginals.candidates import small_triples
 from synth.marginals.draft import ModelDraft, fit_potentials
 from synth.marginals.drawing import draw_codes
 from synth.marginals.engine import _Prices
+from synth.marginals.measuring import Neighbours
+from synth.marginals.model import TableModel
+from synth.schema.public import Published, Rule
 from tests.strategies import examples
 
 QUICK = TableSettings(rounds=1, steps=8)
@@ -270,7 +265,7 @@ def test_a_rule_is_never_violated_even_when_the_records_do():
         drawn = model.sample(5000, rng=rng)
         assert not forbidden[drawn[:, 0], drawn[:, 1]].any()
         assert (drawn[:, 0] < 7).any() or rho < 1
-        again = synth.TableModel.from_json(model.to_json()).sample(5000, rng=rng)
+        again = TableModel.from_json(model.to_json()).sample(5000, rng=rng)
         assert not forbidden[again[:, 0], again[:, 1]].any()
     with pytest.raises(SynthError, match="No record can satisfy"):
         fitted(codes, [30, 4], rules=[Rule(columns=(0, 1), forbidden=np.ones((30, 4)))])
@@ -442,7 +437,7 @@ def test_an_error_shows_no_code_of_a_record():
 
 def test_the_model_file_is_plain_and_round_trips():
     model = fitted()
-    again = synth.TableModel.from_json(model.to_json())
+    again = TableModel.from_json(model.to_json())
     assert again.to_json() == model.to_json()
     draws = [m.sample(300, rng=np.random.default_rng(1)) for m in (model, again)]
     assert (draws[0] == draws[1]).all()
@@ -467,13 +462,13 @@ def test_a_spoilt_model_file_is_refused(spoil):
     found = json.loads(fitted().to_json())
     spoil(found)
     with pytest.raises(SynthError):
-        synth.TableModel.from_json(json.dumps(found))
+        TableModel.from_json(json.dumps(found))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", '{"format": 1}', "import os"])
 def test_text_that_is_no_model_is_refused(text):
     with pytest.raises(SynthError):
-        synth.TableModel.from_json(text)
+        TableModel.from_json(text)
 
 
 def test_several_allowed_codes_are_drawn_in_the_shares_that_the_model_gives_them():

@@ -11,15 +11,14 @@ from synth import (
     Category,
     Certificate,
     CertificateError,
-    Claim,
     Guarantee,
     Schema,
     SimulatedNoise,
     Synthesizer,
-    guarantee_beside,
 )
+from synth.claims import Claim
 from synth.frames import write_records
-from synth.guarantee import beside
+from synth.guarantee import beside, guarantee_beside
 
 SCHEMA = Schema(columns=[Category(name="sex", values=["F", "M"])])
 PEOPLE = pd.DataFrame({"sex": ["F", "M"] * 200})

@@ -24,9 +24,7 @@ from synth import (
     Category,
     Certificate,
     Date,
-    Discovery,
     DomainError,
-    Neighbours,
     Real,
     Schema,
     Synthesizer,
@@ -34,9 +32,10 @@ from synth import (
     Whole,
 )
 from synth.frames import to_records
-from synth.marginals.measuring import Measurer
+from synth.marginals.measuring import Measurer, Neighbours
 from synth.marginals.spending import PrivacyAccountant, TableSettings, gaussian_price
 from synth.schema.coding import encode, encode_column
+from synth.schema.discovery import Discovery
 from tests.strategies import examples
 
 WEST, EAST = (dt.timezone(dt.timedelta(hours=hours)) for hours in (-12, 12))

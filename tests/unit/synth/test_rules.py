@@ -14,7 +14,6 @@ from synth import (
     Budget,
     Category,
     Certificate,
-    Claim,
     Date,
     EditRule,
     Model,
@@ -28,6 +27,7 @@ from synth import (
     Whole,
     code_hierarchy,
 )
+from synth.claims import Claim
 from synth.methods import METHODS, is_unprotected, settings_of
 from synth.sampling import Drawn, draw_kept
 from synth.schema.coding import draw_numbers

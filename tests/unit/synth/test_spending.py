@@ -8,7 +8,8 @@ import pytest
 from scipy.special import log_expit, ndtri_exp
 
 from dp import DiscreteGaussian, gaussian_delta, gaussian_epsilon, histogram
-from synth import Budget, Certificate, SecureNoise
+from synth import Budget, Certificate
+from synth.marginals.measuring import SecureNoise
 from synth.marginals.spending import (
     GRAIN,
     Call,

@@ -13,10 +13,8 @@ from synth import (
     Budget,
     Category,
     Date,
-    Discovery,
     DomainError,
     Model,
-    Prior,
     RuleError,
     Schema,
     SchemaError,
@@ -28,10 +26,11 @@ from synth import (
     Unit,
     UnitError,
     Whole,
-    draw_structure,
-    structure,
 )
 from synth.frames import read_records
+from synth.picture import draw_structure, structure
+from synth.schema.discovery import Discovery
+from synth.schema.public import Prior
 
 QUICK = TableSettings(steps=5, rounds=1)
 BUDGET = Budget(epsilon=4, delta=1e-6)
@@ -317,8 +316,8 @@ def test_found_domains_are_on_the_bill_and_rare_values_are_not_shown():
 
 
 def test_a_value_of_one_unit_shows_through_with_delta_at_most():
-    from synth import Call
     from synth.marginals.measuring import Neighbours
+    from synth.marginals.spending import Call
     from synth.schema.discovery import discover
 
     near = Neighbours(rows=3, unit="household")

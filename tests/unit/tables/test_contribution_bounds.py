@@ -12,14 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tables import (
-    Reading,
-    ReadOptions,
-    RequestError,
-    TablesError,
-    contributions,
-    open_source,
-)
+from tables import ReadOptions, RequestError, TablesError, open_source
+from tables.contribution_bounds import Reading, contributions
 from tests.strategies import examples
 
 LOW, HIGH = -3, 40

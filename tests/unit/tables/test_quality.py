@@ -10,7 +10,6 @@ import pytest
 
 from tables import (
     HashedKeys,
-    KeyQuality,
     KeyQualityError,
     KeyQualityWarning,
     RequestError,
@@ -19,6 +18,7 @@ from tables import (
     check_keys,
     open_source,
 )
+from tables.quality import KeyQuality
 
 SECRET = Secret(bytes(range(16)))
 

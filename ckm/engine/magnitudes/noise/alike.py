@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags, Floats, Integers
     from ptable import PTable
-    from tables import Magnitudes, Secret
+    from tables import Secret
+    from tables.magnitudes.amounts import Magnitudes
 
 #: Amounts whose standard deviation is this share of their mean, or more, are not alike.
 LARGEST_VARIATION = 0.5

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ckm.engine.magnitudes.noise.alike import CountNoise
-    from ckm.engine.magnitudes.noise.plan import Plan
+    from ckm.engine.magnitudes.noise.plan import NoisePlan
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags, Floats, Integers, Words
-    from tables import Magnitudes, Secret
+    from tables import Secret
+    from tables.magnitudes.amounts import Magnitudes
 
 Purpose: TypeAlias = Literal["noise", "jitter", "rounding"]
 _KEYS = 2**64
@@ -172,7 +173,7 @@ def trace_own(
 
 
 def _components(
-    plan: Plan, noise: MagnitudeNoise, numbers: Callable[[Purpose, int], Words]
+    plan: NoisePlan, noise: MagnitudeNoise, numbers: Callable[[Purpose, int], Words]
 ) -> Iterator[tuple[Integers, Floats]]:
     """Give the cells that have each component of the noise, and that component."""
     for column in range(plan.steps.shape[1]):
@@ -184,7 +185,7 @@ def _components(
         yield cells, plan.steps[cells, column] * units
 
 
-def _units(plan: Plan, cells: Integers, keys: Words) -> tuple[Floats, Floats]:
+def _units(plan: NoisePlan, cells: Integers, keys: Words) -> tuple[Floats, Floats]:
     """Look the noise of one component up, in its units; return the width of the jitter too."""
     units, widths = np.zeros(len(cells)), np.zeros(len(cells))
     regime_of = plan.regime[cells]
@@ -209,14 +210,14 @@ def _drawn(
     )
 
     def numbers(purpose: Purpose, component: int) -> Words:
-        found = keyed(magnitudes.key, purpose=purpose, component=component)
+        words = keyed(magnitudes.key, purpose=purpose, component=component)
         if purpose != "rounding" and sensitive.any():
             own = component <= _OWN
             keys = magnitudes.first_keys[:, component - 1] if own else magnitudes.key
             number = 1 if own else component  # a contributor has one noise at either place
             purpose_of = f"sensitive {purpose}"
-            found[sensitive] = keyed(keys[sensitive], purpose=purpose_of, component=number)
-        return found
+            words[sensitive] = keyed(keys[sensitive], purpose=purpose_of, component=number)
+        return words
 
     return numbers
 
@@ -225,8 +226,8 @@ def _rounded(totals: Floats, decimals: int, fractions: Floats) -> Floats:
     """Round up with the probability of what lies beyond the multiple below."""
     unit = float(10 ** abs(decimals))
     fits = np.abs(totals) < (_EXACT / unit if decimals >= 0 else _EXACT * unit)
-    held = np.where(fits, totals, 0.0)
-    scaled = held * unit if decimals >= 0 else held / unit
+    values = np.where(fits, totals, 0.0)
+    scaled = values * unit if decimals >= 0 else values / unit
     whole = np.floor(scaled)
     whole += fractions < scaled - whole
     rounded = whole / unit if decimals >= 0 else whole * unit

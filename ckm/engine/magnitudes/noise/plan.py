@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags, Floats, Integers
-    from tables import Magnitudes
+    from tables.magnitudes.amounts import Magnitudes
 
 _KEYS = 2**64
 
@@ -64,7 +64,7 @@ class Regime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Plan:
+class NoisePlan:
     """What the noise of every cell may be. Disclosive: never write or print it.
 
     Parameters
@@ -110,17 +110,17 @@ class Plan:
         >>> round(float(plan.variances()[0]), 6)  # (0.1 * 40)**2
         16.0
         """
-        found = np.zeros(len(self.row))
+        variances = np.zeros(len(self.row))
         for place, regime in enumerate(self.regimes):
             for row in np.unique(self.row[self.regime == place]).tolist():
                 here = (self.regime == place) & (self.row == row)
-                found[here] = regime.variance(row)
-        return np.asarray(found * (self.steps**2).sum(axis=1), np.float64)
+                variances[here] = regime.variance(row)
+        return np.asarray(variances * (self.steps**2).sum(axis=1), np.float64)
 
 
 def plan_noise(
     magnitudes: Magnitudes, noise: MagnitudeNoise, *, sensitive: Flags | None = None
-) -> Plan:
+) -> NoisePlan:
     """Work out what the noise of every cell may be.
 
     Parameters
@@ -190,7 +190,7 @@ def plan_noise(
             steps[here] = 0.0
             row[here], units = _of_largest(largest[here], noise, used, is_small[here])
             steps[here, : units.shape[1]] = units
-    return Plan(steps=steps, row=row, regime=regime, regimes=regimes, sensitive=sensitive)
+    return NoisePlan(steps=steps, row=row, regime=regime, regimes=regimes, sensitive=sensitive)
 
 
 def _of_largest(
@@ -325,14 +325,14 @@ def _row(units: dict[int, int], step: int, least_noise: Fraction) -> dict[int, i
         + Fraction(abs(sum(v * n for v, n in side.items())), step * sum(side.values()))
         for side in (up, down)
     ]
-    wanted = {}
+    shares = {}
     for side, other in ((down, sizes[0]), (up, sizes[1])):
         chance = other / (sizes[0] + sizes[1])
         for v, n in side.items():
-            wanted[v] = chance * Fraction(n, sum(side.values())) * _KEYS
-    found, running, given = {}, Fraction(0), 0
-    for v in sorted(wanted):
-        running += wanted[v]
-        found[v] = round(running) - given
-        given += found[v]
-    return found
+            shares[v] = chance * Fraction(n, sum(side.values())) * _KEYS
+    counts, running, total = {}, Fraction(0), 0
+    for v in sorted(shares):
+        running += shares[v]
+        counts[v] = round(running) - total
+        total += counts[v]
+    return counts

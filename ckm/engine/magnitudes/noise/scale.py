@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from footing.arrays import Floats
-    from tables import Magnitudes
+    from tables.magnitudes.amounts import Magnitudes
 
 _LARGEST_POWER = 20
 
@@ -217,10 +217,10 @@ def _largest(magnitudes: Magnitudes, components: int) -> Floats:
     """Give the largest weighted values, the very largest first even if `top` lacks it."""
     if components == 1:
         return magnitudes.largest
-    held = -np.sort(-np.abs(_top(magnitudes, components)), axis=1)
-    lacks = magnitudes.largest > held[:, 0]
-    shifted = np.column_stack([magnitudes.largest, held[:, :-1]])
-    return np.where(lacks[:, None], shifted, held)
+    sizes = -np.sort(-np.abs(_top(magnitudes, components)), axis=1)
+    lacks = magnitudes.largest > sizes[:, 0]
+    shifted = np.column_stack([magnitudes.largest, sizes[:, :-1]])
+    return np.where(lacks[:, None], shifted, sizes)
 
 
 def _top(magnitudes: Magnitudes, components: int) -> Floats:

@@ -15,7 +15,7 @@ from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 if TYPE_CHECKING:
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags, Floats, Words
-    from tables import Magnitudes
+    from tables.magnitudes.amounts import Magnitudes
 
 _UNITS = 10**18
 

@@ -24,13 +24,13 @@ def decimal_keys(keys: Words, *, key_range: int) -> Floats:
 def rotations(keys: Words, *, key_range: int, decimals: int, components: int) -> Words:
     """Rotate keys at fixed decimals, once for the first component, twice for the second ..."""
     size = 10**decimals
-    found = np.empty((len(keys), components), np.uint64)
+    numbers = np.empty((len(keys), components), np.uint64)
     for cell, key in enumerate(keys.tolist()):
         number = (2 * key * size + key_range) // (2 * key_range) % size
         for column in range(components):
             number = number % (size // 10) * 10 + number // (size // 10)
-            found[cell, column] = number
-    return found
+            numbers[cell, column] = number
+    return numbers
 
 
 def printed_rotations(keys: Floats, *, components: int, same_key: bool) -> Floats:
@@ -40,7 +40,7 @@ def printed_rotations(keys: Floats, *, components: int, same_key: bool) -> Float
     keys below 1e-4 are printed with an exponent. A key of one digit becomes 0.0 and that
     digit, and 0 from then on.
     """
-    found = np.empty((len(keys), components))
+    numbers = np.empty((len(keys), components))
     for cell, key in enumerate(keys.tolist()):
         text = _printed(key)
         length = len(text)
@@ -50,8 +50,8 @@ def printed_rotations(keys: Floats, *, components: int, same_key: bool) -> Float
                 if not column:
                     rest = rest or "0"
                 text = text[:2] + rest + text[2:3]
-            found[cell, column] = _parsed(text)
-    return found
+            numbers[cell, column] = _parsed(text)
+    return numbers
 
 
 def require_numbers(keys: Floats) -> None:

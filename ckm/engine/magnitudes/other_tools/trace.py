@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Floats, Words
     from ptable import PTable
-    from tables import Magnitudes
+    from tables.magnitudes.amounts import Magnitudes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from footing.arrays import Flags, Floats
-    from tables import Magnitudes
+    from tables.magnitudes.amounts import Magnitudes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,11 +303,11 @@ def sensitive_cells(magnitudes: Magnitudes, conditions: Iterable[Condition]) -> 
     >>> sensitive_cells(cells.magnitudes["turnover"], conditions).tolist()
     [True, False, True, False]
     """
-    found = np.zeros(len(magnitudes), np.bool_)
+    is_sensitive = np.zeros(len(magnitudes), np.bool_)
     for condition in conditions:
-        found |= condition.holds(magnitudes)
-    found |= magnitudes.named
-    return found & (magnitudes.contributors > 0)
+        is_sensitive |= condition.holds(magnitudes)
+    is_sensitive |= magnitudes.named
+    return is_sensitive & (magnitudes.contributors > 0)
 
 
 def _estimated(magnitudes: Magnitudes, share: float, *, weighted: bool) -> Flags:
@@ -332,8 +332,8 @@ def _parts(magnitudes: Magnitudes, n: int, *, weighted: bool) -> tuple[Floats, F
 
 def largest_contributions(magnitudes: Magnitudes, n: int, *, of: str) -> tuple[Floats, Floats]:
     """Give the largest values of every cell and their weights, 0 where there are fewer."""
-    held = magnitudes.top.shape[1]
-    if held < n and bool((magnitudes.contributors > held).any()):
+    n_top = magnitudes.top.shape[1]
+    if n_top < n and bool((magnitudes.contributors > n_top).any()):
         raise MagnitudeError(
             Message(
                 "The {of} needs the {number} largest contributors of {variable!r}; there "
@@ -341,11 +341,11 @@ def largest_contributions(magnitudes: Magnitudes, n: int, *, of: str) -> tuple[F
                 of=said(of),
                 number=n,
                 variable=Name(magnitudes.variable),
-                held=held,
+                held=n_top,
             ),
             hint=Message("ask the aggregation for as many as the noise's n_top says"),
         )
-    lacking = ((0, 0), (0, max(n - held, 0)))
+    lacking = ((0, 0), (0, max(n - n_top, 0)))
     values, weights = (
         np.pad(part[:, :n], lacking) for part in (magnitudes.top, magnitudes.top_weight)
     )

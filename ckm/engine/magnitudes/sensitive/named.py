@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags
-    from tables import Cells, Magnitudes
+    from tables import Cells
+    from tables.magnitudes.amounts import Magnitudes
 
 #: Dimension and category, by dimension.
 NamedCell: TypeAlias = tuple[tuple[str, str], ...]
 
 
-def as_named_cells(given: Any) -> tuple[NamedCell, ...]:
+def as_named_cells(value: Any) -> tuple[NamedCell, ...]:
     """Return named cells in one form: pairs of dimension and category, in order."""
-    is_list = isinstance(given, (list, tuple))
-    cells = [dict(c) if _is_pairs(c) else c for c in given] if is_list else [None]
+    is_list = isinstance(value, (list, tuple))
+    cells = [dict(c) if _is_pairs(c) else c for c in value] if is_list else [None]
     for cell in cells:
         if not (isinstance(cell, Mapping) and cell and all(map(_is_text, cell.items()))):
             raise ConfigError(
@@ -44,16 +45,16 @@ def named_requests(
     requests: Iterable[TableRequest], noises: Mapping[str, MagnitudeNoise]
 ) -> dict[str, TableRequest]:
     """Return the tables in which named cells are looked up."""
-    found = {}
+    lookups = {}
     for variable in dict.fromkeys(name for request in requests for name in request.variables):
         for cell in as_named_cells(noises[variable].named_cells):
             dimensions = tuple(dimension for dimension, _ in cell)
-            found[f"named cells of {variable!r} by {', '.join(dimensions)}"] = TableRequest(
+            lookups[f"named cells of {variable!r} by {', '.join(dimensions)}"] = TableRequest(
                 dimensions=dimensions,
                 measures=[f"sum:{variable}"],
                 missing_values="skip",
             )
-    return found
+    return lookups
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -78,7 +79,7 @@ class NamedKeys:
         noises: Mapping[str, MagnitudeNoise],
     ) -> NamedKeys:
         """Look named cells up."""
-        found: dict[str, set[tuple[int, int]]] = {}
+        by_variable: dict[str, set[tuple[int, int]]] = {}
         for request, cells in looked_up:
             (variable,) = request.variables
             magnitudes = (cells.magnitudes or {})[variable]
@@ -87,8 +88,10 @@ class NamedKeys:
                     here = _here(cell, cells, variable)
                     keys = magnitudes.key[here].tolist()
                     numbers = magnitudes.contributors[here].tolist()
-                    found.setdefault(variable, set()).update(zip(keys, numbers, strict=True))
-        return cls({variable: frozenset(keys) for variable, keys in found.items()})
+                    by_variable.setdefault(variable, set()).update(
+                        zip(keys, numbers, strict=True)
+                    )
+        return cls({variable: frozenset(keys) for variable, keys in by_variable.items()})
 
     def flag(self, cells: Cells) -> Cells:
         """Return the cells with a mark on those that are named."""
@@ -120,8 +123,8 @@ def _here(cell: NamedCell, cells: Cells, variable: str) -> Flags:
                 ),
                 hint=Message("name the cell by these columns"),
             )
-        wanted = axis.labels[0] == category
-        if not wanted.any():
+        is_category = axis.labels[0] == category
+        if not is_category.any():
             raise MagnitudeError(
                 Message(
                     "A named cell of {variable!r} has the category {category!r}, which "
@@ -134,17 +137,17 @@ def _here(cell: NamedCell, cells: Cells, variable: str) -> Flags:
                     "look at its spelling, or declare the categories of the dimension"
                 ),
             )
-        is_here &= wanted[ranks]
+        is_here &= is_category[ranks]
     return is_here
 
 
 def _named(magnitudes: Magnitudes, keys: frozenset[tuple[int, int]]) -> Flags:
-    wanted = np.array(sorted({key for key, _ in keys}), np.uint64)
-    named = np.isin(magnitudes.key, wanted) & (magnitudes.contributors > 0)
-    for place in np.flatnonzero(named).tolist():
+    own_keys = np.array(sorted({key for key, _ in keys}), np.uint64)
+    mask = np.isin(magnitudes.key, own_keys) & (magnitudes.contributors > 0)
+    for place in np.flatnonzero(mask).tolist():
         pair = int(magnitudes.key[place]), int(magnitudes.contributors[place])
-        named[place] = pair in keys
-    return named
+        mask[place] = pair in keys
+    return mask
 
 
 def _is_pairs(cell: object) -> bool:

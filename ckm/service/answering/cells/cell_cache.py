@@ -11,7 +11,11 @@ from concurrent.futures import Future
 
 from ckm.service.answering.cells.lru_cache import Cache
 from ckm.service.answering.messages import ClientError
-from tables import Condition, Deadline, Prepared, PreparedCells, SourceError, StoppedError
+from tables import SourceError
+from tables.deadline import Deadline
+from tables.errors import StoppedError
+from tables.filtering.conditions import Condition
+from tables.prepared.prepared import Prepared, PreparedCells
 
 logger = logging.getLogger(__name__)
 

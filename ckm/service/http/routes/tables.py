@@ -20,7 +20,7 @@ from ckm.service.http.request_parsing import (
 )
 from ckm.service.http.responses import answered
 from ckm.service.jobs import Job
-from tables import Deadline
+from tables.deadline import Deadline
 
 _PLAIN = ("too_slow", "internal", "busy", "no_weight", "stopping", "ledger_full")
 

@@ -16,7 +16,8 @@ from ckm.engine.protection import Protected
 from ckm.engine.published_table import publish
 from ckm.engine.request import TableRequest
 from ptable import PTable
-from tables import HashedKeys, KeyQuality, Request, Secret, StoredKeys, cube, open_source
+from tables import HashedKeys, Request, Secret, StoredKeys, cube, open_source
+from tables.quality import KeyQuality
 
 SECRET = Secret(bytes(range(16)))
 

@@ -27,7 +27,7 @@ from ptable import NoiseSpec, PTable, solve
 from ptable.design.mechanisms import Mechanism
 from reports.catalogues.release import CHECKS
 from reports.i18n.languages import words_of
-from tables import KeyQuality
+from tables.quality import KeyQuality
 from tests.unit.ckm.assessment.support import (
     cells_of,
     check,

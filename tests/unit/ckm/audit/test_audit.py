@@ -419,6 +419,7 @@ def test_a_sample_of_areas_has_the_tables_of_its_populations(populated):
         assert (one.published == whole.shown[table].published[:, [drawn]]).all()
 
 
+@pytest.mark.slow
 def test_populations_that_make_up_all_records_tell_more_of_the_same_cells(tmp_path):
     """The cells of all records are fitted to four sums of two parts each, too."""
     halves = {"a": "job = 1", "b": "job = 0", "n": "north = 1", "s": "north = 0"}
@@ -545,6 +546,7 @@ def test_advice_ends_where_nothing_is_left_to_close(space):
     assert len(steps) <= 12
 
 
+@pytest.mark.slow
 def test_more_noise_is_tried_until_it_is_enough(service_file):
     space, auditor = open_space(read_service(service_file), small=3)
     solved = replace(auditor, ptable=solve(NoiseSpec(max_noise=2, variance=1.0)))
@@ -565,6 +567,7 @@ def test_more_noise_is_tried_until_it_is_enough(service_file):
 # --- the command -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_tells_and_writes_its_figures(service_file, tmp_path):
     done = run("audit", service_file, "--small", 3, "-o", tmp_path / "a.json")
     assert done.exit_code == 0, done.stderr
@@ -602,6 +605,7 @@ def test_the_largest_share_is_that_of_the_attack_that_finds_most(space):
     assert "offer coarser" in _way_out((), limit=0.1)
 
 
+@pytest.mark.slow
 def test_above_the_limit_the_command_fails_with_advice(tmp_path):
     rng = np.random.default_rng(6)
     sizes = {"place": 6, "sex": 2, "race": 4, "age10": 5}

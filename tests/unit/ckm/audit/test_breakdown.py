@@ -46,6 +46,7 @@ def numbers(part):
 # --- where it happens ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_areas_tables_and_variables_are_those_of_the_cells(opened, monkeypatch):
     """Cell by cell: each is looked up in its table, and its area by its finest areas."""
     monkeypatch.setattr("ckm.audit.breakdown._WORST", 10**6)
@@ -133,6 +134,7 @@ def test_at_most_ten_are_listed_and_none_where_nothing_is_found(opened):
 # --- more and more tables --------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_last_point_is_the_audit_and_each_other_an_attack_of_some_tables(
     opened, monkeypatch
 ):
@@ -164,6 +166,7 @@ def test_no_picture_is_drawn_of_few_tables_or_of_no_small_counts(opened):
 # --- the page --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_page_and_its_figures_stand_side_by_side(service_file, tmp_path, monkeypatch):
     monkeypatch.setattr("ckm.audit.breakdown._POINTS", 3)
     page, figures = tmp_path / "a.html", tmp_path / "a.json"
@@ -182,6 +185,7 @@ def test_the_page_and_its_figures_stand_side_by_side(service_file, tmp_path, mon
     assert only.exit_code == 2
 
 
+@pytest.mark.slow
 def test_official_tables_that_are_not_looked_at_are_named(tmp_path):
     file = write_service(tmp_path, more=LOOSE + LEDGER, persons=500)
     (tmp_path / "job.toml").write_text(JOB)
@@ -190,6 +194,7 @@ def test_official_tables_that_are_not_looked_at_are_named(tmp_path):
     assert json.loads((tmp_path / "a.json").read_text())["left_out"] == ["job.toml: batch"]
 
 
+@pytest.mark.slow
 def test_a_log_holds_no_figure_of_an_audit(service_file, monkeypatch):
     monkeypatch.setattr("ckm.audit.advice._MAX_STEPS", 0)
     done = run("audit", service_file, "--limit", "0.001")

@@ -12,8 +12,9 @@ from click.testing import CliRunner
 from ckm.cli import app
 from ckm.config.draft import draft_job
 from ckm.demo.register import job_seekers
-from tables import DerivedVariable, Request, StoredKeys, cube, derive_variables, open_source
+from tables import DerivedVariable, Request, StoredKeys, cube, open_source
 from tables.profile import nestings, profile_columns
+from tables.recoding.derive import derive_variables
 
 N = 2400
 TREE = ["region", "department", "commune"]
@@ -117,6 +118,7 @@ def test_a_draft_of_groups_alone_says_of_no_column_that_it_is_refused(folder):
     assert "refused" not in drafted(table)[1]
 
 
+@pytest.mark.slow
 def test_ages_are_drafted_in_bands_and_other_amounts_and_dates_are_proposed(folder):
     rng = np.random.default_rng(3)
     age = rng.integers(0, 100, N)

@@ -14,14 +14,14 @@ import pytest
 from click.testing import CliRunner
 from scipy.optimize import linprog
 
-import ckm.methods.suppression
-import ckm.suppression.cell_selection
+import ckm.methods.suppression.cell_selection
+import ckm.methods.suppression.method
 from ckm.cli import app
 from ckm.config import read_job
 from ckm.errors import CheckFailedError, ConfigError
+from ckm.methods.suppression import Audit
 from ckm.release.files.manifest import METHODS
 from ckm.release.suppressed import release_true_numbers
-from ckm.suppression import Audit
 
 JOB = """
 schema = 1
@@ -395,10 +395,11 @@ def test_a_search_tells_its_time_limit_and_how_far_it_is(firms):
         assert "until 77 s have passed, for each measure" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_search_that_time_ended_says_so(folder, monkeypatch):
-    found = ckm.suppression.cell_selection.suppress
+    found = ckm.methods.suppression.cell_selection.suppress
     monkeypatch.setattr(
-        ckm.suppression.cell_selection,
+        ckm.methods.suppression.cell_selection,
         "suppress",
         lambda problem, **named: replace(found(problem, **named), seconds=named["limit_s"]),
     )
@@ -418,6 +419,7 @@ def test_a_dry_run_writes_nothing_and_looks_at_the_columns(folder):
     assert "did you mean 'sex'?" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_choice_that_fails_its_audit_is_not_published(folder, monkeypatch):
     none = np.zeros(0)
     failed = Audit(
@@ -430,7 +432,7 @@ def test_a_choice_that_fails_its_audit_is_not_published(folder, monkeypatch):
         n_programs=1,
     )
     monkeypatch.setattr(
-        ckm.methods.suppression.HiddenCells,
+        ckm.methods.suppression.method.HiddenCells,
         "audits",
         lambda *_args, **_named: {"count": failed},
     )
@@ -439,6 +441,7 @@ def test_a_choice_that_fails_its_audit_is_not_published(folder, monkeypatch):
     assert not (folder / "out").exists()
 
 
+@pytest.mark.slow
 def test_without_an_audit_the_proofs_decide(folder):
     (folder / "job.toml").write_text(
         JOB.replace("threshold = 3", "threshold = 3\naudit = false")

@@ -20,10 +20,10 @@ from tables import (
     KeyQualityWarning,
     RequestError,
     Secret,
-    Source,
     SourceError,
     TablesError,
 )
+from tables.source.source import Source
 from tests.strategies import published, worked_ptable
 
 SECRET = Secret(bytes(range(16)))

@@ -207,6 +207,13 @@ def test_what_spark_cannot_tabulate_is_refused_before_it_starts(tmp_path):
         open_records(str(tmp_path), engine="spark", options=ReadOptions(decimal=","))
 
 
+def test_spark_refuses_data_in_memory_without_quoting_them():
+    marked = pa.table({"id": ["MARKER"]})
+    with pytest.raises(ConfigError, match="Spark tabulates Parquet files") as caught:
+        open_records(marked, engine="spark", options=ReadOptions(decimal=","))
+    assert "MARKER" not in str(caught.value)
+
+
 # --- secrets ------------------------------------------------------------------------------
 
 

@@ -49,6 +49,7 @@ def test_tables_one_after_the_other_are_those_of_a_dict(engine):
         assert list(protected.sums) == list(protected.request.variables)
 
 
+@pytest.mark.slow
 def test_a_table_is_gone_once_its_taker_lets_go_of_it(engine):
     seen = []
     for protected in engine.protect_tables(REQUESTS):
@@ -59,6 +60,7 @@ def test_a_table_is_gone_once_its_taker_lets_go_of_it(engine):
     assert len(seen) == 3
 
 
+@pytest.mark.slow
 def test_parts_of_a_table_are_gone_once_their_taker_lets_go_of_them(engine):
     seen = []
     for _, part in engine.protect_parts(REQUESTS["both"], most=4):

@@ -25,7 +25,8 @@ from ckm.engine.protection import Protected, Protection
 from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError, InternalError, MagnitudeError
 from ptable import NoiseSpec, PTable, solve
-from tables import HashedKeys, KeyQuality, Request, Secret, cube, open_source
+from tables import HashedKeys, Request, Secret, cube, open_source
+from tables.quality import KeyQuality
 
 SECRET = Secret(bytes(range(16)))
 PTABLE = solve(NoiseSpec(max_noise=2, variance=1.5))

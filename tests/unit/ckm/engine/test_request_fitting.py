@@ -10,15 +10,8 @@ from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.request import TableRequest
 from ckm.engine.request_fitting import RequestFitter, nested_columns
 from ckm.errors import ConfigError
-from tables import (
-    CodeTree,
-    DerivedVariable,
-    Hierarchy,
-    RequestError,
-    StoredKeys,
-    derive_variables,
-    open_source,
-)
+from tables import CodeTree, DerivedVariable, Hierarchy, RequestError, StoredKeys, open_source
+from tables.recoding.derive import derive_variables
 
 TREE = CodeTree({"a1": "a", "a2": "a", "a": None})
 PEOPLE = pa.table(

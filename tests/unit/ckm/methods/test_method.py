@@ -22,7 +22,7 @@ from ckm.config.job.suppression import JobSuppression
 from ckm.engine.protection import Protected
 from ckm.engine.published_table import publish
 from ckm.errors import ConfigError
-from ckm.methods.additivity import Additivity
+from ckm.methods.additivity.method import Additivity
 from ckm.methods.method import InternalRecord, Method, Statement
 from ckm.methods.noise import CellKeyNoise
 from ckm.methods.rounding import ControlledRounding
@@ -31,11 +31,11 @@ from ckm.methods.settings import (
     RoundingSettings,
     SuppressionSettings,
 )
-from ckm.methods.suppression import CellSuppression
+from ckm.methods.suppression.method import CellSuppression
+from ckm.methods.suppression.original_cells import open_originals
 from ckm.release.opening import JOB_METHODS, JobMethod, OpenedMethod
 from ckm.release.perturbed import release
 from ckm.release.run import ReleaseRun
-from ckm.suppression.original_cells import open_originals
 from ptable import NoiseSpec, solve
 from tables import RequestError
 

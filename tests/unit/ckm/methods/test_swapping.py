@@ -14,10 +14,10 @@ from ckm.config import read_job
 from ckm.errors import ConfigError, InternalError
 from ckm.methods.method import Method
 from ckm.methods.settings import SwapSettings, SyntheticSettings
+from ckm.methods.suppression.original_cells import open_originals
 from ckm.methods.swapping import RecordSwapping
 from ckm.methods.synthetic import SyntheticRecords
 from ckm.release.files.manifest import METHODS
-from ckm.suppression.original_cells import open_originals
 from tables import Secret
 from tables.swapping.plan import SwapPlan
 

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from ckm.additivity.restore import restore_additivity
 from ckm.cli import app
 from ckm.config import JobError, read_job
 from ckm.errors import ReleaseError
+from ckm.methods.additivity.restore import restore_additivity
 from ckm.release.files.manifest import METHODS
 from ckm.release.perturbed import release
 from ptable import Mechanism, NoiseSpec, solve
@@ -266,12 +266,12 @@ def test_a_dimension_that_is_called_count_keeps_its_name(folder):
 
 
 def test_a_table_that_cannot_add_up_is_refused_by_name(folder, monkeypatch):
-    import ckm.additivity.release_step
+    import ckm.methods.additivity.release_step
 
     def refuse(*_args, **_named):
         raise ReleaseError("No such table.")
 
-    monkeypatch.setattr(ckm.additivity.release_step, "restore_additivity", refuse)
+    monkeypatch.setattr(ckm.methods.additivity.release_step, "restore_additivity", refuse)
     with pytest.raises(ReleaseError, match="'places' cannot be made to add up"):
         release(read_job("job.toml"), "out")
     assert not (folder / "out").exists()

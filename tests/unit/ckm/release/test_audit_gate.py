@@ -242,6 +242,7 @@ def test_an_audit_of_some_areas_is_told(file, caplog):
     start(file)
 
 
+@pytest.mark.slow
 def test_an_audit_takes_its_settings_from_the_file_and_no_notice_of_the_last_one(file):
     changed(file, "largest_share = 1.0\n", "largest_share = 0.001\nsmall = 3\n")
     other_secret(file)

@@ -99,6 +99,7 @@ def rows(folder, table):
     return list(csv.DictReader(text.splitlines()))
 
 
+@pytest.mark.slow
 def test_every_number_of_a_file_is_explained(folder):
     job = read_job(folder / "job.toml")
     seen = set()
@@ -120,6 +121,7 @@ def test_every_number_of_a_file_is_explained(folder):
     assert len(counts) < 1 + len(set(people["age"]))  # a noisy 0 is left out of the file
 
 
+@pytest.mark.slow
 def test_every_sum_and_mean_of_a_file_is_explained(folder):
     job = read_job(folder / "job.toml")
     people = pq.read_table(folder / "people.parquet").to_pandas()

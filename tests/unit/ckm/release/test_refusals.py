@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-import ckm.methods.suppression
+import ckm.methods.suppression.method
 from ckm.cli import app
 from ckm.config import read_job
 from ckm.ledger import ThinDifferenceError
@@ -172,7 +172,7 @@ def test_unsafe_cells_are_named_in_a_file_alone(folder, caplog, monkeypatch):
     listed = write("listed", f'{RULES}cells = [{{ path = "cells.csv", table = "t" }}]\n')
     told(caplog, "suppress", listed, "-o", "out")
 
-    real = ckm.methods.suppression._require_safe
+    real = ckm.methods.suppression.method._require_safe
 
     def fail(choice, audits):
         for audit in audits.values():
@@ -180,7 +180,7 @@ def test_unsafe_cells_are_named_in_a_file_alone(folder, caplog, monkeypatch):
         real(choice, audits)
 
     with monkeypatch.context() as patched:
-        patched.setattr(ckm.methods.suppression, "_require_safe", fail)
+        patched.setattr(ckm.methods.suppression.method, "_require_safe", fail)
         told(caplog, "suppress", write("plain", RULES), "-o", "out", code=1)
         require_named(folder / "out.refused.csv")
     told(caplog, "suppress", "plain.toml", "-o", "out", "--force", code=0)

@@ -43,7 +43,8 @@ from ckm.service.jobs import Jobs
 from ckm.service.metrics import Metrics
 from ckm.service.page.form import in_filter
 from ckm.service.page.page_state import PageState, Wanted
-from tables import Secret, parse_filter
+from tables import Secret
+from tables.filtering.filters import parse_filter
 from tests.strategies import worked_ptable
 from tests.unit.ckm.service.conftest import Served, write_service
 

@@ -6,9 +6,10 @@ import math
 
 import pytest
 
-from dp import Adjacency, DPError, PrivacyLoss, RenyiCurve
+from dp import Adjacency, DPError, PrivacyLoss
 from dp.accounting.gaussian import gaussian_epsilon
 from dp.accounting.pld import fixed_batches_epsilon
+from dp.accounting.rdp import RenyiCurve
 
 
 @pytest.mark.slow

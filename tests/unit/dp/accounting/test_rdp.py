@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from dp import Adjacency, DPError, Guarantee, RenyiCurve, concentrated, renyi_divergence
+from dp import Adjacency, DPError, Guarantee, concentrated
+from dp.accounting.rdp import RenyiCurve, renyi_divergence
 from dp.accounting.subsampled import subsampled_gaussian_loss
 
 ADD = Adjacency.ADD_REMOVE

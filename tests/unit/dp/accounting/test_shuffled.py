@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 from scipy.stats import binom
 
-from dp import DPError, RandomisedResponse, shuffled_delta, shuffled_epsilon
+from dp import DPError, RandomisedResponse, shuffled_epsilon
+from dp.accounting.shuffled import shuffled_delta
 
 
 def mixed(first, others, transition):

@@ -11,8 +11,8 @@ from scipy.stats import binom
 
 from dp import BudgetLedger, BudgetSpentError, Plan, Question, TablePlan, audit, release
 from dp.aggregates.release import _answered
-from tables import Contributions, RequestError, contributions, open_source
-from tables.contribution_bounds import Bins
+from tables import RequestError, open_source
+from tables.contribution_bounds import Bins, Contributions, contributions
 from tests.unit.dp.support import ERROR
 
 RUNS = 2_000

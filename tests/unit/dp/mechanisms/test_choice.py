@@ -77,7 +77,7 @@ def test_counts_need_half_the_noise():
 
 
 def test_its_concentrated_loss_holds_at_every_order():
-    from dp import renyi_divergence
+    from dp.accounting.rdp import renyi_divergence
 
     choice = pick()
     p, q = choice.probabilities([1, 0, 0]), choice.probabilities([0, 1, 1])

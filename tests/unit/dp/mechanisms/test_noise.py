@@ -26,8 +26,8 @@ from dp import (
     histogram,
     maximum,
     mean,
-    together,
 )
+from dp.sensitivity import together
 from tests.unit.dp.support import ERROR, discrete_gaussian_delta, fits
 
 MANY = 20_000
@@ -253,7 +253,7 @@ def test_a_cost_is_given_once():
 
 
 def test_the_classic_formula_ends_at_one():
-    from dp import classic_gaussian_scale
+    from dp.accounting.gaussian import classic_gaussian_scale
 
     with pytest.raises(DPError, match="below 1"):
         classic_gaussian_scale(1.0, delta=1e-5)

@@ -179,6 +179,7 @@ def test_few_keys_are_a_mechanism_s_own_and_hundreds_are_rounded():
     assert tolerance(4000) == (2e-6 + 6 / 4000, 2e-6)
 
 
+@pytest.mark.slow
 def test_a_rounded_design_passes_up_to_six_keys(monkeypatch):
     def plain(fields, variance, *_):
         yield NoiseSpec(variance=variance, **fields)

@@ -11,7 +11,6 @@ from synth import (
     Budget,
     Category,
     Certificate,
-    Claim,
     Model,
     Schema,
     SynthError,
@@ -19,15 +18,16 @@ from synth import (
     TableSettings,
     Unit,
     Whole,
-    draw_structure,
 )
 from synth.baselines.copulas.vine_engines import VineModel
 from synth.baselines.engines import CopulaModel, fit_copula
 from synth.baselines.networks.network_engines import NetworkModel
 from synth.certificate import _digest
+from synth.claims import Claim
 from synth.guarantee import guarantee_of
 from synth.marginals.measuring import Neighbours, SimulatedNoise
 from synth.methods import settings_of
+from synth.picture import draw_structure
 
 SCHEMA = Schema(
     columns=[

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dp import Adjacency
-from synth import Budget, Category, Certificate, Claim, Model, Schema, Synthesizer, Unit, Whole
+from synth import Budget, Category, Certificate, Model, Schema, Synthesizer, Unit, Whole
 from synth.baselines.networks.network import useful_families
 from synth.baselines.networks.network_engines import _NetworkMeasurer, fit_priv_bayes
+from synth.claims import Claim
 from synth.marginals.measuring import Neighbours, SimulatedNoise
 from synth.marginals.spending import PrivacyAccountant
 from synth.methods import settings_of

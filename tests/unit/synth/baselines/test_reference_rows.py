@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synth import Neighbours, SimulatedNoise
+from synth import SimulatedNoise
 from synth.baselines import (
     LEGACY_DEFECTS,
     copula_shirley,
@@ -16,6 +16,7 @@ from synth.baselines import (
     vine_without_privacy,
 )
 from synth.baselines.engines import fit_histogram
+from synth.marginals.measuring import Neighbours
 
 _SPEC = importlib.util.spec_from_file_location("toy", Path(__file__).with_name("toy.py"))
 toy = importlib.util.module_from_spec(_SPEC)

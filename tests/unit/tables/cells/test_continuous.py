@@ -15,15 +15,14 @@ from tables import (
     Hierarchy,
     Request,
     Secret,
-    cell_table,
     cube,
-    derive_variables,
     open_source,
-    prepare,
 )
 from tables.cells.continuous import ValueFigures, records_by_value, require_discrete
-from tables.cells.cube import all_cells
+from tables.cells.cube import all_cells, cell_table
 from tables.cells.parts import cube_parts
+from tables.prepared.prepare import prepare
+from tables.recoding.derive import derive_variables
 from tests.results import require_fixed
 
 KEYS = HashedKeys(column="id", secret=Secret(bytes(16)))
@@ -330,7 +329,7 @@ def test_records_are_added_up_by_value_and_missing_is_none(is_coded):
 
 
 def test_cells_that_were_given_count_by_their_records():
-    from tables import GivenCells
+    from tables.cells.given import GivenCells
 
     for each, is_refused in ((4, True), (5, False)):
         file = pa.table({"age": np.arange(120), "count": np.full(120, each)})

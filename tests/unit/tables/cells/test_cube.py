@@ -22,12 +22,11 @@ from tables import (
     Secret,
     SourceError,
     StoredKeys,
-    cell_table,
     cube,
     open_source,
     record_groups,
 )
-from tables.cells.cube import _part_of, all_cells, finest_cells
+from tables.cells.cube import _part_of, all_cells, cell_table, finest_cells
 from tests.strategies import (
     HIERARCHIES,
     TREE,
@@ -108,7 +107,7 @@ def test_all_problems_of_all_requests_come_together():
         "a": Request(dimensions=["regoin", "x"], where="age > 5"),
         "b": Request(dimensions=["y"], where="x = 'a'", weight="y"),
     }
-    from tables import require_fit
+    from tables.request import require_fit
 
     with (
         open_source(keyed(x=[1], y=["a"], region=["b"])) as source,

@@ -7,14 +7,14 @@ from tables import (
     CodeTree,
     DataError,
     DataWarning,
-    GivenCells,
     Hierarchy,
     Request,
     RequestError,
-    cell_table,
     cube,
     open_source,
 )
+from tables.cells.cube import cell_table
+from tables.cells.given import GivenCells
 from tests.results import require_fixed
 from tests.strategies import decode
 

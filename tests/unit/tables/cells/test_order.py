@@ -7,16 +7,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tables import (
-    CodeTree,
-    DataError,
-    Hierarchy,
-    Request,
-    StoredKeys,
-    cube,
-    open_source,
-    values_at,
-)
+from tables import CodeTree, DataError, Hierarchy, Request, StoredKeys, cube, open_source
+from tables.cells.order import values_at
 
 KEYS = StoredKeys(column="key", key_range=256)
 ZONES = Hierarchy(

@@ -11,15 +11,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from tables import (
-    FilterError,
-    Request,
-    RequestError,
-    StoredKeys,
-    cube,
-    open_source,
-    parse_filter,
-)
+from tables import FilterError, Request, RequestError, StoredKeys, cube, open_source
+from tables.filtering.filters import parse_filter
 from tables.filtering.values import text_of, texts_of
 from tests.strategies import decode
 
@@ -228,6 +221,7 @@ def test_equal_filters_are_equal_and_share_a_hash():
     assert one.columns == {"a", "b"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mark", ["`", '"'])
 def test_column_names_in_quotes_may_hold_anything(mark):
     for name in (

@@ -22,13 +22,13 @@ from tables import (
     Request,
     RequestError,
     Secret,
-    StoppedError,
     StoredKeys,
     cube,
     open_source,
-    parse_filter,
-    prepare,
 )
+from tables.errors import StoppedError
+from tables.filtering.filters import parse_filter
+from tables.prepared.prepare import prepare
 from tables.prepared.prepared import POPULATIONS
 from tests.strategies import examples
 

@@ -15,16 +15,16 @@ from tables import (
     DataError,
     DerivedVariable,
     FilterError,
-    GivenCells,
     Hierarchy,
     Request,
     RequestError,
     StoredKeys,
     cube,
-    derive_variables,
     open_source,
-    prepare,
 )
+from tables.cells.given import GivenCells
+from tables.prepared.prepare import prepare
+from tables.recoding.derive import derive_variables
 
 AGES = [0, 4, 5, 17, 85, 99, None]
 KEYS = StoredKeys(column="key", key_range=256)

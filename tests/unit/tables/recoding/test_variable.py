@@ -8,8 +8,8 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from tables import DerivedVariable, RequestError, as_variables
-from tables.recoding.variable import words_of
+from tables import DerivedVariable, RequestError
+from tables.recoding.variable import as_variables, words_of
 
 
 def made(**settings):

@@ -26,9 +26,9 @@ from tables import (
     cube,
     draw_keys,
     open_source,
-    parse_filter,
-    prepare,
 )
+from tables.filtering.filters import parse_filter
+from tables.prepared.prepare import prepare
 from tables.profile import profile_columns
 
 KEYS = StoredKeys(column="key", key_range=256)

@@ -15,8 +15,8 @@ from tables import (
     check_keys,
     cube,
     open_source,
-    prepare,
 )
+from tables.prepared.prepare import prepare
 from tests.strategies import decode
 
 KEYS = StoredKeys(column="key", key_range=256)

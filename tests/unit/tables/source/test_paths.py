@@ -68,6 +68,7 @@ def test_a_folder_that_cannot_be_told_is_named(tmp_path):
         open_source(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_duckdb_file_of_any_name_is_read(tmp_path):
     import duckdb
 

@@ -119,6 +119,7 @@ def kinds_of_folders(arrow, tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_every_kind_of_source_gives_the_same_cells(every_kind):
     wish = {"dimensions": ["x", "y"], "where": "y >= 2 or x = 'F'"}
     wanted = cells(every_kind["pandas"], **wish)

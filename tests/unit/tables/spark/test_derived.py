@@ -9,15 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tables import (
-    DerivedVariable,
-    Hierarchy,
-    Request,
-    StoredKeys,
-    cube,
-    derive_variables,
-    open_source,
-)
+from tables import DerivedVariable, Hierarchy, Request, StoredKeys, cube, open_source
+from tables.recoding.derive import derive_variables
 from tables.spark.spark import open_spark
 from tests.environments.spark_support import require_same
 

@@ -25,8 +25,8 @@ from tables import (
     check_keys,
     cube,
     open_source,
-    prepare,
 )
+from tables.prepared.prepare import prepare
 from tables.spark.explaining import explain
 from tables.spark.session import is_master, open_session
 from tables.spark.spark import SparkSource, open_spark

@@ -9,7 +9,8 @@ import pytest
 
 pytest.importorskip("sqlglot", reason="SQLGlot is not installed")
 
-from tables import RequestError, parse_filter
+from tables import RequestError
+from tables.filtering.filters import parse_filter
 from tables.spark.sql import SECRETS, spark_sql
 from tables.spark.types import as_spark, as_wanted, kept_as
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from footing.places import place_of
 from tables import Request, RequestError, SourceError, StoredKeys, cube
 from tables.source.labels import MissingCodes, labels_mark
 from tables.spark.session import open_session
@@ -25,7 +26,7 @@ def people(**more):
 
 def opened(place, master):
     url = f"file://{place}"
-    return _open_far(url, url, open_session(master))
+    return _open_far(place_of(url), url, open_session(master))
 
 
 @pytest.mark.parametrize("freq", ["M", "Q", "D"])

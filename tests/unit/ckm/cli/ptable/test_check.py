@@ -138,6 +138,7 @@ def test_a_drift_that_integers_force_is_told(folder):
     assert "nothing less is possible" in result.stderr
 
 
+@pytest.mark.slow
 def test_what_a_table_guarantees_is_shown(folder):
     Mechanism.discrete_laplace(1.0, max_noise=20).build().write("pt.json")
     result = run("show", "pt.json", "--guarantee", "--epsilon", 1.5)

@@ -47,3 +47,27 @@ def test_a_floor_that_no_row_can_have_is_refused(folder):
     result = run("build", *LIMITED[:6], "--floor", "5", "-o", "pt.parquet")
     assert result.exit_code == 4
     assert "the row of count 1 cannot vary by more than 3" in result.stderr
+
+
+def test_check_names_a_limit_of_the_report_that_the_design_cannot_meet(folder):
+    options = [*LIMITED, "--objective", "least-variance", "--neighbours", "1,0.3"]
+    assert run("build", *options, "-o", "pt.parquet").exit_code == 0
+    (folder / "people.csv").write_text("rkey,sex\n17,F\n")
+    job = """schema = 1
+data = {{ path = "people.csv", record_key = "rkey", key_range = 256 }}
+keys = {{ mix = false }}
+ptable = {{ path = "pt.parquet" }}
+[report]
+sensitive = 2
+[report.limits]
+posterior = {limit}
+[[table]]
+name = "people"
+dimensions = ["sex"]
+"""
+    for limit, is_named in ((0.7, True), (0.9, False)):
+        (folder / "job.toml").write_text(job.format(limit=limit))
+        result = CliRunner(env={"CKM_LOG_FORMAT": "text", "COLUMNS": "300"}).invoke(
+            app, ["check", "job.toml", "--quick"]
+        )
+        assert ("it was designed for other limits" in result.stderr) == is_named, result.output

@@ -143,6 +143,7 @@ def test_a_released_mechanism_is_not_said_to_lack_a_proof(folder, caplog):
     assert "no certificate" not in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "words"),
     [

@@ -23,7 +23,9 @@ from ckm.service.answering.render import Rendered, etag_of
 from ckm.service.http.request_context import RequestContext
 from ckm.service.jobs import Jobs
 from ckm.service.process.server import _config, serve_tables
-from tables import Deadline, StoppedError, open_source
+from tables import open_source
+from tables.deadline import Deadline
+from tables.errors import StoppedError
 from tests.unit.ckm.service.conftest import write_service
 from tests.unit.ckm.service.process.test_processes import Process
 

@@ -1,0 +1,292 @@
+"""Suppression: unsafe cells are hidden with what would give them away; none is changed."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.engine.protection import Protected
+from ckm.engine.request import quantile_of
+from ckm.engine.request_fitting import raise_together, table_measures
+from ckm.errors import CheckFailedError, ConfigError, InternalError
+from ckm.ledger.protection import CellProtection
+from ckm.methods.internal_files import record_file
+from ckm.methods.method import InternalRecord, Statement
+from ckm.methods.suppression.cell_selection import HiddenCells, choose_hidden
+from footing.messages import Message, Name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from ckm.engine.request import TableRequest
+    from ckm.methods.settings import SuppressionSettings
+    from ckm.methods.suppression import Audit
+    from ckm.methods.suppression.cell_selection import MeasureSystem
+    from ckm.methods.suppression.original_cells import Originals
+    from footing.progress import Progress
+    from reports.facts.release import FileFact
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Outcome:
+    """Which cells are hidden, and what readers can work out of each."""
+
+    hidden_cells: HiddenCells
+    audits: Mapping[str, Audit]
+
+    @cached_property
+    def pattern(self) -> str:
+        """What tells this choice of hidden cells, in these data, from any other."""
+        digest = hashlib.sha256(self.hidden_cells.hidden.tobytes())
+        for name, cells in self.hidden_cells.tables.items():
+            digest.update(f"{len(name)} {name}".encode())
+            amounts = [each.total for each in (cells.magnitudes or {}).values()]
+            for numbers in (*cells.ranks, cells.count, *amounts):
+                digest.update(np.ascontiguousarray(numbers).tobytes())
+        return digest.hexdigest()
+
+
+class CellSuppression:
+    """Hides cells of all tables together; numbers that are not hidden are the original ones.
+
+    Parameters
+    ----------
+    settings
+        Which cells are unsafe, and how others are chosen.
+    shown
+        Tells a path as people wrote it.
+    """
+
+    def __init__(
+        self, settings: SuppressionSettings, *, shown: Callable[[Path], str] = str
+    ) -> None:
+        self.settings, self._shown = settings, shown
+        self._outcome: _Outcome | None = None
+
+    def require(self, tables: Mapping[str, TableRequest]) -> None:
+        """Refuse quantiles, and counts without a threshold."""
+        measures = table_measures(tables)
+        raise_together(
+            [
+                ConfigError(
+                    Message(
+                        "Table {name!r} shows {measure!r}: a true quantile would give single "
+                        "values away.",
+                        name=Name(name),
+                        measure=Name(measure),
+                    ),
+                    hint=Message("publish quantiles in a job with noise"),
+                )
+                for name, measure in measures
+                if quantile_of(measure)
+            ]
+            + [
+                ConfigError(
+                    Message(
+                        "Table {name!r} shows {measure!r}, and no threshold tells which "
+                        "counts are "
+                        "too small.",
+                        name=Name(name),
+                        measure=Name(measure),
+                    ),
+                    hint=Message("threshold = 3 hides counts of 1 and 2"),
+                )
+                for name, measure in measures
+                if self.settings.threshold is None
+                and not measure.startswith("sum:")
+                and not quantile_of(measure)
+            ]
+        )
+
+    def protect(
+        self,
+        data: Originals,
+        requests: Mapping[str, TableRequest],
+        *,
+        progress: Progress | None = None,
+    ) -> Iterator[Protected]:
+        """Choose the cells to hide, audit the choice, and give one table after the other."""
+        cells, finest = data.cells(progress=progress), data.finest()
+        hidden_cells = choose_hidden(
+            cells,
+            requests,
+            rules=self.settings,
+            groups=data.groups() if finest is None else (),
+            whole=data.whole(),
+            finest=finest,
+            progress=progress,
+        )
+        audits = hidden_cells.audits(progress=progress) if self.settings.audit else {}
+        _require_safe(hidden_cells, audits)
+        self._outcome = _Outcome(hidden_cells=hidden_cells, audits=audits)
+        for number, name in enumerate(requests):
+            hidden = hidden_cells.hidden[hidden_cells.relations.numbers[number]]
+            yield Protected(
+                name=name,
+                request=requests[name],
+                cells=cells[name],
+                table=hidden_cells.publish(name),
+                counts=np.ma.array(cells[name].count, mask=hidden),
+            )
+
+    def cell_protection(self, protected: Protected) -> CellProtection:
+        """Return which cells are hidden, and together with which others."""
+        if self._outcome is None:
+            raise InternalError(
+                Message("Suppressed tables are recorded, and none was suppressed.")
+            )
+        return CellProtection(
+            method="suppression",
+            hidden=np.ma.getmaskarray(np.ma.asarray(protected.counts)),
+            pattern=self._outcome.pattern,
+        )
+
+    def statement(self) -> Statement:
+        """Say what is hidden, measure by measure."""
+        measures: tuple[Mapping[str, Any], ...] = ()
+        if self._outcome is not None:
+            hidden_cells, audits = self._outcome.hidden_cells, self._outcome.audits
+            limit_s = self.settings.limit_s
+            measures = tuple(
+                _measure_record(system, hidden_cells, audits, limit_s=limit_s)
+                for system in hidden_cells.systems
+            )
+        return Statement(
+            words="suppression",
+            is_original=True,
+            notice="The tables hold original numbers. Publishing the same data with noise as "
+            "well would give the noise away.",
+            measures=measures,
+        )
+
+    def record(self, folder: Path) -> InternalRecord:
+        """Write what readers can work out of hidden cells, and tell the rules."""
+        if self._outcome is None:
+            raise InternalError(
+                Message("Suppressed tables are recorded, and none was suppressed.")
+            )
+        files = _write_audits(folder, self._outcome.hidden_cells, self._outcome.audits)
+        measures = [dict(measure) for measure in self.statement().measures]
+        return InternalRecord(
+            method={"suppression": self.settings.record(self._shown), "measures": measures},
+            inside={"inside": [asdict(file) for file in files]},
+        )
+
+
+def _require_safe(hidden_cells: HiddenCells, audits: Mapping[str, Audit]) -> None:
+    """Stop where an unsafe cell is not protected as demanded."""
+    if not audits:
+        failed = hidden_cells.unproven()
+        reason = Message("the protection of {number} cells is not proven", number=failed.size)
+    else:
+        failed = np.unique(
+            np.concatenate(
+                [
+                    system.cells[np.append(audit.under_protected, audit.exposed).astype(int)]
+                    for system in hidden_cells.systems
+                    for audit in [audits[system.measure]]
+                ]
+            )
+        )
+        reason = Message("{number} cells are not protected as demanded", number=failed.size)
+    if failed.size:
+        raise CheckFailedError(
+            Message(
+                "The audit of the suppression failed: {reason}; nothing was published.",
+                reason=reason,
+            ),
+            hint=Message(
+                'try another method, such as method = "exact", and report this message'
+            ),
+            places=hidden_cells.places(failed),
+        )
+
+
+def _measure_record(
+    system: MeasureSystem,
+    hidden_cells: HiddenCells,
+    audits: Mapping[str, Audit],
+    *,
+    limit_s: float,
+) -> Mapping[str, Any]:
+    """Return what the office needs to know of the choice for one measure."""
+    suppression, status = system.suppression, hidden_cells.status[system.cells][system.is_shown]
+    record: dict[str, Any] = {
+        "measure": system.measure,
+        "cells": len(status),
+        "primary": int((system.problem.primary.is_primary & system.is_shown).sum()),
+        "hidden": int((status > 0).sum()),
+        "method": suppression.method,
+        "secondary_cost": suppression.cost,
+        "gap": suppression.gap if suppression.method == "exact" else None,
+        "unproven": len(suppression.unproven()),
+        "seconds": round(suppression.seconds, 3),
+        "is_out_of_time": suppression.seconds >= limit_s,
+        "audit": None,
+    }
+    if system.measure in audits:
+        audit = audits[system.measure]
+        record["audit"] = {
+            "hidden_in_vain": int(audit.is_exact.sum()),
+            "under_protected": len(audit.under_protected),
+            "exposed": len(audit.exposed),
+        }
+    return record
+
+
+def _write_audits(
+    internal: Path, hidden_cells: HiddenCells, audits: Mapping[str, Audit]
+) -> tuple[FileFact, ...]:
+    """Write the interval of every hidden cell, a file for each table."""
+    files = []
+    for number, name in enumerate(hidden_cells.tables):
+        path = internal / f"audit-{name}.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            cells = hidden_cells.tables[name]
+            dimensions = [column for axis in cells.axes for column in axis.columns]
+            writer.writerow([*dimensions, "measure", "status", "original", "least", "most"])
+            for system in hidden_cells.systems:
+                audit = audits.get(system.measure)
+                if number in system.members and audit is not None:
+                    writer.writerows(_intervals(hidden_cells, number, system, audit))
+        if audits:
+            files.append(record_file(path, name=path.name))
+        else:
+            path.unlink()
+    return tuple(files)
+
+
+def _intervals(
+    hidden_cells: HiddenCells, number: int, system: MeasureSystem, audit: Audit
+) -> Any:
+    """Yield a line for each hidden cell of a table: inside use only."""
+    cells = list(hidden_cells.tables.values())[number]
+    ends = np.full((hidden_cells.relations.n_cells, 2), np.nan)
+    own = system.is_shown[audit.cells]
+    ends[system.cells[audit.cells[own]]] = np.stack([audit.low, audit.high], axis=1)[own]
+    values = np.zeros(hidden_cells.relations.n_cells)
+    values[system.cells[system.is_shown]] = system.problem.value[system.is_shown]
+    place = hidden_cells.relations.numbers[number]
+    labels = [
+        texts[rank]
+        for axis, rank in zip(cells.axes, cells.ranks, strict=True)
+        for texts in axis.labels
+    ]
+    for row in np.flatnonzero(hidden_cells.hidden[place]).tolist():
+        cell = place[row]
+        yield [
+            *(str(column[row]) for column in labels),
+            system.measure,
+            ("published", "primary", "secondary")[int(hidden_cells.status[cell])],
+            *(
+                "" if np.isnan(value) else f"{value + 0.0:.12g}"  # no -0
+                for value in (values[cell], *ends[cell])
+            ),
+        ]

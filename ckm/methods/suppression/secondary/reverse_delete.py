@@ -1,0 +1,134 @@
+"""Publish again, from the dearest cell down, what cheaper cells make needless."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from ckm.methods.suppression.secondary.cover import Change, Cover, Side
+from ckm.methods.suppression.secondary.region import Neighbourhood
+from footing.arrays import Floats
+
+#: What a cell that stays hidden costs, so that changes move few of them.
+_NOTHING = 1e-2
+#: How many cells around those that need another change a program sees, by the table's size.
+_SIZES = ((12_000, 1_500), (np.inf, 600))
+
+
+def reverse_delete(
+    cover: Cover,
+    *,
+    deadline: float = np.inf,
+    is_wide: bool = False,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Cover:
+    """Publish secondary cells again, the dearest first, where every demand stays met.
+
+    Notes
+    -----
+    The demands whose proofs move a cell get other changes, of cells that are hidden and as
+    cheap as can be; where each has one, the cell is published. A wide search starts from all
+    that may be hidden, in tables that are not too large, and not from what the cover hides.
+    The cheaper of the cover and what is found is returned.
+
+    References
+    ----------
+    Langsrud (2024), Secondary cell suppression by Gaussian elimination, publishes from the
+    dearest cell down, too, and guards against exact values.
+    """
+    n_cells = cover.problem.relations.n_cells
+    size = next(size for most, size in _SIZES if n_cells <= most)
+    choice = _Choice(cover, size, progress)
+    if is_wide:
+        if size == _SIZES[-1][1] or cover.cost() == 0:
+            return cover
+        choice.hidden |= cover.problem.is_open
+    if not choice.prove_all(deadline):
+        return cover
+    return min(cover, choice.reduced(deadline), key=Cover.cost)
+
+
+class _Choice:
+    """What is hidden, and for each demand and direction a change that proves it met."""
+
+    def __init__(self, cover: Cover, size: int, progress: Callable[[int, int], None]) -> None:
+        self.progress = progress
+        self.original, self.problem, self.size = cover, cover.problem, size
+        self.near = Neighbourhood(cover.problem)
+        self.proofs: dict[Side, Change] = {}
+        self.users: dict[int, set[Side]] = {}
+        self.hidden = cover.hidden.copy()
+
+    def prove_all(self, deadline: float) -> bool:
+        """Take the smallest change at hand for every demand, or look for one."""
+        demands, proofs = self.original.demands, self.original.proofs()
+        price = np.where(self.hidden, 1.0, np.inf)
+        for number in range(len(demands)):
+            for sign, need in ((1, demands.upper[number]), (-1, demands.lower[number])):
+                if need <= 0:
+                    continue
+                side = (number, sign)
+                change = proofs.get(side) or self.near.change(demands, *side, price)
+                if change is None or time.monotonic() > deadline:
+                    return False
+                self._keep(side, change)
+        return True
+
+    def reduced(self, deadline: float) -> Cover:
+        """Try once to do without each secondary cell; give what stays hidden, with proofs."""
+        secondary = np.flatnonzero(self.hidden & ~self.problem.must_hide)
+        order = np.argsort(-self.problem.cost[secondary], kind="stable")
+        price = np.where(self.hidden, self.problem.cost + _NOTHING, np.inf)
+        price[self.problem.must_hide] = _NOTHING
+        for done, cell in enumerate(secondary[order].tolist()):
+            self.progress(done, len(order))
+            if time.monotonic() > deadline:
+                break
+            price[cell] = np.inf
+            fresh = self._without(cell, price)
+            self.hidden[cell] = fresh is None
+            price[cell] = _NOTHING if fresh is None else np.inf
+            for side, change in (fresh or {}).items():
+                self._keep(side, change)
+        cover = Cover(self.problem, self.original.demands)
+        for change in {id(change): change for change in self.proofs.values()}.values():
+            cover.add(change)
+        for number, sign in self.proofs:  # by the programs' own account
+            (cover.is_high_met if sign > 0 else cover.is_low_met)[number] = True
+        return cover
+
+    def _without(self, cell: int, price: Floats) -> dict[Side, Change] | None:
+        """Prove the demands whose proofs move a cell without it, if that is possible."""
+        sides, demands = self.users.get(cell, set()), self.original.demands
+        fresh: dict[Side, Change] = {}
+        if not sides:
+            return fresh
+        cells = [cell, *(int(demands.cell[number]) for number, _ in sides)]
+        region = self.near.region(demands, cells, self.size, price)
+        price = price.copy()
+        for side in sorted(sides, key=self._need, reverse=True):
+            if side in fresh:
+                continue
+            change = region.change(*side, price)
+            if change is None:
+                return None
+            price[change.cells] = _NOTHING
+            for proven in self.original.proven_by(change):
+                if proven in sides:
+                    fresh.setdefault(proven, change)
+            fresh[side] = change
+        return fresh
+
+    def _need(self, side: Side) -> tuple[float, Side]:
+        demands = self.original.demands
+        return float((demands.upper if side[1] > 0 else demands.lower)[side[0]]), side
+
+    def _keep(self, side: Side, change: Change) -> None:
+        if side in self.proofs:
+            for cell in self.proofs[side].cells.tolist():
+                self.users[cell].discard(side)
+        self.proofs[side] = change
+        for cell in change.cells.tolist():
+            self.users.setdefault(cell, set()).add(side)
