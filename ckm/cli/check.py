@@ -16,7 +16,7 @@ from footing.messages import Enumeration, Message, Name, joined, said
 from footing.text_files import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ckm.cli.terminal.console import Terminal
     from ckm.cli.terminal.exit_codes import Failure
