@@ -212,7 +212,7 @@ class Engine:
             rounds_weighted=round_weighted,
         )
         self._checks, self._allows_empty = checks, allow_empty
-        self._known: Mapping[object, Cells] = {}
+        self._cells_of_others: list[tuple[Request, Cells]] = []
         self._quality: KeyQuality | None = None
         self._source = open_records(
             data,
@@ -730,9 +730,10 @@ class Engine:
     def _cells(
         self, cell_requests: Sequence[Request], progress: Progress | None, *, sketch: int = 0
     ) -> list[Cells]:
-        cells_of_requests = [self._known.get(_identity(request)) for request in cell_requests]
-        if not sketch and None not in cells_of_requests:
-            return [cells for cells in cells_of_requests if cells is not None]
+        if self._cells_of_others and not sketch:
+            of_others = [self._cells_of_another(request) for request in cell_requests]
+            if None not in of_others:
+                return [cells for cells in of_others if cells is not None]
         return cube(
             self._source,
             self._keys,
@@ -868,16 +869,16 @@ class Engine:
     ) -> None:
         """Take cells of another engine with the same records and keys, to save their scan."""
         cell_requests = self._fitter.fit(requests)
-        self._known = {
-            _identity(request): cells[name] for name, request in cell_requests.items()
-        }
+        self._cells_of_others = [
+            (replace(request, discrete=()), cells[name])
+            for name, request in cell_requests.items()
+        ]
 
-
-def _identity(request: Request) -> object:
-    """Return what the cells of a request follow from, beside the records and the keys."""
-    numbers = (request.weight, request.sums, request.top, request.ordered)
-    words = (request.margins, request.where, tuple(request.categories.items()))
-    return (request.dimensions, tuple(request.hierarchies), *numbers, *words)
+    def _cells_of_another(self, request: Request) -> Cells | None:
+        """Return the cells of the same request, whatever dimensions were accepted for it."""
+        same = replace(request, discrete=())
+        cells = (cells for other, cells in self._cells_of_others if other == same)
+        return next(cells, None)
 
 
 def _scan_progress(progress: Progress | None) -> Callable[[float], None] | None:

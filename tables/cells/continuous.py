@@ -117,10 +117,10 @@ def require_discrete(
         mark = ("values", column)
         if mark not in source.sound:
             source.sound[mark] = _value_figures(source, column, counts)
-            figures: ValueFigures | None = source.sound[mark]
-            if figures is not None and _is_forbidden(source, column, figures):
-                refusal = _refusal(source, column, figures)
-                errors.append(DataError(refusal, at=("dimensions", column)))
+        figures: ValueFigures | None = source.sound[mark]
+        if figures is not None and _is_forbidden(source, column, figures):
+            refusal = _refusal(source, column, figures)
+            errors.append(DataError(refusal, at=("dimensions", column)))
             has_bands.append(_has_width(source, column))
     hint = _WIDER if all(has_bands) else _HINT
     if len(errors) > 1:
