@@ -8,8 +8,7 @@ and a file `dp.py` or a folder `reports` beside the user comes first on the path
 import importlib.util
 import traceback
 from pathlib import Path
-
-from footing.messages import Message, Name
+from typing import Any
 
 #: What stands before the names: nothing in a checkout, `ckm_engine.` in a wheel.
 _PREFIX = __name__.rpartition("ckm.")[0]
@@ -26,7 +25,7 @@ _NAMES = (
     "dpsgd",
 )
 PACKAGES = tuple(_PREFIX + name for name in _NAMES)
-_REINSTALL = Message("in the project's folder: pip install --force-reinstall --no-deps .")
+_REINSTALL = "in the project's folder: pip install --force-reinstall --no-deps ."
 
 
 def is_own(module: str) -> bool:
@@ -37,6 +36,8 @@ def is_own(module: str) -> bool:
 
 def place_of(error: BaseException) -> str:
     """Return module and line of our innermost frame."""
+    from footing.messages import Message
+
     place: str = Message("an unknown place")
     for frame, line in traceback.walk_tb(error.__traceback__):
         module = str(frame.f_globals.get("__name__", ""))
@@ -56,31 +57,27 @@ def require_own_packages() -> None:
         if is_ours and not (name == "tables" and any(ours.parent.glob("hdf5extension*"))):
             continue
         # A folder without __init__.py is found only where nothing else of the name is.
+        values: dict[str, Any] = {"name": name, "file": file or "", "reinstall": _REINSTALL}
         if not ours.exists() or spec is None:
-            problem = Message(
-                "The engine's package {name!r} is not installed any more.", name=Name(name)
+            text = (
+                "The engine's package {name!r} is not installed any more.\n"
+                "  hint: put it back: {reinstall}"
             )
-            hint = Message("put it back: {reinstall}", reinstall=_REINSTALL)
         elif name == "tables" and (is_ours or _is_installed(file)):
-            problem = Message(
+            text = (
                 "The package 'tables' that Python finds is not the engine's own, but "
-                "probably PyTables, which has the same name."
-            )
-            hint = Message(
-                "install ckm-engine in an environment of its own, without PyTables; or, to "
-                "give PyTables up here: pip uninstall tables, then {reinstall}",
-                reinstall=_REINSTALL,
+                "probably PyTables, which has the same name.\n"
+                "  hint: install ckm-engine in an environment of its own, without PyTables; "
+                "or, to give PyTables up here: pip uninstall tables, then {reinstall}"
             )
         else:
-            problem = Message(
-                "{place} stands before the engine's package {name!r}, which has the same name.",
-                place=Name(file or ""),
-                name=Name(name),
+            text = (
+                "{file} stands before the engine's package {name!r}, which has the same name.\n"
+                "  hint: rename it, or work in another folder, so that Python does not find it "
+                "first"
             )
-            hint = Message(
-                "rename it, or work in another folder, so that Python does not find it first"
-            )
-        raise ImportError(Message("{problem}\n  hint: {hint}", problem=problem, hint=hint))
+        # What makes messages of texts lies in a package that may be the other one.
+        raise ImportError(text.format(**values))
 
 
 def _is_installed(file: str | None) -> bool:

@@ -555,8 +555,6 @@ def bad_noise_of_sums() -> Iterator[Case]:
         yield Case(
             f"additive {table['measures'][-1]}", document(output__additive=True, table=[table])
         )
-    ledger = {"path": "a.db"}
-    yield Case("additive with a ledger", document(output__additive=True, ledger=ledger))
     for section in ({"threshold": 3}, {"p_percent": 10.0}, {}):
         yield Case(f"noise and {section}", document(suppression=section))
 
