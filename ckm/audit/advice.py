@@ -126,7 +126,7 @@ def stronger_noise(
     """
     spec = auditor.ptable.spec
     closures: list[ClosureFact] = []
-    if not isinstance(spec, NoiseSpec) or isinstance(spec.variance, tuple):
+    if not isinstance(spec, NoiseSpec) or not isinstance(spec.variance, (int, float)):
         return ()
     for done, factor in enumerate(_FACTORS):
         if progress is not None:

@@ -115,8 +115,8 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
             show_feasibility(terminal, answer)
         tell_preset(terminal, file)
     elif isinstance(plan.ptable, Path):
-        for breach in _beyond_report_limits(plan, plan.ptable):
-            terminal.warn("caution", breach)
+        for excess in _beyond_report_limits(plan, plan.ptable):
+            terminal.warn("caution", excess)
     if len(plan.output.languages) > 1:
         texts = common_texts(plan)
         text = Message(
