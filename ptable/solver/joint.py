@@ -447,7 +447,9 @@ class Joint:
                         (sign or 1) * float(row.p_stay) - room,
                     )
                     for row in self.rows
-                    if row.p_stay is not None and signs[row.p_stay_rule] == sign
+                    if row.p_stay is not None
+                    and signs[row.p_stay_rule] == sign
+                    and (row.count, row.count) in self.place
                 ),
             )
 

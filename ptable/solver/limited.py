@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from footing.messages import Message, Name, joined
+from footing.messages import Message, Name, joined, said
 from ptable.errors import InfeasibleError, InternalError
 from ptable.proof.limits import allowed_loss, breaches_of, least_loss
 from ptable.solver.joint import Joint
@@ -44,6 +44,8 @@ _MARGINS = (2e-5, 1e-4, 5e-4, 2.5e-3)
 #: Of the allowance, what is left for the keys.
 _KEPT = 2e-5
 _MOST_ROUNDS = 6
+#: A noise value whose neighbour has fewer keys gets none beside it.
+_LIGHT = 1_000
 #: How often a column is gone over, and by how much its floats are distrusted.
 _ROUNDS = 3
 _SURE = 1e-9
@@ -121,7 +123,11 @@ def solve_limited(joint: Joint, *, own: Own | None = None) -> LimitedTable:
             answer = JointStatement.of(tight, own=own).solve()
         if not answer.is_solved or answer.values is None:
             break
-        units = _in_keys(tight, answer.values)
+        try:
+            units = _in_keys(tight, answer.values)
+        except InternalError as error:  # another margin has other keys
+            last = (said(error.problem.removesuffix(".")),)
+            continue
         last = breaches_of(joint, units, _KEY_RANGE)
         if last:
             continue
@@ -440,6 +446,9 @@ def _thirds(
         for v in row.noise
         if not (row.p_stay is not None and row.p_stay_rule == "exact" and v == 0)
     }
+    if joint.limits.ratio is not None and row.count in (joint.limits.sensitive or ()):
+        beside = units.get(row.count + 1, {})
+        crowd = {v: n for v, n in crowd.items() if beside.get(v - 1, 0) > _LIGHT}
     for v in sorted(crowd, key=lambda v: -crowd[v])[:6]:
         for amount in range(1, 12):
             yield v, amount

@@ -390,6 +390,12 @@ def _asked(spec: NoiseSpec | StackedSpec) -> Message:
     """Repeat the request in a few words."""
     if isinstance(spec, StackedSpec):
         return Message("the noise of these {number} parts", number=len(spec.parts))
+    if spec.variance is None:
+        return Message(
+            "max_noise {max_noise}, small {small} and these limits",
+            max_noise=Argument(spec.max_noise),
+            small=spec.small,
+        )
 
     def say(value: object, word: Message) -> Message:
         return (

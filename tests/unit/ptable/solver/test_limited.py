@@ -258,6 +258,19 @@ def test_limits_that_nothing_keeps_are_answered_by_the_nearest_that_something_do
         solve(replace(spec, limits=replace(limits, posterior=least - 0.002)))
 
 
+def test_a_sensitive_count_that_hardly_ever_stays_is_not_stated_to_stay():
+    limits = Limits(posterior=0.9, priors=PRIORS, neighbours=None, p_stay=0.4)
+    spec = NoiseSpec(max_noise=4, small=1, limits=limits, objective="least-variance")
+    assert solve(spec).certificate.limits.loss > 0
+
+
+def test_rows_that_have_no_law_at_all_are_named_without_a_variance():
+    limits = Limits(posterior=0.9, priors=PRIORS)
+    with pytest.raises(InfeasibleError, match=r"small 0 and these limits\. Out of reach"):
+        solve(NoiseSpec(max_noise=2, p_stay=0.99, symmetric=True, min_probability=0.1,
+                        limits=limits))  # fmt: skip
+
+
 def test_a_floor_above_what_a_row_can_vary_names_the_row_and_a_floor():
     limits = Limits(posterior=0.9, priors=PRIORS, variance_floor=7.0)
     with pytest.raises(InfeasibleError, match="row of count 1 cannot vary by more than 4"):
