@@ -317,7 +317,7 @@ def spend(terminal: Terminal, /, *, file: Path, who: str, what: str, **cost: Any
     terminal.step(
         "charged",
         Message(
-            "entry {number}; left: {left}", number=entry.number, left=Argument(ledger.left)
+            "entry {number}; left: {left}", number=entry.number, left=said(str(ledger.left))
         ),
     )
 

@@ -80,7 +80,7 @@ def carry_out_plan(
         Message(
             "entry {number}: {guarantee}; left: {left}",
             number=entry.number,
-            guarantee=Argument(done.plan.guarantee),
+            guarantee=said(str(done.plan.guarantee)),
             left=said(done.left),
         ),
     )

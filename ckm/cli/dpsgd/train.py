@@ -10,7 +10,7 @@ import click
 from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.output import check_output
 from ckm.cli.terminal.output_options import output_options
-from footing.messages import Argument, Message, Name, joined
+from footing.messages import Message, Name, joined, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -229,7 +229,7 @@ def train(
             ledger=budget, who=who, is_resumed=resume,
         )  # fmt: skip
     if budget is not None:
-        terminal.step("charged", Message("left: {left}", left=Argument(budget.left)))
+        terminal.step("charged", Message("left: {left}", left=said(str(budget.left))))
     click.echo(str(output))
 
 

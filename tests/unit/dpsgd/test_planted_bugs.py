@@ -113,9 +113,9 @@ def less_noise(factor):
 
 
 def larger_batches(patch):
-    def drawn(plan, *, size, coins, done=0):
+    def drawn(plan, *, size, generator, done=0):
         wrong = Plan(**PLAN | {"sampling_rate": 0.9}, seed=plan.seed)
-        return draws(wrong, size=size, generator=coins, done=done)
+        return draws(wrong, size=size, generator=generator, done=done)
 
     patch.setattr(dpsgd.training.training, "draws", drawn)
 

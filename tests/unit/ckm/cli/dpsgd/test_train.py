@@ -654,7 +654,7 @@ def test_no_figure_without_noise_is_in_words_logs_files_or_cards(folder, ledger,
         facts = opened("m.safetensors", kind="model")[1]
         lines = [re.sub(r'"time": "[^"]*"', "", found.output)]
         lines += [record.getMessage() for record in caplog.records]
-        left = re.compile(r"left: epsilon = [\d.]+, delta = [\d.e-]+")
+        left = re.compile(r"""(left: |"left": \{"text": ")epsilon = [\d.]+, delta = [\d.e-]+""")
         told.append(
             ([left.sub("", line) for line in lines], facts, run("card", "m.safetensors").output)
         )
