@@ -77,6 +77,20 @@ def moved(
     return get
 
 
+def moved_module(old: str, new: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module all of whose names are in another now."""
+
+    def get(name: str) -> Any:
+        if name.startswith("__"):
+            raise _missing(old, name)
+        value = getattr(importlib.import_module(new), name)
+        text = Message("{old!r} is called {new!r} now.", old=Name(old), new=Name(new))
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return value
+
+    return get
+
+
 def _missing(package: str, name: str) -> AttributeError:
     return AttributeError(
         Message(

@@ -1,14 +1,5 @@
 """Deprecated: what was here lies in `ckm.methods.additivity`."""
 
-import importlib
-import warnings
-from typing import Any
+from footing.lazy import moved_module
 
-
-def __getattr__(name: str) -> Any:
-    """Return what has this name in the new place."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-    text = "ckm.additivity is deprecated; use ckm.methods.additivity"
-    warnings.warn(text, DeprecationWarning, stacklevel=2)
-    return getattr(importlib.import_module("ckm.methods.additivity"), name)
+__getattr__ = moved_module("ckm.additivity", "ckm.methods.additivity")

@@ -111,7 +111,8 @@ def discover(
     Examples
     --------
     >>> import pandas as pd
-    >>> from synth import Neighbours, Schema, SimulatedNoise, Whole
+    >>> from synth import Schema, SimulatedNoise, Whole
+    >>> from synth.marginals.measuring import Neighbours
     >>> records = pd.DataFrame({"age": np.arange(1000) % 90})
     >>> found, calls = discover(
     ...     records,
