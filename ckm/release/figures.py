@@ -105,6 +105,6 @@ def _released(
             share_of=Argument(share_of),
             levels=Name.each(levels),
         )
-        raise ReleaseError(text, hint=Message("--share-of {levels}", levels=levels[0]))
+        raise ReleaseError(text, hint=Message("--share-of {levels}", levels=Name(levels[0])))
     is_mixed = job.get("keys", {}).get("mix", True)
     return table, ptable, is_mixed, output.get("total_label", "Total")
