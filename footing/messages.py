@@ -188,9 +188,6 @@ class Message(str):
         values = {name: _from_data(value) for name, value in data["values"].items()}
         return cls._made(data["template"], values)
 
-    def __str__(self) -> str:  # so that str(warning) is its message, with all it was made from
-        return self
-
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self)._made, (self.template, self.values)  # noqa: SLF001
 
@@ -338,6 +335,13 @@ def _from_data(data: Any) -> Any:
     if "argument" in data:
         return Argument(_Shown(data["argument"], data["text"]))
     return float(data["number"]) if "number" in data else Text(data["text"])
+
+
+def text_of(warning: Warning | str) -> str:
+    """Return the message of a warning, with all that it was made from, or its text."""
+    if isinstance(warning, Warning) and warning.args and isinstance(warning.args[0], Message):
+        return warning.args[0]
+    return str(warning)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ckm._packages import PACKAGES, is_own
-from footing.messages import logged
+from footing.messages import logged, text_of
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ def captured_warnings() -> Iterator[list[str]]:
 
         def listen(message: Warning | str, category: type[Warning], *rest: Any) -> None:
             if is_own(category.__module__):
-                _add(captured, str(message))
+                _add(captured, text_of(message))
             show(message, category, *rest)
 
         warnings.showwarning = listen  # type: ignore[assignment]

@@ -21,7 +21,7 @@ import click
 
 from ckm._packages import PACKAGES, is_own
 from ckm.cli.terminal.output import printable
-from footing.messages import Message, data_of, logged
+from footing.messages import Message, data_of, logged, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -270,7 +270,7 @@ class Terminal:
             return
         inside = getattr(message, "inside", "")
         extra = {"event": category.__name__, "inside": inside}
-        self._logger.warning(str(message), extra=extra)  # with what it was made from
+        self._logger.warning(text_of(message), extra=extra)
 
     def show_inside(self, inside: str) -> None:
         """Show what of the data a warning is about, where a person reads: in no file."""

@@ -25,6 +25,7 @@ from footing.messages import (
     joined,
     named,
     said,
+    text_of,
 )
 
 FRENCH = {
@@ -155,7 +156,8 @@ def test_a_message_goes_through_errors_warnings_processes_and_copies():
     assert error.at == ("table", 0)
     with pytest.warns(UserWarning, match="No column") as caught:
         warnings.warn(message, UserWarning, stacklevel=1)
-    assert french(str(caught[0].message)) == french(message)
+    assert french(text_of(caught[0].message)) == french(message)
+    assert type(str(caught[0].message)) is str  # others pack texts, and know no other kind
 
 
 def test_a_hint_that_is_added_keeps_the_data_of_both():
