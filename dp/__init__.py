@@ -42,7 +42,7 @@ from dp.sensitivity import (
     maximum,
     mean,
 )
-from footing.lazy import moved
+from footing.lazy import moved as _moved
 
 __all__ = [
     "Adjacency",
@@ -93,7 +93,7 @@ __all__ = [
 ]
 
 #: Names of 0.1 that are asked of their modules, by whoever needs them.
-__getattr__ = moved(
+__getattr__ = _moved(
     __name__,
     {
         "CLASSIC_ORDERS": "dp.accounting.rdp",

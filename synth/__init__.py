@@ -1,6 +1,7 @@
 """Synthetic microdata, differentially private, from vine copulas and noisy tables."""
 
-from footing.lazy import moved, renamed
+from footing.lazy import moved as _moved
+from footing.lazy import renamed as _renamed
 from synth.certificate import Certificate
 from synth.errors import (
     CertificateError,
@@ -58,7 +59,7 @@ __all__ = [
 ]
 
 #: Names of 0.1 that are asked of their modules, by whoever needs them.
-__getattr__ = moved(
+__getattr__ = _moved(
     __name__,
     {
         "Call": "synth.marginals.spending",
@@ -74,5 +75,5 @@ __getattr__ = moved(
         "guarantee_beside": "synth.guarantee",
         "structure": "synth.picture",
     },
-    otherwise=renamed(__name__, {"Settings": "TableSettings"}),
+    otherwise=_renamed(__name__, {"Settings": "TableSettings"}),
 )

@@ -4,7 +4,7 @@ The only package that reads records. What leaves it are `Cells`: counts and cell
 which are disclosive until `ckm` has perturbed them.
 """
 
-from footing.lazy import moved
+from footing.lazy import moved as _moved
 from tables.cells.blocks import Cells
 from tables.cells.cube import cube, record_groups
 from tables.cells.hierarchy import CodeTree, Hierarchy
@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 #: Names of 0.1 that are asked of their modules, by whoever needs them.
-__getattr__ = moved(
+__getattr__ = _moved(
     __name__,
     {
         "Axis": "tables.cells.axes",
