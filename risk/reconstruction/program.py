@@ -154,6 +154,11 @@ class Program:
         """
         return np.array(self._solver.getSolution().row_dual)
 
+    @property
+    def steps(self) -> int:
+        """How many steps of the simplex method the last answer took."""
+        return max(int(self._solver.getInfo().simplex_iteration_count), 0)
+
     def least(self, columns: ArrayLike, costs: ArrayLike) -> Answer | None:
         """Minimise the sum of costs times columns."""
         where = np.asarray(columns, dtype=np.int32)

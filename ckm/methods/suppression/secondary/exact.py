@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,10 +12,13 @@ from ckm.methods.suppression.secondary.problem import Demands, Problem
 from ckm.methods.suppression.secondary.region import FARTHEST, Attack
 from ckm.methods.suppression.secondary.reverse_delete import reverse_delete
 from ckm.methods.suppression.secondary.sequential import protect_in_turn
+from ckm.methods.suppression.secondary.work import Work
 from footing.arrays import Floats, Integers
 from risk.reconstruction.program import Answer, Program, Rows
 
 _MAX_NODES = 1_000_000
+#: Units of work of a node, for each row and column.
+_NODE = 0.3
 #: The relaxation is left when so many rounds raise the bound by less than such a share.
 _STEPS, _PROGRESS = 8, 2e-3
 _GAP = 1e-6
@@ -29,7 +31,7 @@ _CRACK = 1e-3
 _ENOUGH, _FEW = 60, 15
 
 
-def protect_exactly(cover: Cover, *, deadline: float = np.inf) -> tuple[Cover, float]:
+def protect_exactly(cover: Cover, *, work: Work | None = None) -> tuple[Cover, float]:
     """Find the cheapest cells to hide, and a bound: no way to protect the table costs less.
 
     Notes
@@ -47,14 +49,14 @@ def protect_exactly(cover: Cover, *, deadline: float = np.inf) -> tuple[Cover, f
     Fischetti and Salazar (2001), Solving the cell suppression problem on tabular data with
     linear constraints.
     """
-    return _Exact(cover, deadline).run()
+    return _Exact(cover, work or Work()).run()
 
 
 class _Exact:
-    def __init__(self, cover: Cover, deadline: float) -> None:
-        self.best, self.deadline = cover, deadline
+    def __init__(self, cover: Cover, work: Work) -> None:
+        self.best, self.work = cover, work
         self.problem: Problem = cover.problem
-        self.cutter = Cutter(self.problem, cover.demands)
+        self.cutter = Cutter(self.problem, cover.demands, work)
         self.columns = np.flatnonzero(self.problem.is_open)
         self.cost = self.problem.cost[self.columns]
         self.scale = max(1.0, float(self.cost.max(initial=0.0)))
@@ -65,7 +67,7 @@ class _Exact:
         self._offer(self.best)
         if not self._is_done():
             self._relax()
-        while not self._is_done() and time.monotonic() < self.deadline:
+        while not self._is_done() and not self.work.is_over:
             if not self._round():
                 break
         return self.best, min(self.least, self.best.cost())
@@ -76,23 +78,23 @@ class _Exact:
 
     def _offer(self, cover: Cover) -> None:
         """Keep a cover without what it does not need, if it is the best so far."""
-        lighter = reverse_delete(cover, deadline=self.deadline)
-        lighter = reverse_delete(lighter, deadline=self.deadline, is_wide=True)
+        lighter = reverse_delete(cover, work=self.work)
+        lighter = reverse_delete(lighter, work=self.work, is_wide=True)
         if lighter.cost() < self.best.cost():
             self.best = lighter
 
     def _relax(self) -> None:
         """Cut the relaxation until no more inequality is found."""
-        program, steps = self._program(None), [0.0]
+        program, steps = self._program(), [0.0]
         answer = self._solve(program)
-        while time.monotonic() < self.deadline:
+        while not self.work.is_over:
             answer = self._solve(program)
             steps.append(self.least)
             is_stuck = self.least - steps[-_STEPS:][0] <= _PROGRESS * self.least
             if self._is_done() or (len(steps) > _STEPS and is_stuck):
                 break
             hidden = self._spread(answer)
-            cuts = self.cutter.violated(hidden, deadline=self.deadline)
+            cuts = self.cutter.violated(hidden)
             if not cuts:
                 break
             self.cuts += cuts
@@ -103,11 +105,11 @@ class _Exact:
     def _round(self) -> bool:
         """Solve in whole numbers, check, and cut; tell whether anything was gained."""
         before = self.best.cost()
-        answer = self._solve(self._program(max(1.0, self.deadline - time.monotonic())))
+        answer = self._solve(self._program(is_whole=True))
         if not answer.point.size:
             return False
         hidden = (self._spread(answer) > 0.5).astype(np.float64)
-        cuts = self.cutter.violated(hidden, deadline=self.deadline)
+        cuts = self.cutter.violated(hidden)
         self._repair(hidden)
         self.cuts += cuts
         return bool(cuts) or self.best.cost() < before
@@ -116,31 +118,36 @@ class _Exact:
         """Protect every demand again, with cells the cheaper the more of them is hidden."""
         cover = Cover(self.problem, self.best.demands)
         cover.hidden |= hidden > 1 - _GAP
-        failed = protect_in_turn(
-            cover, cost=self.problem.cost * (1 - hidden), deadline=self.deadline
-        )
+        failed = protect_in_turn(cover, cost=self.problem.cost * (1 - hidden), work=self.work)
         if not failed.size and not cover.open_demands().size:
             self._offer(cover)
 
     def _solve(self, program: Program) -> Answer:
         answer = program.least(np.arange(len(self.columns)), self.cost / self.scale)
+        self.work.asked(program, len(self.columns) + len(self.cuts))
         if answer is None:  # the best cover satisfies every cut
             raise AssertionError
         self.least = max(self.least, answer.bound * self.scale)
         return answer
+
+    def _most_nodes(self) -> int:
+        """Return how many nodes the work that is left will do for."""
+        left = max(self.work.limit - self.work.units, 0.0)
+        a_node = _NODE * (len(self.columns) + len(self.cuts))
+        return int(np.clip(left / a_node, 1, _MAX_NODES))
 
     def _spread(self, answer: Answer) -> Floats:
         hidden = self.problem.must_hide.astype(np.float64)
         hidden[self.columns] = np.clip(answer.point, 0.0, 1.0)
         return hidden
 
-    def _program(self, max_seconds: float | None) -> Program:
+    def _program(self, *, is_whole: bool = False) -> Program:
         return Program(
             self._rows(self.cuts),
             lower=np.zeros(len(self.columns)),
             upper=np.ones(len(self.columns)),
-            most_nodes=None if max_seconds is None else _MAX_NODES,
-            max_seconds=np.inf if max_seconds is None else max_seconds,
+            most_nodes=self._most_nodes() if is_whole else None,
+            max_seconds=self.work.left_s if is_whole else np.inf,
         )
 
     def _rows(self, cuts: list[Cut]) -> Rows:
@@ -182,20 +189,22 @@ class Cutter:
         The problem.
     demands
         What to protect.
+    work
+        Where the work is counted.
     """
 
-    def __init__(self, problem: Problem, demands: Demands) -> None:
-        self.problem, self.demands = problem, demands
-        self.attack = Attack(problem.relations)
+    def __init__(self, problem: Problem, demands: Demands, work: Work | None = None) -> None:
+        self.problem, self.demands, self.work = problem, demands, work or Work()
+        self.attack = Attack(problem.relations, work=self.work)
         self.can_move = problem.is_open | problem.must_hide
         #: for each demand and direction, the cells of a change that met it last
         self._proven: dict[tuple[int, int], Integers] = {}
         self._next = 0
 
-    def violated(self, hidden: Floats, *, deadline: float = np.inf) -> list[Cut]:
+    def violated(self, hidden: Floats) -> list[Cut]:
         """Find inequalities that a choice of cells, or of parts of them, violates."""
-        cuts = self.lonely(hidden) or self._all(hidden, deadline)
-        cuts = cuts or self._all(hidden, deadline, is_deep=True)
+        cuts = self.lonely(hidden) or self._all(hidden)
+        cuts = cuts or self._all(hidden, is_deep=True)
         distinct = {(c.cells.tobytes(), c.weights.round(9).tobytes(), c.least): c for c in cuts}
         return list(distinct.values())
 
@@ -222,10 +231,10 @@ class Cutter:
                 cuts.append(Cut(cells=cells, weights=weights, least=0.0))
         return cuts
 
-    def _all(self, hidden: Floats, deadline: float, *, is_deep: bool = False) -> list[Cut]:
+    def _all(self, hidden: Floats, *, is_deep: bool = False) -> list[Cut]:
         """Go through the demands from where the last round stopped, up to enough cuts."""
         cuts: list[Cut] = []
-        few = Attack(self.problem.relations, np.flatnonzero(hidden > _CLEAN))
+        few = Attack(self.problem.relations, np.flatnonzero(hidden > _CLEAN), work=self.work)
         n = len(self.demands)
         attacks = [(few, 1.0, 0.0)]
         if is_deep:
@@ -236,7 +245,7 @@ class Cutter:
                 if cut is not None:
                     cuts.append(cut)
             self._next = (demand + 1) % n
-            if len(cuts) >= (_FEW if is_deep else _ENOUGH) or time.monotonic() > deadline:
+            if len(cuts) >= (_FEW if is_deep else _ENOUGH) or self.work.is_over:
                 break
         return cuts
 

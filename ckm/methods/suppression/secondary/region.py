@@ -11,6 +11,7 @@ from ckm.errors import InternalError
 from ckm.methods.suppression.relations import Relations
 from ckm.methods.suppression.secondary.cover import Change
 from ckm.methods.suppression.secondary.problem import Demands, Problem, ranges
+from ckm.methods.suppression.secondary.work import Work
 from footing.arrays import Floats, Integers
 from footing.messages import Message
 from risk.reconstruction.program import Program, Rows
@@ -52,10 +53,18 @@ class Attack:
         Which cells add up to which.
     cells
         Cells that may move, rising; by default all.
+    work
+        Where the work is counted.
     """
 
-    def __init__(self, relations: Relations, cells: Integers | None = None) -> None:
-        self.relations = relations
+    def __init__(
+        self,
+        relations: Relations,
+        cells: Integers | None = None,
+        *,
+        work: Work | None = None,
+    ) -> None:
+        self.relations, self.work = relations, work or Work()
         self.cells = np.arange(relations.n_cells) if cells is None else cells
         place = np.full(relations.n_cells, -1)
         place[self.cells] = np.arange(len(self.cells))
@@ -75,6 +84,8 @@ class Attack:
             upper=np.zeros(len(self.cells)),
         )
         self._place = place
+        self._size = len(rows) + len(self.cells)
+        self.work.laid_out(self._size)
 
     def reach(self, cell: int, *, sign: int, down: Floats, up: Floats, most: float) -> Reach:
         """Move a cell up or down as far as it goes."""
@@ -86,6 +97,7 @@ class Attack:
             low[own] = max(low[own], -most)
         self._program.hold(np.arange(n), low, high)
         answer = self._program.least([own], [-float(sign)])
+        self.work.asked(self._program, self._size)
         if answer is None:
             raise InternalError(Message("No change at all keeps the sums, though none does."))
         prices = np.zeros(self.relations.n_relations)
@@ -131,12 +143,21 @@ class Region:
         Of the problem's relations.
     cells
         The cells, rising.
+    work
+        Where the work is counted.
     """
 
     # each cell has two columns, its rise and its fall
     def __init__(
-        self, problem: Problem, demands: Demands, incidence: Incidence, cells: Integers
+        self,
+        problem: Problem,
+        demands: Demands,
+        incidence: Incidence,
+        cells: Integers,
+        *,
+        work: Work | None = None,
     ) -> None:
+        self.work = work or Work()
         self.rise, self.room = problem.rise[cells], problem.room[cells]
         self.demands, self.cells = demands, cells
         relations = problem.relations
@@ -163,6 +184,8 @@ class Region:
             upper=np.zeros(2 * len(cells)),
             bounds_move=True,
         )
+        self.size = len(rows) + 2 * len(cells)
+        self.work.laid_out(self.size)
 
     def change(self, demand: int, sign: int, cost: Floats) -> Change | None:
         """Find the cheapest change per unit moved that takes a demand's cell far enough."""
@@ -184,6 +207,7 @@ class Region:
         price = np.where(is_fixed, 0.0, price)
         price /= max(1.0, float(price.max(initial=0.0)))
         answer = self.program.least(np.arange(2 * n), np.tile(price, 2))
+        self.work.asked(self.program, self.size)
         if answer is None:
             return None
         moves = answer.point[:n] - answer.point[n:]
@@ -208,10 +232,13 @@ class Neighbourhood:
     ----------
     problem
         The problem.
+    work
+        Where the work is counted.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, work: Work | None = None) -> None:
         self.problem, self.incidence = problem, Incidence(problem.relations)
+        self.work = work or Work()
         self.can_move = problem.is_open | problem.must_hide
         self._whole: Region | None = None
 
@@ -226,7 +253,7 @@ class Neighbourhood:
                 return result
         if self._whole is None:
             every = np.flatnonzero(self.can_move)
-            self._whole = Region(self.problem, demands, self.incidence, every)
+            self._whole = Region(self.problem, demands, self.incidence, every, work=self.work)
         return self._whole.change(demand, sign, cost)
 
     def region(self, demands: Demands, cells: Sequence[int], size: int, cost: Floats) -> Region:
@@ -243,4 +270,5 @@ class Neighbourhood:
                 new = new[np.argsort(cost[new], kind="stable")][: size - n_inside]
             inside[new] = True
             edge, n_inside = new, n_inside + len(new)
-        return Region(self.problem, demands, self.incidence, np.flatnonzero(inside))
+        every = np.flatnonzero(inside)
+        return Region(self.problem, demands, self.incidence, every, work=self.work)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
 
 from ckm.methods.suppression.secondary.cover import Change, Cover, Side
 from ckm.methods.suppression.secondary.region import Neighbourhood
+from ckm.methods.suppression.secondary.work import Work
 from footing.arrays import Floats
 
 #: What a cell that stays hidden costs, so that changes move few of them.
@@ -20,7 +20,7 @@ _SIZES = ((12_000, 1_500), (np.inf, 600))
 def reverse_delete(
     cover: Cover,
     *,
-    deadline: float = np.inf,
+    work: Work | None = None,
     is_wide: bool = False,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Cover:
@@ -40,28 +40,30 @@ def reverse_delete(
     """
     n_cells = cover.problem.relations.n_cells
     size = next(size for most, size in _SIZES if n_cells <= most)
-    choice = _Choice(cover, size, progress)
+    choice = _Choice(cover, size, progress, work or Work())
     if is_wide:
         if size == _SIZES[-1][1] or cover.cost() == 0:
             return cover
         choice.hidden |= cover.problem.is_open
-    if not choice.prove_all(deadline):
+    if not choice.prove_all():
         return cover
-    return min(cover, choice.reduced(deadline), key=Cover.cost)
+    return min(cover, choice.reduced(), key=Cover.cost)
 
 
 class _Choice:
     """What is hidden, and for each demand and direction a change that proves it met."""
 
-    def __init__(self, cover: Cover, size: int, progress: Callable[[int, int], None]) -> None:
-        self.progress = progress
+    def __init__(
+        self, cover: Cover, size: int, progress: Callable[[int, int], None], work: Work
+    ) -> None:
+        self.progress, self.work = progress, work
         self.original, self.problem, self.size = cover, cover.problem, size
-        self.near = Neighbourhood(cover.problem)
+        self.near = Neighbourhood(cover.problem, work)
         self.proofs: dict[Side, Change] = {}
         self.users: dict[int, set[Side]] = {}
         self.hidden = cover.hidden.copy()
 
-    def prove_all(self, deadline: float) -> bool:
+    def prove_all(self) -> bool:
         """Take the smallest change at hand for every demand, or look for one."""
         demands, proofs = self.original.demands, self.original.proofs()
         price = np.where(self.hidden, 1.0, np.inf)
@@ -71,12 +73,12 @@ class _Choice:
                     continue
                 side = (number, sign)
                 change = proofs.get(side) or self.near.change(demands, *side, price)
-                if change is None or time.monotonic() > deadline:
+                if change is None or self.work.is_over:
                     return False
                 self._keep(side, change)
         return True
 
-    def reduced(self, deadline: float) -> Cover:
+    def reduced(self) -> Cover:
         """Try once to do without each secondary cell; give what stays hidden, with proofs."""
         secondary = np.flatnonzero(self.hidden & ~self.problem.must_hide)
         order = np.argsort(-self.problem.cost[secondary], kind="stable")
@@ -84,7 +86,7 @@ class _Choice:
         price[self.problem.must_hide] = _NOTHING
         for done, cell in enumerate(secondary[order].tolist()):
             self.progress(done, len(order))
-            if time.monotonic() > deadline:
+            if self.work.is_over:
                 break
             price[cell] = np.inf
             fresh = self._without(cell, price)

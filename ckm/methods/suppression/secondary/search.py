@@ -16,9 +16,11 @@ from ckm.methods.suppression.attackers import Attackers
 from ckm.methods.suppression.audit import Audit, audit, check_changes
 from ckm.methods.suppression.secondary.cover import Change, Cover
 from ckm.methods.suppression.secondary.exact import protect_exactly
+from ckm.methods.suppression.secondary.merging import Merging, merged
 from ckm.methods.suppression.secondary.problem import Demands, Problem
 from ckm.methods.suppression.secondary.reverse_delete import reverse_delete
 from ckm.methods.suppression.secondary.sequential import protect_in_turn
+from ckm.methods.suppression.secondary.work import PER_SECOND, Work
 from footing.arrays import Flags, Integers
 from footing.messages import Message, Name
 from footing.progress import Progress, no_progress
@@ -63,6 +65,10 @@ class Suppression:
         Changed tables that a reader cannot rule out, which prove that demands are met.
     seconds
         How long it took.
+    work
+        How much it did, in units that are the same on every machine.
+    ended_by
+        What ended the search before it was done, ``"work"`` or ``"clock"``; or None.
 
     Examples
     --------
@@ -75,6 +81,8 @@ class Suppression:
     least: float
     changes: tuple[Change, ...]
     seconds: float
+    work: float = 0.0
+    ended_by: str | None = None
 
     @property
     def hidden(self) -> Flags:
@@ -183,8 +191,9 @@ def suppress(
         another by a linear program, and publishes again what cheaper cells make needless.
         ``"auto"`` takes the first that suits the size.
     limit_s
-        When the search stops with the best found. Where it does, the choice depends on the
-        machine's speed; elsewhere the same problem has the same answer.
+        When the search stops with the best found: after the work that takes so long on one
+        core of a usual machine, so that the same problem has the same answer on all of them.
+        The first choice that meets every demand takes as long as it takes.
     progress
         Called with a stage, how much of it is done, and how much there is.
 
@@ -197,8 +206,6 @@ def suppress(
     ------
     UnprotectedError
         If the demands cannot be met, even if all that may be is hidden.
-    CheckFailedError
-        If no choice that meets them is found in time.
 
     Examples
     --------
@@ -229,120 +236,152 @@ def suppress(
         )
     if not limit_s > 0:
         raise ConfigError(Message("limit_s must be above 0, not {limit_s:g}.", limit_s=limit_s))
+    merging = merged(problem)
+    search = _Search(merging, Work(limit_s), progress or no_progress)
     own_method = _chosen(problem, method)
-    attackers, least = Attackers(problem), 0.0
-    deadline, report_progress = started + limit_s, progress or no_progress
-    cover = _settled(Cover(problem), attackers, deadline=deadline, progress=report_progress)
-    _require_time(cover, limit_s)
-    wide = _settled(cover, attackers, deadline=deadline, progress=report_progress, is_wide=True)
-    if not wide.open_demands().size:
-        cover = min(cover, wide, key=Cover.cost)
+    search.choose()
+    search.improve()
+    search.improve(is_wide=True)
     if own_method == "exact":
-        report_progress("optimum", 0, 1)
-        cover, least = _settled_exactly(cover, deadline=deadline)
-    status = np.where(cover.hidden, SECONDARY, PUBLISHED).astype(np.int8)
+        search.improve_exactly()
+    cover = search.best
+    status = np.where(merging.hidden(cover.hidden), SECONDARY, PUBLISHED).astype(np.int8)
     status[problem.primary.is_primary] = PRIMARY
     seconds = time.monotonic() - started
     logger.info(
-        "suppressed", extra={"cells": problem.relations.n_cells, "seconds": round(seconds, 3)}
+        "suppressed",
+        extra={
+            "cells": problem.relations.n_cells,
+            "seconds": round(seconds, 3),
+            "work": round(search.work.units / PER_SECOND, 3),
+            "ended_by": search.work.ended_by,
+        },
     )
+    insiders = cover.problem.insiders
     return Suppression(
-        problem=cover.problem,
+        problem=problem
+        if insiders is None
+        else replace(problem, insiders=merging.demands(insiders)),
         status=status,
         method=own_method,
-        least=least,
-        changes=tuple(cover.changes),
+        least=search.least,
+        changes=tuple(map(merging.change, cover.changes)),
         seconds=seconds,
+        work=search.work.units,
+        ended_by=search.work.ended_by,
     )
 
 
-def _settled(
-    cover: Cover,
-    attackers: Attackers,
-    *,
-    deadline: float,
-    progress: Progress,
-    is_wide: bool = False,
-) -> Cover:
-    """Meet every demand, and those of attackers who turn up, and publish what is needless."""
-    is_reduced = False
-    while not is_reduced:
-        failed = protect_in_turn(
-            cover, deadline=deadline, progress=partial(progress, "suppression")
-        )
-        _require_met(cover.problem, failed)
-        if cover.open_demands().size:  # out of time
-            break
-        more = attackers.unguarded(cover.changes)
-        if more is None:  # only now, as it takes long
-            again = partial(progress, "publish again")
-            cover = reverse_delete(cover, deadline=deadline, is_wide=is_wide, progress=again)
-            is_wide, more = False, attackers.unguarded(cover.changes)
-            is_reduced = more is None
-        if more is not None:
-            cover = _against(cover, more)
-    return cover
+class _Search:
+    """The best choice so far of those that meet every demand, and what attackers asked for."""
 
+    def __init__(self, merging: Merging, work: Work, progress: Progress) -> None:
+        self.merging, self.problem = merging, merging.problem
+        self.work, self.progress = work, progress
+        self.attackers, self.insiders = Attackers(self.problem), self.problem.insiders
+        self.best, self.least = Cover(self.problem), 0.0
 
-def _settled_exactly(best: Cover, *, deadline: float) -> tuple[Cover, float]:
-    """Find a cheaper choice that no attacker breaks, if there is one, and what none goes below.
+    def choose(self) -> None:
+        """Find a first choice that nobody breaks, however long it takes."""
+        free = Work()
+        self.best = self._settled(Cover(self.problem), free)
+        self.work.add(free.units)
+        logger.info("demands met", extra={"demands": len(self.best.demands)})
 
-    Every attacker who turns up narrows what is possible, so that bounds found before stay.
-    """
-    # what was asked of a choice that was dropped is not asked of this one yet
-    cover, least, attackers = best, 0.0, Attackers(best.problem)
-    while True:
-        cover, bound = protect_exactly(cover, deadline=deadline)
-        least, more = max(least, bound), attackers.unguarded(cover.changes)
-        if more is None:
-            return min(best, cover, key=Cover.cost), least
-        cover = _against(best, more, cover.problem)
-        protect_in_turn(cover, deadline=deadline)
-        if cover.open_demands().size:
-            return best, least
+    def improve(self, *, is_wide: bool = False) -> None:
+        """Publish again what is needless, and repair what that opens, while work is left."""
+        cover = self._again(self.best)
+        while not self.work.is_over:
+            lighter = reverse_delete(
+                cover,
+                work=self.work,
+                is_wide=is_wide,
+                progress=partial(self.progress, "publish again"),
+            )
+            if lighter is cover:
+                break
+            more = self.attackers.unguarded(lighter.changes)
+            if more is None:
+                self._offer(lighter)
+                break
+            cover = self._settled(self._with(lighter, more), Work())
+            self._offer(cover)
+            if cover is not self.best and is_wide:
+                break
+            is_wide = False
 
+    def improve_exactly(self) -> None:
+        """Find a cheaper choice that no attacker breaks, if there is one, and a least cost.
 
-def _against(cover: Cover, more: Demands, problem: Problem | None = None) -> Cover:
-    """Ask for more, of what a cover or another one was asked for; keep what it changes."""
-    problem = problem or cover.problem
-    insiders = more if problem.insiders is None else problem.insiders.joined(more)
-    larger_cover = Cover(replace(problem, insiders=insiders))
-    for change in cover.changes:
-        larger_cover.add(change)
-    return larger_cover
+        Every attacker who turns up narrows what is possible, so that bounds found before stay.
+        """
+        self.progress("optimum", 0, 1)
+        # what was asked of a choice that was dropped is not asked of this one yet
+        cover, self.attackers = self._again(self.best), Attackers(self.problem)
+        while not self.work.is_over:
+            cover, bound = protect_exactly(cover, work=self.work)
+            self.least = max(self.least, bound)
+            more = self.attackers.unguarded(cover.changes)
+            if more is None:
+                self._offer(cover)
+                break
+            start = self._with(self.best, more)
+            protect_in_turn(start)
+            if start.open_demands().size:
+                break
+            cover = start
+        self.least = min(self.least, self.best.cost())
+
+    def _settled(self, cover: Cover, work: Work) -> Cover:
+        """Meet every demand, and those of attackers who turn up."""
+        while True:
+            failed = protect_in_turn(
+                cover, work=work, progress=partial(self.progress, "suppression")
+            )
+            self._require_met(cover, failed)
+            more = self.attackers.unguarded(cover.changes)
+            if more is None:
+                return cover
+            cover = self._with(cover, more)
+
+    def _offer(self, cover: Cover) -> None:
+        self.best = min(self.best, cover, key=Cover.cost)
+
+    def _again(self, cover: Cover) -> Cover:
+        """Ask of a choice whatever was asked of any."""
+        if cover.problem.insiders is self.insiders:
+            return cover
+        larger_cover = Cover(replace(self.problem, insiders=self.insiders))
+        for change in cover.changes:
+            larger_cover.add(change)
+        return larger_cover
+
+    def _with(self, cover: Cover, more: Demands) -> Cover:
+        """Ask for more; keep what the choice changes."""
+        self.insiders = more if self.insiders is None else self.insiders.joined(more)
+        return self._again(cover)
+
+    def _require_met(self, cover: Cover, failed: Integers) -> None:
+        if failed.size:
+            problem = self.merging.whole
+            classes = np.unique(cover.demands.cell[failed])
+            is_failed = np.isin(self.merging.of_cell, classes) & problem.primary.is_primary
+            cells = np.flatnonzero(is_failed)
+            raise UnprotectedError(
+                cells,
+                Message(
+                    "{number:,} primary cells cannot be protected as demanded, even if every "
+                    "cell that may be hidden is.",
+                    number=len(cells),
+                ),
+                hint=_way_out(problem),
+            )
 
 
 def _chosen(problem: Problem, method: str) -> str:
     if method != "auto":
         return method
     return "exact" if problem.relations.n_cells <= _EXACT_CELLS else "sequential"
-
-
-def _require_time(cover: Cover, limit_s: float) -> None:
-    is_high, is_low = cover.is_high_met, cover.is_low_met
-    if not (is_high & is_low).all():
-        raise CheckFailedError(
-            Message(
-                "No choice of cells that meets every demand was found within {limit_s:g} s.",
-                limit_s=limit_s,
-            ),
-            hint=Message("raise limit_s, or show fewer levels of detail"),
-        )
-    logger.info("demands met", extra={"demands": len(is_high)})
-
-
-def _require_met(problem: Problem, failed: Integers) -> None:
-    if failed.size:
-        cells = np.unique(problem.demands.cell[failed])
-        raise UnprotectedError(
-            cells,
-            Message(
-                "{number:,} primary cells cannot be protected as demanded, even if every "
-                "cell that may be hidden is.",
-                number=len(cells),
-            ),
-            hint=_way_out(problem),
-        )
 
 
 def _way_out(problem: Problem) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
 
 from ckm.methods.suppression.secondary.cover import Cover
 from ckm.methods.suppression.secondary.region import Neighbourhood
+from ckm.methods.suppression.secondary.work import Work
 from footing.arrays import Floats, Integers
 
 _NOTHING = 1e-7
@@ -18,7 +18,7 @@ def protect_in_turn(
     cover: Cover,
     *,
     cost: Floats | None = None,
-    deadline: float = np.inf,
+    work: Work | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Integers:
     """Meet every demand that is open, hiding further cells.
@@ -34,7 +34,7 @@ def protect_in_turn(
     Kelly, Golden and Assad (1992), Cell suppression: disclosure protection for sensitive
     tabular data, Networks 22.
     """
-    near, failed = Neighbourhood(cover.problem), []
+    near, failed = Neighbourhood(cover.problem, work), []
     price = (cover.problem.cost if cost is None else cost) + _NOTHING
     price[~near.can_move] = np.inf
     price[cover.hidden] = 0.0
@@ -42,7 +42,7 @@ def protect_in_turn(
     for done, demand in enumerate(open_demands):
         progress(done, len(open_demands))
         for sign, is_met in ((1, cover.is_high_met), (-1, cover.is_low_met)):
-            if is_met[demand] or time.monotonic() > deadline:
+            if is_met[demand] or near.work.is_over:
                 continue
             change = near.change(cover.demands, demand, sign, price)
             if change is None:

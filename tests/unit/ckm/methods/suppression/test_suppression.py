@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -27,9 +28,12 @@ from ckm.methods.suppression import (
 from ckm.methods.suppression.audit import check_changes
 from ckm.methods.suppression.secondary.cover import Cover
 from ckm.methods.suppression.secondary.exact import protect_exactly
+from ckm.methods.suppression.secondary.merging import merged
 from ckm.methods.suppression.secondary.reverse_delete import reverse_delete
-from ckm.methods.suppression.secondary.search import UnprotectedError, suppress
+from ckm.methods.suppression.secondary.search import suppress
 from ckm.methods.suppression.secondary.sequential import protect_in_turn
+from ckm.methods.suppression.secondary.work import PER_SECOND, Work
+from risk.reconstruction.program import Program
 from tables import (
     CodeTree,
     Hierarchy,
@@ -406,18 +410,57 @@ def test_a_search_that_is_out_of_time_keeps_what_protects():
     problem = random_problem(np.random.default_rng(2), (5, 6), mean=4)
     cover = Cover(problem)
     assert not protect_in_turn(cover).size
-    assert reverse_delete(cover, deadline=0.0).cost() == cover.cost()
-    found, least = protect_exactly(cover, deadline=0.0)
+    work = Work(1e-9)
+    work.add(1.0)
+    assert reverse_delete(cover, work=work).cost() == cover.cost()
+    found, least = protect_exactly(cover, work=work)
     assert found.cost() == cover.cost() > least
     assert is_protected(problem, found.hidden)
 
 
 @pytest.mark.parametrize("method", ["exact", "sequential"])
-def test_nothing_is_hidden_by_halves_when_time_runs_out(method):
+def test_the_first_choice_that_meets_every_demand_is_kept_when_time_runs_out(method):
     problem = random_problem(np.random.default_rng(2), (5, 6), mean=4)
-    with pytest.raises(CheckFailedError, match="found within 1e-09 s") as caught:
-        suppress(problem, method=method, limit_s=1e-9)
-    assert not isinstance(caught.value, UnprotectedError)
+    found = suppress(problem, method=method, limit_s=1e-9)
+    assert found.audit().is_safe
+    assert found.ended_by == "work"
+    assert found.cost >= suppress(problem, method=method).cost
+
+
+def test_a_search_ends_by_the_same_work_and_the_same_choice_on_a_slower_machine(monkeypatch):
+    problem = random_problem(np.random.default_rng(3), (9, 9), mean=4)
+    limit = suppress(problem, method="sequential").work / PER_SECOND * 0.7
+    first = suppress(problem, method="sequential", limit_s=limit)
+    asked = Program.least
+
+    def slower(*args, **named):
+        time.sleep(1e-4)
+        return asked(*args, **named)
+
+    monkeypatch.setattr(Program, "least", slower)
+    again = suppress(problem, method="sequential", limit_s=max(limit, 1e-3))
+    assert first.ended_by == again.ended_by == "work"
+    assert (first.work, first.status.tolist()) == (again.work, again.status.tolist())
+
+
+def test_a_total_of_one_part_is_hidden_with_it_and_asked_about_once():
+    tree = [-1, 0, 0, 0, 1]
+    counts = np.array([9, 1, 4, 4, 1])
+    problem = Problem(
+        relations=Relations.of_grids([Grid.full([tree])], values=counts),
+        values=counts,
+        primary=primary_cells([Frequency(least=3)], counts=counts),
+    )
+    smaller = merged(problem)
+    assert smaller.of_cell.tolist() == [0, 1, 2, 3, 1]
+    assert smaller.problem.relations.n_relations == 1
+    found = suppress(problem)
+    assert found.hidden.tolist() in [
+        [False, True, True, False, True],
+        [False, True, False, True, True],
+    ]
+    assert found.audit().is_safe
+    assert not found.unproven().size
 
 
 def test_cells_are_published_again_until_none_can_be():

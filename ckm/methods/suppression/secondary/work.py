@@ -1,0 +1,65 @@
+"""How much a search has done, in units that are the same on every machine."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from risk.reconstruction.program import Program
+
+#: So many units were done in a second of one core where they were measured.
+PER_SECOND = 1_000_000.0
+#: Units of a program, and for each of its rows and columns: to lay it out, and to ask it.
+_LAID_OUT, _ASKED = (800.0, 1.5), (300.0, 0.6)
+#: Units of a step of the simplex method, for each row and column.
+_STEP = 0.014
+#: The clock ends a search after so many times the seconds that it was given, and so many more.
+_CLOCK, _MORE_S = 5.0, 10.0
+
+
+class Work:
+    """Counts what a search does, and tells when it has done enough.
+
+    The same problem takes the same units everywhere, so that searches that stop by their count
+    end with the same choice. The clock is there for machines that are much slower.
+
+    Parameters
+    ----------
+    limit_s
+        The seconds of which the limit is made.
+    """
+
+    def __init__(self, limit_s: float = np.inf) -> None:
+        self.units, self.limit = 0.0, limit_s * PER_SECOND
+        self.clock = time.monotonic() + _CLOCK * limit_s + _MORE_S
+        self.ended_by: Literal["work", "clock"] | None = None
+
+    def add(self, units: float) -> None:
+        """Count some units."""
+        self.units += units
+
+    def laid_out(self, size: int) -> None:
+        """Count a program of so many rows and columns."""
+        self.units += _LAID_OUT[0] + size * _LAID_OUT[1]
+
+    def asked(self, program: Program, size: int) -> None:
+        """Count a question to a program of so many rows and columns."""
+        self.units += _ASKED[0] + size * (_ASKED[1] + _STEP * program.steps)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the limit is reached; from then on it stays so."""
+        if self.ended_by is None:
+            if self.units >= self.limit:
+                self.ended_by = "work"
+            elif time.monotonic() >= self.clock:
+                self.ended_by = "clock"
+        return self.ended_by is not None
+
+    @property
+    def left_s(self) -> float:
+        """How many seconds the clock leaves, 1 or more."""
+        return max(1.0, self.clock - time.monotonic())
