@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ckm.methods.suppression.doubters import Doubters
 from ckm.methods.suppression.primary import Contributions
 from ckm.methods.suppression.relations import Relations
 from ckm.methods.suppression.secondary.cover import Change
@@ -43,6 +44,7 @@ class Attackers:
         self.under = self.over.T.tocsr()
         #: what every holding gave to every cell, and the other way round
         self.held, self.holders = _by_holding(problem.primary.contributions, self.over)
+        self.doubters = self._doubters()
         self.asked: set[tuple[int, tuple[Who, ...]]] = set()
         #: for cells and directions, changes in one or another of which everybody else believes
         self.enough: dict[tuple[int, int], list[Change]] = {}
@@ -63,14 +65,43 @@ class Attackers:
             for sign in (1, -1):
                 if present.issuperset(map(id, self.enough.get((cell, sign), [None]))):
                     continue
-                side = _Side(self, cell, sign, own)
-                groups = list(side.unguarded())
-                if side.is_complete:
-                    self.enough[cell, sign] = [own[number] for number in side.used]
+                groups = self._groups(cell, sign, own)
                 new = [(cell, group) for group in groups if (cell, group) not in self.asked]
                 self.asked.update(new)
                 pairs += new
         return self._demands(pairs) if pairs else None
+
+    def _groups(self, cell: int, sign: int, changes: Sequence[Change]) -> list[tuple[Who, ...]]:
+        """List who believes in none of the changes of a cell, alone or together."""
+        if self.doubters is None:
+            side = _Side(self, cell, sign, changes)
+            groups = list(side.unguarded())
+            if side.is_complete:
+                self.enough[cell, sign] = [changes[number] for number in side.used]
+            return groups
+        numbers, used = self.doubters.unguarded(cell, sign, changes)
+        if used is not None:
+            self.enough[cell, sign] = [changes[number] for number in used]
+        if self.held is not None:
+            return [((number, -1),) for number in numbers.tolist()]
+        n = self.problem.relations.n_cells
+        return [((number % n, number // n),) for number in numbers.tolist()]
+
+    def _doubters(self) -> Doubters | None:
+        """Return what finds single contributors, where cells alone tell who is in them."""
+        from scipy.sparse import vstack
+
+        contributions, relations = self.problem.primary.contributions, self.problem.relations
+        is_other = len(relations.grids) > 1 and not relations.is_joint
+        if contributions is None or self.problem.coalition != 1 or is_other:
+            return None
+        gifts = self.held
+        if gifts is None:
+            over = self.over.astype(np.float64)
+            both = (contributions.first, contributions.second)
+            gifts = vstack([over.multiply(amount[:, None]) for amount in both]).tocsr()
+            gifts.eliminate_zeros()
+        return Doubters(self.problem, gifts)
 
     def gifts(self, who: Who) -> tuple[Integers, Any]:
         """List the cells of a contributor, and what he gave to each."""

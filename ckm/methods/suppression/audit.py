@@ -252,7 +252,7 @@ class _Moves:
                 cells = self.parts[part]
                 regions[part] = Region(self.problem, demands, self.incidence, cells)
             self.n_programs += 1
-            return regions[part].change(number, sign, self.even)
+            return regions[part].change(np.array([number]), sign, self.even)
 
         return move
 

@@ -187,17 +187,17 @@ class Region:
         self.size = len(rows) + 2 * len(cells)
         self.work.laid_out(self.size)
 
-    def change(self, demand: int, sign: int, cost: Floats) -> Change | None:
-        """Find the cheapest change per unit moved that takes a demand's cell far enough."""
+    def change(self, numbers: Integers, sign: int, cost: Floats) -> Change | None:
+        """Find the cheapest change per unit moved that meets demands for one cell together."""
         n = len(self.cells)
-        need = float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
+        need = float((self.demands.upper if sign > 0 else self.demands.lower)[numbers].max())
         price = cost[self.cells]
         is_fixed = np.isinf(price)
         most = np.minimum(np.concatenate([self.rise, self.room]) / need, FARTHEST)
-        self._limit(demand, need, most)
+        self._limit(numbers, need, most)
         most[np.tile(is_fixed, 2)] = 0.0
         least = np.zeros(2 * n)
-        own = int(np.searchsorted(self.cells, self.demands.cell[demand]))
+        own = int(np.searchsorted(self.cells, self.demands.cell[numbers[0]]))
         if sign > 0 and self.rise[own] < need * (1 - _NOTHING):
             return None  # readers know that it is no larger
         forth, back = (own, own + n) if sign > 0 else (own + n, own)
@@ -214,15 +214,16 @@ class Region:
         mask = np.abs(moves) > _NOTHING
         return Change(cells=self.cells[mask], moves=moves[mask])
 
-    def _limit(self, demand: int, need: float, most: Floats) -> None:
-        """Lower how far cells may rise and fall to what the reader of a demand believes."""
-        part, n = self.demands.known_to(demand), len(self.cells)
+    def _limit(self, numbers: Integers, need: float, most: Floats) -> None:
+        """Lower how far cells may rise and fall to what all readers of demands believe."""
+        starts, n = self.demands.starts, len(self.cells)
+        part = ranges(starts, numbers, np.arange(len(self.demands.known)))
         own_cells = self.demands.known[part]
         place = np.minimum(np.searchsorted(self.cells, own_cells), n - 1)
         is_here = self.cells[place] == own_cells
         for start, far in ((0, self.demands.rise[part]), (n, self.demands.fall[part])):
             at = start + place[is_here]
-            most[at] = np.minimum(most[at], far[is_here] / need)
+            np.minimum.at(most, at, far[is_here] / need)
 
 
 class Neighbourhood:
@@ -242,19 +243,24 @@ class Neighbourhood:
         self.can_move = problem.is_open | problem.must_hide
         self._whole: Region | None = None
 
-    def change(self, demands: Demands, demand: int, sign: int, cost: Floats) -> Change | None:
-        """Find a cheap change that meets a demand: in a part of the table, or else in all."""
+    def change(
+        self, demands: Demands, numbers: Integers, sign: int, cost: Floats
+    ) -> Change | None:
+        """Find a cheap change that meets demands: in a part of the table, or else in all.
+
+        For several demands together only the smallest part is tried.
+        """
         for size in _SIZES:
             if size >= self.problem.relations.n_cells:
                 break
-            region = self.region(demands, [int(demands.cell[demand])], size, cost)
-            result = region.change(demand, sign, cost)
-            if result is not None:
+            region = self.region(demands, [int(demands.cell[numbers[0]])], size, cost)
+            result = region.change(numbers, sign, cost)
+            if result is not None or len(numbers) > 1:
                 return result
         if self._whole is None:
             every = np.flatnonzero(self.can_move)
             self._whole = Region(self.problem, demands, self.incidence, every, work=self.work)
-        return self._whole.change(demand, sign, cost)
+        return self._whole.change(numbers, sign, cost)
 
     def region(self, demands: Demands, cells: Sequence[int], size: int, cost: Floats) -> Region:
         """Collect cells by their distance in relations, cheap ones first on the last round."""

@@ -72,7 +72,9 @@ class _Choice:
                 if need <= 0:
                     continue
                 side = (number, sign)
-                change = proofs.get(side) or self.near.change(demands, *side, price)
+                change = proofs.get(side) or self.near.change(
+                    demands, np.array([number]), sign, price
+                )
                 if change is None or self.work.is_over:
                     return False
                 self._keep(side, change)
@@ -110,17 +112,28 @@ class _Choice:
         cells = [cell, *(int(demands.cell[number]) for number, _ in sides)]
         region = self.near.region(demands, cells, self.size, price)
         price = price.copy()
-        for side in sorted(sides, key=self._need, reverse=True):
-            if side in fresh:
-                continue
-            change = region.change(*side, price)
-            if change is None:
-                return None
-            price[change.cells] = _NOTHING
-            for proven in self.original.proven_by(change):
-                if proven in sides:
-                    fresh.setdefault(proven, change)
-            fresh[side] = change
+        together: dict[Side, list[int]] = {}
+        for number, sign in sorted(sides, key=self._need, reverse=True):
+            together.setdefault((int(demands.cell[number]), sign), []).append(number)
+        for (_, sign), numbers in together.items():
+            waiting = [np.array(numbers)]
+            while waiting:
+                own = waiting.pop()
+                own = np.array([n for n in own.tolist() if (n, sign) not in fresh], np.int64)
+                if not own.size:
+                    continue
+                change = region.change(own, sign, price)
+                if change is None and len(own) == 1:
+                    return None
+                if change is None:
+                    waiting += [own[len(own) // 2 :], own[: len(own) // 2]]
+                    continue
+                price[change.cells] = _NOTHING
+                for proven in self.original.proven_by(change):
+                    if proven in sides:
+                        fresh.setdefault(proven, change)
+                for number in own.tolist():
+                    fresh[number, sign] = change
         return fresh
 
     def _need(self, side: Side) -> tuple[float, Side]:

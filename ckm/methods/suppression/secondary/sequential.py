@@ -27,7 +27,9 @@ def protect_in_turn(
     -----
     For each demand a linear program finds the change that takes the cell far enough at the
     least cost per unit moved, hidden cells free. It sees the neighbourhood of the cell first,
-    and more where that does not do. The order is from the most valuable cell down.
+    and more where that does not do. Demands against several readers of one cell are met by one
+    change, if there is one that all of them believe in. The order is from the most valuable
+    cell down.
 
     References
     ----------
@@ -38,17 +40,37 @@ def protect_in_turn(
     price = (cover.problem.cost if cost is None else cost) + _NOTHING
     price[~near.can_move] = np.inf
     price[cover.hidden] = 0.0
-    open_demands = cover.open_demands().tolist()
-    for done, demand in enumerate(open_demands):
-        progress(done, len(open_demands))
-        for sign, is_met in ((1, cover.is_high_met), (-1, cover.is_low_met)):
-            if is_met[demand] or near.work.is_over:
-                continue
-            change = near.change(cover.demands, demand, sign, price)
-            if change is None:
-                failed.append(demand)
-                break
+    open_demands = cover.open_demands()
+    _, first, times = np.unique(
+        cover.demands.cell[open_demands], return_index=True, return_counts=True
+    )
+    order = np.argsort(first)  # demands for the same cell follow one another
+    for start, size in zip(first[order].tolist(), times[order].tolist(), strict=True):
+        progress(start, len(open_demands))
+        own = np.sort(open_demands[start : start + size])
+        for sign in (1, -1):
+            failed += _met(cover, near, own, sign, price)
+    return np.unique(np.array(failed, np.int64))
+
+
+def _met(
+    cover: Cover, near: Neighbourhood, numbers: Integers, sign: int, price: Floats
+) -> list[int]:
+    """Meet demands for one cell on one side, as many as can be by one change."""
+    is_met, failed = cover.is_high_met if sign > 0 else cover.is_low_met, list[int]()
+    waiting = [numbers]
+    while waiting and not near.work.is_over:
+        own = waiting.pop()
+        own = own[~is_met[own]]
+        if not own.size:
+            continue
+        change = near.change(cover.demands, own, sign, price)
+        if change is not None:
             cover.add(change)
             price[change.cells] = 0.0
-            is_met[demand] = True  # by the program's own account, to its tolerance
-    return np.array(failed, np.int64)
+            is_met[own] = True  # by the program's own account, to its tolerance
+        elif len(own) == 1:
+            failed += own.tolist()
+        else:
+            waiting += [own[len(own) // 2 :], own[: len(own) // 2]]
+    return failed
