@@ -133,7 +133,8 @@ def tell_limit(terminal: Terminal, plan: Job) -> None:
     if plan.suppression is not None:
         limit_s = plan.suppression.limit_s
         text = Message(
-            "cells to hide are looked for until {limit_s:g} s have passed, for each measure",
+            "fewer cells to hide are looked for until the work of {limit_s:g} s is done, for "
+            "each measure",
             limit_s=limit_s,
         )
         terminal.step("time limit", text, limit_s=limit_s)

@@ -23,7 +23,7 @@ from risk.reconstruction.search import Search, tightened
 _UNITS = 1e6
 _TOLERANCE = 1e-6
 #: In larger parts only demands are looked at: two programs a cell would take an hour.
-MOST_INTERVALS = 20_000
+MOST_INTERVALS = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

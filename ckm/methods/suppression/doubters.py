@@ -74,7 +74,7 @@ class Doubters:
         return left, used
 
     def _of_each(self, who: Integers, need: float, inside: Integers, most: Floats) -> Floats:
-        """Return what contributors must believe possible of a cell: those inside, and others."""
+        """Return what contributors inside and outside must believe possible of a cell."""
         needs, is_in = np.full(len(who), need), np.zeros(len(who), bool)
         if inside.size:
             place = np.minimum(np.searchsorted(inside, who), inside.size - 1)

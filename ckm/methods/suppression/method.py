@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ckm.methods.suppression import Audit
     from ckm.methods.suppression.cell_selection import MeasureSystem
     from ckm.methods.suppression.original_cells import Originals
+    from footing.arrays import Flags
     from footing.progress import Progress
     from reports.facts.release import FileFact
 
@@ -152,10 +153,8 @@ class CellSuppression:
         measures: tuple[Mapping[str, Any], ...] = ()
         if self._outcome is not None:
             hidden_cells, audits = self._outcome.hidden_cells, self._outcome.audits
-            limit_s = self.settings.limit_s
             measures = tuple(
-                _measure_record(system, hidden_cells, audits, limit_s=limit_s)
-                for system in hidden_cells.systems
+                _measure_record(system, hidden_cells, audits) for system in hidden_cells.systems
             )
         return Statement(
             words="suppression",
@@ -208,12 +207,14 @@ def _require_safe(hidden_cells: HiddenCells, audits: Mapping[str, Audit]) -> Non
         )
 
 
+def _value_share(system: MeasureSystem, hidden: Flags) -> float:
+    """Return how much of the value of the shown cells is hidden, as a share."""
+    value = np.abs(system.problem.value[system.is_shown])
+    return round(float(value[hidden].sum() / max(float(value.sum()), 1e-300)), 4)
+
+
 def _measure_record(
-    system: MeasureSystem,
-    hidden_cells: HiddenCells,
-    audits: Mapping[str, Audit],
-    *,
-    limit_s: float,
+    system: MeasureSystem, hidden_cells: HiddenCells, audits: Mapping[str, Audit]
 ) -> Mapping[str, Any]:
     """Return what the office needs to know of the choice for one measure."""
     suppression, status = system.suppression, hidden_cells.status[system.cells][system.is_shown]
@@ -227,7 +228,10 @@ def _measure_record(
         "gap": suppression.gap if suppression.method == "exact" else None,
         "unproven": len(suppression.unproven()),
         "seconds": round(suppression.seconds, 3),
-        "is_out_of_time": suppression.seconds >= limit_s,
+        "work": round(suppression.work),
+        "ended_by": suppression.ended_by,
+        "is_out_of_time": suppression.ended_by is not None,
+        "value_hidden": _value_share(system, status > 0),
         "audit": None,
     }
     if system.measure in audits:

@@ -21,6 +21,8 @@ FARTHEST = 1e3
 _NOTHING = 1e-7
 #: How many cells the programs see that look for one change, until one finds it.
 _SIZES = (500, 4_000, 32_000)
+#: A part that is so many times smaller than the table is worth a try.
+_NEARLY = 1.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -244,18 +246,24 @@ class Neighbourhood:
         self._whole: Region | None = None
 
     def change(
-        self, demands: Demands, numbers: Integers, sign: int, cost: Floats
+        self,
+        demands: Demands,
+        numbers: Integers,
+        sign: int,
+        cost: Floats,
+        *,
+        is_quick: bool = False,
     ) -> Change | None:
         """Find a cheap change that meets demands: in a part of the table, or else in all.
 
-        For several demands together only the smallest part is tried.
+        A quick search tries the smallest part alone.
         """
         for size in _SIZES:
-            if size >= self.problem.relations.n_cells:
+            if _NEARLY * size >= self.problem.relations.n_cells:
                 break
             region = self.region(demands, [int(demands.cell[numbers[0]])], size, cost)
             result = region.change(numbers, sign, cost)
-            if result is not None or len(numbers) > 1:
+            if result is not None or is_quick:
                 return result
         if self._whole is None:
             every = np.flatnonzero(self.can_move)

@@ -115,25 +115,22 @@ class _Choice:
         together: dict[Side, list[int]] = {}
         for number, sign in sorted(sides, key=self._need, reverse=True):
             together.setdefault((int(demands.cell[number]), sign), []).append(number)
-        for (_, sign), numbers in together.items():
-            waiting = [np.array(numbers)]
-            while waiting:
-                own = waiting.pop()
-                own = np.array([n for n in own.tolist() if (n, sign) not in fresh], np.int64)
-                if not own.size:
-                    continue
-                change = region.change(own, sign, price)
-                if change is None and len(own) == 1:
-                    return None
-                if change is None:
-                    waiting += [own[len(own) // 2 :], own[: len(own) // 2]]
-                    continue
+        waiting = [(np.array(n), sign) for (_, sign), n in reversed(together.items())]
+        while waiting:
+            numbers, sign = waiting.pop()
+            is_open = [(number, sign) not in fresh for number in numbers.tolist()]
+            numbers = numbers[np.array(is_open, bool)]
+            change = region.change(numbers, sign, price) if numbers.size else None
+            if change is not None:
                 price[change.cells] = _NOTHING
-                for proven in self.original.proven_by(change):
-                    if proven in sides:
-                        fresh.setdefault(proven, change)
-                for number in own.tolist():
-                    fresh[number, sign] = change
+                own = dict.fromkeys([(number, sign) for number in numbers.tolist()], change)
+                proven = {*self.original.proven_by(change)} & sides
+                fresh = dict.fromkeys(proven, change) | fresh | own
+            elif len(numbers) == 1:
+                return None
+            elif numbers.size:  # perhaps not all of one cell by one change
+                half = len(numbers) // 2
+                waiting += [(numbers[half:], sign), (numbers[:half], sign)]
         return fresh
 
     def _need(self, side: Side) -> tuple[float, Side]:

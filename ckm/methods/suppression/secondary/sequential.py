@@ -64,7 +64,8 @@ def _met(
         own = own[~is_met[own]]
         if not own.size:
             continue
-        change = near.change(cover.demands, own, sign, price)
+        is_part = 1 < len(own) < len(numbers)  # of what one change does not meet
+        change = near.change(cover.demands, own, sign, price, is_quick=is_part)
         if change is not None:
             cover.add(change)
             price[change.cells] = 0.0

@@ -392,7 +392,7 @@ def test_a_search_tells_its_time_limit_and_how_far_it_is(firms):
     assert met[-1][1] == met[-1][2] - 1
     for command in (["suppress", "-o", "o2"], ["check"]):
         done = run(command[0], "job.toml", *command[1:])
-        assert "until 77 s have passed, for each measure" in done.stderr
+        assert "until the work of 77 s is done, for each measure" in done.stderr
 
 
 @pytest.mark.slow
@@ -401,12 +401,13 @@ def test_a_search_that_time_ended_says_so(folder, monkeypatch):
     monkeypatch.setattr(
         ckm.methods.suppression.cell_selection,
         "suppress",
-        lambda problem, **named: replace(found(problem, **named), seconds=named["limit_s"]),
+        lambda problem, **named: replace(found(problem, **named), ended_by="work"),
     )
     done = run("suppress", "job.toml", "-o", "out")
     assert done.exit_code == 0, done.stderr
     assert "the search for count ended at limit_s" in done.stderr
-    assert manifest(folder / "out", "internal")["measures"][0]["is_out_of_time"]
+    measure = manifest(folder / "out", "internal")["measures"][0]
+    assert (measure["is_out_of_time"], measure["ended_by"]) == (True, "work")
 
 
 @pytest.mark.slow
