@@ -70,10 +70,10 @@ class Cover:
         self.changes: list[Change] = []
 
     def open_demands(self) -> Integers:
-        """List the demands that nothing proves met, the most valuable cells first."""
+        """List the demands that nothing proves met, the least valuable cells first."""
         numbers = np.flatnonzero(~(self.is_low_met & self.is_high_met))
         value = self.problem.value[self.demands.cell[numbers]]
-        return numbers[np.argsort(-value, kind="stable")]
+        return numbers[np.argsort(value, kind="stable")]
 
     def add(self, change: Change) -> None:
         """Hide the cells of a change, and note what it proves."""

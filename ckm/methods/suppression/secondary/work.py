@@ -16,7 +16,8 @@ PER_SECOND = 1_000_000.0
 _LAID_OUT, _ASKED = (800.0, 1.5), (300.0, 0.6)
 #: Units of a step of the simplex method, for each row and column.
 _STEP = 0.014
-#: The clock ends a search after so many times the seconds that it was given, and so many more.
+#: The thread's own clock ends a search after so many times the seconds that it was given, and
+#: so many more; other programs on the machine do not move it.
 _CLOCK, _MORE_S = 5.0, 10.0
 
 
@@ -34,7 +35,7 @@ class Work:
 
     def __init__(self, limit_s: float = np.inf) -> None:
         self.units, self.limit = 0.0, limit_s * PER_SECOND
-        self.clock = time.monotonic() + _CLOCK * limit_s + _MORE_S
+        self.clock = time.thread_time() + _CLOCK * limit_s + _MORE_S
         self.ended_by: Literal["work", "clock"] | None = None
 
     def add(self, units: float) -> None:
@@ -55,11 +56,11 @@ class Work:
         if self.ended_by is None:
             if self.units >= self.limit:
                 self.ended_by = "work"
-            elif time.monotonic() >= self.clock:
+            elif time.thread_time() >= self.clock:
                 self.ended_by = "clock"
         return self.ended_by is not None
 
     @property
     def left_s(self) -> float:
         """How many seconds the clock leaves, 1 or more."""
-        return max(1.0, self.clock - time.monotonic())
+        return max(1.0, self.clock - time.thread_time())
