@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _SHARES, _WIDER = (0.5, 0.2, 0.1, 0.01), (2, 5, 10)
 _MOST_TRIED, _LIMIT_S = 20, 20.0
+#: Whether there is a choice the first one tells: no better one is looked for.
+_AT_ONCE_S = 1e-6
 
 
 def way_out(
@@ -45,7 +47,7 @@ def way_out(
     deadline = time.monotonic() + _LIMIT_S
     for text, other in _changed(problem, cells, primary_of):
         left_s = deadline - time.monotonic()
-        if left_s > 0 and _protects(other, cells[:_MOST_TRIED], left_s):
+        if left_s > 0 and _protects(other, cells[:_MOST_TRIED]):
             return text
     return None
 
@@ -94,12 +96,12 @@ def _beside(relations: Relations, cells: Integers, others: Integers) -> Integers
     return near if near.size else others
 
 
-def _protects(problem: Problem, cells: Integers, limit_s: float) -> bool:
+def _protects(problem: Problem, cells: Integers) -> bool:
     """Tell whether some cells, and no others, can be protected."""
     is_asked = np.isin(np.arange(problem.relations.n_cells), cells)
     primary = replace(problem.primary, is_primary=problem.primary.is_primary & is_asked)
     try:
-        suppress(replace(problem, primary=primary), method="sequential", limit_s=limit_s)
+        suppress(replace(problem, primary=primary), method="sequential", limit_s=_AT_ONCE_S)
     except CheckFailedError:
         return False
     return True

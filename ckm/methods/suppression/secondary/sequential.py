@@ -28,8 +28,8 @@ def protect_in_turn(
     For each demand a linear program finds the change that takes the cell far enough at the
     least cost per unit moved, hidden cells free. It sees the neighbourhood of the cell first,
     and more where that does not do. Demands against several readers of one cell are met by one
-    change, if there is one that all of them believe in. Small cells come first: what is hidden for
-    them lets larger ones move.
+    change, if there is one that all of them believe in. Small cells come first: what is
+    hidden for them lets larger ones move.
 
     References
     ----------
