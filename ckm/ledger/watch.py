@@ -229,9 +229,7 @@ class Watch:
         ()
         """
         seconds = self.second_methods()
-        refused = refused_methods(
-            seconds, allows_second_noise=self._ledger.allows_second_noise
-        )
+        refused = refused_methods(seconds, allows_second_noise=self._ledger.allows_second_noise)
         if refused and second_method == "refuse":
             raise SecondMethodError(refused)
         return seconds

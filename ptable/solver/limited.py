@@ -30,6 +30,8 @@ from ptable.solver.thresholds import mean_units
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ptable.design.spec import NoiseSpec
+    from ptable.design.stack import StackedSpec
     from ptable.solver.row import RowProblem
 
 _Float: TypeAlias = "NDArray[np.float64]"
@@ -148,6 +150,22 @@ def solve_limited(joint: Joint, *, own: Own | None = None) -> LimitedTable:
         Message("No whole keys keep every limit: {problems}.", problems=joined("; ", last[:3])),
         hint=Message("limits that are a little looser work"),
     )
+
+
+def require_feasible(spec: NoiseSpec | StackedSpec) -> None:
+    """Refuse limits that no table keeps, with the nearest ones; no table is built.
+
+    Examples
+    --------
+    >>> from ptable import Limits, NoiseSpec
+    >>> prior = [0.0, *(1 / (i * (i + 1)) for i in range(1, 40))]
+    >>> limits = Limits(posterior=0.9, priors=(prior,))
+    >>> require_feasible(NoiseSpec(max_noise=4, variance=3.0, limits=limits))
+    """
+    joint = Joint.of(spec)
+    _refuse_floor(joint)
+    if not JointStatement.of(joint).is_feasible():
+        _refuse(joint, JointAnswer(status="infeasible"), None)
 
 
 def _refuse_floor(joint: Joint) -> None:

@@ -289,6 +289,23 @@ def test_further_limits_are_kept(change, name):
     assert value <= limit == change[name]
 
 
+def test_guesses_are_limited_class_by_class():
+    classes = {(1, 2): 0.75, (3, 4): 0.65}
+    limits = replace(LIMITS, sensitive=range(1, 5), posterior=0.9, posterior_set=None)
+    limits = replace(limits, neighbours=None, best_guess=classes)
+    spec = NoiseSpec(max_noise=4, variance=3.0, limits=limits, objective="least-variance")
+    table = solve(spec)
+    worst = {one: value for one, value, _ in table.certificate.limits.worst}
+    for (low, high), limit in classes.items():
+        reached = []
+        for prior in PRIORS:
+            joint = np.array(prior[low : high + 1])[:, None] * table.transition[low : high + 1]
+            reached.append(joint.max(axis=0).sum() / sum(prior[low : high + 1]))
+        assert max(reached) == pytest.approx(worst[f"best_guess {low}-{high}"])
+        assert max(reached) <= limit
+    assert NoiseSpec.from_dict(spec.to_dict()) == spec
+
+
 @pytest.mark.parametrize(
     "options",
     [

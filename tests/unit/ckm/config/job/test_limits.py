@@ -45,6 +45,12 @@ def test_false_takes_away_what_is_there_by_itself(tmp_path):
     assert spec.limits.posterior == 0.75
 
 
+def test_guesses_may_be_limited_by_classes(tmp_path):
+    limits = 'sensitive = [1, 2, 3, 4]\npriors = ["textbook"]\n'
+    spec = spec_of(tmp_path, limits + 'best_guess = { "1-2" = 0.8, "3-4" = 0.7 }\n')
+    assert spec.limits.best_guess == (((1, 2), 0.8), ((3, 4), 0.7))
+
+
 def test_the_prior_of_the_tables_is_asked_for_where_it_is_named(tmp_path):
     seen = []
 
@@ -63,6 +69,8 @@ def test_the_prior_of_the_tables_is_asked_for_where_it_is_named(tmp_path):
     [
         ("posterior = 1.5", "posterior"),
         ("posterior = true", "posterior"),
+        ('best_guess = { "1" = 0.5 }', "best_guess"),
+        ('priors = ["textbook"]\nbest_guess = { "1-9" = 0.5 }', "best_guess"),
         ('priors = ["own"]', "priors"),
         ("greatest = 3", "greatest"),
         ("priors = [[0.0, 1.0]]", "ends at a count of 1"),
