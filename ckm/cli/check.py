@@ -145,15 +145,13 @@ def _beyond_report_limits(plan: Job, file: Path) -> Iterator[Message]:
     certificate = table.certificate
     if certificate is None or certificate.limits is None:
         return
-    limits, report = (
-        table.spec.limits if isinstance(table.spec, NoiseSpec) else None,
-        plan.report,
-    )
+    report = plan.report
+    limits = table.spec.limits if isinstance(table.spec, NoiseSpec) else None
     asks = [name for name in _OF_POSTERIORS if getattr(report.limits, name) is not None]
     if limits is not None and asks and len(limits.sensitive or ()) != report.sensitive:
         yield Message(
-            "[report.limits] {names} are of counts 1 to {sensitive}, and the p-table was designed "
-            "for 1 to {last}.",
+            "[report.limits] {names} are of counts 1 to {sensitive}, and the p-table was "
+            "designed for 1 to {last}.",
             names=Name.each(asks),
             sensitive=report.sensitive,
             last=len(limits.sensitive or ()),

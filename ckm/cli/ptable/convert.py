@@ -147,7 +147,7 @@ def convert(
 
 
 def tell_priors(terminal: Terminal, file: Path, *tables: PTable) -> None:
-    """Say that a file of ours holds what an intruder is taken to believe: it is from records."""
+    """Say that a file of ours holds what an intruder may believe, which is from records."""
     proofs = (table.certificate for table in tables)
     if any(proof is not None and proof.limits is not None for proof in proofs):
         terminal.step(
