@@ -290,7 +290,7 @@ def test_further_limits_are_kept(change, name):
 
 
 def test_guesses_are_limited_class_by_class():
-    classes = {(1, 2): 0.75, (3, 4): 0.65}
+    classes = {(1, 2): 0.78, (3, 4): 0.65}
     limits = replace(LIMITS, sensitive=range(1, 5), posterior=0.9, posterior_set=None)
     limits = replace(limits, neighbours=None, best_guess=classes)
     spec = NoiseSpec(max_noise=4, variance=3.0, limits=limits, objective="least-variance")
