@@ -149,7 +149,7 @@ class Limits:
         return problems + self._normalise_variances() + self._normalise_neighbours()
 
     def _normalise_guesses(self) -> list[str]:
-        option = self.best_guess
+        option: Any = self.best_guess
         if option is None or is_number(option):
             return problems_of(option, "best_guess", above=0, maximum=1) if option else []
         try:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ptable.design.shapes import Named
 
-_Loss: TypeAlias = "Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]]"
+_Loss: TypeAlias = "Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[Any]]"
 
 #: What each objective loses; None for the greatest entropy.
 LOSSES: dict[str, _Loss | None] = {
@@ -114,7 +114,7 @@ def solve_matrix(
                 objective=Argument(objective),
             )
         )
-    rows = _counts(range(counts + 1) if is_integer(counts) else counts)
+    rows = _counts(range(counts + 1) if isinstance(counts, int) else counts)
     columns = rows if published is None else _counts(published)
     i, j = rows[:, None], columns[None, :]
     share = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
