@@ -277,6 +277,31 @@ def test_a_floor_above_what_a_row_can_vary_names_the_row_and_a_floor():
         solve(NoiseSpec(max_noise=4, limits=limits, objective="least-variance"))
 
 
+def test_a_floor_above_the_ceiling_names_both():
+    limits = Limits(posterior=0.9, priors=PRIORS, variance_floor=2.0)
+    spec = NoiseSpec(max_noise=4, variance=1.6, limits=limits)
+    with pytest.raises(
+        InfeasibleError, match=r"variance_floor is 2, above the ceiling of 1\.6"
+    ):
+        solve(spec)
+    assert solve(replace(spec, variance=2.5))
+
+
+def test_rows_of_two_outcomes_whose_thirds_do_not_divide_the_keys_get_a_key_elsewhere():
+    """Counts 1 and 2 go to 0 or 3, in thirds, and 2**32 is no multiple of three."""
+    limits = Limits(posterior=0.97, priors=PRIORS, neighbours=None, p_stay=None, ratio=4.0,
+                    posterior_set=0.97, variance_floor=0.5)  # fmt: skip
+    spec = NoiseSpec(
+        max_noise=7, variance=2.877, small=2, limits=limits, objective="least-deviation"
+    )
+    table = solve(spec)
+    first = table.units(1)
+    assert {v for v, n in first.items() if n > 100} == {-1, 2}
+    assert sum(first.values()) == 2**32
+    assert sum(v * n for v, n in first.items()) == 0
+    assert len(first) == 3
+
+
 @pytest.mark.parametrize(
     ("change", "name"),
     [({"ratio": 6.0}, "ratio"), ({"best_guess": 0.8}, "best_guess")],
