@@ -493,9 +493,8 @@ def _thirds(
     if joint.limits.ratio is not None and row.count in (joint.limits.sensitive or ()):
         beside = units.get(row.count + 1, {})
         for v in crowd:  # what the next count allows this one
-            room[v] = (
-                math.floor(joint.limits.ratio * beside.get(v - 1, 0)) - units[row.count][v]
-            )
+            most = math.floor(joint.limits.ratio * beside.get(v - 1, 0))
+            room[v] = most - units[row.count][v]
         crowd = {v: n for v, n in crowd.items() if room[v] > 0}
     for v in sorted(crowd, key=lambda v: -crowd[v])[:6]:
         for amount in range(1, min(_MANY, room[v] + 1)):

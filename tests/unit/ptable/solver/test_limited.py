@@ -280,9 +280,7 @@ def test_a_floor_above_what_a_row_can_vary_names_the_row_and_a_floor():
 def test_a_floor_above_the_ceiling_names_both():
     limits = Limits(posterior=0.9, priors=PRIORS, variance_floor=2.0)
     spec = NoiseSpec(max_noise=4, variance=1.6, limits=limits)
-    with pytest.raises(
-        InfeasibleError, match=r"variance_floor is 2, above the ceiling of 1\.6"
-    ):
+    with pytest.raises(InfeasibleError, match=r"floor is 2, above the ceiling of 1\.6"):
         solve(spec)
     assert solve(replace(spec, variance=2.5))
 
