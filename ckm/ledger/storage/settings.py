@@ -153,6 +153,7 @@ def is_first_noise(store: Database, seal: Seal, noise: str, *, create: bool) -> 
     return earlier in {None, digest}
 
 
+# claim ledger-refuses-a-second-ptable
 def require_noise(store: Database, seal: Seal, noise: str, *, create: bool) -> None:
     """Raise unless the tables of a ledger have this noise."""
     if not is_first_noise(store, seal, noise, create=create):
