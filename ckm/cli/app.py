@@ -18,6 +18,7 @@ def _show_version(ctx: click.Context, _parameter: click.Parameter, value: object
 _VERBS = {
     "release": "ckm.cli.release:release",
     "check": "ckm.cli.check:check",
+    "upgrade": "ckm.cli.upgrade:upgrade",
     "report": "ckm.cli.report:report",
     "explain": "ckm.cli.report:explain",
     "figures": "ckm.cli.compare.figures:figures",

@@ -308,6 +308,13 @@ def job_cells(job: Job) -> pa.Table:
         return engine.cells(job.tables)
 
 
+def noise_label(job: Job, ptable: PTable) -> str:
+    """Return what a ledger knows the noise of a job by: p-table, mix, version of the keys."""
+    # 0.1.0 did not write the version of its keys.
+    keys = "" if not job.data.id or job.keys.version == 1 else f" keys {job.keys.version}"
+    return f"{ptable.id} {'mixed' if job.keys.mix else 'plain'}{keys}"
+
+
 def silent(*_arguments: object) -> None:
     """Tell nobody of a step or of progress."""
 
@@ -382,13 +389,11 @@ def opened_job(
         for variable in job.derived:
             step("variable derived", words_of(variable))
         is_there = ledger is not None and has_ledger(ledger.target)
-        # 0.1.0 did not write the version of its keys.
-        keys = "" if not job.data.id or job.keys.version == 1 else f" keys {job.keys.version}"
         own_ledger = stack.enter_context(
             opened_ledger(
                 ledger,
                 secret=job.keys.secret,
-                noise=f"{ptable.id} {'mixed' if job.keys.mix else 'plain'}{keys}",
+                noise=noise_label(job, ptable),
                 is_kept=is_kept,
             )
         )
