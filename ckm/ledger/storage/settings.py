@@ -164,8 +164,9 @@ def require_noise(store: Database, seal: Seal, noise: str, *, create: bool) -> N
                 "of one cell."
             ),
             hint=Message(
-                "go back to that p-table; or start a new ledger with a new secret; "
-                "second_ptable = true in [[report.exceptions]] allows it, and says who and why"
+                "go back to that p-table (and to [keys] version = 1 for a ledger of 0.1.0), or "
+                "start a new ledger with a new secret; second_ptable = true in "
+                "[[report.exceptions]] allows it, and says who and why"
             ),
         )
 
