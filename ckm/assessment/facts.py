@@ -7,7 +7,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ckm import __version__
 from ckm.assessment.amounts import amount_noises
 from ckm.assessment.attacks import attack_facts
 from ckm.assessment.checks import limit_checks, made_checks, noise_checks, proof_checks
@@ -17,6 +16,7 @@ from ckm.assessment.observed import ObservedCells, independent
 from ckm.assessment.risk_utility_scenarios import map_scenarios
 from ckm.config.section import one_text
 from ckm.formats.words import LANGUAGES, MISSING, say
+from footing.version import engine_version
 from ptable.lookup import margin_of_error
 from reports.facts.copying import fact_of
 from reports.facts.release import (
@@ -127,6 +127,9 @@ def _parameters(ptable: PTable) -> dict[str, str]:
     if ptable.spec is None:
         return {}
     fields: dict[str, Any] = {k: v for k, v in ptable.spec.to_dict().items() if k != "kind"}
+    if isinstance(limits := fields.get("limits"), dict):  # priors stem from records
+        fields["limits"] = {k: v for k, v in limits.items() if k != "priors"}
+    fields.pop("target", None)  # a whole table
     return {
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in fields.items()
@@ -162,7 +165,7 @@ def release_facts(
         findings,
         report,
         title=job.title_of(),
-        version=__version__,
+        version=engine_version(),
         tables=tuple(_table(record, assessor, job) for record in tables),
         amounts=tuple(assessor.amounts),
         dominated=assessor.dominated(),
