@@ -32,7 +32,8 @@ class Doubters:
     """
 
     def __init__(self, problem: Problem, gifts: Any) -> None:
-        self.problem, self.given = problem, problem.primary.contributions
+        self.problem = problem
+        self.given: Any = problem.primary.contributions
         self.by_cell = gifts.T.tocsr()
         self.by_cell.sort_indices()
         self._limits: dict[int, tuple[Change, Any, Any]] = {}
@@ -121,7 +122,8 @@ class Doubters:
                 (falls, self._limited(change, -change.moves, falls)),
             )
         entry: Any = self._limits[id(change)][1 if is_forth else 2]
-        return entry  # type: ignore[no-any-return]
+        reach, limits = entry
+        return float(reach), limits
 
     def _limited(self, change: Change, moves: Floats, reach: float) -> Any:
         """Return contributors, their two least numbers of times, and the cells of the first."""
