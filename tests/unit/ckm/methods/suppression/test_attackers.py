@@ -19,6 +19,9 @@ from ckm.methods.suppression import (
     primary_cells,
     suppress,
 )
+from ckm.methods.suppression.attackers import Attackers, _Side
+from ckm.methods.suppression.secondary.cover import Cover
+from ckm.methods.suppression.secondary.sequential import protect_in_turn
 from tests.unit.ckm.methods.suppression.attack_support import SHAPES, Drawn
 from tests.unit.ckm.methods.suppression.suppression_support import Given, with_margins
 
@@ -207,3 +210,22 @@ def test_amounts_of_either_sign_have_no_contributors_who_attack():
     problem = signed(0)
     with pytest.raises(ConfigError, match="coalition is for values that are not negative"):
         replace(problem, coalition=1)
+
+
+@pytest.mark.parametrize("seed", [3, 5, 14, 17])
+def test_who_believes_in_no_change_is_found_for_all_as_for_one_after_another(seed):
+    table = Drawn(np.random.default_rng(seed), SHAPES[seed % len(SHAPES)])
+    problem = table.problem(coalition=1)
+    cover = Cover(problem)
+    protect_in_turn(cover)
+    attackers, n_found = Attackers(problem), 0
+    for cell in np.flatnonzero(problem.primary.is_primary).tolist():
+        own = sorted(
+            (change for change in cover.changes if cell in change.cells),
+            key=lambda change: len(change.cells),
+        )
+        for sign in (1, -1):
+            one_by_one = sorted(_Side(attackers, cell, sign, own).unguarded())
+            assert sorted(attackers._groups(cell, sign, own)) == one_by_one
+            n_found += len(one_by_one)
+    assert n_found
