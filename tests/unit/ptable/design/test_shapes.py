@@ -34,26 +34,30 @@ def breach(matrix, constraint):
 
 
 @pytest.mark.parametrize(
-    ("constraint", "uneven", "even"),
+    ("constraint", "option", "uneven", "even"),
     [
-        (symmetric, 0.3, 0.0),
-        (fair, 0.3, 0.0),
-        (weakly_honest, 1 / 3 - 0.3, 0.0),
-        (row_honest, 0.2, 0.0),
-        (column_honest, 0.1, 0.0),
-        (row_monotone, 0.2, 0.0),
-        (column_monotone, 0.1, 0.0),
-        (unbiased, 0.5, 0.5),
-        (private(0.0), 0.5, 0.4),
-        (private(np.log(3)), 0.5, 0.0),
-        (smooth(np.log(2)), 0.4, 0.2),
-        (within(1), 0.1, 0.1),
-        (fixed([0.5, 0.3, 0.2]), 0.05, 0.12),
+        (symmetric, None, 0.3, 0.0),
+        (fair, None, 0.3, 0.0),
+        (weakly_honest, None, 1 / 3 - 0.3, 0.0),
+        (row_honest, None, 0.2, 0.0),
+        (column_honest, None, 0.1, 0.0),
+        (row_monotone, None, 0.2, 0.0),
+        (column_monotone, None, 0.1, 0.0),
+        (unbiased, None, 0.5, 0.5),
+        (private, 0.0, 0.5, 0.4),
+        (private, np.log(3), 0.5, 0.0),
+        (smooth, np.log(2), 0.4, 0.2),
+        (within, 1, 0.1, 0.1),
+        (fixed, [0.5, 0.3, 0.2], 0.05, 0.12),
     ],
 )
-def test_each_says_by_how_much_a_matrix_is_off(constraint, uneven, even):
-    assert breach(UNEVEN, constraint) == pytest.approx(uneven, abs=1e-12)
-    assert breach(EVEN, constraint) == pytest.approx(even, abs=1e-12)
+def test_each_says_by_how_much_a_matrix_is_off(constraint, option, uneven, even):
+    named = constraint if option is None else constraint(option)
+    assert breach(UNEVEN, named) == pytest.approx(uneven, abs=1e-12)
+    assert breach(EVEN, named) == pytest.approx(even, abs=1e-12)
+    other = constraint(option[::-1]) if constraint is fixed else named
+    # the same from the other end
+    assert breach(UNEVEN[::-1, ::-1], other) == pytest.approx(uneven, abs=1e-12)
 
 
 def test_they_go_beside_a_specification_as_well():

@@ -101,7 +101,9 @@ def test_a_class_of_guesses_gives_way_alone():
     assert first == 0.6
 
 
-@pytest.mark.parametrize("value", [0.12341, 0.12349, 0.5, 1.0, 1.2341, 4.7, 9.9996, 23.456, 812.34])
+@pytest.mark.parametrize(
+    "value", [0.12341, 0.12349, 0.5, 1.0, 1.2341, 4.7, 9.9996, 23.456, 812.34]
+)
 def test_what_is_told_is_rounded_to_where_it_is_looser(value):
     up, down = _outward(value, True), _outward(value, False)  # noqa: FBT003
     assert down <= value <= up

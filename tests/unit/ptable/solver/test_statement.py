@@ -42,9 +42,7 @@ PRIOR = tuple(0.0 if i == 0 else 1 / (i * (i + 1)) for i in range(40))
 def tied(objective="least-variance"):
     """Tie a few rows together by a limit."""
     limits = Limits(priors=(PRIOR,), posterior=0.8, neighbours=None)
-    return Joint.of(
-        NoiseSpec(max_noise=2, variance=2.0, limits=limits, objective=objective)
-    )
+    return Joint.of(NoiseSpec(max_noise=2, variance=2.0, limits=limits, objective=objective))
 
 
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
@@ -148,7 +146,7 @@ def test_rows_that_are_tied_go_to_the_solver_of_their_kind_which_may_give_up(mon
     monkeypatch.setattr(statement, "solved", give_up)
     linear = JointStatement.of(tied())
     greatest = JointStatement.of(replace(tied(), budget=1.0))
-    round_ = JointStatement.of(tied(), own=lambda P, *_: [cp.sum_squares(P[1]) <= 1])
+    round_ = JointStatement.of(tied(), own=lambda p, *_: [cp.sum_squares(p[1]) <= 1])
     assert [one.is_linear for one in (linear, greatest, round_)] == [True, False, False]
     for one in (linear, greatest, round_):
         assert one.solve() == JointAnswer(status="failed")
@@ -167,7 +165,7 @@ def test_the_constraints_of_somebody_are_held_against_a_table_that_he_did_not_so
     joint = tied()
     law = np.zeros(len(joint.entries))
     law[joint.place[1, 1]], law[joint.place[2, 2]] = 0.5, 0.3
-    own = JointStatement.of(joint, own=lambda P, *_: [P[1, 1] <= 0.2, P[2, 2] <= 0.1])
+    own = JointStatement.of(joint, own=lambda p, *_: [p[1, 1] <= 0.2, p[2, 2] <= 0.1])
     assert own.violation(law) == pytest.approx(0.3)
     assert own.violation(np.zeros_like(law)) == 0
     assert JointStatement.of(joint).violation(law) == 0.0
@@ -176,12 +174,16 @@ def test_the_constraints_of_somebody_are_held_against_a_table_that_he_did_not_so
 @pytest.mark.parametrize(
     ("objective", "first", "last"),
     [
-        ("least-variance", "minimise    Σ_ij w_i (j - i)² P[i, j]", "then the greatest entropy"),
+        (
+            "least-variance",
+            "minimise    Σ_ij w_i (j - i)² P[i, j]",
+            "then the greatest entropy",
+        ),
         ("entropy", "maximise    Σ_ij -P[i, j] ln P[i, j]", "            6 rows, 29 probabil"),
     ],
 )
 def test_a_program_of_tied_rows_is_printed_with_its_sizes(objective, first, last):
-    stated = JointStatement.of(tied(objective), own=lambda P, *_: [P[1, 1] <= 0.2])
+    stated = JointStatement.of(tied(objective), own=lambda p, *_: [p[1, 1] <= 0.2])
     head, *lines, end = str(stated).splitlines()
     assert head == first
     assert lines[0].startswith("subject to  Σ_j P[i, j] = 1")
