@@ -21,11 +21,11 @@ from ptable.errors import PTableError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-#: What `private` and its neighbours give: a constraint that waits for its matrix.
-Named: TypeAlias = "Callable[[Any, NDArray[np.int64], NDArray[np.int64]], list[Any]]"
+#: A constraint that waits for its matrix.
+Constraint: TypeAlias = "Callable[[Any, NDArray[np.int64], NDArray[np.int64]], list[Any]]"
 
 
-def private(epsilon: float) -> Named:
+def privacy(epsilon: float) -> Constraint:
     """Limit the odds between neighbouring counts: ``P[i, j] ≤ e^ε P[i ± 1, j]``.
 
     Parameters
@@ -35,7 +35,7 @@ def private(epsilon: float) -> Named:
 
     Examples
     --------
-    >>> private(1.0).__doc__
+    >>> privacy(1.0).__doc__
     'Let neighbouring counts differ by a factor of at most e^1 in every column.'
     """
     _require(problems_of(epsilon, "epsilon", minimum=0))
@@ -52,7 +52,7 @@ def private(epsilon: float) -> Named:
     return constraint
 
 
-def smooth(epsilon: float) -> Named:
+def smoothness(epsilon: float) -> Constraint:
     """Limit the odds between neighbouring noises: ``P[i, j] ≤ e^ε P[i, j ± 1]``.
 
     Parameters
@@ -62,7 +62,7 @@ def smooth(epsilon: float) -> Named:
 
     Examples
     --------
-    >>> smooth(1.0).__doc__
+    >>> smoothness(1.0).__doc__
     'Let neighbouring published counts differ by a factor of at most e^1 in every row.'
     """
     _require(problems_of(epsilon, "epsilon", minimum=0))
@@ -77,7 +77,7 @@ def smooth(epsilon: float) -> Named:
     return constraint
 
 
-def fixed(distribution: ArrayLike) -> Named:
+def invariance(distribution: ArrayLike) -> Constraint:
     """Leave a distribution of counts as it is: ``Σ_i π_i P[i, j] = π_j``.
 
     Parameters
@@ -87,7 +87,7 @@ def fixed(distribution: ArrayLike) -> Named:
 
     Examples
     --------
-    >>> fixed([0.5, 0.5]).__doc__
+    >>> invariance([0.5, 0.5]).__doc__
     'Give published counts the distribution that counts have.'
     """
     shares = np.asarray(distribution, dtype=np.float64)
@@ -102,39 +102,39 @@ def fixed(distribution: ArrayLike) -> Named:
     return constraint
 
 
-def unbiased(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
+def unbiasedness(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
     """Give noise the mean 0."""
     return [P @ j.ravel() == i.ravel()]
 
 
-def symmetric(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
+def symmetry(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
     """Keep the matrix the same from its other end: ``P[i, j] = P[n - i, n - j]``."""
     del i, j
     return [P[::-1, ::-1] == P]
 
 
-def fair(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
+def fairness(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
     """Let every count stay as likely as any other."""
     first, *others = _own_pairs(i, j)
     return [P[first] == P[other] for other in others]
 
 
-def weakly_honest(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
+def weak_honesty(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
     """Let a count stay at least as likely as by a draw of all published counts."""
     return [P[place] >= 1 / j.size for place in _own_pairs(i, j)]
 
 
-def row_honest(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
+def row_honesty(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
     """Publish no count as another one likelier than as itself."""
     return [P[row, column] >= P[row] for row, column in _own_pairs(i, j)]
 
 
-def column_honest(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
+def column_honesty(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
     """Let a published count stem from no other count likelier than from itself."""
     return [P[row, column] >= P[:, column] for row, column in _own_pairs(i, j)]
 
 
-def row_monotone(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
+def row_monotony(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
     """Let probabilities of a row fall with the distance from the count."""
     constraints = []
     for row, column in _own_pairs(i, j):
@@ -143,7 +143,7 @@ def row_monotone(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
     return constraints
 
 
-def column_monotone(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
+def column_monotony(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
     """Let probabilities of a column fall with the distance from the published count."""
     constraints = []
     for row, column in _own_pairs(i, j):
@@ -152,7 +152,7 @@ def column_monotone(P: Any, i: Any, j: Any) -> list[Any]:  # noqa: N803
     return constraints
 
 
-def within(max_noise: int) -> Named:
+def largest_noise(max_noise: int) -> Constraint:
     """Bound the noise: ``P[i, j] = 0`` where ``|j - i|`` is larger.
 
     Parameters
@@ -162,7 +162,7 @@ def within(max_noise: int) -> Named:
 
     Examples
     --------
-    >>> within(2).__doc__
+    >>> largest_noise(2).__doc__
     'Keep noise to 2 in either direction.'
     """
     _require(problems_of(max_noise, "max_noise", is_whole=True, minimum=1))
@@ -175,7 +175,7 @@ def within(max_noise: int) -> Named:
     return constraint
 
 
-def together(*constraints: Named) -> Named:
+def all_of(*constraints: Constraint) -> Constraint:
     """Ask for several constraints at once, as ``solve(spec, constraints=...)`` takes them.
 
     Parameters
@@ -185,7 +185,7 @@ def together(*constraints: Named) -> Named:
 
     Examples
     --------
-    >>> together(row_honest, private(1.0)).__doc__.splitlines()[0]
+    >>> all_of(row_honesty, privacy(1.0)).__doc__.splitlines()[0]
     'Publish no count as another one likelier than as itself.'
     """
 

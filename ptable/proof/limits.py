@@ -90,9 +90,9 @@ def _worst(joint: Joint, units: Units, total: int) -> Iterator[Worst]:
                 default=Fraction(0),
             )
             yield _at_most(name, value, exact(limit))
-    for guessed_counts, most in limits.guesses:
-        value = max(_guess(prior, columns, guessed_counts, total) for prior in priors)
-        span = "" if guessed_counts == sensitive else f" {guessed_counts[0]}-{guessed_counts[-1]}"
+    for group, most in limits.guesses:
+        value = max(_guess(prior, columns, group, total) for prior in priors)
+        span = "" if group == sensitive else f" {group[0]}-{group[-1]}"
         yield _at_most(f"best_guess{span}", value, exact(most))
     if limits.ratio is not None:
         yield _at_most("ratio", _ratio(joint, units, sensitive), exact(limits.ratio))

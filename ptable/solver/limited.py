@@ -170,7 +170,6 @@ def require_feasible(spec: NoiseSpec | StackedSpec) -> None:
 
 def _refuse_floor(joint: Joint) -> None:
     """Refuse a floor that a row cannot have, whatever the other limits."""
-    _refuse_floor_above_ceiling(joint)
     lost = []
     greatest = Fraction(10**9)
     for row in joint.rows:
@@ -193,6 +192,7 @@ def _refuse_floor(joint: Joint) -> None:
                 "use a variance_floor of at most {nearest:g}, or one per row", nearest=nearest
             ),
         )
+    _refuse_floor_above_ceiling(joint)
 
 
 def _refuse_floor_above_ceiling(joint: Joint) -> None:

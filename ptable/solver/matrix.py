@@ -22,7 +22,7 @@ from ptable.solver.statement import LINEAR, TIGHT, is_linear, solved
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from ptable.design.shapes import Named
+    from ptable.design.shapes import Constraint
 
 _Loss: TypeAlias = "Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[Any]]"
 
@@ -71,7 +71,7 @@ def solve_matrix(
     published: Sequence[int] | None = None,
     objective: str = "least-change",
     weights: ArrayLike | None = None,
-    constraints: Sequence[Named] = (),
+    constraints: Sequence[Constraint] = (),
 ) -> MatrixDesign:
     """Find the transition matrix that loses least within named constraints.
 
@@ -99,8 +99,8 @@ def solve_matrix(
 
     Examples
     --------
-    >>> from ptable.design.shapes import private
-    >>> design = solve_matrix(1, constraints=[private(math.log(3))])  # randomised response
+    >>> from ptable.design.shapes import privacy
+    >>> design = solve_matrix(1, constraints=[privacy(math.log(3))])  # randomised response
     >>> design.transition.round(6).tolist()
     [[0.75, 0.25], [0.25, 0.75]]
     """
@@ -121,9 +121,9 @@ def solve_matrix(
     if share.shape != rows.shape or not (share >= 0).all() or not 0 < share.sum() < math.inf:
         raise PTableError(Message("weights must be one number of 0 or more for each count."))
     P = cp.Variable((len(rows), len(columns)), nonneg=True, name="P")  # noqa: N806
-    asked: list[Any] = [cp.sum(P, axis=1) == 1]
-    for some in constraints:
-        asked += some(P, i, j)
+    lines: list[Any] = [cp.sum(P, axis=1) == 1]
+    for constraint in constraints:
+        lines += constraint(P, i, j)
     loss = LOSSES[objective]
     share = share / share.sum()
     goal = (
@@ -131,12 +131,12 @@ def solve_matrix(
         if loss is None
         else cp.Minimize(cp.sum(cp.multiply(share[:, None] * loss(i, j), P)))
     )
-    problem = cp.Problem(goal, asked)
+    problem = cp.Problem(goal, lines)
     if is_linear(problem):
         status = solved(problem, "HIGHS", **LINEAR)
     else:
         status = solved(problem, "CLARABEL", **TIGHT)
-    words = tuple((some.__doc__ or "").strip().partition("\n")[0] for some in constraints)
+    words = tuple((one.__doc__ or "").strip().partition("\n")[0] for one in constraints)
     if P.value is None or not status.startswith("optimal"):
         raise InfeasibleError(
             Message("No matrix has all of this: {status}.", status=Name(status)),

@@ -15,24 +15,25 @@ from scipy.optimize import brentq, linprog
 from ptable import NoiseSpec, PTableWarning, StackedSpec, solve
 from ptable.design.presets import spelled_out
 from ptable.design.shapes import (
-    column_honest,
-    column_monotone,
-    fair,
-    fixed,
-    private,
-    row_honest,
-    row_monotone,
-    smooth,
-    symmetric,
-    unbiased,
-    weakly_honest,
-    within,
+    column_honesty,
+    column_monotony,
+    fairness,
+    invariance,
+    largest_noise,
+    privacy,
+    row_honesty,
+    row_monotony,
+    smoothness,
+    symmetry,
+    unbiasedness,
+    weak_honesty,
 )
 from ptable.solver.matrix import solve_matrix
 
 EXACT = 1e-9
 SHAPES = (
-    symmetric, fair, weakly_honest, row_honest, column_honest, row_monotone, column_monotone,
+    symmetry, fairness, weak_honesty,
+    row_honesty, column_honesty, row_monotony, column_monotony,
 )  # fmt: skip
 SIZES = [1, 2, 3, 4, 7, 10]
 ALPHAS = [0.3, 0.5, 0.62, 0.9]
@@ -74,7 +75,7 @@ def breach(matrix, constraints):
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("n", SIZES)
 def test_what_changes_least_under_privacy_alone_is_the_truncated_geometric(n, alpha):
-    design = solve_matrix(n, constraints=[private(-math.log(alpha))])
+    design = solve_matrix(n, constraints=[privacy(-math.log(alpha))])
     assert off(design.transition, truncated_geometric(n, alpha)) < EXACT
 
 
@@ -82,7 +83,7 @@ def test_what_changes_least_under_privacy_alone_is_the_truncated_geometric(n, al
 @pytest.mark.parametrize("n", SIZES)
 def test_with_every_shape_the_explicit_fair_matrix_changes_least(n, alpha):
     """The optimum is not the only one from n = 3 on: its loss and its diagonal are."""
-    constraints = [private(-math.log(alpha)), *SHAPES]
+    constraints = [privacy(-math.log(alpha)), *SHAPES]
     design, known = solve_matrix(n, constraints=constraints), explicit_fair(n, alpha)
     assert breach(known, constraints) < EXACT
     assert off(np.diag(design.transition), np.diag(known)) < EXACT
@@ -91,7 +92,7 @@ def test_with_every_shape_the_explicit_fair_matrix_changes_least(n, alpha):
 
 def test_fairness_alone_costs_as_much_as_all_shapes_together():
     for n in (3, 6, 10):
-        alone = solve_matrix(n, constraints=[private(0.5), fair])
+        alone = solve_matrix(n, constraints=[privacy(0.5), fairness])
         assert alone.loss == pytest.approx(
             1 - explicit_fair(n, math.exp(-0.5))[0, 0], abs=EXACT
         )
@@ -99,12 +100,12 @@ def test_fairness_alone_costs_as_much_as_all_shapes_together():
 
 @pytest.mark.parametrize("n", [4, 10])
 def test_the_geometric_has_symmetry_and_the_honesty_of_columns_for_nothing(n):
-    free = solve_matrix(n, constraints=[private(0.2)]).loss
-    for shape in (symmetric, column_honest, column_monotone):
-        assert solve_matrix(n, constraints=[private(0.2), shape]).loss == pytest.approx(
+    free = solve_matrix(n, constraints=[privacy(0.2)]).loss
+    for shape in (symmetry, column_honesty, column_monotony):
+        assert solve_matrix(n, constraints=[privacy(0.2), shape]).loss == pytest.approx(
             free, abs=EXACT
         )
-    assert solve_matrix(n, constraints=[private(0.2), row_monotone]).loss > free + 1e-4
+    assert solve_matrix(n, constraints=[privacy(0.2), row_monotony]).loss > free + 1e-4
 
 
 def test_the_geometric_is_weakly_honest_from_a_size_on():
@@ -112,14 +113,14 @@ def test_the_geometric_is_weakly_honest_from_a_size_on():
     for n, is_free in ((3, False), (4, True), (5, True)):
         alpha = 2 / 3
         one, other = (
-            solve_matrix(n, constraints=[private(-math.log(alpha)), *more]).loss
-            for more in ([], [weakly_honest])
+            solve_matrix(n, constraints=[privacy(-math.log(alpha)), *more]).loss
+            for more in ([], [weak_honesty])
         )
         assert (abs(one - other) < EXACT) == is_free
 
 
 def test_without_any_privacy_left_every_count_is_a_draw_of_all():
-    design = solve_matrix(6, constraints=[private(0.0), fair])
+    design = solve_matrix(6, constraints=[privacy(0.0), fairness])
     assert off(design.transition, np.full((7, 7), 1 / 7)) < EXACT
 
 
@@ -150,9 +151,9 @@ def test_an_invariant_matrix_leaves_the_distribution_of_counts_as_it_is(n):
     """Kohli and Laskowski (2026): a fixed point under privacy, at ε = ln 2."""
     shares = 1 / np.arange(1, n + 2) ** 1.3
     shares /= shares.sum()
-    design = solve_matrix(n, constraints=[private(math.log(2)), fixed(shares)])
+    design = solve_matrix(n, constraints=[privacy(math.log(2)), invariance(shares)])
     assert off(shares @ design.transition, shares) < EXACT
-    assert breach(design.transition, [private(math.log(2))]) < EXACT
+    assert breach(design.transition, [privacy(math.log(2))]) < EXACT
     assert design.loss == pytest.approx(invariant_optimum(shares, math.log(2)), abs=EXACT)
 
 
@@ -160,7 +161,7 @@ def test_an_invariant_matrix_leaves_the_distribution_of_counts_as_it_is(n):
 def test_of_two_counts_the_invariant_matrix_is_known(share):
     """Of p ≥ q the first changes with probability 1 / (e^ε + p / q)."""
     odds = share / (1 - share)
-    design = solve_matrix(1, constraints=[private(math.log(3)), fixed([share, 1 - share])])
+    design = solve_matrix(1, constraints=[privacy(math.log(3)), invariance([share, 1 - share])])
     change = 1 / (3 + odds)
     known = np.array([[1 - change, change], [odds * change, 1 - odds * change]])
     assert off(design.transition, known) < EXACT
@@ -171,7 +172,7 @@ def test_a_discrete_laplace_cut_at_seven_deviates_least_of_smooth_noise(epsilon,
     """Rinott, O'Keefe, Shlomo and Skinner (2018): δ is the probability of the largest noise."""
     design = solve_matrix(
         [7], published=range(15), objective="least-deviation",
-        constraints=[smooth(epsilon), unbiased, within(7)],
+        constraints=[smoothness(epsilon), unbiasedness, largest_noise(7)],
     )  # fmt: skip
     weights = np.exp(-epsilon * np.abs(np.arange(-7, 8)))
     assert off(design.transition[0], weights / weights.sum()) < EXACT

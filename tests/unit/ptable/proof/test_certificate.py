@@ -18,11 +18,13 @@ from ptable import (
 from ptable.design.stack import StackedSpec
 from ptable.proof.certificate import (
     _certify_limited,
+    _differences,
     _is_close,
     breaches,
     certify,
     prove_again,
 )
+from ptable.proof.limits import LimitsCertificate
 from ptable.solver.joint import Joint
 
 
@@ -487,6 +489,22 @@ def test_figures_of_limits_are_alike_to_their_last_digits_and_in_their_form():
     assert not _is_close([0.5], None)
     assert not _is_close(0.5, None)
     assert not _is_close("a", "b")
+
+
+def test_figures_of_limits_that_are_missing_on_one_side_are_named(table):
+    limits = LimitsCertificate(
+        objective="entropy", loss=0.5, bound=None, least=None, worst=(), margin=1e-4,
+        budget=None, entropy=0.5, entropy_bound=None, solver_entropy=0.5, loss_multipliers=(),
+        entropy_multipliers=(), kept=(),
+    )  # fmt: skip
+    one = replace(table.certificate, limits=limits)
+    other = replace(one, limits=replace(limits, loss=0.6, own="a rule"))
+    assert _differences(one, one) == []
+    names = {
+        "loss of the limits",
+        "own of the limits",
+    }  # a file holds no rule where there is none
+    assert set(_differences(one, other)) == set(_differences(other, one)) == names
 
 
 def test_a_row_of_limits_is_certified_from_its_integers():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ptable import InfeasibleError, PTable, PTableError
-from ptable.design.shapes import fair, private, row_monotone, unbiased, within
+from ptable.design.shapes import fairness, largest_noise, privacy, row_monotony, unbiasedness
 from ptable.solver.matrix import solve_matrix
 
 
@@ -21,16 +21,18 @@ def test_the_greatest_entropy_is_a_draw_of_all():
 
 
 def test_weights_say_which_counts_matter():
-    heavy = solve_matrix(1, weights=[9, 1], constraints=[private(1.0)])
+    heavy = solve_matrix(1, weights=[9, 1], constraints=[privacy(1.0)])
     assert heavy.transition[0, 0] > heavy.transition[1, 1]
-    assert solve_matrix(1, constraints=[private(1.0)]).transition[0, 0] == pytest.approx(
+    assert solve_matrix(1, constraints=[privacy(1.0)]).transition[0, 0] == pytest.approx(
         np.e / (1 + np.e)
     )
 
 
 def test_a_matrix_becomes_a_p_table():
     design = solve_matrix(
-        6, published=range(9), constraints=[unbiased, within(2), fair, row_monotone]
+        6,
+        published=range(9),
+        constraints=[unbiasedness, largest_noise(2), fairness, row_monotony],
     )
     assert PTable.from_probabilities(design.transition).n_rows == 7
     assert design.words[:2] == (
@@ -46,7 +48,7 @@ def test_each_objective_is_that_of_its_name(objective):
         "least-variance": lambda i, j: (i - j) ** 2,
         "least-hellinger": lambda i, j: (np.sqrt(i) - np.sqrt(j)) ** 2 / 2,
     }
-    design = solve_matrix(4, objective=objective, constraints=[private(0.7)])
+    design = solve_matrix(4, objective=objective, constraints=[privacy(0.7)])
     i, j = np.arange(5)[:, None], np.arange(5)[None, :]
     wanted = (design.transition * losses[objective](i, j)).sum() / 5
     assert design.loss == pytest.approx(wanted, abs=1e-9)
@@ -70,4 +72,4 @@ def test_what_no_matrix_has_is_refused(options, problem):
 
 def test_constraints_that_exclude_each_other_are_named_infeasible():
     with pytest.raises(InfeasibleError, match="No matrix has all of this"):
-        solve_matrix(3, constraints=[unbiased, private(0.1)])  # row 0 must stay
+        solve_matrix(3, constraints=[unbiasedness, privacy(0.1)])  # row 0 must stay
