@@ -48,7 +48,7 @@ def test_a_stack_changes_the_limits_of_its_first_part():
 
 def ranges(**options):
     limits = Limits(**{"priors": (PRIOR,), "posterior": None, "p_stay": None, **options})
-    found = _ranges(Joint.of(NoiseSpec(max_noise=3, variance=2.0, limits=limits)))
+    found = _ranges(Joint.of(NoiseSpec(max_noise=3, variance=2.5, limits=limits)))
     return {name: (tight, loose, change) for name, tight, loose, change in found}
 
 
@@ -64,7 +64,7 @@ def test_each_limit_gives_way_alone_from_where_it_is_to_where_it_is_none():
         "best_guess": (0.7, 1.0),
         "delta of neighbours": (0.1, 1.0),
         "variance_floor": (1.5, 0.0),
-        "variance_ceiling": (2.0, 9.0),  # no noise varies by more than its square
+        "variance_ceiling": (2.5, 9.0),  # no noise varies by more than its square
         "ratio": (5.0, 1e4),
     }
     limits = Joint.of(
