@@ -456,8 +456,12 @@ def test_the_solvers_of_both_programs_are_told_with_what_they_said():
     table = solve_limited(tied(variance=2.0, limits={"posterior": 0.95}))
     assert table.statuses == {"HiGHS": "optimal", "Clarabel": "optimal"}
     assert table.least > 0
-    with pytest.raises(InfeasibleError, match="count 1 cannot vary by more than 2"):
+
+
+def test_the_largest_floor_is_that_of_the_row_that_can_vary_least():
+    with pytest.raises(InfeasibleError, match="count 1 cannot vary by more than 2") as caught:
         solve_limited(tied(variance=None, limits={"variance_floor": 2.5}))
+    assert caught.value.hint == "use a variance_floor of at most 1.998, or one per row"
 
 
 def test_prices_lose_the_noise_of_floats_and_those_of_inequalities_their_sign():
