@@ -10,6 +10,7 @@ import pytest
 
 from ptable import Limits, NoiseSpec, PTable, solve
 from ptable.proof.limits import (
+    LimitsCertificate,
     _closed,
     _dense,
     allowed_loss,
@@ -184,6 +185,21 @@ def test_multipliers_that_prove_nothing_are_not_taken(stated):
 def test_a_hundredth_more_may_be_lost_or_a_thousandth():
     assert allowed_loss(2.0) == pytest.approx(2.02)
     assert allowed_loss(0.0) == 0.001
+
+
+def test_what_is_left_out_of_a_certificate_is_not_stored():
+    fields = {
+        "objective": "entropy", "loss": 0.5, "bound": None, "least": None, "margin": 1e-4,
+        "worst": [["posterior", 0.8999, 0.9], ["p_stay", 0.3, 0.5], ["neighbours", 0.0, 0.0]],
+        "budget": None, "entropy": 0.5, "entropy_bound": None, "solver_entropy": 0.5,
+        "loss_multipliers": [[[0, 0.5]]], "entropy_multipliers": [], "kept": [[1, [[0, 3]]]],
+    }  # fmt: skip
+    proof = LimitsCertificate.from_dict(fields)
+    assert proof.to_dict() == fields
+    assert (proof.own, proof.violation) == ("", 0.0)
+    assert proof.binding == ("posterior",)
+    own = replace(proof, own="a rule", violation=1e-9)
+    assert own.to_dict() == fields | {"own": "a rule", "violation": 1e-9}
 
 
 def test_the_certificate_names_the_limits_that_bind(stated):

@@ -163,6 +163,7 @@ def test_the_second_moment_of_a_biased_row_has_the_square_of_its_mean():
     limits = Limits(priors=((1.0, *PRIOR[1:]),), zeros_in_prior=True)
     stated = Joint.of(NoiseSpec(max_noise=2, variance=2.0, zero_bias=0.5, limits=limits))
     assert (stated.rows[0].count, stated.rows[0].mean) == (0, Fraction(1, 2))
+    assert stated.variance_limits(stated.rows[0]) == (0, 4)  # zeros have no floor
     assert line(stated, "variance ceiling").goal[:2] == pytest.approx([4 + 0.25, 2])
     assert line(stated, "mean").goal[:2].tolist() == [0.5, 0]
 
@@ -177,3 +178,21 @@ def test_staying_is_met_or_bounded_as_its_rule_says(rule, relation, sign, room):
     one = line(replace(Joint.of(spec), margin=1e-3), "stay")
     assert (one.relation, set(one.weight.tolist())) == (relation, {sign})
     assert one.goal == pytest.approx([sign * 0.4 - room] * 6)
+
+
+def test_the_best_guess_is_a_share_of_the_sensitive_counts():
+    stated = joint(best_guess=0.7)
+    values = np.random.default_rng(3).random(stated.size)
+    one = line(stated, "best guess of one count")
+    total = PRIOR[1] + PRIOR[2]
+    below = [
+        PRIOR[i] / total * values[stated.place[i, j]] - values[stated.extras["U", (1, 2), 0, j]]
+        for i, j in stated.entries
+        if i <= 2
+    ]
+    assert sums(stated, one, values) == pytest.approx(below)
+    assert not one.goal.any()
+    best = line(replace(stated, margin=1e-3), "best guess")
+    assert best.goal == pytest.approx([0.7 - 5e-5])
+    guessed = [values[stated.extras["U", (1, 2), 0, j]] for j in range(5)]
+    assert sums(stated, best, values) == pytest.approx([sum(guessed)])

@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 
 from ptable import InfeasibleError, Limits, NoiseSpec, PTable, PTableError, quantise, solve
 from ptable.advice.figures import cautions, figures
+from ptable.errors import InternalError
 from ptable.proof.limits import worst_of
 from ptable.solver import limited
 from ptable.solver.joint import Joint
@@ -22,6 +23,7 @@ from ptable.solver.limited import (
     _floored,
     _longer,
     _rank,
+    _refuse,
     _spread,
     _thirds,
     solve_limited,
@@ -461,7 +463,29 @@ def test_the_solvers_of_both_programs_are_told_with_what_they_said():
 def test_the_largest_floor_is_that_of_the_row_that_can_vary_least():
     with pytest.raises(InfeasibleError, match="count 1 cannot vary by more than 2") as caught:
         solve_limited(tied(variance=None, limits={"variance_floor": 2.5}))
-    assert caught.value.hint == "use a variance_floor of at most 1.998, or one per row"
+    hint = "use a variance_floor of at most 1.998, or one per row"
+    assert caught.value.hint == hint
+    limits = {"variance_floor": 2.5, "zeros_in_prior": True, "priors": ((1.0, *TEXTBOOK[1:]),)}
+    with pytest.raises(InfeasibleError, match="row of count 1") as caught:
+        solve_limited(tied(variance=None, zero_bias=0.5, limits=limits))
+    assert caught.value.hint == hint  # zeros have no floor
+
+
+def test_what_nothing_keeps_is_answered_by_what_is_near_and_a_solver_that_gave_up_by_itself(
+    monkeypatch,
+):
+    joint = tied()
+    monkeypatch.setattr(limited, "nearest_limits", lambda *_, **__: ("posterior 0.91",))
+    for status in ("infeasible", "infeasible_inaccurate", "failed"):
+        with pytest.raises(InfeasibleError, match="No p-table keeps all") as caught:
+            _refuse(joint, JointAnswer(status=status), None)
+        assert caught.value.hint == "one of these is enough, all else as it is: posterior 0.91"
+    monkeypatch.setattr(limited, "nearest_limits", lambda *_, **__: ())
+    with pytest.raises(InfeasibleError) as caught:
+        _refuse(joint, JointAnswer(status="infeasible"), None)
+    assert caught.value.hint.startswith("no single limit is in the way")
+    with pytest.raises(InternalError, match="The solver gave up: unbounded"):
+        _refuse(joint, JointAnswer(status="unbounded"), None)
 
 
 def test_prices_lose_the_noise_of_floats_and_those_of_inequalities_their_sign():

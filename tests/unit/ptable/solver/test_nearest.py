@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ptable import Limits, NoiseSpec, StackedSpec
+from ptable.solver import nearest
 from ptable.solver.joint import Joint
 from ptable.solver.nearest import _outward, _ranges, _with_limits, nearest_limits
 
@@ -87,6 +88,22 @@ def test_limits_that_are_not_set_do_not_give_way():
     limits = Limits(priors=(PRIOR,), posterior=None, neighbours=None, p_stay=None)
     widest = _ranges(Joint.of(NoiseSpec(max_noise=3, limits=limits)))
     assert [name for name, *_ in widest] == ["variance_floor"]  # as wide as noise can be
+
+
+def test_what_is_told_lies_between_what_is_possible_and_none(monkeypatch):
+    limits = Limits(priors=(PRIOR,), posterior=0.8, neighbours=None, variance_floor=1.5)
+    joint = Joint.of(NoiseSpec(max_noise=3, variance=2.5, limits=limits))
+
+    def ways(is_feasible):
+        monkeypatch.setattr(nearest, "_is_feasible", lambda _, one, *__: is_feasible(one))
+        return told(nearest_limits(joint))
+
+    only = ways(lambda one: one.posterior == 1.0 or one.variance_floor == 0.0)
+    assert only == {"posterior": 1.0, "variance_floor": 0.0}  # no farther than there is
+    some = ways(lambda one: one.posterior >= 0.9 or one.variance_floor <= 0.75)
+    assert 0.9 < some["posterior"] < 0.901
+    assert 0.748 < some["variance_floor"] < 0.75
+    assert ways(lambda _: False) == {}
 
 
 def test_a_class_of_guesses_gives_way_alone():
