@@ -150,8 +150,10 @@ class Limits:
 
     def _normalise_guesses(self) -> list[str]:
         option: Any = self.best_guess
-        if option is None or is_number(option):
-            return problems_of(option, "best_guess", above=0, maximum=1) if option else []
+        if option is None:
+            return []
+        if is_number(option):
+            return problems_of(option, "best_guess", above=0, maximum=1)
         try:
             pairs = option.items() if isinstance(option, Mapping) else option
             guesses = tuple((tuple(some), limit) for some, limit in pairs)

@@ -1,11 +1,11 @@
-"""What a design by limits saves, on cell sizes that it was not given: `bench.limits`."""
+"""What a design by limits saves, on cell sizes that it was not given: `bench.limits_saved`."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from bench.limits import DESIGNS, acs, demonstration, literature, normalised, scored
+from bench.limits_saved import DESIGNS, acs, demonstration, literature, normalised, scored
 from ckm.config.job.limits import TEXTBOOK
 from ckm.release.prior_of_tables import smoothed
 

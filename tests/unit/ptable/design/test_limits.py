@@ -37,6 +37,7 @@ PRIOR = textbook()
         ({"best_guess": {(1, 3): 0.5}}, "one for each class of two or more"),
         ({"best_guess": {(1, 2): 0.0}}, "best_guess must be"),
         ({"best_guess": "much"}, "best_guess must be"),
+        ({"best_guess": 0.0}, "best_guess must be"),
         ({"priors": PRIOR}, "a sequence of priors, not one prior"),
         ({"priors": 5}, "priors must be a sequence"),
     ],
