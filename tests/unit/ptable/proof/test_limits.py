@@ -62,6 +62,22 @@ def test_what_is_reached_is_computed_in_fractions(stated):
     assert worst["neighbours"] == excess
 
 
+def test_the_row_that_is_nearest_to_a_limit_speaks_for_all(stated):
+    def worst(**others):
+        units = rows(stated, {-1: 2, 0: 4, 1: 2})
+        units |= {int(name[1:]): row for name, row in others.items()}
+        return {one.name: (one.value, one.is_met) for one in worst_of(stated, units, 8)}
+
+    one = worst(r3={-1: 4, 0: 0, 1: 4}, r4={-1: 3, 0: 2, 1: 3})
+    assert one["variance_ceiling"] == (1, True)
+    assert one["variance_floor"] == (Fraction(1, 2), True)
+    assert one["p_stay"] == (Fraction(1, 2), True)
+    two = worst(r3={-2: 4, 2: 4}, r4={-1: 1, 0: 6, 1: 1})
+    assert two["variance_ceiling"] == (4, False)
+    assert two["variance_floor"] == (Fraction(1, 4), False)
+    assert two["p_stay"] == (Fraction(3, 4), False)
+
+
 def test_the_ratio_is_the_worst_odds_of_a_count_against_the_next():
     limits = Limits(sensitive=(1,), posterior=None, priors=(PRIOR,), ratio=2.5)
     joint = Joint.of(NoiseSpec(max_noise=2, variance=1.5, limits=limits))

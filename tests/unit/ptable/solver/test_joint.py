@@ -106,6 +106,7 @@ def test_a_specification_without_limits_has_none():
     spec = NoiseSpec(max_noise=2, variance=1.0)
     assert limits_of(spec) is None
     assert [one.name for one in Joint.of(spec).lines()] == ["distribution", "mean", "variance"]
+    assert Joint.of(spec).limits.sensitive == (1,)
     assert Linear.of("nothing", "", "=", []) is None
 
 

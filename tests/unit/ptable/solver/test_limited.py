@@ -18,6 +18,7 @@ from ptable.solver.joint import Joint
 from ptable.solver.limited import (
     _STEP,
     _beyond,
+    _cap_column,
     _change,
     _cleaned,
     _floored,
@@ -539,6 +540,18 @@ def test_what_a_sensitive_count_hardly_ever_shows_is_closed_and_stays_closed(mon
         assert trial.closed == closed
     plain = Joint.of(NoiseSpec(max_noise=2, variance=1.0))
     assert _spread(plain, frozenset(), None)[1].closed == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("limit", "zeros", "left"),
+    [(0.4, False, 66), (0.4, True, 71), (0.5, False, 99), (0.6, False, 100), (1.0, False, 100)],
+)
+def test_a_sensitive_count_keeps_as_many_keys_as_its_posterior_allows(limit, zeros, left):
+    joint = tied(limits={"zeros_in_prior": zeros})
+    units = {1: {-1: 100, 0: 7}, 2: {-2: 100, -1: 7}}
+    prior = [4 / 2**32, 0.5, 0.5]  # zeros are as many as 8 keys of a count are
+    _cap_column(joint, units, (0, [1, 2], [1], prior), limit)
+    assert units == {1: {-1: left, 0: 7}, 2: {-2: 100, -1: 7}}
 
 
 def test_a_symmetric_row_gets_what_it_lacks_in_the_middle_or_on_both_sides():
