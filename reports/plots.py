@@ -9,10 +9,12 @@ from footing.svg import html_table, safe, text_width
 from ptable.pictures.picture import Picture
 from reports.charts.service import charts
 from reports.errors import ReportError
+from reports.facts.frontier import FrontierFacts
 from reports.facts.methods import MethodFacts
 from reports.facts.release import ScenarioFacts
 from reports.facts.service import Chart
 from reports.i18n.languages import Words, words_of
+from reports.pages.frontier import frontier_picture
 from reports.pages.methods import methods_map
 from reports.pages.scenarios import designs_map
 
@@ -53,11 +55,15 @@ def table_plot(
     return _alone(words, title, charts(words, chart, title=title), data)
 
 
-def comparison_plot(compared: ScenarioFacts | MethodFacts, *, language: str) -> Picture:
-    """Draw the map of designs or methods, as the page of a comparison does."""
+def comparison_plot(
+    compared: ScenarioFacts | MethodFacts | FrontierFacts, *, language: str
+) -> Picture:
+    """Draw the map of designs or methods, or a frontier, as their page does."""
     words = words_of(language)
     if isinstance(compared, MethodFacts):
         figures = methods_map(words, compared)
+    elif isinstance(compared, FrontierFacts):
+        figures = [frontier_picture(words, compared)]
     else:
         figures = designs_map(words, compared)
     for figure in figures:

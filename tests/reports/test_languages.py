@@ -103,6 +103,7 @@ def words_in(html):
 
 OTHERS = {
     "exposure": lambda language: make_report(made.exposure(), language=language),
+    "frontier": lambda language: make_report(made.frontier(), language=language),
     "mobility": lambda language: make_report(made.mobility(), language=language),
     "swept": lambda language: make_report(made.swept(), language=language),
     "meaning": lambda language: make_report(made.meaning(), language=language),

@@ -30,6 +30,7 @@ PAGES = {
         made.ordered_decoding(), language=language, links=LINKS
     ),
     "exposure": lambda language: make_report(made.exposure(), language=language, links=LINKS),
+    "frontier": lambda language: make_report(made.frontier(), language=language, links=LINKS),
     "mobility": lambda language: make_report(made.mobility(), language=language, links=LINKS),
     "synthesis": lambda language: make_report(made.synthesis(), language=language, links=LINKS),
     "swept": lambda language: make_report(made.swept(), language=language, links=LINKS),

@@ -222,10 +222,20 @@ def _limits(options: Mapping[str, Any]) -> Limits:
     from ckm.config.job.limits import TEXTBOOK
     from ptable import Limits
 
+    return Limits(**limit_fields(options), priors=(TEXTBOOK,))
+
+
+def limit_fields(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of limits that options set."""
     fields = {field: options[name] for name, field in _LIMITS.items() if name in options}
     if "sensitive" in fields:
         fields["sensitive"] = tuple(range(1, fields["sensitive"] + 1))
-    return Limits(**fields, priors=(TEXTBOOK,))
+    return fields
+
+
+def option_names() -> frozenset[str]:
+    """Return the names of the options of noise, limits aside."""
+    return frozenset(name for name, _, _ in _OPTIONS)
 
 
 def not_both(options: Mapping[str, Any]) -> None:
