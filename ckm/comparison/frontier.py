@@ -195,6 +195,7 @@ def frontier_facts(
         planned=line.n_planned,
         missed=line.missed,
         attacks=attacks,
+        ptable="" if plan.own is None else plan.own.id,
     )
 
 

@@ -78,6 +78,8 @@ class TableFigures:
         The largest probability that a positive count is published as it is.
     least_variance, largest_variance
         Among the rows of positive counts.
+    best_guess
+        The largest share of sensitive counts that one guess per published count gets right.
     bias
         The largest mean of the noise of a positive count, either way.
     """
@@ -89,6 +91,7 @@ class TableFigures:
     p_stay: float
     least_variance: float
     largest_variance: float
+    best_guess: float
     bias: float
 
 
@@ -256,6 +259,7 @@ def measure(table: PTable, spec: NoiseSpec) -> TableFigures:
         p_stay=float(np.diagonal(matrix)[1 : last + 1].max()),
         least_variance=float(variances.min()),
         largest_variance=float(variances.max()),
+        best_guess=max((_guessed(columns, prior, sensitive) for prior in priors), default=0.0),
         bias=float(np.abs(means).max()),
     )
 
@@ -289,6 +293,15 @@ def _posteriors(
     totals = joint[first:].sum(axis=0)
     some = joint[list(sensitive)]
     return np.divide(some, totals, out=np.zeros_like(some), where=some > 0)
+
+
+def _guessed(
+    columns: NDArray[np.float64], prior: NDArray[np.float64], sensitive: Sequence[int]
+) -> float:
+    """Give the share of sensitive counts that the best guess of each column gets right."""
+    places = list(sensitive)
+    hits = (columns[places] * prior[places, None]).max(axis=0).sum()
+    return float(hits / prior[places].sum())
 
 
 def _loss(rows: NDArray[np.float64], limits: Limits, objective: str, last: int) -> float:
@@ -366,6 +379,59 @@ def _no_worse(figures: TableFigures, *, epsilon: float) -> dict[str, Any]:
         "neighbours": (epsilon, min(1.0, _upwards(figures.neighbours))),
         "p_stay": min(1.0, max(_upwards(figures.p_stay), 10.0**-_DECIMALS)),
     }
+
+
+def milder_spec(own: PTable, spec: NoiseSpec, *, floor: float, full_floor: float) -> NoiseSpec:
+    """State that a table is no worse than a design, with floors of its variance.
+
+    It tells no more by any limit: the posterior of one and of all sensitive counts, the best
+    guesses, δ of neighbours, the probability of staying; no row has more variance.
+
+    Parameters
+    ----------
+    own
+        The p-table of the design.
+    spec
+        A specification with the priors and sensitive counts, and what is lost.
+    floor, full_floor
+        The least variance of rows that an edge cuts, as far as the design's own have it, and
+        of all others.
+
+    Examples
+    --------
+    >>> table = solve(NoiseSpec(max_noise=3, variance=2.0, small=1))
+    >>> prior = [0.0, *(1 / (i * (i + 1)) for i in range(1, 200))]
+    >>> spec = frontier_spec(table, priors=[prior])
+    >>> milder = milder_spec(table, spec, floor=1.5, full_floor=2.0)
+    >>> milder.limits.variance_floor[:6]
+    (1.5, 1.5, 1.5, 1.5, 2.0, 2.0)
+    """
+    limits, figures = _limits(spec), measure(own, spec)
+    small = _blocked(own)
+    options = _no_worse(figures, epsilon=(limits.neighbours or (_EPSILON, 1.0))[0])
+    options |= {
+        "posterior": min(1.0, figures.posterior + _KEPT),
+        "posterior_set": min(1.0, figures.posterior_set + _KEPT),
+        "best_guess": min(1.0, _upwards(figures.best_guess)),
+    }
+    full = own.max_noise + (small + 1 if small else 0)
+    last = max(full, (limits.sensitive or (1,))[-1] + 2 * own.max_noise)
+    options["variance_floor"] = tuple(
+        _floor(min(full_floor if count >= full else floor, _variance(own, count)))
+        for count in range(1, last + 1)
+    )
+    return NoiseSpec(
+        max_noise=own.max_noise,
+        small=small,
+        objective=spec.objective,
+        limits=replace(limits, **options),
+    )
+
+
+def _variance(table: PTable, count: int) -> float:
+    units = table.units(min(count, table.n_rows - 1))
+    mean = sum(v * n for v, n in units.items()) / table.key_range
+    return sum(v * v * n for v, n in units.items()) / table.key_range - mean**2
 
 
 def _floor(variance: float) -> float:

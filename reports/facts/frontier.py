@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 #: A title, or title by language.
-Title: TypeAlias = "str | Mapping[str, str]"
+Title: TypeAlias = str | Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,30 +88,33 @@ class AttackedFact:
     Parameters
     ----------
     floor
-        The least variance of rows of small counts; None for the design of greatest entropy.
+        The least variance of rows of small counts; None for the own design.
     full_floor
         That of full rows.
     loss
         As along the frontier.
-    together, alone
-        The share of small counts found from all tables, and from the table of each alone.
+    audit, together, alone
+        The largest share of small counts that the audit found; that from all tables, and that
+        from the table of each alone. None where it was not tried: a formula ruled it out, or
+        a design that loses less is as safe.
     error
-        The standard error of `together`, by the secrets that were drawn.
+        The standard error of the first, by the secrets that were drawn; None of one secret.
     differencing, averaging
         How often two nested cells, and many sums, give a count away.
     is_as_safe
-        Whether none of the attacks finds more than is allowed.
+        Whether none of the attacks finds more than is allowed; None where not all were tried.
     """
 
     floor: float | None
     full_floor: float | None
     loss: float
-    together: float
-    alone: float
-    error: float
+    audit: float | None
+    together: float | None
+    alone: float | None
+    error: float | None
     differencing: float
     averaging: float
-    is_as_safe: bool
+    is_as_safe: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +130,11 @@ class AttacksFact:
     allowed
         Attack → the share that it may find.
     is_stated
-        Whether the share of the audit was stated; else it is that of the greatest entropy.
+        Whether the share of the audit was stated; else it is that of the own design.
+    is_entropy
+        Whether the own design is that of the greatest entropy.
     designs
-        The first is that of the greatest entropy.
+        The first is the own one.
     chosen
         The place of the design that loses least of those that are as safe.
     """
@@ -138,6 +143,7 @@ class AttacksFact:
     n_secrets: int
     allowed: Mapping[str, float]
     is_stated: bool
+    is_entropy: bool
     designs: tuple[AttackedFact, ...]
     chosen: int | None
 
@@ -172,6 +178,8 @@ class FrontierFacts:
         Points that were planned, and limits at which whole keys had no room.
     attacks
         What attacks find; None where nobody tried.
+    ptable
+        The id of the own design's p-table, for inside; empty without one.
     """
 
     title: Title
@@ -190,3 +198,4 @@ class FrontierFacts:
     planned: int
     missed: tuple[float, ...] = field(default=())
     attacks: AttacksFact | None = None
+    ptable: str = ""

@@ -94,16 +94,16 @@ def attacks_said(words: Words, facts: FrontierFacts) -> list[str]:
     if attacks is None:
         return []
     first = attacks.designs[0]
-    values: dict[str, float | str] = {"loss": first.loss, "own_together": first.together}
+    values: dict[str, float | str] = {"loss": first.loss, "own_audit": first.audit or 0.0}
     if attacks.chosen is None:
-        name, stated = "none", attacks.allowed["together"]
+        name, stated = "none", attacks.allowed["audit"]
         values["stated"] = stated
     elif attacks.chosen == 0:
-        name = "entropy"
+        name = "entropy" if attacks.is_entropy else "own"
     else:
         name, best = "chosen", attacks.designs[attacks.chosen]
         values |= {"less": best.loss, "gain": 1 - best.loss / first.loss}
-        values |= {"together": best.together, "floor": best.floor or 0.0}
+        values |= {"audit": best.audit or 0.0, "floor": best.floor or 0.0}
         values["full_floor"] = best.full_floor or 0.0
     read = {"small": float(attacks.small), "secrets": float(attacks.n_secrets)}
     return [ATTACKS[name].say(words, values), ATTACKS["read"].say(words, read)]
@@ -159,7 +159,7 @@ def frontier_picture(words: Words, facts: FrontierFacts) -> Figure:
         "across": words.say(LOSSES[facts.objective]),
         "upwards": words.say(AGAINST[facts.against]),
     }
-    texts = PICTURES["frontier"].say(words, "frontier", points=len(facts.points))
+    texts = PICTURES["frontier"].say(words, "frontier-map", points=len(facts.points))
     data = Points(**texts, **axes)
     lines: list[tuple[int, str, FiguresFact]] = [
         (number, data.front, point.figures) for number, point in enumerate(facts.points, 1)
@@ -171,12 +171,12 @@ def frontier_picture(words: Words, facts: FrontierFacts) -> Figure:
         .text("Table", lambda line: line[1])
         .numbers({0: axes["upwards"]}, lambda line, _: _told(facts, line[2]), "probability")
         .numbers({0: axes["across"]}, lambda line, _: line[2].loss, "amount")
-        .table("frontier-data", data.title, n_heads=2)
+        .table("frontier-map-data", data.title, n_heads=2)
     )
     names = words.listed(_name(words, one) for one in far)
     notes = (SENTENCES["unmapped"].say(words, {"names": names}),) if far else ()
     svg = points(words, data, spots)
-    return Figure(id="frontier", title=data.title, svg=svg, data=table, notes=notes)
+    return Figure(id="frontier-map", title=data.title, svg=svg, data=table, notes=notes)
 
 
 def _points(words: Words, facts: FrontierFacts) -> Table:
@@ -268,26 +268,29 @@ def _attacks(words: Words, facts: FrontierFacts) -> Table:
     share = words.numbers.share
 
     def variance(value: float | None) -> str:
-        return words.say("greatest entropy") if value is None else words.numbers.amount(value)
+        return SENTENCES["own"].say(words) if value is None else words.numbers.amount(value)
 
-    def together(one: AttackedFact) -> Cell:
-        return Cell(text=share(one.together), small=f"± {share(one.error)}")
+    def audit(one: AttackedFact) -> Cell:
+        error = "" if one.error is None else f"± {share(one.error)}"
+        return Cell(text=NOTHING if one.audit is None else share(one.audit), small=error)
+
+    def verdict(one: AttackedFact) -> str:
+        if one.is_as_safe is None:
+            return words.say("not tried")
+        return words.say("yes") if one.is_as_safe else words.say("no")
 
     return (
         Lines(words, designs)
         .text("Variance of small counts, at least", lambda one: variance(one.floor))
         .text("Of full rows, at least", lambda one: variance(one.full_floor))
         .number("Loss", lambda one: one.loss, "amount")
-        .numbers(_headed(words, "together"), lambda one, _: together(one))
+        .numbers(_headed(words, "audit"), lambda one, _: audit(one))
         .numbers(
-            _headed(words, "alone", "differencing", "averaging"),
-            lambda one, name: float(getattr(one, name)),
+            _headed(words, "together", "alone", "differencing", "averaging"),
+            getattr,
             "share",
         )
-        .text(
-            "No more found",
-            lambda one: words.say("yes") if one.is_as_safe else words.say("no"),
-        )
+        .text("No more found", verdict)
         .table("frontier-attacks", words.say("What attacks find, by design"))
     )
 

@@ -532,7 +532,8 @@ def frontier(**changes) -> FrontierFacts:
             floor=floor,
             full_floor=None if floor is None else 3.0,
             loss=3.0 if floor is None else floor,
-            together=share,
+            audit=share,
+            together=share - 0.01,
             alone=share / 2,
             error=0.004,
             differencing=0.88,
@@ -592,13 +593,22 @@ def frontier(**changes) -> FrontierFacts:
         attacks=AttacksFact(
             small=2,
             n_secrets=3,
-            allowed={"together": 0.353, "differencing": 0.88, "averaging": 0.93},
+            allowed={"audit": 0.353, "differencing": 0.88, "averaging": 0.93},
             is_stated=False,
+            is_entropy=True,
             designs=(attacked(None, 0.353), attacked(2.2, 0.351), attacked(1.5, 0.41)),
             chosen=1,
         ),
     )
     return replace(facts, **changes)
+
+
+def comparison_with_frontier() -> ComparisonFacts:
+    return replace(comparison(), frontier=frontier())
+
+
+def release_with_frontier() -> ReleaseFacts:
+    return replace(release(), frontier=frontier(attacks=None))
 
 
 def decoding() -> DecodingFacts:

@@ -30,6 +30,12 @@ PAGES = {
         made.ordered_decoding(), language=language, links=LINKS
     ),
     "exposure": lambda language: make_report(made.exposure(), language=language, links=LINKS),
+    "release-frontier": lambda language: make_report(
+        made.release_with_frontier(), edition="internal", language=language, links=LINKS
+    ),
+    "comparison-frontier": lambda language: make_report(
+        made.comparison_with_frontier(), language=language, links=LINKS
+    ),
     "frontier": lambda language: make_report(made.frontier(), language=language, links=LINKS),
     "mobility": lambda language: make_report(made.mobility(), language=language, links=LINKS),
     "synthesis": lambda language: make_report(made.synthesis(), language=language, links=LINKS),

@@ -9,6 +9,7 @@ import click
 
 from ckm.cli.ptable.options import (
     as_fields,
+    attack_options,
     flags,
     limit_fields,
     limit_options,
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
     from ckm.comparison.frontier import FrontierPlan
     from footing.progress import Progress
     from ptable.advice.frontier import Frontier
-    from reports.facts.frontier import FrontierFacts
+    from reports.facts.frontier import AttackedFact, AttacksFact, FrontierFacts
 
 _SUFFIXES = (".html", ".json", ".csv", ".svg")
 #: What is drawn longer than this is told of before.
 _LONG_S = 2.0
+#: The audit takes counts up to this for small.
+_MOST_SMALL = 10
 _INTERNAL = "# internal: the prior follows from original counts, keep it inside\n"
 
 
@@ -63,6 +66,7 @@ _INTERNAL = "# internal: the prior follows from original counts, keep it inside\
     default=True,
     help="Show the designs that offices documented, too.",
 )
+@attack_options
 @click.option("--tables", type=PATH, help="A new folder for the p-tables of the points.")
 @noise_options
 @limit_options
@@ -77,6 +81,9 @@ def frontier(
     against: str,
     points: int,
     has_field: bool,
+    attacks: bool,
+    share: float | None,
+    secrets: int,
     tables: Path | None,
     **options: Any,
 ) -> None:
@@ -94,13 +101,17 @@ def frontier(
     ckm ptable frontier job.toml -o frontier.html      a page, its data beside it
     ckm ptable frontier job.toml --floor 1 --against posterior_set
     ckm ptable frontier job.toml --tables points/      the p-tables, to choose one
+    ckm ptable frontier job.toml --attacks -o f.html   and what attacks find with less noise
     ckm ptable frontier --max-noise 5 --variance 3 --small 2
 
     With a job, the first prior is counted from its tables, and the output is internal. Ctrl-C
-    ends it early and keeps what is there.
+    ends it early and keeps what is there. With --attacks, designs that are no worse by any
+    limit and lose less are attacked on the tables of the job, those that lose least first,
+    until one is found with which the audit, two nested cells and averages find no more.
     """
     from ckm.comparison.frontier import frontier_facts
 
+    require_job(job, attacks=attacks, share=share)
     if tables is not None:
         _require_new(tables)
     _check_beside(output)
@@ -124,13 +135,27 @@ def frontier(
             n_points=points,
             has_field=has_field,
         )
-    facts = frontier_facts(plan, line)
+        tried = None
+        if attacks and job is not None:
+            tried = attacked(
+                job, plan, share=share, n_secrets=secrets, progress=report_progress
+            )
+    facts = frontier_facts(plan, line, attacks=tried)
     if tables is not None:
         _write_tables(terminal, line, tables)
     if output is None:
         show_frontier(terminal, facts)
+        show_attacks(terminal, facts)
         return
     _write(terminal, facts, output, lang or terminal.language)
+
+
+def tell_internal(terminal: Terminal) -> None:
+    """Say first that what follows comes from records."""
+    terminal.step(
+        "internal",
+        Message("Internal: the prior follows from original counts, keep the output inside."),
+    )
 
 
 def _plan(job: Path | None, options: Mapping[str, Any]) -> FrontierPlan:
@@ -203,6 +228,80 @@ def traced(
             ),
         )
     return last
+
+
+def require_job(job: Path | None, *, attacks: bool, share: float | None) -> None:
+    """Refuse attacks without the tables of a job, and a share without attacks."""
+    if attacks and job is None:
+        raise click.UsageError(Message("--attacks needs JOB.toml: its tables are attacked."))
+    if share is not None and not attacks:
+        raise click.UsageError(Message("--share can only go with --attacks."))
+
+
+def attacked(
+    job: Path,
+    plan: FrontierPlan,
+    *,
+    share: float | None,
+    n_secrets: int,
+    progress: Progress,
+) -> AttacksFact:
+    """Find the design that loses least of those with which attacks find no more."""
+    from ckm.comparison.attacked_designs import attacked_designs
+
+    limits = plan.spec.limits
+    if plan.own is None or limits is None or not limits.sensitive:
+        raise click.UsageError(Message("--attacks needs a design of the job that can be met."))
+    return attacked_designs(
+        job,
+        plan.own,
+        plan.spec,
+        small=min(_MOST_SMALL, limits.sensitive[-1]),
+        share=share,
+        n_secrets=n_secrets,
+        progress=progress,
+    )
+
+
+def show_attacks(terminal: Terminal, facts: FrontierFacts) -> None:
+    """Show what attacks find, design by design."""
+    from reports.i18n.languages import words_of
+    from reports.pages.frontier import attacks_said
+
+    tried = facts.attacks
+    if tried is None:
+        return
+    for text in attacks_said(words_of(terminal.language), facts):
+        terminal.tell(text)
+    verdicts = {None: Message("not tried"), True: Message("yes"), False: Message("no")}
+    terminal.table(
+        (
+            Message("variance of small counts"),
+            Message("of full rows"),
+            "loss",
+            Message("audit"),
+            Message("two nested cells"),
+            Message("averaging"),
+            Message("no more found"),
+        ),
+        [
+            (
+                *(said(Message("own")) if v is None else f"{v:.2f}" for v in _floors(one)),
+                f"{one.loss:.3f}",
+                "–" if one.audit is None else f"{one.audit:.1%}",
+                f"{one.differencing:.1%}",
+                f"{one.averaging:.1%}",
+                said(verdicts[one.is_as_safe]),
+            )
+            for one in tried.designs
+        ],
+        title=Message("What attacks find"),
+        is_plain=True,
+    )
+
+
+def _floors(one: AttackedFact) -> tuple[float | None, float | None]:
+    return one.floor, one.full_floor
 
 
 def show_frontier(terminal: Terminal, facts: FrontierFacts) -> None:

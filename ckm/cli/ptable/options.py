@@ -196,6 +196,28 @@ limit_options = options(
 )
 
 
+#: What attacks on the tables of a job take.
+attack_options = options(
+    click.option(
+        "--attacks",
+        is_flag=True,
+        help="Find the design that loses least of those with which attacks find no more.",
+    ),
+    click.option(
+        "--share",
+        type=click.FloatRange(0, 1),
+        help="With --attacks: the share of small counts that the audit may find; by default "
+        "that of the own design.",
+    ),
+    click.option(
+        "--secrets",
+        type=click.IntRange(1, 100),
+        default=1,
+        help="With --attacks: how many secrets are drawn for each design.",
+    ),
+)
+
+
 def asked_spec(file: Path | None, options: Mapping[str, Any]) -> NoiseSpec:
     """Return the specification of a file, or of the options that were given."""
     from ptable import NoiseSpec

@@ -338,7 +338,8 @@ def _inside(manifest: Mapping[str, Any]) -> Iterator[str]:
 def refuse_overlap(job: Job, target: Path) -> None:
     """Refuse an output that holds an input, or that a glob of the data would read back."""
     inputs = [job.path, *job.input_files()]
-    inputs += [path for path in (job.keys.secret, job.report.designs) if path is not None]
+    others = (job.keys.secret, job.report.designs, job.report.frontier)
+    inputs += [path for path in others if path is not None]
     if job.ledger is not None and isinstance(job.ledger.target, Path):
         inputs.append(job.ledger.target)
     for path in inputs:

@@ -16,6 +16,7 @@ from reports.pages.common import (
     released_files,
     verdict,
 )
+from reports.pages.frontier import frontier_parts
 from reports.pages.release.decision import decision_parts
 from reports.pages.release.deviations import size_picture
 from reports.pages.release.noise import noise_parts
@@ -54,7 +55,7 @@ def internal_page(
         "title": page_title(words, words.text(facts.title), facts.id),
         "id": facts.id,
         "is_full": is_full,
-        "headings": headings(words, "internal", without=() if scenarios else ("scenarios",)),
+        "headings": headings(words, "internal", without=_without(facts)),
         "verdict": verdict(words, outcomes, () if is_audited else open_ones),
         "has_failed": has_failed(outcomes),
         "decision": decision_parts(words, facts),
@@ -70,11 +71,18 @@ def internal_page(
         "dominated": dominated_table(words, facts.dominated),
         "risk": risk_parts(words, facts.risk),
         "scenarios": scenarios,
+        "frontier": facts.frontier and frontier_parts(words, facts.frontier),
         "inputs": _inputs(words, facts),
         "versions": _versions(words, facts),
         "seconds": _seconds(words, facts),
         "definitions": definitions(words, measures, facts.scenarios, facts.risk),
     }
+
+
+def _without(facts: ReleaseFacts) -> list[str]:
+    """Name the parts of the page that a release has nothing for."""
+    parts = {"scenarios": facts.scenarios, "frontier": facts.frontier}
+    return [name for name, content in parts.items() if content is None]
 
 
 def _checks(words: Words, facts: ReleaseFacts) -> Table:
