@@ -102,7 +102,9 @@ def words_in(html):
 
 
 OTHERS = {
-    "exposure": lambda language: make_report(made.exposure(), language=language),
+    "exposure": lambda language: make_report(
+        made.exposure(), made.frontier(), language=language
+    ),
     "frontier": lambda language: make_report(made.frontier(), language=language),
     "mobility": lambda language: make_report(made.mobility(), language=language),
     "swept": lambda language: make_report(made.swept(), language=language),

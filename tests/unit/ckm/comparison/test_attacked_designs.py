@@ -51,7 +51,7 @@ def test_shares_of_an_audit_are_means_over_secrets_with_their_error():
     assert trial().mean("together") is None
 
 
-def test_designs_tried_are_no_worse_by_any_limit_and_averages_find_more_with_quieter_full_rows():
+def test_designs_tried_are_no_worse_and_averages_find_more_with_quieter_full_rows():
     own = solve(NoiseSpec(max_noise=2, variance=1.5))
     spec = frontier_spec(own, priors=[TEXTBOOK])
     first, *others = trials(own, spec)
