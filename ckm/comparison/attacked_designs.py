@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from footing.progress import Progress, no_progress
 from ptable.errors import InfeasibleError, InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ckm.audit.audit import Audit, Auditor
@@ -150,6 +151,7 @@ def attacked_designs(
     seed: int = 1,
     is_full: bool = False,
     progress: Progress | None = None,
+    tell_cost: Callable[[int, float], None] | None = None,
 ) -> AttacksFact:
     """Find the design that loses least of those with which attacks find no more.
 
@@ -173,6 +175,9 @@ def attacked_designs(
         Whether every design is audited; else only as many as it takes.
     progress
         Called with a stage, the designs tried and all of them.
+    tell_cost
+        Called after the first audit with how many more there may be, and the CPU seconds of
+        each.
     """
     from ckm.audit.job_tables import open_release
     from reports.facts.frontier import AttacksFact
@@ -182,11 +187,15 @@ def attacked_designs(
     options: dict[str, Any] = {"n_secrets": n_secrets, "seed": seed}
     first, *others = trials(own, spec)
     report("attacks", 0, len(others) + 1)
+    started = process_time()
     first = audited(first, space, auditor, **options)
+    seconds = process_time() - started
     allowed = dict(first.formulas)
     allowed["audit"] = share if share is not None else first.mean("audit") or 0.0
     tried = _distinct(first, others)
     hopeful = [place for place, one in enumerate(tried) if as_safe_as(allowed, one)]
+    if tell_cost is not None:
+        tell_cost(len(tried) if is_full else len(hopeful), seconds)
     for done, place in enumerate(range(len(tried)) if is_full else hopeful):
         report("attacks", done + 1, len(tried) + 1)
         tried[place] = audited(tried[place], space, auditor, **options)

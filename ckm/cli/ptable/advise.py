@@ -149,7 +149,7 @@ def _show_limited(
         tried = (
             None
             if attacks is None
-            else attacked(job, plan, progress=report_progress, **attacks)
+            else attacked(terminal, job, plan, progress=report_progress, **attacks)
         )
     facts = frontier_facts(plan, line, attacks=tried)
     if has_frontier:

@@ -138,7 +138,7 @@ def frontier(
         tried = None
         if attacks and job is not None:
             tried = attacked(
-                job, plan, share=share, n_secrets=secrets, progress=report_progress
+                terminal, job, plan, share=share, n_secrets=secrets, progress=report_progress
             )
     facts = frontier_facts(plan, line, attacks=tried)
     if tables is not None:
@@ -239,6 +239,7 @@ def require_job(job: Path | None, *, attacks: bool, share: float | None) -> None
 
 
 def attacked(
+    terminal: Terminal,
     job: Path,
     plan: FrontierPlan,
     *,
@@ -248,6 +249,17 @@ def attacked(
 ) -> AttacksFact:
     """Find the design that loses least of those with which attacks find no more."""
     from ckm.comparison.attacked_designs import attacked_designs
+
+    def tell_cost(number: int, seconds: float) -> None:
+        if number * seconds > _LONG_S:
+            terminal.step(
+                "attacks",
+                Message(
+                    "up to {number} designs are attacked, about {seconds:.0f} CPU seconds each",
+                    number=number,
+                    seconds=seconds,
+                ),
+            )
 
     limits = plan.spec.limits
     if plan.own is None or limits is None or not limits.sensitive:
@@ -260,6 +272,7 @@ def attacked(
         share=share,
         n_secrets=n_secrets,
         progress=progress,
+        tell_cost=tell_cost,
     )
 
 
