@@ -118,7 +118,7 @@ def attacked(data: str, persons: int, secrets: int, small: int) -> dict[str, Any
 def _of_design(
     design: tuple[int, float, int], prior: Any, space: Any, auditor: Any, secrets: int
 ) -> list[dict[str, Any]]:
-    from ckm.comparison.attacked_designs import audited, trial_of
+    from ckm.audit.attacked_designs import audited, trial_of
     from ckm.config.job.limits import TEXTBOOK
     from ptable import NoiseSpec, solve
     from ptable.advice.frontier import frontier_spec, milder_spec

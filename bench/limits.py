@@ -90,13 +90,13 @@ def main() -> None:
         drawn = in_process(of_demonstration, sizes.persons)
         name = f"frontier of the demonstration, {drawn['points']} points"
         lines.append(Line(name, drawn["CPU s"], "CPU s", goal=60.0))
-    for name, code, goal in (
+    for name, code, most in (
         ("first solve of a process, by rows", _FIRST_ROWS, 3.0),
         ("first solve of a process, by limits", _FIRST, 3.0),
         ("import ptable", "import ptable", None),
     ):
         spent = min(cpu_of("-c", code) for _ in range(3))
-        lines.append(Line(name, spent, "CPU s", goal=goal))
+        lines.append(Line(name, spent, "CPU s", goal=most))
     report("P-tables by rows and by limits", lines)
 
 

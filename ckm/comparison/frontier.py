@@ -149,9 +149,10 @@ def with_changes(
     spec: NoiseSpec, *, limits: Mapping[str, Any], objective: str | None
 ) -> NoiseSpec:
     """Change limits and what is lost; greatest entropy alone is no loss."""
-    changed = replace(spec, limits=replace(spec.limits, **limits)) if limits else spec
-    loss = objective or (changed.objective if changed.objective != "entropy" else _LOSS)
-    return replace(changed, objective=loss)
+    own, loss = spec.limits, objective or spec.objective
+    assert own is not None  # noqa: S101  (a frontier has limits)
+    changed: dict[str, Any] = {"objective": _LOSS if loss == "entropy" else loss}
+    return replace(spec, limits=replace(own, **limits), **changed)
 
 
 def _is_fixed(spec: NoiseSpec) -> bool:

@@ -43,8 +43,8 @@ _FEWEST, _USUAL, _MOST = 2, 14, 100
 _APART = 1e-3
 #: How far from what is just feasible the first point lies, as a share of the range.
 _INWARD = 0.01
-#: Figures of a table become limits that it keeps: so many decimals, upwards.
-_DECIMALS = 4
+#: Figures of a table become limits that it keeps: rounded upwards to this.
+_GRAIN = 1e-4
 #: What is told of a table without bias, which keys keep exactly.
 _NO_BIAS = 1e-9
 _EPSILON = 1.0
@@ -291,8 +291,10 @@ def _posteriors(
     """Give P(original | published) of the sensitive originals, down, by published count."""
     joint = columns * prior[:, None]
     totals = joint[first:].sum(axis=0)
+    posteriors = np.zeros((len(sensitive), len(totals)))
     some = joint[list(sensitive)]
-    return np.divide(some, totals, out=np.zeros_like(some), where=some > 0)
+    np.divide(some, totals, out=posteriors, where=some > 0)
+    return posteriors
 
 
 def _guessed(
@@ -361,7 +363,9 @@ def frontier_spec(
     probe = NoiseSpec(
         max_noise=max(own.max_noise, 1),
         small=small,
-        limits=Limits(sensitive=sensitive, priors=tuple(priors)),
+        limits=Limits(
+            sensitive=None if sensitive is None else tuple(sensitive), priors=tuple(priors)
+        ),
         objective=objective,  # type: ignore[arg-type]
     )
     figures = measure(own, probe)
@@ -377,7 +381,7 @@ def _no_worse(figures: TableFigures, *, epsilon: float) -> dict[str, Any]:
         "posterior_set": None,
         "variance_ceiling": _ceiling(figures.largest_variance),
         "neighbours": (epsilon, min(1.0, _upwards(figures.neighbours))),
-        "p_stay": min(1.0, max(_upwards(figures.p_stay), 10.0**-_DECIMALS)),
+        "p_stay": min(1.0, max(_upwards(figures.p_stay), _GRAIN)),
     }
 
 
@@ -430,23 +434,23 @@ def milder_spec(own: PTable, spec: NoiseSpec, *, floor: float, full_floor: float
 
 def _variance(table: PTable, count: int) -> float:
     units = table.units(min(count, table.n_rows - 1))
-    mean = sum(v * n for v, n in units.items()) / table.key_range
-    return sum(v * v * n for v, n in units.items()) / table.key_range - mean**2
+    mean = float(sum(v * n for v, n in units.items()) / table.key_range)
+    return float(sum(v * v * n for v, n in units.items()) / table.key_range - mean**2)
 
 
 def _floor(variance: float) -> float:
     """Give a variance as it was asked for, where keys meet it, or what is just below."""
     near = round(variance, 3)
-    return near if abs(near - variance) < _MET else math.floor(variance / _MET) * _MET
+    return near if abs(near - variance) < _MET else float(math.floor(variance / _MET) * _MET)
 
 
 def _ceiling(variance: float) -> float:
     near = round(variance, 3)
-    return near if abs(near - variance) < _MET else math.ceil(variance / _MET) * _MET
+    return near if abs(near - variance) < _MET else float(math.ceil(variance / _MET) * _MET)
 
 
 def _upwards(figure: float) -> float:
-    return math.ceil(figure * 10**_DECIMALS) / 10**_DECIMALS
+    return round(math.ceil(figure / _GRAIN) * _GRAIN, 4)
 
 
 def _blocked(table: PTable) -> int:
@@ -541,7 +545,8 @@ def frontiers(
         low, high, n_points, None if own is None else answer.told(shown[0].figures)
     )
     answer = replace(answer, least_posterior=low, n_planned=len(limits) + 1)
-    done, missed = [loosest], []
+    done: list[FrontierPoint] = [loosest]
+    missed: list[float] = []
     for limit in limits:
         report("frontier", len(done) + len(missed), answer.n_planned)
         try:
@@ -655,7 +660,8 @@ class _Trace:
 
     def _exceeded(self, table: PTable, figures: TableFigures) -> Iterator[str]:
         spec, limits = self.spec, _limits(self.spec)
-        if table.max_noise > spec.max_noise:
+        largest = max(spec.max_noises)
+        if table.max_noise > largest:
             yield "max_noise"
         if _blocked(table) < spec.small:
             yield "small"
@@ -663,7 +669,7 @@ class _Trace:
             yield "bias"
         joint = Joint.of(spec)
         ranges = [joint.variance_limits(row) for row in joint.rows if row.count]
-        room = 1e-6 * spec.max_noise**2
+        room = _MET * largest**2
         if figures.least_variance < min(float(low) for low, _ in ranges) - room:
             yield "variance_floor"
         if figures.largest_variance > max(float(high) for _, high in ranges) + room:
@@ -705,7 +711,7 @@ def _least_floor(limits: Limits) -> float:
     floor = limits.variance_floor
     if isinstance(floor, tuple):
         return min(floor)
-    return default_floor(None) if floor is None else floor
+    return default_floor(None) if floor is None else float(floor)
 
 
 def _bound(spec: NoiseSpec) -> float | None:

@@ -195,7 +195,7 @@ def _frontier(
     terminal: Terminal, job: Path, results: _Found, report_progress: Progress
 ) -> FrontierFacts:
     """Trace the frontier of the job's design, with the other designs beside it."""
-    from ckm.cli.ptable.frontier import traced
+    from ckm.cli.frontier import traced
     from ckm.comparison.frontier import frontier_facts, plan_of_job
 
     plan = plan_of_job(job, limits={}, objective=None)
@@ -229,7 +229,7 @@ def _finish(terminal: Terminal, results: _Found, output: Path | None, lang: str 
             if result.reason:
                 terminal.warn("method not tried", told(result), method=result.choice.name)
     if output is None:
-        from ckm.cli.ptable.frontier import show_frontier
+        from ckm.cli.frontier import show_frontier
 
         if results.methods is not None:
             show_methods(terminal, results.methods)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.check import show_feasibility, tell_noise, tell_preset
-from ckm.cli.ptable.frontier import require_job
+from ckm.cli.frontier import require_job
 from ckm.cli.ptable.options import (
     as_command,
     as_fields,
@@ -127,7 +127,7 @@ def _show_limited(
     terminal: Terminal, job: Path, *, has_frontier: bool, attacks: Mapping[str, Any] | None
 ) -> None:
     """Show what designs by limits could do for the tables of a job."""
-    from ckm.cli.ptable.frontier import (
+    from ckm.cli.frontier import (
         attacked,
         show_attacks,
         show_frontier,

@@ -132,6 +132,41 @@ def test_an_internal_report_shows_the_frontier_of_its_own_p_table_alone(job, fol
 
 
 @pytest.mark.slow
+def test_a_release_shows_the_frontier_inside_and_never_outside(job, folder):
+    options = ["--points", "2", "--floor", "0.5", "--no-field"]
+    assert run("frontier", "job.toml", *options, "-o", "f.json").exit_code == 0
+    job.write_text(JOB.format(report='frontier = "f.json"'))
+    environment = {"CKM_LOG_FORMAT": "text", "CKM_LANG": "en"}
+    result = CliRunner(env=environment).invoke(app, ["release", "job.toml", "-o", "out"])
+    assert result.exit_code == 0, result.output
+    internal = (folder / "out" / "internal" / "report-internal.en.html").read_text()
+    assert 'id="frontier"' in internal
+    assert json.loads((folder / "out" / "internal" / "report.json").read_text())["frontier"]
+    for file in (folder / "out" / "public").rglob("*"):
+        if file.suffix in {".html", ".json"}:
+            assert "frontier" not in file.read_text()
+    again = CliRunner(env=environment).invoke(
+        app, ["report", "out", "--internal", "-o", "again", "--lang", "fr"]
+    )
+    assert again.exit_code == 0, again.output
+
+
+@pytest.mark.slow
+def test_a_comparison_of_designs_shows_what_is_possible(job, folder):
+    (folder / "designs.toml").write_text("[designs.quiet]\nmax_noise = 2\nvariance = 1.0\n")
+    environment = {"CKM_LOG_FORMAT": "text", "CKM_LANG": "en"}
+    words = ["compare", "job.toml", "designs.toml", "--frontier", "-o", "c.html"]
+    result = CliRunner(env=environment).invoke(app, words)
+    assert result.exit_code == 0, result.output
+    page = (folder / "c.html").read_text()
+    assert 'id="frontier"' in page
+    assert "quiet" in page
+    refused = CliRunner(env=environment).invoke(app, ["compare", "job.toml", "--frontier"])
+    assert refused.exit_code == 2
+    assert "--frontier goes with designs" in refused.stderr
+
+
+@pytest.mark.slow
 def test_the_design_is_found_with_which_attacks_find_no_more(job, folder):
     result = run(
         "frontier", "job.toml", "--points", "2", "--no-field", "--attacks", "-o", "f.json"

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ckm.comparison.attacked_designs import SLACK, Trial, as_safe_as, is_entropy, trials
+from ckm.audit.attacked_designs import SLACK, Trial, as_safe_as, is_entropy, trials
 from ptable import NoiseSpec, PTable, solve
 from ptable.advice.frontier import frontier_spec, measure
 
