@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.cli import app
+from ckm.comparison.frontier import plan_of_job
 from ckm.config import read_job
 from ckm.release.frontier_file import frontier_of
 from ckm.release.job_inputs import load_ptable
@@ -96,6 +97,34 @@ def test_the_frontier_of_a_job_is_internal_from_its_first_line_on(job, folder):
     assert mode(folder / "f.csv") == 0o600
     names = set(pd.read_csv(folder / "f.csv", comment="#")["name"])
     assert {"own", "insee", "ons-10-5"} <= names
+
+
+LIMITED = """max_noise = 2, variance = 1.5, objective = "least-variance", limits = {{ \
+posterior = {posterior}, variance_floor = 0.5, neighbours = [1.0, 0.4] }}"""
+
+
+@pytest.mark.parametrize("posterior", [0.9, 0.2])
+def test_a_job_by_limits_keeps_its_own_and_is_drawn_even_if_nothing_meets_them(job, posterior):
+    text = JOB.format(report="")
+    limited = LIMITED.format(posterior=posterior)
+    job.write_text(text.replace("max_noise = 2, variance = 1.5", limited))
+    plan = plan_of_job(job, limits={"variance_floor": 0.6}, objective=None)
+    assert plan.spec.limits.neighbours == (1.0, 0.4)
+    assert plan.spec.limits.variance_floor == 0.6
+    assert plan.spec.objective == "least-variance"
+    assert plan.priors == ("tables", "textbook")
+    assert plan.has_records
+    assert (plan.own is None) == (posterior == 0.2)
+    assert bool(plan.cautions) == (posterior == 0.2)
+
+
+def test_a_job_of_few_cells_has_the_prior_of_textbooks_alone_and_says_so(job, folder):
+    people = pd.read_parquet(folder / "people.parquet")
+    people.assign(area="one").to_parquet(folder / "people.parquet")
+    plan = plan_of_job(job, limits={}, objective=None)
+    assert plan.priors == ("textbook",)
+    assert not plan.has_records
+    assert "too few cells" in plan.cautions[0]
 
 
 def test_tables_of_the_points_are_proven_and_lie_in_a_folder_for_inside(job, folder):
