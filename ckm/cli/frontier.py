@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from footing.messages import Message, said
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -138,7 +138,7 @@ def show_attacks(terminal: Terminal, facts: FrontierFacts) -> None:
         (
             Message("variance of small counts"),
             Message("of full rows"),
-            "loss",
+            Message("loss"),
             Message("audit"),
             Message("two nested cells"),
             Message("averaging"),
@@ -146,12 +146,15 @@ def show_attacks(terminal: Terminal, facts: FrontierFacts) -> None:
         ),
         [
             (
-                *(said(Message("own")) if v is None else f"{v:.2f}" for v in _floors(one)),
+                *(
+                    terminal.say(Message("own")) if v is None else f"{v:.2f}"
+                    for v in _floors(one)
+                ),
                 f"{one.loss:.3f}",
                 "–" if one.audit is None else f"{one.audit:.1%}",
                 f"{one.differencing:.1%}",
                 f"{one.averaging:.1%}",
-                said(verdicts[one.is_as_safe]),
+                terminal.say(verdicts[one.is_as_safe]),
             )
             for one in tried.designs
         ],
@@ -180,7 +183,16 @@ def show_frontier(terminal: Terminal, facts: FrontierFacts) -> None:
         return "" if not own else f"{loss / own - 1:+.0%}"
 
     terminal.table(
-        ("", Message("limit"), Message("posterior"), "loss", Message("at least"), "", "V", "δ"),
+        (
+            "",
+            Message("limit"),
+            Message("posterior"),
+            Message("loss"),
+            Message("at least"),
+            "",
+            "V",
+            "δ",
+        ),
         [
             (
                 str(place),
@@ -199,16 +211,16 @@ def show_frontier(terminal: Terminal, facts: FrontierFacts) -> None:
     )
     terminal.table(
         (
-            "design",
+            Message("design"),
             Message("posterior"),
-            "loss",
+            Message("loss"),
             Message("at least"),
             Message("own reach"),
             Message("limits not kept"),
         ),
         [
             (
-                said(Message("own")) if one.is_own else one.name,
+                terminal.say(Message("own")) if one.is_own else one.name,
                 told(one.figures),
                 f"{one.figures.loss:.3f}",
                 _number(one.least),
@@ -217,7 +229,7 @@ def show_frontier(terminal: Terminal, facts: FrontierFacts) -> None:
             )
             for one in facts.designs
         ],
-        left=("design", Message("limits not kept")),
+        left=(Message("design"), Message("limits not kept")),
         title=Message("Designs in use"),
         caption=Message(
             "at least: no table within the limits that tells no more loses less; own reach: "

@@ -165,6 +165,10 @@ def compare(
     _require_fit(comparanda, output)
     if has_frontier and not comparanda.designs:
         raise click.UsageError(Message("--frontier goes with designs: give DESIGNS.toml."))
+    if has_frontier and output is not None and output.suffix.lower() in {".csv", ".svg"}:
+        raise click.UsageError(
+            Message("--frontier is for a page: ckm ptable frontier writes its own data.")
+        )
     _tell_read(terminal, comparanda, designs)
     draw_options: dict[str, Any] = {
         "sensitive": None if sensitive is None else range(1, sensitive + 1),
