@@ -30,6 +30,8 @@ _FLOORS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 _FULL_FLOORS = (0.8, 0.6)
 #: By so much more a share counts as no more.
 SLACK = 0.005
+#: The shares of an audit that count: the largest of all, and that of all tables together.
+_SHARES = ("audit", "together")
 #: Designs whose losses differ by less are one: that of the higher floor.
 _ALIKE = 0.005
 
@@ -134,7 +136,7 @@ def audited(
 
 def as_safe_as(allowed: Mapping[str, float], trial: Trial) -> bool:
     """Tell whether attacks that were made find no more than is allowed."""
-    figures = {**trial.formulas, "audit": trial.mean("audit")}
+    figures = {**trial.formulas, **{name: trial.mean(name) for name in _SHARES}}
     return all(
         figure is None or figure <= allowed[name] + SLACK for name, figure in figures.items()
     )
@@ -191,7 +193,8 @@ def attacked_designs(
     first = audited(first, space, auditor, **options)
     seconds = process_time() - started
     allowed = dict(first.formulas)
-    allowed["audit"] = share if share is not None else first.mean("audit") or 0.0
+    for name in _SHARES:
+        allowed[name] = share if share is not None else first.mean(name) or 0.0
     tried = _distinct(first, others)
     hopeful = [place for place, one in enumerate(tried) if as_safe_as(allowed, one)]
     if tell_cost is not None:

@@ -9,7 +9,7 @@ from ptable import NoiseSpec, PTable, solve
 from ptable.advice.frontier import frontier_spec, measure
 
 TEXTBOOK = [0.0, *(1 / (i * (i + 1)) for i in range(1, 300))]
-ALLOWED = {"differencing": 0.8, "averaging": 0.9, "audit": 0.3}
+ALLOWED = {"differencing": 0.8, "averaging": 0.9, "audit": 0.3, "together": 0.3}
 
 
 def trial(*shares, differencing=0.8, averaging=0.9):
