@@ -96,7 +96,7 @@ def demo_job(folder: Path, persons: int) -> Path:
     return folder / "demo" / "job.toml"
 
 
-def attacked(data: str, persons: int, secrets: int, small: int) -> dict[str, Any]:
+def attack(data: str, persons: int, secrets: int, small: int) -> dict[str, Any]:
     """Attack all designs on the tables of one job."""
     from ckm.audit.job_tables import open_release
     from ckm.release.prior_of_tables import prior_of_tables
@@ -118,7 +118,7 @@ def attacked(data: str, persons: int, secrets: int, small: int) -> dict[str, Any
 def _of_design(
     design: tuple[int, float, int], prior: Any, space: Any, auditor: Any, secrets: int
 ) -> list[dict[str, Any]]:
-    from ckm.audit.attacked_designs import audited, trial_of
+    from ckm.audit.attacked_designs import attack_trial, trial_of
     from ckm.config.job.limits import TEXTBOOK
     from ptable import NoiseSpec, solve
     from ptable.advice.frontier import frontier_spec, milder_spec
@@ -133,7 +133,7 @@ def _of_design(
     rows = []
     for (low, full), table in tables.items():
         started = time.process_time()
-        trial = audited(trial_of(table, spec), space, auditor, n_secrets=secrets, seed=1)
+        trial = attack_trial(trial_of(table, spec), space, auditor, n_secrets=secrets, seed=1)
         rows.append(
             {
                 "design": list(design),
@@ -180,7 +180,7 @@ def main() -> None:
     """Attack all designs, and print one table for each kind of data."""
     sizes = arguments(str(__doc__), persons=100_000, secrets=3, small=2, data="ACS,demo")
     for data in sizes.data.split(","):
-        answer = in_process(attacked, data, sizes.persons, sizes.secrets, sizes.small)
+        answer = in_process(attack, data, sizes.persons, sizes.secrets, sizes.small)
         names = ["loss", "audit", "together", "alone", "thin differences", "persons", *_ATTACKS]
         rows = [
             [

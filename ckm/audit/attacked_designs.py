@@ -71,10 +71,10 @@ class Trial:
         return stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
 
     def _values(self, name: str) -> list[float]:
-        return [found(audit, name) for audit in self.audits]
+        return [share_of(audit, name) for audit in self.audits]
 
 
-def found(audit: Audit, name: str) -> float:
+def share_of(audit: Audit, name: str) -> float:
     """Give a share that an audit found: the largest, or those of all tables."""
     if name == "audit":
         return float(audit.largest_share)
@@ -116,7 +116,7 @@ def trial_of(table: PTable, spec: NoiseSpec) -> Trial:
     )
 
 
-def audited(
+def attack_trial(
     trial: Trial,
     space: QuerySpace,
     auditor: Auditor,
@@ -190,21 +190,21 @@ def attacked_designs(
     first, *others = trials(own, spec)
     report("attacks", 0, len(others) + 1)
     started = process_time()
-    first = audited(first, space, auditor, **options)
+    first = attack_trial(first, space, auditor, **options)
     seconds = process_time() - started
     allowed = dict(first.formulas)
     for name in _SHARES:
         allowed[name] = share if share is not None else first.mean(name) or 0.0
-    tried = _distinct(first, others)
-    hopeful = [place for place, one in enumerate(tried) if as_safe_as(allowed, one)]
+    candidates = _distinct(first, others)
+    hopeful = [place for place, one in enumerate(candidates) if as_safe_as(allowed, one)]
     if tell_cost is not None:
-        tell_cost(len(tried) if is_full else len(hopeful), seconds)
-    for done, place in enumerate(range(len(tried)) if is_full else hopeful):
-        report("attacks", done + 1, len(tried) + 1)
-        tried[place] = audited(tried[place], space, auditor, **options)
-        if not is_full and as_safe_as(allowed, tried[place]):
+        tell_cost(len(candidates) if is_full else len(hopeful), seconds)
+    for done, place in enumerate(range(len(candidates)) if is_full else hopeful):
+        report("attacks", done + 1, len(candidates) + 1)
+        candidates[place] = attack_trial(candidates[place], space, auditor, **options)
+        if not is_full and as_safe_as(allowed, candidates[place]):
             break  # those that lose least come first
-    every = [first, *tried]
+    every = [first, *candidates]
     safe = [one for one in every if one.audits and as_safe_as(allowed, one)]
     best = min(safe, key=lambda one: one.loss, default=None)
     return AttacksFact(
@@ -227,12 +227,12 @@ def is_entropy(table: PTable) -> bool:
 
 def _distinct(own: Trial, others: Sequence[Trial]) -> list[Trial]:
     """Leave out what loses as much as with a higher floor; what loses least comes first."""
-    kept: list[Trial] = []
+    distinct: list[Trial] = []
     for one in others:
-        beside = [own.loss, *(o.loss for o in kept if o.full_floor == one.full_floor)]
+        beside = [own.loss, *(o.loss for o in distinct if o.full_floor == one.full_floor)]
         if all(abs(one.loss / loss - 1) > _ALIKE for loss in beside):
-            kept.append(one)
-    return sorted(kept, key=lambda one: one.loss)
+            distinct.append(one)
+    return sorted(distinct, key=lambda one: one.loss)
 
 
 def _fact(trial: Trial, allowed: Mapping[str, float]) -> AttackedFact:

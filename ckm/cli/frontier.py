@@ -1,4 +1,4 @@
-"""A frontier in the terminal: told first, traced, shown; for several verbs."""
+"""A frontier in the terminal: told first, trace, shown; for several verbs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tell_internal(terminal: Terminal) -> None:
     )
 
 
-def traced(
+def trace(
     terminal: Terminal,
     plan: FrontierPlan,
     *,
@@ -85,7 +85,7 @@ def require_job(job: Path | None, *, attacks: bool, share: float | None) -> None
         raise click.UsageError(Message("--share can only go with --attacks."))
 
 
-def attacked(
+def attack(
     terminal: Terminal,
     job: Path,
     plan: FrontierPlan,

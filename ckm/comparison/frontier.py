@@ -194,7 +194,7 @@ def frontier_facts(
         designs=tuple(_design(line, one) for one in line.designs),
         least_posterior=line.least_posterior,
         planned=line.n_planned,
-        missed=line.missed,
+        gaps=line.gaps,
         attacks=attacks,
         ptable="" if plan.own is None else plan.own.id,
     )
@@ -239,7 +239,7 @@ def _design(line: Frontier, one: DesignPoint) -> FrontierDesignFact:
         exceeds=one.exceeds,
         least=one.least,
         alike=one.alike,
-        safer=None if near is None else line.told(near.figures),
+        safer=None if near is None else line.exposure(near.figures),
         cheaper=None if safe is None else safe.figures.loss,
     )
 

@@ -171,7 +171,7 @@ class Frontier:
         No table of these limits tells less; None while nobody looked.
     n_planned
         How many points are planned.
-    missed
+    gaps
         Limits at which whole keys did not keep all limits.
     """
 
@@ -181,32 +181,32 @@ class Frontier:
     designs: tuple[DesignPoint, ...] = ()
     least_posterior: float | None = None
     n_planned: int = 0
-    missed: tuple[float, ...] = ()
+    gaps: tuple[float, ...] = ()
 
     @property
     def is_complete(self) -> bool:
         """Whether all that was planned is there."""
-        return len(self.points) + len(self.missed) >= self.n_planned > 0
+        return len(self.points) + len(self.gaps) >= self.n_planned > 0
 
     @property
     def own(self) -> DesignPoint | None:
         """The design that the frontier is drawn for."""
         return next((one for one in self.designs if one.is_own), None)
 
-    def told(self, figures: TableFigures) -> float:
+    def exposure(self, figures: TableFigures) -> float:
         """Give the figure of a table that moves along the frontier."""
         return float(getattr(figures, self.against))
 
     def as_safe(self, design: DesignPoint) -> FrontierPoint | None:
         """Find the point that loses least of those that tell no more than a design."""
-        most = self.told(design.figures) + _KEPT
-        safe = [one for one in self.points if self.told(one.figures) <= most]
+        most = self.exposure(design.figures) + _KEPT
+        safe = [one for one in self.points if self.exposure(one.figures) <= most]
         return min(safe, key=lambda one: one.figures.loss, default=None)
 
     def as_near(self, design: DesignPoint) -> FrontierPoint | None:
         """Find the point that tells least of those that lose no more than a design."""
         near = [one for one in self.points if one.figures.loss <= design.figures.loss + _KEPT]
-        return min(near, key=lambda one: self.told(one.figures), default=None)
+        return min(near, key=lambda one: self.exposure(one.figures), default=None)
 
 
 def measure(table: PTable, spec: NoiseSpec) -> TableFigures:
@@ -542,23 +542,23 @@ def frontiers(
         n_planned=n_points,
     )
     yield answer
-    high = min(1.0, answer.told(loosest.figures))
+    high = min(1.0, answer.exposure(loosest.figures))
     low = trace.strictest(high)
     high = trace.strictest(high, low=low, loss=loosest.bound)
     limits = _places(
-        low, high, n_points, None if own is None else answer.told(shown[0].figures)
+        low, high, n_points, None if own is None else answer.exposure(shown[0].figures)
     )
     answer = replace(answer, least_posterior=low, n_planned=len(limits) + 1)
     done: list[FrontierPoint] = [loosest]
-    missed: list[float] = []
+    gaps: list[float] = []
     for limit in limits:
-        report("frontier", len(done) + len(missed), answer.n_planned)
+        report("frontier", len(done) + len(gaps), answer.n_planned)
         try:
             done.append(trace.point(limit))
         except (InfeasibleError, InternalError):  # whole keys need a little more room
-            missed.append(limit)
+            gaps.append(limit)
         points = tuple(sorted(done, key=lambda one: one.limit))
-        answer = replace(answer, points=points, missed=tuple(sorted(missed)))
+        answer = replace(answer, points=points, gaps=tuple(sorted(gaps)))
         yield answer
     report("frontier", answer.n_planned, answer.n_planned)
     compared = tuple(trace.compared(one) for one in answer.designs)

@@ -174,7 +174,7 @@ class FrontierFacts:
         From the strictest limit to the loosest; the own design first.
     least_posterior
         No table tells less; None where nobody looked.
-    planned, missed
+    planned, gaps
         Points that were planned, and limits at which whole keys had no room.
     attacks
         What attacks find; None where nobody tried.
@@ -196,6 +196,6 @@ class FrontierFacts:
     designs: tuple[FrontierDesignFact, ...]
     least_posterior: float | None
     planned: int
-    missed: tuple[float, ...] = field(default=())
+    gaps: tuple[float, ...] = field(default=())
     attacks: AttacksFact | None = None
     ptable: str = ""

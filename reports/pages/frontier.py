@@ -62,11 +62,11 @@ def findings(words: Words, facts: FrontierFacts) -> Iterator[str]:
     if facts.least_posterior is not None and facts.points:
         values = {"least_posterior": facts.least_posterior, "least": facts.points[0].bound}
         yield SENTENCES["strictest"].say(words, values)
-    if len(facts.points) + len(facts.missed) < facts.planned:
+    if len(facts.points) + len(facts.gaps) < facts.planned:
         values = {"points": float(len(facts.points)), "planned": float(facts.planned)}
         yield SENTENCES["stopped"].say(words, values)
-    if facts.missed:
-        yield SENTENCES["missed"].say(words, {"n": float(len(facts.missed))})
+    if facts.gaps:
+        yield SENTENCES["missed"].say(words, {"n": float(len(facts.gaps))})
     yield SENTENCES["caution"].say(words)
     yield SENTENCES["no-privacy"].say(words)
 

@@ -589,7 +589,7 @@ def frontier(**changes) -> FrontierFacts:
         ),
         least_posterior=0.7788,
         planned=14,
-        missed=(0.7789,),
+        gaps=(0.7789,),
         attacks=AttacksFact(
             small=2,
             n_secrets=3,

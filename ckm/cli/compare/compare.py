@@ -199,13 +199,13 @@ def _frontier(
     terminal: Terminal, job: Path, results: _Found, report_progress: Progress
 ) -> FrontierFacts:
     """Trace the frontier of the job's design, with the other designs beside it."""
-    from ckm.cli.frontier import traced
+    from ckm.cli.frontier import trace
     from ckm.comparison.frontier import frontier_facts, plan_of_job
 
     plan = plan_of_job(job, limits={}, objective=None)
     comparison = results.designs
     others = {} if comparison is None else dict(comparison.ptables)
-    line = traced(terminal, plan, progress=report_progress, has_field=False, designs=others)
+    line = trace(terminal, plan, progress=report_progress, has_field=False, designs=others)
     return frontier_facts(plan, line)
 
 

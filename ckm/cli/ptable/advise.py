@@ -128,18 +128,18 @@ def _show_limited(
 ) -> None:
     """Show what designs by limits could do for the tables of a job."""
     from ckm.cli.frontier import (
-        attacked,
+        attack,
         show_attacks,
         show_frontier,
         tell_internal,
-        traced,
+        trace,
     )
     from ckm.comparison.frontier import frontier_facts, plan_of_job
 
     tell_internal(terminal)
     plan = plan_of_job(job, limits={}, objective=None)
     with terminal.progress() as report_progress:
-        line = traced(
+        line = trace(
             terminal,
             plan,
             progress=report_progress,
@@ -149,7 +149,7 @@ def _show_limited(
         tried = (
             None
             if attacks is None
-            else attacked(terminal, job, plan, progress=report_progress, **attacks)
+            else attack(terminal, job, plan, progress=report_progress, **attacks)
         )
     facts = frontier_facts(plan, line, attacks=tried)
     if has_frontier:

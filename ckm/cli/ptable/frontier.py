@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.frontier import (
-    attacked,
+    attack,
     require_job,
     show_attacks,
     show_frontier,
     tell_internal,
-    traced,
+    trace,
 )
 from ckm.cli.ptable.options import (
     as_fields,
@@ -124,7 +124,7 @@ def frontier(
     for caution in plan.cautions:
         terminal.warn("frontier", caution)
     with terminal.progress() as report_progress:
-        line = traced(
+        line = trace(
             terminal,
             plan,
             progress=report_progress,
@@ -134,7 +134,7 @@ def frontier(
         )
         tried = None
         if attacks and job is not None:
-            tried = attacked(
+            tried = attack(
                 terminal, job, plan, share=share, n_secrets=secrets, progress=report_progress
             )
     facts = frontier_facts(plan, line, attacks=tried)

@@ -41,7 +41,7 @@ def test_a_frontier_has_a_dozen_points_and_each_is_proven(line):
     for point in line.points:
         point.table.certificate.check(point.table)
         assert point.table.key_range == 2**32
-        assert line.told(point.figures) <= point.limit + 1e-12
+        assert line.exposure(point.figures) <= point.limit + 1e-12
         assert (
             point.bound - 1e-9
             <= point.figures.loss
@@ -61,17 +61,17 @@ def test_a_design_that_keeps_the_limits_lies_on_the_frontier_or_above(line):
     assert own.exceeds == ()
     assert own.least <= own.figures.loss
     assert own.alike <= own.figures.loss
-    below = [p for p in line.points if p.limit <= line.told(own.figures)]
+    below = [p for p in line.points if p.limit <= line.exposure(own.figures)]
     assert min(p.bound for p in below) <= own.figures.loss
 
 
 def test_what_a_design_could_be_is_a_point_that_is_as_safe_or_as_near(line):
     own = line.own
     safe, near = line.as_safe(own), line.as_near(own)
-    assert line.told(safe.figures) <= line.told(own.figures)
+    assert line.exposure(safe.figures) <= line.exposure(own.figures)
     assert safe.figures.loss < own.figures.loss
     assert near.figures.loss <= own.figures.loss
-    assert line.told(near.figures) < line.told(own.figures)
+    assert line.exposure(near.figures) < line.exposure(own.figures)
 
 
 def test_designs_say_which_limits_they_do_not_keep(line):
