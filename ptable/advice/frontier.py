@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 #: The limit that moves along a frontier.
 Against: TypeAlias = Literal["posterior", "posterior_set"]
 AGAINST: tuple[str, ...] = get_args(Against)
-#: The name of the design of greatest entropy among those of the field.
-MAXIMUM_ENTROPY = "maximum-entropy"
 
 _FEWEST, _USUAL, _MOST = 2, 14, 100
 #: Limits of two points differ by so much at least.
@@ -534,6 +532,8 @@ def frontiers(
     every = {} if own is None else {"own": own}
     every |= {name: table for name, table in (designs or {}).items() if table != own}
     shown = [trace.design(name, table, is_own=name == "own") for name, table in every.items()]
+    if own is not None:  # what is said first must be there however early somebody stops
+        shown[0] = trace.compared(shown[0])
     answer = Frontier(
         spec=trace.spec,
         against=against,
@@ -561,8 +561,8 @@ def frontiers(
         answer = replace(answer, points=points, gaps=tuple(sorted(gaps)))
         yield answer
     report("frontier", answer.n_planned, answer.n_planned)
-    compared = tuple(trace.compared(one) for one in answer.designs)
-    yield replace(answer, designs=compared)
+    designs_compared = (one if one.is_own else trace.compared(one) for one in answer.designs)
+    yield replace(answer, designs=tuple(designs_compared))
 
 
 def frontier(spec: NoiseSpec, **options: Any) -> Frontier:
