@@ -7,7 +7,8 @@ records where there is none; `ckm audit` on all tables of a job, with the same k
 design; of the thin differences that a ledger looks for, the sets of records that two tables
 differ by, the share that is found.
 
-    python -m bench.attacked_designs --secrets 3 --persons 100000
+    python -m bench.attacked_designs --data ACS --secrets 3 --small 2
+    python -m bench.attacked_designs --data demo --secrets 1 --small 4
 
 Data are the ACS of ../shared (27,253 persons, five tables of three of six variables, all
 margins), and the six tables of the demonstration.
@@ -178,7 +179,7 @@ def _success(fact: Any) -> float:
 
 def main() -> None:
     """Attack all designs, and print one table for each kind of data."""
-    sizes = arguments(str(__doc__), persons=100_000, secrets=3, small=2, data="ACS,demo")
+    sizes = arguments(str(__doc__), persons=400_000, secrets=3, small=2, data="ACS,demo")
     for data in sizes.data.split(","):
         answer = in_process(attack, data, sizes.persons, sizes.secrets, sizes.small)
         names = ["loss", "audit", "together", "alone", "thin differences", "persons", *_ATTACKS]
