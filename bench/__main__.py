@@ -21,6 +21,7 @@ ALL: dict[str, str | None] = {
     "advise": None,
     "limits": "--persons 0",
     "attacked_designs": None,
+    "limits_saved": "--persons 20000",
     "scan": "",
     "quantise": "--largest 10",
     "marginals": "--rows 500000 --repeats 2",
