@@ -28,6 +28,12 @@ _TESTED = {
     True: "that records are treated each by itself was tried on five records only",
     False: "that records are treated each by itself was not tried",
 }
+#: What was looked at while the model was trained, and what nobody can look at.
+# claim dpsgd-nothing-beside-the-plan
+_GUARDED = (
+    "before each step parameters, buffers, layers and hooks were looked at for other changes",
+    "not checked: writes to param.data, copies kept elsewhere, attributes that no file keeps",
+)
 #: What leaves, without and with cuts found in the records.
 _RELEASED = (
     "the last model",
@@ -250,7 +256,7 @@ def card_of(
         trials=trials,
         tuning="none" if trials == 1 else "all trials count",
         randomness="operating system" if plan.seed is None else _DEMONSTRATION,
-        limits=(*LIMITS, _TESTED[is_tested]),
+        limits=(*LIMITS, *_GUARDED, _TESTED[is_tested]),
     )
 
 

@@ -38,10 +38,13 @@ class ClippedSum:
         The sum, by parameter.
     within
         For each record, whether its gradient stayed whole.
+    left_out
+        How many gradients were not finite.
     """
 
     gradients: dict[str, Tensor]
     within: Tensor
+    left_out: int = 0
 
     def __repr__(self) -> str:
         return "ClippedSum(…)"
@@ -264,9 +267,10 @@ class RecordGradients:
             for short, value in part.weighted(weights[layer]).items():
                 name = f"{layer}.{short}" if layer else short
                 gradients[name] = gradients[name].add_(value) if name in gradients else value
-        return ClippedSum(
-            gradients=gradients, within=within if is_finite is None else within & is_finite
-        )
+        if is_finite is None:
+            return ClippedSum(gradients=gradients, within=within)
+        n_left_out = int((~is_finite).sum())
+        return ClippedSum(gradients=gradients, within=within & is_finite, left_out=n_left_out)
 
     def _count(self, _: nn.Module, args: Any, kwargs: Any) -> None:
         leaves = args if args and isinstance(args[0], Tensor) else tree_leaves((args, kwargs))

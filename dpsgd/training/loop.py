@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from dpsgd.errors import DPSGDError
 from dpsgd.training.callbacks import Callbacks
+from dpsgd.training.guard import check_criterion
 from dpsgd.training.records import Records
 from dpsgd.training.sampler import check_size
-from dpsgd.training.training import PrivateTraining, losses_of
+from dpsgd.training.training import PrivateTraining
 from footing.messages import Message
 
 if TYPE_CHECKING:
@@ -196,6 +197,7 @@ def privatise(
             Message("The criterion has no 'reduction'."),
             hint=Message("take one of torch.nn, such as CrossEntropyLoss"),
         )
+    check_criterion(criterion)
     records, callbacks = Records(data), Callbacks(**bookkeeping)
     check_size(plan, len(records))
     each = copy.deepcopy(criterion)
@@ -211,7 +213,7 @@ def privatise(
     )
 
     def of_records(*values: Tensor) -> Tensor:
-        losses = losses_of(each, *values)
+        losses = training.losses_of(each, *values)
         return losses.flatten(1).mean(1) if losses.dim() > 1 else losses
 
     def private(*values: Tensor) -> _Loss:

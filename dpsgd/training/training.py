@@ -12,8 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from dpsgd.card import PrivacyCard, card_of
-from dpsgd.errors import BudgetEndedError, DPSGDError, PlanError, TrainingDataError
+from dpsgd.errors import BudgetEndedError, DPSGDError, PlanError
 from dpsgd.training.gradients import RecordGradients
+from dpsgd.training.guard import Guard, check_criterion
+from dpsgd.training.losses import losses_of
 from dpsgd.training.processes import Processes, check_unwrapped
 from dpsgd.training.randomness import Randomness
 from dpsgd.training.records import Records, mapped
@@ -124,6 +126,10 @@ class PrivateTraining:
         self.micro_batch, self.average, self.precision = micro_batch, average, precision
         self.self_test = self_test
         self._tried: tuple[Any, ...] | None = None
+        self._is_trial = False
+        #: How often a record was left out, since its gradient was not finite or its target did
+        #: not fit: a statistic without noise, for whoever may see the records, and in no file.
+        self.left_out = 0
         self.steps_taken = 0
         self.clipping_norm = plan.clipping_norm
         self.processes = Processes()
@@ -140,6 +146,11 @@ class PrivateTraining:
         #: What a loop does besides: when a batch is done with, and within a step.
         self.before_batch: Callable[[PrivateTraining], None] | None = None
         self.after_step: Callable[[PrivateTraining], None] | None = None
+        try:
+            self.guard = Guard(model, optimizer, parameters=self._record_gradients.parameters)
+        except BaseException:
+            self._record_gradients.close()
+            raise
         self._held = vars(optimizer).get("step")  # a scheduler's, that was there before
         self._apply = optimizer.step
         setattr(optimizer, "step", MethodType(_private_step(self), optimizer))  # noqa: B010
@@ -213,9 +224,13 @@ class PrivateTraining:
             rows = records.made_up(ROWS, codes=codes, device=device)
         else:
             rows = Records(self.self_test).batch(np.arange(ROWS), device=device)
-        size = self_test(
-            self._record_gradients, lambda batch: losses_of(_altered(batch, augment)), rows
-        )
+        self._is_trial = True
+        try:
+            size = self_test(
+                self._record_gradients, lambda batch: losses_of(_altered(batch, augment)), rows
+            )
+        finally:
+            self._is_trial = False
         self._tried = trial
         if self._is_to_fit:
             on_card = device.type == "cuda"
@@ -239,6 +254,7 @@ class PrivateTraining:
         if not self._is_counted:
             return
         self._rows_seen += len(losses)
+        self.left_out += part.left_out
         for name, value in part.gradients.items():
             total = self._sums.get(name)
             self._sums[name] = value if total is None else total.add_(value)
@@ -268,14 +284,18 @@ class PrivateTraining:
                     "take batches from training.draws and training.pieces, or from the loader"
                 ),
             )
+        self.guard.check()
         self.steps_taken += 1  # first, so that no failure can hide a step
         self._add_up()
         if self.processes.is_first:
             self._set_gradients()
             self._adapt()
         self._forget()
-        self._apply()
+        self.guard.apply(self._apply)
         self._share_step()
+        self.guard.note()
+        if self.steps_taken == self.plan.steps:
+            self.guard.end()
         self._keep_average()
         if self.after_step is not None:
             self.after_step(self)
@@ -305,6 +325,7 @@ class PrivateTraining:
         device = next(self.model.parameters()).device.type
         is_short = self.precision == "bfloat16"
         last = self.plan.steps if until is None else min(until, self.plan.steps)
+        check_criterion(criterion)
         records = Records.of(data)
         losses = self.losses_with(criterion)
         self.check(records, losses_of=losses, augment=augment, criterion=criterion)
@@ -317,7 +338,11 @@ class PrivateTraining:
 
     def losses_with(self, criterion: Callable[..., Tensor]) -> Callable[[Any], Tensor]:
         """Return what gives the losses of a batch: inputs for the model, then targets."""
-        return lambda batch: losses_of(criterion, self.model(batch[0]), *batch[1:])
+        return lambda batch: self.losses_of(criterion, self.model(batch[0]), *batch[1:])
+
+    def losses_of(self, criterion: Callable[..., Tensor], *values: Tensor) -> Tensor:
+        """Return the losses; a record whose target does not fit is left out."""
+        return losses_of(criterion, *values, is_trial=self._is_trial, is_tested=self.is_tested)
 
     def draws(self, size: int, *, until: int | None = None) -> Iterator[Any]:
         """Yield the records of each batch that is still to come.
@@ -334,6 +359,7 @@ class PrivateTraining:
         self.processes.agree({"the number of records": size})
         batches = draws(self.plan, size=size, generator=generator, done=self.steps_taken)
         for _ in range(max(0, last - self.steps_taken)):
+            self.guard.begin()
             if self.before_batch is not None:
                 self.before_batch(self)
             rows = self.processes.own(next(batches))
@@ -399,9 +425,11 @@ class PrivateTraining:
             raise DPSGDError(
                 Message("No average was kept."), hint=Message("give average=0.99, for instance")
             )
+        self.guard.check_written()
         with torch.no_grad():
             for name, parameter in self._record_gradients.parameters.items():
                 parameter.copy_(self.averages[name])
+        self.guard.note()
 
     def close(self) -> None:
         """Give model and optimizer back as they came; what they do then is not private."""
@@ -409,6 +437,7 @@ class PrivateTraining:
             return
         self._is_closed = True
         self._record_gradients.close()
+        self.guard.close()
         if self._held is None:
             vars(self.optimizer).pop("step", None)
         else:
@@ -524,17 +553,6 @@ def _altered(batch: Any, augment: Callable[[Any], Any] | None) -> Any:
     if augment is None:
         return batch
     return (augment(batch[0]), *batch[1:]) if isinstance(batch, tuple) else augment(batch)
-
-
-def losses_of(criterion: Callable[..., Tensor], *values: Tensor) -> Tensor:
-    """Return the losses, or an error that does not quote a record's label."""
-    try:
-        return criterion(*values)
-    except IndexError:
-        raise TrainingDataError(
-            Message("A label lies outside of the outputs of the model."),
-            hint=Message("labels are whole numbers from 0 to the number of outputs less 1"),
-        ) from None
 
 
 def _check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:
