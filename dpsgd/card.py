@@ -34,6 +34,18 @@ _GUARDED = (
     "before each step parameters, buffers, layers and hooks were looked at for other changes",
     "not checked: writes to param.data, copies kept elsewhere, attributes that no file keeps",
 )
+#: What is said of a run with Opacus inside, where the model was not tried and where it was.
+# claim dpsgd-opacus-engine
+OF_OPACUS = {
+    False: (
+        "gradients of records are those of Opacus; they were not compared with others",
+        "that records are treated each by itself was not tried",
+    ),
+    True: (
+        "gradients of records are those of Opacus; they were not compared with others",
+        "that the model treats records each by itself was tried on five only, the loss was not",
+    ),
+}
 #: What leaves, without and with cuts found in the records.
 _RELEASED = (
     "the last model",

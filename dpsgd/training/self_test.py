@@ -102,6 +102,35 @@ def self_test(
     return (of_all.size - of_two.size) / (ROWS - 2)
 
 
+def model_test(model: nn.Module, rows: Any) -> bool:
+    """Refuse a model that mixes records or keeps something of a pass; False if none pass.
+
+    The loss is not tried: how a loop works it out is not known here.
+    """
+    device = next(model.parameters()).device
+    state = _kept_values(model)
+
+    def passed(*order: int, seed: int = 1) -> Tensor:
+        (torch.default_generator if device.type == "cpu" else torch).manual_seed(seed)
+        index = torch.tensor(order, device=device)
+        batch = mapped(lambda v: v.index_select(0, index), rows)
+        outputs = model(**batch) if isinstance(batch, dict) else model(batch)
+        if not isinstance(outputs, Tensor) or not outputs.dim() or len(outputs) != len(order):
+            raise TypeError
+        return outputs
+
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        try:
+            _check_apart(passed)
+            _check_number(model, passed)
+        except DPSGDError:
+            raise
+        except Exception:  # noqa: BLE001 (made-up records pass through few models)
+            return False
+    _check_state(state, _kept_values(model))
+    return True
+
+
 def _check_apart(passed: Callable[..., Tensor]) -> None:
     """Refuse losses that depend on other records, on their number, or on an earlier pass."""
     with torch.no_grad():
