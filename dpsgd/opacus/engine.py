@@ -18,8 +18,9 @@ from torch.utils.data import DataLoader
 from dp import Adjacency, BudgetLedger
 from dpsgd.accounting.cost import Sampling
 from dpsgd.card import OF_OPACUS, PrivacyCard, card_of
-from dpsgd.errors import CheckpointError, DPSGDError, PlanError, UnsupportedLayerError
+from dpsgd.errors import DPSGDError, PlanError, UnsupportedLayerError
 from dpsgd.opacus.accountant import MECHANISM, PlanAccountant
+from dpsgd.opacus.history import read_checkpoint
 from dpsgd.opacus.optimizers import (
     GhostCriterion,
     PlannedGhostOptimizer,
@@ -89,8 +90,11 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
     >>> model = torch.nn.Linear(3, 2)
     >>> engine = PrivacyEngine(delta=1e-3, epochs=2, seed=1)
     >>> model, optimizer, loader = engine.make_private(
-    ...     module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-    ...     data_loader=DataLoader(data, batch_size=10), noise_multiplier=2.0, max_grad_norm=1.0,
+    ...     module=model,
+    ...     optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+    ...     data_loader=DataLoader(data, batch_size=10),
+    ...     noise_multiplier=2.0,
+    ...     max_grad_norm=1.0,
     ... )
     >>> for epoch in range(2):
     ...     for x, y in loader:
@@ -99,7 +103,7 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
     ...         optimizer.step()
     >>> engine.steps_taken, engine.get_epsilon(1e-3) == engine.plan.cost().epsilon
     (20, True)
-    """  # fmt: skip
+    """
 
     def __init__(
         self,
@@ -132,7 +136,9 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             )
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Secure RNG turned off")
-            super().__init__(accountant=MECHANISM)
+            super().__init__(accountant="rdp")
+        # Opacus 1.5 has no register_accountant; later versions look here too.
+        self.accountant = PlanAccountant()
         self.ledger = (
             ledger
             if ledger is None or isinstance(ledger, BudgetLedger)
@@ -152,7 +158,7 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
         self._dataset_size, self._adjacency = dataset_size, adjacency
         self._fixed = {"unit": unit, "seed": seed}
         self.run: PlannedRun | None = None
-        self.is_tested = False
+        self.is_tested, self.clipping = False, "flat"
 
     @property
     def plan(self) -> Plan:
@@ -188,8 +194,7 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             run.plan, data=data, touches=tuple(touches), trials=trials, is_tested=False
         )
         limits = (*card.limits[:-1], *OF_OPACUS[self.is_tested])
-        is_flat = isinstance(run.max_grad_norm, (int, float))
-        return replace(card, limits=limits, clipping="flat" if is_flat else "per layer")
+        return replace(card, limits=limits, clipping=self.clipping)
 
     def close(self) -> None:
         """Let go of the optimizer; what it does then is not private."""
@@ -225,7 +230,8 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             **self._asked_length(),
             clipping_norm=_norm(max_grad_norm),
         )
-        return self._made(plan, module, optimizer, data_loader, max_grad_norm, settings)
+        settings |= {"max_grad_norm": max_grad_norm}
+        return self._made(plan, module, optimizer, data_loader, **settings)
 
     def make_private_with_epsilon(
         self,
@@ -256,7 +262,8 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             epochs=epochs,
             clipping_norm=_norm(max_grad_norm),
         )
-        return self._made(plan, module, optimizer, data_loader, max_grad_norm, settings)
+        settings |= {"max_grad_norm": max_grad_norm}
+        return self._made(plan, module, optimizer, data_loader, **settings)
 
     def load_checkpoint(self, *, path: Any, **parts: Any) -> dict[str, Any]:
         """Go on where a checkpoint of the same plan stands; it is read as data, not as code.
@@ -317,32 +324,34 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
         module: nn.Module,
         optimizer: Optimizer,
         loader: DataLoader[Any],
-        max_grad_norm: float | list[float],
-        settings: dict[str, Any],
+        **settings: Any,
     ) -> tuple[Any, ...]:
         mode = settings.get("grad_sample_mode", "hooks")
         self._check(plan, module, optimizer, mode, settings)
         records = Records(loader)
         check_size(plan, len(records))
-        run = PlannedRun(plan, mode=mode, size=len(records), max_grad_norm=max_grad_norm)
+        run = PlannedRun(plan, size=len(records))
         parts = super().make_private(
             module=module,
             optimizer=optimizer,
             data_loader=loader,
             noise_multiplier=plan.noise_multiplier,
-            max_grad_norm=max_grad_norm,
             poisson_sampling=False,  # the plan draws the batches
             **{name: value for name, value in settings.items() if name != "noise_generator"},
         )
         model = parts[0]
+        inner = model if isinstance(model, nn.Module) else module
         try:
-            planned = self._planned_optimizer(parts[1], run, module, max_grad_norm)
+            planned = self._planned_optimizer(parts[1], run, inner, settings["max_grad_norm"])
             model.forbid_grad_accumulation()
-            self.is_tested = _is_tried(model, module, records)
+            self.clipping = (
+                "flat" if type(planned) is not PlannedPerLayerOptimizer else "per layer"
+            )
+            self.is_tested = _is_tried(inner, records)
             self._pay(plan)
         except BaseException:
             if self.run is run:
-                self.run = None
+                self.run = self.accountant.run = None
             if hasattr(run, "guard"):
                 run.guard.close()
             model.remove_hooks()
@@ -365,16 +374,12 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             expected_batch_size=run.plan.expected_batch,
             loss_reduction=optimizer.loss_reduction,
         )
-        inner = getattr(module, "_module", module)
-        trained = {n: p for n, p in inner.named_parameters() if p.requires_grad}
+        trained = {n: p for n, p in module.named_parameters() if p.requires_grad}
         check_precision(trained)
-        run.guard = Guard(inner, optimizer.original_optimizer, parameters=trained)
-        accountant = self.accountant
-        if isinstance(accountant, PlanAccountant):
-            accountant.run = run
-        self.run = run
+        run.guard = Guard(module, optimizer.original_optimizer, parameters=trained)
+        self.run = self.accountant.run = run
         planned.attach_step_hook(
-            accountant.get_optimizer_hook_fn(sample_rate=run.plan.sampling_rate)
+            self.accountant.get_optimizer_hook_fn(sample_rate=run.plan.sampling_rate)
         )
         return planned
 
@@ -400,7 +405,8 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             raise PlanError(
                 Message("Adaptive clipping of Opacus is not paid for as a plan would."),
                 hint=Message(
-                    "dpsgd.privatise with Plan(adaptive=AdaptiveClipping(…)), or clipping='flat'"
+                    "clipping='flat'; or dpsgd.privatise with "
+                    "Plan(adaptive=AdaptiveClipping(…))"
                 ),
             )
         if settings.get("noise_generator") is not None:
@@ -428,26 +434,6 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
     def _pay(self, plan: Plan) -> None:
         if isinstance(self.ledger, BudgetLedger):
             self.ledger.spend(plan.cost().guarantee, who=self.who, what=self.what.strip())
-
-
-def read_checkpoint(path: Any, **settings: Any) -> dict[str, Any]:
-    """Return what a checkpoint of Opacus holds, read as data: code in it does not run."""
-    settings.pop("weights_only", None)
-    try:
-        content = torch.load(path, weights_only=True, **settings)
-    except Exception as error:
-        raise CheckpointError(
-            Message("The checkpoint cannot be read as data."),
-            hint=Message(
-                "write it with engine.save_checkpoint, without objects of your own in it"
-            ),
-        ) from error
-    if not isinstance(content, dict):
-        raise CheckpointError(
-            Message("This file is no checkpoint of Opacus."),
-            hint=Message("write one with engine.save_checkpoint"),
-        )
-    return content
 
 
 def _check_loader(loader: Any) -> None:
@@ -494,13 +480,12 @@ def _norm(max_grad_norm: float | list[float]) -> float:
     return math.sqrt(sum(float(norm) ** 2 for norm in max_grad_norm))
 
 
-def _is_tried(model: Any, module: nn.Module, records: Records) -> bool:
+def _is_tried(model: nn.Module, records: Records) -> bool:
     """Try on made-up records that the model does not mix them, where they pass at all."""
-    inner = model if callable(model) else module
-    device = next(module.parameters()).device
-    sizes = [n for m in module.modules() if (n := getattr(m, "num_embeddings", 0))]
+    device = next(model.parameters()).device
+    sizes = [n for m in model.modules() if (n := getattr(m, "num_embeddings", 0))]
     try:
         rows = records.made_up(ROWS, codes=min(sizes, default=0), device=device)
     except (DPSGDError, TypeError, ValueError, RuntimeError):
         return False
-    return model_test(inner, rows[0] if isinstance(rows, tuple) else rows)
+    return model_test(model, rows[0] if isinstance(rows, tuple) else rows)

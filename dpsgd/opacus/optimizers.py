@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from dpsgd.opacus.run import PlannedRun
 
 
-class _Planned(DPOptimizer):
+class _Planned(DPOptimizer):  # type: ignore[misc]
     """What all kinds share."""
 
-    def __init__(self, optimizer: torch.optim.Optimizer, *, run: PlannedRun, **settings: Any):
+    def __init__(
+        self, optimizer: torch.optim.Optimizer, *, run: PlannedRun, **settings: Any
+    ) -> None:
         super().__init__(optimizer, **settings)
         self.run = run
 
@@ -39,7 +41,7 @@ class _Planned(DPOptimizer):
             for parameter in self.params:
                 parameter.summed_grad = None
 
-    def pre_step(self, closure: Callable[[], Any] | None = None) -> bool | None:
+    def pre_step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Refuse what is beside the plan; then clip, add noise and count the step."""
         self.run.guard.check()
         self._require_settings()
@@ -86,14 +88,16 @@ class PlannedOptimizer(_LeavingOut):
     """Flat clipping of the gradients of records, by hooks or functorch."""
 
 
-class PlannedPerLayerOptimizer(_LeavingOut, DPPerLayerOptimizer):
+class PlannedPerLayerOptimizer(_LeavingOut, DPPerLayerOptimizer):  # type: ignore[misc]
     """A norm for each parameter; together they are as long as the plan's."""
 
 
-class PlannedGhostOptimizer(_Planned, DPOptimizerFastGradientClipping):
+class PlannedGhostOptimizer(  # type: ignore[misc]
+    _Planned, DPOptimizerFastGradientClipping
+):
     """Ghost clipping: gradients of records are never there, and cannot be left out."""
 
-    def __init__(self, optimizer: torch.optim.Optimizer, **settings: Any):
+    def __init__(self, optimizer: torch.optim.Optimizer, **settings: Any) -> None:
         super().__init__(optimizer, **settings)
         self._clipped: list[tuple[Tensor | None, int]] = []
 

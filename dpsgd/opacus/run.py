@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opacus.utils.uniform_sampler import UniformWithReplacementSampler
 
@@ -27,17 +27,12 @@ class PlannedRun:
     ----------
     plan
         The plan.
-    mode
-        How Opacus finds gradients of records: ``hooks``, ``functorch`` or ``ghost``.
     size
         Number of records.
-    max_grad_norm
-        The norm, or one for each parameter.
     """
 
-    def __init__(self, plan: Plan, *, mode: str, size: int, max_grad_norm: Any) -> None:
-        self.plan, self.mode, self.size = plan, mode, size
-        self.max_grad_norm = max_grad_norm
+    def __init__(self, plan: Plan, *, size: int) -> None:
+        self.plan, self.size = plan, size
         self.randomness = Randomness(plan.seed)
         self.steps_taken = 0
         self.due: deque[int] = deque()  # sizes of batches that were drawn, in their order
@@ -86,7 +81,7 @@ class PlannedRun:
         self.steps_taken += 1
 
 
-class PlannedSampler(UniformWithReplacementSampler):
+class PlannedSampler(UniformWithReplacementSampler):  # type: ignore[misc]
     """The batches of one pass at a time, drawn as the plan says, until it ends."""
 
     def __init__(self, run: PlannedRun) -> None:

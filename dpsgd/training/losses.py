@@ -34,8 +34,7 @@ def losses_of(
     """
     if is_trial:
         return _tried(criterion, values)
-    on_card = bool(values) and isinstance(values[0], Tensor) and values[0].device.type != "cpu"
-    if on_card and (losses := _of_codes(criterion, values)) is not None:
+    if _is_on_card(values) and (losses := _of_codes(criterion, values)) is not None:
         return losses  # a code that does not fit would end the process there
     try:
         return criterion(*values)
@@ -96,6 +95,10 @@ def _alone(
         return criterion(*(value[row : row + 1] for value in values))
     except (IndexError, RuntimeError):
         return None
+
+
+def _is_on_card(values: tuple[Any, ...]) -> bool:
+    return bool(values) and isinstance(values[0], Tensor) and values[0].device.type != "cpu"
 
 
 def _rows(values: tuple[Any, ...]) -> int:

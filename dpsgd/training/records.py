@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SAMPLERS = (torch_data.SequentialSampler, torch_data.RandomSampler)
+_BATCH_SAMPLERS = (torch_data.BatchSampler, type(None))
 _BYTE = 256
 _SOME = 16
 
@@ -38,7 +39,8 @@ class Records:
                 hint=Message("give a Dataset with __getitem__ and __len__"),
             )
         if is_loader:
-            if not isinstance(data.sampler, _SAMPLERS):
+            batches = type(data.batch_sampler)
+            if not isinstance(data.sampler, _SAMPLERS) or batches not in _BATCH_SAMPLERS:
                 raise TrainingDataError(
                     Message(
                         "The plan draws the batches; a sampler of one's own cannot be kept."
