@@ -22,6 +22,7 @@ from dpsgd.errors import DPSGDError, UnsupportedLayerError
 from dpsgd.training.layers.kinds import Call, Maker, maker_of, one_by_one
 from dpsgd.training.layers.parts import Part
 from dpsgd.training.layers.sequences import forward_of
+from dpsgd.training.of_opacus import check_layers
 from footing.messages import Argument, Message, Name, Shape, said
 
 _BATCH_NORMS = nn.modules.batchnorm._BatchNorm  # noqa: SLF001 (what its kinds share)
@@ -50,10 +51,10 @@ class ClippedSum:
         return "ClippedSum(…)"
 
 
-def check_model(model: nn.Module) -> None:
+def check_model(model: nn.Module, *, may_share: bool = False) -> None:
     """Refuse a model in which records mix, or parameters are shared between layers."""
     for name, layer in model.named_modules():
-        if _may_mix(layer):
+        if may_mix(layer):
             _check_watched([(name, layer)])
         if getattr(layer, "max_norm", None) is not None:
             raise UnsupportedLayerError(
@@ -72,7 +73,9 @@ def check_model(model: nn.Module) -> None:
                 ),
                 hint=Message("use torch.nn.utils.parametrize.remove_parametrizations"),
             )
-    _check_shared(model)
+    if not may_share:
+        check_layers(model)
+        _check_shared(model)
     check_precision(dict(model.named_parameters()))
     if not any(p.requires_grad for p in model.parameters()):
         raise UnsupportedLayerError(
@@ -114,7 +117,7 @@ def check_precision(parameters: Mapping[str, Tensor]) -> None:
             )
 
 
-def _may_mix(layer: nn.Module) -> bool:
+def may_mix(layer: nn.Module) -> bool:
     """Return whether a layer's records mix as soon as it is set to training."""
     return isinstance(layer, _BATCH_NORMS) or bool(getattr(layer, "track_running_stats", False))
 
@@ -159,7 +162,8 @@ def _check_shared(model: nn.Module) -> None:
                         name=Name(name),
                     ),
                     hint=Message(
-                        "give each layer its own: b.weight = nn.Parameter(a.weight.clone())"
+                        "give each layer its own: b.weight = nn.Parameter(a.weight.clone()); "
+                        "or engine='opacus', which adds both uses up"
                     ),
                 )
 
@@ -190,7 +194,7 @@ class RecordGradients:
         check_model(model)
         self.model, self.is_per_layer = model, is_per_layer
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
-        self._watched = [pair for pair in model.named_modules() if _may_mix(pair[1])]
+        self._watched = [pair for pair in model.named_modules() if may_mix(pair[1])]
         self._calls: list[_Kept] = []
         self._rows, self._is_watching, self._is_keeping = 0, True, True
         self._shared: set[str] = set()  # layers that see one row for all records
@@ -233,6 +237,15 @@ class RecordGradients:
         finally:
             self._is_watching = True
             self._calls.clear()
+
+    @contextlib.contextmanager
+    def as_one(self) -> Iterator[None]:
+        """Clip all layers as one, for as long as the block runs."""
+        is_per_layer, self.is_per_layer = self.is_per_layer, False
+        try:
+            yield
+        finally:
+            self.is_per_layer = is_per_layer
 
     def clipped_sum(self, losses: Tensor, *, norm: float, copies: int = 1) -> ClippedSum:
         """Return the sum of the records' gradients, each at most as long as the norm.

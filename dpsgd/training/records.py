@@ -40,7 +40,8 @@ class Records:
             )
         if is_loader:
             batches = type(data.batch_sampler)
-            if not isinstance(data.sampler, _SAMPLERS) or batches not in _BATCH_SAMPLERS:
+            is_usual = isinstance(data.sampler, _SAMPLERS) and batches in _BATCH_SAMPLERS
+            if not is_usual or not _is_made_by(data):
                 raise TrainingDataError(
                     Message(
                         "The plan draws the batches; a sampler of one's own cannot be kept."
@@ -115,6 +116,12 @@ class Records:
             return numbers.to(device, value.dtype)
 
         return mapped(drawn, like)
+
+
+def _is_made_by(loader: Any) -> bool:
+    """Return whether a loader cuts its own batches, and was given none that do."""
+    inner = getattr(loader.batch_sampler, "sampler", loader.sampler)
+    return inner is loader.sampler
 
 
 def mapped(function: Callable[[Tensor], Tensor], batch: Any) -> Any:

@@ -41,7 +41,11 @@ class _BytesWritten(TorchDispatchMode):
 
 # claim dpsgd-self-test
 def self_test(
-    record_gradients: RecordGradients, losses_of: Callable[[Any], Tensor], rows: Any
+    record_gradients: RecordGradients,
+    losses_of: Callable[[Any], Tensor],
+    rows: Any,
+    *,
+    second: Callable[[], RecordGradients] | None = None,
 ) -> float:
     """Refuse a model or a criterion that does not treat each record by itself.
 
@@ -53,6 +57,8 @@ def self_test(
         Gives the losses of a batch.
     rows
         As many records as `ROWS`, made up or public.
+    second
+        Makes other gradients, which must be the same.
 
     Returns
     -------
@@ -78,7 +84,7 @@ def self_test(
                 _check_number(model, passed)
                 reference, norm = _one_by_one(record_gradients, passed)
             of_two, of_all = _BytesWritten(), _BytesWritten()
-            with of_two:
+            with of_two, record_gradients.as_one():
                 sums = record_gradients.clipped_sum(passed(0, 1), norm=norm, copies=1).gradients
             with of_all:
                 record_gradients.clipped_sum(passed(*range(ROWS)), norm=norm, copies=1)
@@ -99,6 +105,9 @@ def self_test(
             ) from error
     _check_state(state, _kept_values(model))
     _check_gradients(sums, reference, most=norm)
+    if second is not None:
+        with record_gradients.unwatched():
+            _check_second(second, lambda: passed(0, 1), norm, sums)
     return (of_all.size - of_two.size) / (ROWS - 2)
 
 
@@ -219,6 +228,21 @@ def _kept_values(model: nn.Module) -> dict[str, Any]:
     """Return what no pass may change: values of buffers, counts of writes to parameters."""
     buffers = {name: value.detach().clone() for name, value in model.named_buffers()}
     return buffers | {n: p._version for n, p in model.named_parameters()}  # noqa: SLF001
+
+
+def _check_second(
+    make: Callable[[], RecordGradients],
+    losses: Callable[[], Tensor],
+    norm: float,
+    sums: dict[str, Tensor],
+) -> None:
+    """Refuse gradients that another engine does not find."""
+    other = make()
+    try:
+        opinion = other.clipped_sum(losses(), norm=norm, copies=1).gradients
+    finally:
+        other.close()
+    _check_gradients(opinion, sums, most=norm)
 
 
 def _check_state(before: dict[str, Any], after: dict[str, Any]) -> None:

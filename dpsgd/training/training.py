@@ -16,6 +16,7 @@ from dpsgd.errors import BudgetEndedError, DPSGDError, PlanError
 from dpsgd.training.gradients import RecordGradients
 from dpsgd.training.guard import Guard, check_criterion
 from dpsgd.training.losses import losses_of
+from dpsgd.training.of_opacus import check_unmade
 from dpsgd.training.processes import Processes, check_unwrapped
 from dpsgd.training.randomness import Randomness
 from dpsgd.training.records import Records, mapped
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from dpsgd.accounting.cost import Cost
     from dpsgd.plan import Plan
 
+OPACUS = "opacus"
 _PRECISIONS = ("float32", "bfloat16")
 _MICRO_BATCH, _MOST = 256, 2048
 _ROOM = 2**27  # bytes that a piece may write on a processor
@@ -62,8 +64,13 @@ class PrivateTraining:
         Clip each layer to an equal share of the norm, and not all of them as one.
     self_test
         Whether `run` and `privatise` try first, on random records of the data's shape, that
-        each record counts for itself alone; or five public records to try it on. The privacy
-        card tells where nothing was tried.
+        each record counts for itself alone; or five public records to try it on. ``"opacus"``
+        compares the gradients with those of Opacus too. The privacy card tells where nothing
+        was tried.
+    engine
+        Who finds gradients of records: ``"ckm"``, by products of layers; or ``"opacus"``, whose
+        samplers of layers, also of one's own, write them out. Noise, batches and account are
+        the plan's in both.
 
     Examples
     --------
@@ -92,10 +99,12 @@ class PrivateTraining:
         average: float = 0.0,
         precision: str = "float32",
         is_per_layer: bool = False,
-        self_test: bool | Sequence[Tensor] = True,
+        self_test: bool | str | Sequence[Tensor] = True,
+        engine: str = "ckm",
     ) -> None:
         plan.check_budget()
         check_unwrapped(model)
+        check_unmade(model, optimizer)
         _check_optimizer(model, optimizer)
         if hasattr(optimizer.step, "is_private"):
             raise PlanError(
@@ -124,6 +133,11 @@ class PrivateTraining:
                 hint=Message("known: {precisions}", precisions=Name.each(_PRECISIONS)),
             )
         self.micro_batch, self.average, self.precision = micro_batch, average, precision
+        if isinstance(self_test, str) and self_test != OPACUS:
+            raise PlanError(
+                Message("Unknown self_test {self_test!r}.", self_test=Name(self_test)),
+                hint=Message("known: True, False, 'opacus', or five public records"),
+            )
         self.self_test = self_test
         self._tried: tuple[Any, ...] | None = None
         self._is_trial = False
@@ -134,7 +148,8 @@ class PrivateTraining:
         self.clipping_norm = plan.clipping_norm
         self.processes = Processes()
         self._join(is_per_layer=is_per_layer)
-        self._record_gradients = RecordGradients(model, is_per_layer=is_per_layer)
+        self.engine = engine
+        self._record_gradients = gradients_of(model, engine=engine, is_per_layer=is_per_layer)
         self._sums: dict[str, Tensor] = {}
         self._within = 0.0
         self._rows_due: int | None = None  # of the batch drawn last
@@ -218,7 +233,7 @@ class PrivateTraining:
         if self.self_test is False or self._tried == trial:
             return
         device = next(self.model.parameters()).device
-        if self.self_test is True:
+        if self.self_test is True or isinstance(self.self_test, str):
             sizes = [n for m in self.model.modules() if (n := getattr(m, "num_embeddings", 0))]
             codes = min(sizes, default=0)
             rows = records.made_up(ROWS, codes=codes, device=device)
@@ -227,7 +242,10 @@ class PrivateTraining:
         self._is_trial = True
         try:
             size = self_test(
-                self._record_gradients, lambda batch: losses_of(_altered(batch, augment)), rows
+                self._record_gradients,
+                lambda batch: losses_of(_altered(batch, augment)),
+                rows,
+                second=self._second_opinion() if self.self_test == OPACUS else None,
             )
         finally:
             self._is_trial = False
@@ -239,6 +257,10 @@ class PrivateTraining:
             self.micro_batch = max(
                 self.plan.augmentations, most if on_card else min(_MOST, most)
             )
+
+    def _second_opinion(self) -> Callable[[], RecordGradients]:
+        other = "ckm" if self.engine == OPACUS else OPACUS
+        return lambda: gradients_of(self.model, engine=other)
 
     def accumulate(self, losses: Tensor) -> None:
         """Add the clipped gradients of some rows to the batch.
@@ -547,6 +569,22 @@ def _private_step(training: PrivateTraining) -> Callable[..., Any]:
     vars(step).update(vars(getattr(training._apply, "__func__", training._apply)))  # noqa: SLF001
     step.is_private = True  # type: ignore[attr-defined]
     return step
+
+
+def gradients_of(
+    model: nn.Module, *, engine: str = "ckm", is_per_layer: bool = False
+) -> RecordGradients:
+    """Return what turns losses into clipped sums."""
+    if engine == "ckm":
+        return RecordGradients(model, is_per_layer=is_per_layer)
+    if engine != OPACUS:
+        raise PlanError(
+            Message("Unknown engine {engine!r}.", engine=Name(engine)),
+            hint=Message("known: {engines}", engines=Name.each(("ckm", OPACUS))),
+        )
+    from dpsgd.training.opacus_gradients import OpacusGradients
+
+    return OpacusGradients(model, is_per_layer=is_per_layer)
 
 
 def _altered(batch: Any, augment: Callable[[Any], Any] | None) -> Any:
