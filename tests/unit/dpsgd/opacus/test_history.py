@@ -132,6 +132,27 @@ def test_code_in_a_file_does_not_run_and_other_files_are_refused(tmp_path, capsy
             read_history(tmp_path / name)
 
 
+def test_a_checkpoint_of_opacus_1_5_with_a_method_for_a_name_is_read(tmp_path):
+    from opacus.accountants import PRVAccountant, RDPAccountant
+
+    for kind in (PRVAccountant, RDPAccountant):
+        state = {"history": HISTORY, "mechanism": kind.mechanism}
+        torch.save({"privacy_accountant_state_dict": state}, tmp_path / "old.pt")
+        assert read_history(tmp_path / "old.pt") == read_history({"history": HISTORY})
+
+
+def test_what_stands_for_getattr_gives_nothing_of_an_object(tmp_path):
+    class Reach:
+        def __reduce__(self):
+            return getattr, (RDPAccountant, "__init__")
+
+    from opacus.accountants import RDPAccountant
+
+    torch.save({"privacy_accountant_state_dict": {"history": Reach()}}, tmp_path / "run.pt")
+    with pytest.raises(CheckpointError, match="no history"):
+        read_history(tmp_path / "run.pt")
+
+
 def test_a_ledger_for_others_or_with_too_little_left_refuses(tmp_path):
     with pytest.raises(DPError, match="adjacency"):
         charge_opacus(
