@@ -26,6 +26,13 @@ class _Planned(DPOptimizer):  # type: ignore[misc]
     ) -> None:
         super().__init__(optimizer, **settings)
         self.run = run
+        run.forget = self.forget
+
+    def forget(self) -> None:
+        """Begin a batch without what is left of another: a record counts once."""
+        self._step_skip_queue.clear()
+        self._is_last_step_skipped = False
+        self.zero_grad(set_to_none=True)
 
     def step(self, closure: Callable[[], Any] | None = None) -> None:
         """Take a step of the plan, or add a piece of a batch up."""

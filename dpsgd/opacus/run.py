@@ -14,7 +14,7 @@ from dpsgd.training.sampler import draws
 from footing.messages import Message, Name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from dpsgd.plan import Plan
     from dpsgd.training.guard import Guard
@@ -41,6 +41,8 @@ class PlannedRun:
         #: without noise, for whoever may see the records.
         self.left_out = 0
         self.guard: Guard
+        #: Forgets what pieces of a batch have added up that was broken off.
+        self.forget: Callable[[], None] = lambda: None
 
     def require_step(self) -> None:
         """Refuse a step after the last, or on another batch than the one that is due."""
@@ -94,6 +96,7 @@ class PlannedSampler(UniformWithReplacementSampler):  # type: ignore[misc]
         run = self.run
         run.rows = 0
         run.due.clear()  # of a pass that was broken off
+        run.forget()
         if run.steps_taken >= run.plan.steps:
             run.require_step()  # says that the plan has ended
         batches = draws(

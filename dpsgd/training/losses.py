@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -42,7 +42,7 @@ def losses_of(
         if (losses := _of_codes(criterion, values)) is None:
             losses = _one_by_one(criterion, values, is_tested=is_tested)
         if losses is None:
-            raise _does_not_fit(error) from None
+            raise does_not_fit(error) from None
         return losses
 
 
@@ -50,7 +50,7 @@ def _tried(criterion: Callable[..., Tensor], values: tuple[Tensor, ...]) -> Tens
     try:
         return criterion(*values)
     except IndexError as error:
-        raise _does_not_fit(error) from None
+        raise does_not_fit(error) from None
 
 
 def _one_by_one(
@@ -69,8 +69,19 @@ def _one_by_one(
     return torch.cat([part for part in parts if part is not None])
 
 
-def _of_codes(criterion: Callable[..., Tensor], values: tuple[Tensor, ...]) -> Tensor | None:
-    """Return the losses of codes, of which some may be none of the outputs'."""
+class Codes(NamedTuple):
+    """How many codes the outputs have, and the one that a loss leaves out by itself."""
+
+    number: int
+    ignored: int
+
+    def fit(self, targets: Tensor) -> Tensor:
+        """Return which targets are one of them."""
+        return ((targets >= 0) & (targets < self.number)) | (targets == self.ignored)
+
+
+def codes_of(criterion: Callable[..., Tensor], *values: Tensor) -> Codes | None:
+    """Return the codes of the outputs; None, where the loss is none of codes."""
     inner = criterion.func if isinstance(criterion, partial) else criterion
     is_of_codes = isinstance(inner, _OF_CODES) or inner in _FUNCTIONS
     if not is_of_codes or _rows(values) == 0 or len(values) != 2:
@@ -80,7 +91,16 @@ def _of_codes(criterion: Callable[..., Tensor], values: tuple[Tensor, ...]) -> T
         return None
     keywords = criterion.keywords if isinstance(criterion, partial) else {}
     ignored = getattr(inner, "ignore_index", keywords.get("ignore_index", _IGNORED))
-    fits = ((targets >= 0) & (targets < outputs.shape[1])) | (targets == ignored)
+    return Codes(outputs.shape[1], ignored)
+
+
+def _of_codes(criterion: Callable[..., Tensor], values: tuple[Tensor, ...]) -> Tensor | None:
+    """Return the losses of codes, of which some may be none of the outputs'."""
+    codes = codes_of(criterion, *values)
+    if codes is None:
+        return None
+    outputs, targets = values
+    fits = codes.fit(targets)
     losses = criterion(outputs, targets.where(fits, 0))
     fits = fits.flatten(1).all(1) if fits.dim() > 1 else fits
     # A factor, no choice between two losses: the gradient of what is not chosen is 0 x nan.
@@ -106,8 +126,9 @@ def _rows(values: tuple[Any, ...]) -> int:
     return len(values[0]) if is_plain else 0
 
 
-def _does_not_fit(error: Exception) -> TrainingDataError:
-    if isinstance(error, IndexError):
+def does_not_fit(error: Exception | None = None) -> TrainingDataError:
+    """Return what is said of targets that the outputs do not have; no value is told."""
+    if error is None or isinstance(error, IndexError):
         return TrainingDataError(
             Message("A label lies outside of the outputs of the model."),
             hint=Message("labels are whole numbers from 0 to the number of outputs less 1"),

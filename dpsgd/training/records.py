@@ -87,6 +87,14 @@ class Records:
             records = mapped(lambda v: v.index_select(0, index.to(v.device)), self._whole)
         return mapped(lambda v: v.to(device), records)
 
+    def share_of_targets(self, fit: Callable[[Tensor], Tensor]) -> float:
+        """Return the share of targets that fit; 1 where records are only read one by one."""
+        whole = getattr(self, "_whole", ())
+        is_pair = isinstance(whole, tuple) and len(whole) == 2 and bool(self._size)
+        if not is_pair or whole[1].is_floating_point():
+            return 1.0
+        return float(fit(whole[1]).float().mean())
+
     def some(self) -> tuple[int, list[bytes]]:
         """Return how many there are, and a few of them, to tell another order by."""
         places = np.linspace(0, self._size - 1, min(self._size, _SOME)).astype(np.intp)

@@ -15,7 +15,7 @@ from dpsgd.card import PrivacyCard, card_of
 from dpsgd.errors import BudgetEndedError, DPSGDError, PlanError
 from dpsgd.training.gradients import RecordGradients
 from dpsgd.training.guard import Guard, check_criterion
-from dpsgd.training.losses import losses_of
+from dpsgd.training.losses import codes_of, does_not_fit, losses_of
 from dpsgd.training.of_opacus import check_unmade
 from dpsgd.training.processes import Processes, check_unwrapped
 from dpsgd.training.randomness import Randomness
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 OPACUS = "opacus"
 _PRECISIONS = ("float32", "bfloat16")
 _MICRO_BATCH, _MOST = 256, 2048
+_HALF = 0.5
 _ROOM = 2**27  # bytes that a piece may write on a processor
 
 
@@ -141,6 +142,9 @@ class PrivateTraining:
         self.self_test = self_test
         self._tried: tuple[Any, ...] | None = None
         self._is_trial = False
+        self._n_codes: int | None = (
+            None  # that the outputs have, where the loss is one of codes
+        )
         #: How often a record was left out, since its gradient was not finite or its target did
         #: not fit: a statistic without noise, for whoever may see the records, and in no file.
         self.left_out = 0
@@ -249,6 +253,9 @@ class PrivateTraining:
             )
         finally:
             self._is_trial = False
+        # Beside nobody's record: what half of them decide is a mistake of whoever coded them.
+        if self._codes is not None and records.share_of_targets(self._codes.fit) < _HALF:
+            raise does_not_fit()
         self._tried = trial
         if self._is_to_fit:
             on_card = device.type == "cuda"
@@ -364,6 +371,8 @@ class PrivateTraining:
 
     def losses_of(self, criterion: Callable[..., Tensor], *values: Tensor) -> Tensor:
         """Return the losses; a record whose target does not fit is left out."""
+        if self._is_trial:
+            self._codes = codes_of(criterion, *values)
         return losses_of(criterion, *values, is_trial=self._is_trial, is_tested=self.is_tested)
 
     def draws(self, size: int, *, until: int | None = None) -> Iterator[Any]:

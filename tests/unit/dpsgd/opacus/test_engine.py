@@ -384,6 +384,44 @@ def test_empty_batches_are_steps_like_others(mode):
     assert not torch.equal(before, script.weights())
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_pieces_of_a_batch_that_was_broken_off_are_forgotten(mode):
+    """Opacus would add them to the next batch, and a record would count twice."""
+
+    def run(*, is_broken):
+        script = Script(engine(), mode=mode, noise_multiplier=0.0)
+        pieces = BatchMemoryManager(
+            data_loader=script.loader, max_physical_batch_size=3, optimizer=script.optimizer
+        ).__enter__()
+        if is_broken:
+            for x, y in pieces:
+                script.optimizer.zero_grad()
+                script.criterion(script.model(x), y).backward()
+                script.optimizer.step()
+                break
+        else:
+            next(iter(script.loader))  # as many draws
+        drawn = script.engine.steps_taken
+        for x, y in pieces:
+            script.optimizer.zero_grad()
+            script.criterion(script.model(x), y).backward()
+            script.optimizer.step()
+            if script.engine.steps_taken > drawn:
+                return script.weights()
+        return None
+
+    assert torch.allclose(run(is_broken=True), run(is_broken=False), atol=1e-7)
+
+
+def test_a_scheduler_of_learning_rates_goes_with_the_optimizer():
+    script = Script(engine())
+    decay = torch.optim.lr_scheduler.ExponentialLR(script.optimizer, 0.5)
+    script.epoch()
+    decay.step()
+    script.epoch()
+    assert script.optimizer.param_groups[0]["lr"] == 0.05
+
+
 def test_losses_of_ghost_mode_are_scaled_added_and_shown():
     one, other = Script(engine(), mode="ghost"), Script(engine(), mode="ghost")
     for script, way in ((one, lambda loss: loss), (other, lambda loss: (2 * loss + loss) / 3)):

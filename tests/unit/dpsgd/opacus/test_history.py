@@ -79,6 +79,7 @@ def test_a_noise_that_changes_costs_what_lies_between_its_ends(sampling):
     assert found[1] == pytest.approx(found[2], rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_account_is_not_below_that_of_opacus():
     from opacus.accountants import PRVAccountant, RDPAccountant
 

@@ -419,16 +419,36 @@ def test_a_loop_with_a_target_out_of_range_ends_and_pays_once(tmp_path):
     )
 
 
-def test_a_batch_of_nothing_but_such_a_record_is_a_step_like_any_other():
-    x, y = X.clone(), torch.full_like(Y, 9)
-    loop = Loop(data=(x, y), criterion=nn.CrossEntropyLoss())
-    loop.steps()
-    assert loop.training.left_out > 0
+class Pairs(torch.utils.data.Dataset):
+    """Records that are read one by one, half of them with a label that no output has."""
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, row):
+        return X[row], int(Y[row]) if row < 20 else 9
+
+
+@pytest.mark.parametrize("criterion", [nn.CrossEntropyLoss(reduction="none"), gathered])
+def test_a_batch_of_nothing_but_such_records_is_a_step_like_any_other(criterion):
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-    training = PrivateTraining(plan(), model=model, optimizer=optimizer)
-    training.run(x, y, criterion=gathered)
+    settings = plan(sampling_rate=0.025, steps=30)
+    training = PrivateTraining(settings, model=model, optimizer=optimizer)
+    training.run(Pairs(), criterion=criterion)
+    assert training.steps_taken == 30
     assert training.left_out > 0
+
+
+def test_labels_of_which_most_fit_no_output_are_refused_before_anything_is_paid(tmp_path):
+    ledger = BudgetLedger.create(
+        tmp_path / "budget.db", adjacency="add-remove", epsilon=50, delta=1e-2
+    )
+    with pytest.raises(TrainingDataError, match="label"):
+        Loop(data=(X, Y + 2), plan={"seed": None}, ledger=ledger, who="Ada")
+    assert not ledger.entries()
+    ignored = nn.CrossEntropyLoss(ignore_index=-7)
+    Loop(data=(X, torch.full_like(Y, -7)), criterion=ignored).steps()
 
 
 def test_targets_that_fit_no_output_of_the_model_are_still_an_error_of_the_loop():
