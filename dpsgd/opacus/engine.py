@@ -356,6 +356,8 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
                 run.guard.close()
             model.remove_hooks()
             raise
+        # Said of the first layer at each pass, and nobody can act on it.
+        warnings.filterwarnings("ignore", message="Full backward hook is firing")
         own = _planned_loader(loader, run, settings)
         if mode != "ghost":
             return model, planned, own

@@ -26,7 +26,6 @@ from dpsgd import (
 from dpsgd.opacus import PrivacyEngine, opacus_history
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
     pytest.mark.filterwarnings("ignore:Secure RNG turned off"),
 ]
 X = torch.randn(100, 3, generator=torch.Generator().manual_seed(5))
