@@ -205,7 +205,8 @@ class RecordGradients:
         owners = [
             (name, layer)
             for name, layer in model.named_modules()
-            if any(p.requires_grad for p in layer.parameters(recurse=False))
+            # One that is passed in another way uses the parameters of those within by itself.
+            if any(p.requires_grad for p in layer.parameters(forward_of(layer) is not None))
         ]
         self._layers = len(owners)
         self._first = {n: next(m.parameters(recurse=False)) for n, m in owners}
