@@ -77,6 +77,8 @@ class PlanAccountant(IAccountant):  # type: ignore[misc]
         steps = sum(part.steps for part in history)
         if steps > plan.steps:
             raise CheckpointError(Message("The steps of this run do not fit its plan."))
-        self.history = [tuple(part) for part in history]
+        self.history = [
+            (part.noise_multiplier, part.sampling_rate, part.steps) for part in history
+        ]
         self.run.steps_taken = steps
         self.run.guard.forget()

@@ -99,8 +99,9 @@ class PlannedPerLayerOptimizer(_LeavingOut, DPPerLayerOptimizer):  # type: ignor
     """A norm for each parameter; together they are as long as the plan's."""
 
 
-class PlannedGhostOptimizer(  # type: ignore[misc]
-    _Planned, DPOptimizerFastGradientClipping
+class PlannedGhostOptimizer(
+    _Planned,
+    DPOptimizerFastGradientClipping,  # type: ignore[misc]
 ):
     """Ghost clipping: gradients of records are never there, and cannot be left out."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -90,7 +90,7 @@ class OpacusGradients(RecordGradients):
             ) from error
         layers: dict[str, dict[str, Tensor]] = {}
         for name, parameter in self.parameters.items():
-            sample: Any = parameter.grad_sample
+            sample = vars(parameter)["grad_sample"]
             if isinstance(sample, list):
                 self._forget()
                 raise DPSGDError(

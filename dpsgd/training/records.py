@@ -89,7 +89,7 @@ class Records:
 
     def share_of_targets(self, fit: Callable[[Tensor], Tensor]) -> float:
         """Return the share of targets that fit; 1 where records are only read one by one."""
-        whole = getattr(self, "_whole", ())
+        whole: Any = getattr(self, "_whole", ())
         is_pair = isinstance(whole, tuple) and len(whole) == 2 and bool(self._size)
         if not is_pair or whole[1].is_floating_point():
             return 1.0
