@@ -69,7 +69,7 @@ def check_model(model: nn.Module, *, may_share: bool = False) -> None:
             raise UnsupportedLayerError(
                 Message(
                     "{where} has a weight that is worked out from others.",
-                    where=said(_where(name, layer)),
+                    where=said(where_of(name, layer)),
                 ),
                 hint=Message("use torch.nn.utils.parametrize.remove_parametrizations"),
             )
@@ -122,7 +122,8 @@ def may_mix(layer: nn.Module) -> bool:
     return isinstance(layer, _BATCH_NORMS) or bool(getattr(layer, "track_running_stats", False))
 
 
-def _where(name: str, layer: nn.Module) -> str:
+def where_of(name: str, layer: nn.Module) -> str:
+    """Return how a layer is called in what is said of it."""
     return Message(
         "The layer {name!r} ({type_name})",
         name=Name(name or "itself"),
@@ -136,14 +137,14 @@ def _check_watched(layers: list[tuple[str, nn.Module]]) -> None:
         if isinstance(layer, _BATCH_NORMS) and (trains or layer.training):
             raise UnsupportedLayerError(
                 Message(
-                    "{where} mixes the records of a batch.", where=said(_where(name, layer))
+                    "{where} mixes the records of a batch.", where=said(where_of(name, layer))
                 ),
                 hint=Message("use torch.nn.GroupNorm, or LayerNorm for tables"),
             )
         if getattr(layer, "track_running_stats", False) and layer.training:
             raise UnsupportedLayerError(
                 Message(
-                    "{where} keeps statistics of the data.", where=said(_where(name, layer))
+                    "{where} keeps statistics of the data.", where=said(where_of(name, layer))
                 ),
                 hint=Message("set track_running_stats=False"),
             )
@@ -303,7 +304,7 @@ class RecordGradients:
                 raise UnsupportedLayerError(
                     Message(
                         "{where} does not turn what it is given into one tensor.",
-                        where=said(_where(name, layer)),
+                        where=said(where_of(name, layer)),
                     ),
                     hint=Message("give its parameters to layers of torch.nn"),
                 )
@@ -360,7 +361,7 @@ class RecordGradients:
                 raise UnsupportedLayerError(
                     Message(
                         "{where} does not see one row for each record.",
-                        where=said(_where(call.layer, layer)),
+                        where=said(where_of(call.layer, layer)),
                     ),
                     hint=Message("keep records on the first axis"),
                 )

@@ -59,4 +59,4 @@ def check_layers(model: nn.Module) -> None:
 
 
 def _is_of_opacus(thing: Any) -> bool:
-    return type(thing).__module__.partition(".")[0] == "opacus"
+    return any(kind.__module__.partition(".")[0] == "opacus" for kind in type(thing).__mro__)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from dpsgd.errors import DPSGDError, UnsupportedLayerError
-from dpsgd.training.gradients import RecordGradients, check_model, may_mix
+from dpsgd.training.gradients import RecordGradients, check_model, may_mix, where_of
 from dpsgd.training.layers.parts import Part, Written
-from footing.messages import Message, Shape, Text
+from footing.messages import Message, Shape, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,7 +104,7 @@ class OpacusGradients(RecordGradients):
                 raise UnsupportedLayerError(
                     Message(
                         "{where} does not see one row for each record.",
-                        where=Text(f"{type(self.model.get_submodule(owner)).__name__} {owner}"),
+                        where=said(where_of(owner, self.model.get_submodule(owner))),
                     ),
                     hint=Message("keep records on the first axis"),
                 )
