@@ -144,7 +144,10 @@ class Originals:
             )
 
     def _by_holding(self, requests: Sequence[Request], tables: Sequence[Cells]) -> list[Cells]:
-        """Count holdings as contributors, where records have one."""
+        """Count holdings as contributors, where records or rows of cells have one."""
+        if self.source.cells is not None and self.source.cells.shared:
+            pairs = zip(requests, tables, strict=True)
+            return [self._with_own_contributors(*each) for each in pairs]
         if HOLDING not in self.source.columns:
             return list(tables)
         places = [n for n, request in enumerate(requests) if request.sums]
@@ -155,6 +158,30 @@ class Originals:
             n: with_holdings(tables[n], own) for n, own in zip(places, apart, strict=True)
         }
         return [by_place.get(n, cells) for n, cells in enumerate(tables)]
+
+    def _with_own_contributors(self, request: Request, cells: Cells) -> Cells:
+        """Take contributors as the rows of a table of cells have them, also those of totals."""
+        rows, amounts = self.source.cells, dict(cells.magnitudes or {})
+        shared = [name for name in amounts if rows is not None and name in rows.shared]
+        if shared and request.where is not None:
+            raise ConfigError(
+                Message(
+                    "A table of {variable!r} has a filter, and the rows of the table of cells "
+                    "tell the holdings of all cells alone.",
+                    variable=Name(shared[0]),
+                ),
+                hint=Message("remove where, or give cells of what it keeps"),
+            )
+        for name in shared:
+            own, top = amounts[name], amounts[name].top.shape[1]
+            number, largest = rows.contributors(self.source, cells, name, top=top)
+            amounts[name] = replace(
+                own,
+                contributors=number,
+                top=largest,
+                top_weight=(largest != 0).astype(np.float64),
+            )
+        return replace(cells, magnitudes=amounts or None)
 
     def groups(self, *, of_one: bool = False) -> list[Groups]:
         """Find, for each table, the groups of records that its cells are made of.
@@ -261,6 +288,7 @@ def open_originals(
             key_range=data.key_range,
             hierarchies=job.hierarchies,
             labels=(job.output.total_label, job.output.missing_label),
+            shared=[name for name, amount in data.amounts.items() if amount.holdings],
         )
     source = open_records(
         data.place,
