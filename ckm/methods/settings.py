@@ -147,11 +147,14 @@ class CellsFile:
         The ``.hst`` of tau-ARGUS, or CSV with a header.
     table, measure
         The table whose cells it names, and the measure that is meant; None for all.
+    unknown
+        Whether lines of cells that are not there are refused; None for what holds elsewhere.
     """
 
     path: Path
     table: str
     measure: str | None = None
+    unknown: Literal["refuse", "ignore"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +183,8 @@ class SuppressionSettings:
         What it costs to hide a cell: ``"value"``, ``"one"``, or a measure.
     cells
         Files that call cells safe, unsafe or protected.
+    unknown
+        Whether what is said of cells that are not there is refused or ignored.
     keep, prefer
         Cells that are published, and that are hidden before others: dimension → category.
     previous
@@ -204,6 +209,7 @@ class SuppressionSettings:
     prior: tuple[float, float] | None = None
     costs: str = "value"
     cells: Sequence[CellsFile] = ()
+    unknown: Literal["refuse", "ignore"] = "refuse"
     keep: Sequence[Mapping[str, str]] = ()
     prefer: Sequence[Mapping[str, str]] = ()
     previous: Path | None = None

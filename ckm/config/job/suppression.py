@@ -57,6 +57,9 @@ class CellsSection(Section):
     path: FilePath = Field(description="The .hst of tau-ARGUS, or CSV with a header.")
     table: Label = Field(description="The table whose cells it names.")
     measure: Label | None = optional("The measure that is meant; without it, all of them.")
+    unknown: Literal["refuse", "ignore"] | None = optional(
+        "What becomes of lines of cells that are not there; without it, as in [suppression]."
+    )
 
 
 class PriorSection(Section):
@@ -99,6 +102,10 @@ class JobSuppression(Section):
     )
     cells: Items[CellsSection] = optional(
         "Files that call cells safe, unsafe or protected, with levels and costs.", default=()
+    )
+    unknown: Literal["refuse", "ignore"] = optional(
+        "What becomes of lines, and of keep and prefer, of cells that are not there.",
+        default="refuse",
     )
     keep: list[dict[str, str]] = optional(
         "Cells that are published, by dimension and category.", default=[]

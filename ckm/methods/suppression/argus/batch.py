@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _LINE = re.compile(r"\s*(<\w+>)\s*(.*?)\s*$")
 _DOTS = re.compile(r'\s*// "(.)" stands for "\." in the codes of "(.*)"\s*$')
+#: Of <APRIORI> "file", table, "separator", whether errors are ignored, …
+_LENIENT = re.compile(r',\s*\d+\s*,\s*"[^"]*"\s*,\s*1\b')
 _RULE = re.compile(r"(\w+)\s*\(([^)]*)\)")
 #: What has no effect on the choice of cells.
 _IDLE = {"<READTABLE>", "<WRITETABLE>", "<GOINTERACTIVE>", "<LOGBOOK>", "<VERSIONINFO>"}
@@ -32,6 +34,7 @@ class Batch:
     rules: dict[str, object] = field(default_factory=dict)
     apriori: Path | None = None
     separator: str = ","
+    is_lenient: bool = False
     #: dimension → what stands for dots in its codes, as `argus_files` says
     dots: dict[str, str] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
@@ -115,6 +118,7 @@ def _take(batch: Batch, word: str, rest: str, path: Path) -> None:
         batch.apriori = near(path, (tokens(rest) or [""])[0])
         marks = re.findall(r'"([^"]*)"', rest)
         batch.separator = marks[1] if len(marks) > 1 else ","
+        batch.is_lenient = _LENIENT.search(rest) is not None
     elif word == "<SUPPRESS>":
         batch.left_out.append(f"{word} {rest}: the method is chosen anew")
     elif word not in _IDLE:

@@ -294,6 +294,7 @@ def _job_text(
     for name in ("cells-said.csv", "cells-said.hst"):
         if name in files:
             lines += ["[[suppression.cells]]", f'path = "{name}"', 'table = "table"']
+            lines += ['unknown = "ignore"'] * (batch.is_lenient and name.endswith(".hst"))
     trees = [name for name in batch.dimensions if f"tree-{name}.csv" in files]
     lines += ["[hierarchies]"] * bool(trees)
     lines += [f"{_toml(name)} = {_toml(f'tree-{name}.csv')}" for name in trees]

@@ -291,6 +291,14 @@ def test_a_batch_by_hand_is_read_with_its_totals_rules_and_hints(tmp_path):
     ]
 
 
+def test_a_batch_that_ignores_errors_of_its_a_priori_file_does_so_here(tmp_path):
+    for mark, is_lenient in (("0", False), ("1", True)):
+        path = batch(tmp_path, more=f'<APRIORI> "x.hst",1,",",{mark},0')
+        (path.parent / "x.hst").write_text("Q,x,u\n")
+        text = job_of_batch(path).files["job.toml"]
+        assert ('unknown = "ignore"' in text) == is_lenient
+
+
 def test_rules_of_a_batch_decide_what_is_hidden(tmp_path):
     _, rows = back(tmp_path)
     assert {k: r["status"] for k, r in rows.items()} == {
@@ -492,7 +500,7 @@ def test_a_hierarchy_that_skips_a_level_or_repeats_a_code_is_named(tmp_path):
     path = tmp_path / "x.hrc"
     path.write_text("A\n@A1\n@@A11\nB\n")
     assert read_hierarchy(path, lead="@") == {"A": "", "A1": "A", "A11": "A1", "B": ""}
-    for text, said in (("A\n@@A1\n", "line 2 skips"), ("A\n@B\nB\n", "line 3 is there twice")):
+    for text, said in (("A\n@@A1\n", "line 2 skips"), ("A\n@B\nB\n", "line 3 appears twice")):
         path.write_text(text)
         with pytest.raises(ConfigError, match=said):
             read_hierarchy(path, lead="@")
