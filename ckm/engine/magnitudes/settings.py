@@ -205,7 +205,9 @@ class MagnitudeNoise:
         """
         is_several = self.n_components > 1 or self.rules != "ckm"
         n_values = self.n_components if self.base == "top" and is_several else 0
-        return max([n_values, *(condition.n_top for condition in self.sensitive)])
+        # of sensitive cells the noise is made from the largest contributors
+        n_least = 1 if self.sensitive or self.named_cells else 0
+        return max([n_values, n_least, *(condition.n_top for condition in self.sensitive)])
 
     @property
     def fingerprint(self) -> str:
