@@ -85,11 +85,17 @@ class RoundingSettings:
         How far a number may lie from the true count; None for less than the base.
     exact
         Find the table that deviates least, if it is small.
+    counts
+        Round all counts, or the small ones alone: groups of records below the base.
+    limit_s
+        When the search for such a table ends.
     """
 
     base: int
     bound: int | None = None
     exact: bool = False
+    counts: Literal["all", "small"] = "all"
+    limit_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -361,6 +361,9 @@ class ReleaseRun:
         finally:
             place.remove()
         run_inputs.method.tell_keys(step)
+        if self._job.rounding is not None:
+            for text in run_inputs.method.method.statement().notes:
+                step("deviations", text)
         step(
             "release checked", Message("the release can be made: {cells:,} cells", cells=cells)
         )

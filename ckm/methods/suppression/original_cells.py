@@ -32,6 +32,7 @@ from tables import (
     cube,
     record_groups,
 )
+from tables.cells.cube import record_groups_and_sizes
 from tables.filtering.filters import Filter
 from tables.magnitudes.derived import (
     asked_column,
@@ -191,7 +192,12 @@ class Originals:
         requests = list(self.requests.values())
         if not of_one and len(requests) == 1 and requests[0].margins == "all":
             return []
-        groups = record_groups(self.source, requests, most=_MAX_GROUPS)
+        return self.groups_and_sizes()[0]
+
+    def groups_and_sizes(self) -> tuple[list[Groups], Integers]:
+        """Find the groups of records that cells of all tables are made of, and their sizes."""
+        requests = list(self.requests.values())
+        groups = record_groups_and_sizes(self.source, requests, most=_MAX_GROUPS)
         if groups is None:
             names = " and ".join(map(repr, self.requests))
             raise CheckFailedError(
