@@ -458,6 +458,10 @@ class ReleaseRun:
         self._inputs.require_rest()
         statement, record = method.statement(), method.record(draft.internal)
         pages = review.write(draft.folder, draft.tables, inputs, record)
+        if draft.job.suppression is not None:
+            from ckm.release.pages.suppression_pages import with_overviews
+
+            pages = with_overviews(pages, draft.folder, draft.job, method)
         words = statement.words if pages.words is None else pages.words
         public = draft.public_manifest(words, report=pages.public)
         review.require_clean(public)

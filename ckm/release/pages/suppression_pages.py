@@ -1,0 +1,44 @@
+"""The overviews of a suppression in a release: for the office, and for everybody."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from ckm.methods.internal_files import record_file
+from ckm.release.pages.report_pages import LANGUAGES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ckm.config.job.job import Job
+    from ckm.release.review import Pages
+    from reports import Report
+    from reports.facts.release import FileFact
+
+
+def with_overviews(pages: Pages, folder: Path, job: Job, method: Any) -> Pages:
+    """Write the pages of a suppression beside what a review wrote."""
+    from reports import make_report
+
+    links = {language: f"overview.{language}.html" for language in LANGUAGES}
+    public: list[FileFact] = []
+    inside: list[FileFact] = []
+    for number, language in enumerate(LANGUAGES):
+        title = job.titles.get("", {}).get(language, "")
+        kept = method.overview(title=title)
+        shown = method.public_overview(title=title, contact=job.report.contact or "")
+        for facts, own in ((kept, inside), (shown, public)):
+            page = make_report(facts, language=language, links=links)
+            place = folder / ("public" if own is public else "internal")
+            own.extend(_written(page, place, links[language], has_numbers=not number))
+    entries = {**pages.inside, "overview": [asdict(file) for file in inside]}
+    return replace(pages, public=[*pages.public, *public], inside=entries)
+
+
+def _written(page: Report, folder: Path, name: str, *, has_numbers: bool) -> list[FileFact]:
+    """Write a page, and once the numbers of all its languages."""
+    names = [name, *["overview.json"] * has_numbers]
+    for each in names:
+        page.write(folder / each)
+    return [record_file(folder / each, name=each) for each in names]
