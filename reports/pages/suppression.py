@@ -60,6 +60,7 @@ def public_suppression_page(
         "headings": headings(words, "suppression_public"),
         "verdict": _PUBLIC["some" if hidden else "none"].say(words, values),
         "original": _PUBLIC["original"].say(words),
+        "why": _PUBLIC["why"].say(words),
         "reading": [_PUBLIC[name].say(words) for name in ("blank", "total", "parts")],
         "tables": Lines(words, facts.tables)
         .text("Table", lambda table: table.table)
@@ -149,12 +150,19 @@ def _pattern(words: Words, fact: PatternFact, place: int) -> Figure:
         rows=fact.rows,
         home={},
     )
-    notes = [words.say("U is an unsafe cell, H one that is hidden for the sake of others.")]
+    notes = [
+        words.say(
+            "U is an unsafe cell, H one that is hidden for the sake of others, P one that is "
+            "published."
+        )
+    ]
     if not is_flat:
         notes = [words.say("Shades are shares of the cells over all further dimensions.")]
 
     def entry(row: tuple[int, str], column: int) -> str:
-        return shares[row[0], column][1] if (row[0], column) in shares else NOTHING
+        if (row[0], column) not in shares:
+            return NOTHING
+        return shares[row[0], column][1] or "P"
 
     return (
         Lines(words, list(enumerate(fact.rows)))

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from ckm.methods.internal_files import record_file
-from ckm.release.pages.report_pages import LANGUAGES
+from ckm.release.pages.report_pages import LANGUAGES, OVERVIEWS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ def with_overviews(pages: Pages, folder: Path, job: Job, method: Any) -> Pages:
     """Write the pages of a suppression beside what a review wrote."""
     from reports import make_report
 
-    links = {language: f"overview.{language}.html" for language in LANGUAGES}
+    links = dict(zip(LANGUAGES, OVERVIEWS[1:], strict=True))
     public: list[FileFact] = []
     inside: list[FileFact] = []
     for number, language in enumerate(LANGUAGES):
@@ -38,7 +38,7 @@ def with_overviews(pages: Pages, folder: Path, job: Job, method: Any) -> Pages:
 
 def _written(page: Report, folder: Path, name: str, *, has_numbers: bool) -> list[FileFact]:
     """Write a page, and once the numbers of all its languages."""
-    names = [name, *["overview.json"] * has_numbers]
+    names = [name, *OVERVIEWS[:1] * has_numbers]
     for each in names:
         page.write(folder / each)
     return [record_file(folder / each, name=each) for each in names]
