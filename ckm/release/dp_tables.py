@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckm import __version__
 from ckm.engine.published_table import PublishedTable
 from ckm.formats import FORMATS, TableAbout, write_table
 from ckm.formats.content import encoded, free_name
@@ -25,6 +24,7 @@ from ckm.release.pages.dp_tables import page_of, rows_of
 from ckm.release.recorded_records import methods_beside, opened_gate
 from dp import BudgetLedger, Plan, release
 from dp.aggregates.release import Released, ReleasedTable, require_left
+from footing.version import engine_version
 from tables import DataWarning, Request, TablesError, open_source
 from tables.contribution_bounds import contributions
 
@@ -179,7 +179,7 @@ def certificate_of(result: Released) -> dict[str, Any]:
     plan = result.plan
     return {
         "kind": KIND,
-        "version": __version__,
+        "version": engine_version(),
         "opendp": version("opendp"),
         "guarantee": asdict(plan.guarantee) | {"rho": plan.rho},
         "plan": asdict(plan),
