@@ -131,6 +131,9 @@ class JobMagnitude(Section):
     zero_with_count: bool = optional(
         "Publish 0 where the published count is 0: small sums are too low.", default=False
     )
+    mean_from: int = optional(
+        "The least published count of which a mean is published.", default=3, ge=1, le=1000
+    )
     same_key: bool = optional("Of cellkey: the first key unturned.", default=True)
     key_decimals: int = optional("Of tauargus.", default=8, ge=1, le=15)
 
@@ -161,6 +164,8 @@ class JobMagnitude(Section):
         settings: dict[str, Any] = {name: getattr(self, name) for name in alike} | dict(ptables)
         if self.rules != "ckm":  # other tools have no rules unless the job says so
             settings |= {"sensitive": (), "least_noise": 0.0}
+            if "mean_from" not in self.model_fields_set:
+                settings |= {"mean_from": 1}
         scale = self.flex.made() if self.flex else self.share and Proportional(share=self.share)
         others = {
             "scale": scale,

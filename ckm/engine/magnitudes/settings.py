@@ -82,6 +82,9 @@ class MagnitudeNoise:
         Whether a sum is published as 0 wherever the published count is 0. Then no sum tells
         that somebody is in such a cell, and sums of small cells are too low on average, see
         `zeroed_share`.
+    mean_from
+        The least published count, or weighted count, of which a mean is published: what one
+        or two contributors have on average is not. It changes no noise.
     same_key
         For ``rules="cellkey"``: whether the first component has the cell key as it is.
     key_decimals
@@ -113,6 +116,7 @@ class MagnitudeNoise:
     decimals: int | None = 0
     period: str = ""
     zero_with_count: bool = False
+    mean_from: int = 3
     same_key: bool = True
     key_decimals: int = 8
 
@@ -285,6 +289,11 @@ class MagnitudeNoise:
                     name=Name(name),
                     getattr=Argument(getattr(self, name)),
                 )
+        if type(self.mean_from) is not int or self.mean_from < 1:
+            yield Message(
+                "mean_from must be an integer of at least 1, not {value!r}",
+                value=Argument(self.mean_from),
+            )
         for name, words in (("rules", get_args(Rules)), ("base", get_args(Base))):
             if getattr(self, name) not in words:
                 yield Message(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -133,7 +133,7 @@ def _block(
 
 
 def _moved(
-    columns: object,
+    columns: Any,
     inner: Integers,
     off: Integers,
     block: Integers,

@@ -163,7 +163,9 @@ class Originals:
     def _with_own_contributors(self, request: Request, cells: Cells) -> Cells:
         """Take contributors as the rows of a table of cells have them, also those of totals."""
         rows, amounts = self.source.cells, dict(cells.magnitudes or {})
-        shared = [name for name in amounts if rows is not None and name in rows.shared]
+        if rows is None:
+            return cells
+        shared = [name for name in amounts if name in rows.shared]
         if shared and request.where is not None:
             raise ConfigError(
                 Message(

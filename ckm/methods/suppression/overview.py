@@ -93,7 +93,8 @@ def _rules(settings: SuppressionSettings) -> Iterator[tuple[str, tuple[float, ..
 
 def _status(hidden_cells: HiddenCells, name: str) -> Integers:
     number = list(hidden_cells.tables).index(name)
-    return hidden_cells.status[hidden_cells.relations.numbers[number]]
+    status = hidden_cells.status[hidden_cells.relations.numbers[number]]
+    return status.astype(np.int64)
 
 
 def _measure(
@@ -158,7 +159,7 @@ def _pattern(hidden_cells: HiddenCells, name: str, cells: Cells) -> PatternFact 
     rows, columns = (cells.ranks[place].astype(np.int64) for place in order)
     place = rows * across.size + columns
     counts = [
-        np.bincount(place, weights, minlength=down.size * across.size).astype(np.int64)
+        np.bincount(place, weights, minlength=down.size * across.size).astype(int).tolist()
         for weights in (np.ones(len(cells)), status == 1, status > 0)
     ]
     dimensions = hidden_cells.requests[name].dimensions
@@ -169,8 +170,9 @@ def _pattern(hidden_cells: HiddenCells, name: str, cells: Cells) -> PatternFact 
         rows=_labels(down),
         columns=_labels(across),
         cells=tuple(
-            (number // across.size, number % across.size, *(int(c[number]) for c in counts))
-            for number in np.flatnonzero(counts[0]).tolist()
+            (number // across.size, number % across.size, n, unsafe, hidden)
+            for number, (n, unsafe, hidden) in enumerate(zip(*counts, strict=True))
+            if n
         ),
     )
 

@@ -278,8 +278,8 @@ def _job_text(
     lines += ["[data]", 'path = "cells.csv"', f"cells = {_toml(batch.dimensions)}"]
     lines += [f'count = "{_N}"']
     if not is_count:
-        n = metadata.of("frequency")[0] if has_holdings else _N
-        lines += [f"[data.amounts.{_toml(batch.response)}]", f"n = {_toml(n)}"]
+        number = metadata.of("frequency")[0] if has_holdings else _N
+        lines += [f"[data.amounts.{_toml(batch.response)}]", f"n = {_toml(number)}"]
         lines += ["holdings = true"] * has_holdings
         lines += [f"largest = {_toml(largest)}"] * bool(largest)
     lines.append("[suppression]")
