@@ -164,8 +164,6 @@ class JobMagnitude(Section):
         settings: dict[str, Any] = {name: getattr(self, name) for name in alike} | dict(ptables)
         if self.rules != "ckm":  # other tools have no rules unless the job says so
             settings |= {"sensitive": (), "least_noise": 0.0}
-            if "mean_from" not in self.model_fields_set:
-                settings |= {"mean_from": 1}
         scale = self.flex.made() if self.flex else self.share and Proportional(share=self.share)
         others = {
             "scale": scale,

@@ -289,11 +289,6 @@ class MagnitudeNoise:
                     name=Name(name),
                     getattr=Argument(getattr(self, name)),
                 )
-        if type(self.mean_from) is not int or self.mean_from < 1:
-            yield Message(
-                "mean_from must be an integer of at least 1, not {value!r}",
-                value=Argument(self.mean_from),
-            )
         for name, words in (("rules", get_args(Rules)), ("base", get_args(Base))):
             if getattr(self, name) not in words:
                 yield Message(
@@ -310,6 +305,11 @@ class MagnitudeNoise:
             yield Message("sensitive must be a tuple of conditions")
 
     def _range_problems(self) -> Iterator[str]:
+        if type(self.mean_from) is not int or self.mean_from < 1:
+            yield Message(
+                "mean_from must be an integer of at least 1, not {value!r}",
+                value=Argument(self.mean_from),
+            )
         values: Any = self.factors
         is_list = isinstance(values, tuple) and 1 <= len(values) <= _MAX_COMPONENTS
         if not is_list or not all(is_number(v, above=0, maximum=1) for v in values):
