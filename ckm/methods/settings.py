@@ -186,7 +186,8 @@ class SuppressionSettings:
     prior
         Within what readers know every number beforehand: below, above, per cent.
     costs
-        What it costs to hide a cell: ``"value"``, ``"one"``, or a measure.
+        What it costs to hide a cell: ``"value"``, ``"one"``, a measure, or the square root of
+        the sum of a variable, ``"sqrt:jobs"``.
     cells
         Files that call cells safe, unsafe or protected.
     unknown

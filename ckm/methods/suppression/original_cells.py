@@ -15,6 +15,7 @@ from ckm.engine.inputs import given_cells, open_records
 from ckm.engine.published_table import rows_of
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import CheckFailedError, ConfigError
+from ckm.methods.suppression.costs import cost_variable
 from ckm.methods.suppression.holdings import (
     HOLDING,
     held_by_cell,
@@ -364,6 +365,13 @@ def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[s
     if job.suppression is not None and job.suppression.request is not None:
         requests = {
             n: replace(r, sums=_with_asked(r.sums, source)) for n, r in requests.items()
+        }
+    costs = None if job.suppression is None else cost_variable(job.suppression.costs)
+    if costs is not None:  # whether or not a table shows it
+        source.require(costs)
+        requests = {
+            n: r if costs in r.sums else replace(r, sums=(*r.sums, costs))
+            for n, r in requests.items()
         }
     sizes = {name: size_column(name) for name in job.signed if job.suppression is not None}
     if sizes:

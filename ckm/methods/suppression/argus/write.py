@@ -13,6 +13,7 @@ from ckm.errors import ConfigError
 from ckm.methods.suppression.a_priori.files import SAFE, UNSAFE
 from ckm.methods.suppression.a_priori.wishes import APriori, Wishes
 from ckm.methods.suppression.argus.metadata import Metadata, Variable, hierarchy_text
+from ckm.methods.suppression.costs import cell_costs
 from ckm.methods.suppression.grid import Grid
 from ckm.methods.suppression.office_rules import Requested
 from ckm.methods.suppression.original_cells import open_originals
@@ -181,8 +182,7 @@ class _Table:
         if rules.costs == "one":
             price = np.ones(len(values))
         elif rules.costs != "value":
-            variable = variable_of(rules.costs)
-            price = self.cells.count if variable is None else self._amounts(variable).total
+            price = cell_costs(self.cells, rules.costs)
         price = self.wish.costs(
             np.asarray(price, np.float64), preferred_cost=rules.preferred_cost
         )

@@ -78,6 +78,14 @@ def cells_file(folder, text, name="cells.hst", more=""):
     return f'[[suppression.cells]]\npath = "{name}"\ntable = "work"\n{more}'
 
 
+def test_costs_may_be_the_square_root_of_a_variable_that_no_table_shows(folder):
+    assert hidden(folder, 'costs = "sqrt:pay"') == {"Na", "Nb", "Wa", "Wb"}
+    with (folder / "out/public/work.csv").open(newline="") as file:
+        assert csv.DictReader(file).fieldnames == ["region", "branch", "count"]
+    with pytest.raises(Exception, match="'wealth'"):
+        hidden(folder, 'costs = "sqrt:wealth"', out="o4")
+
+
 def test_the_cheapest_cells_are_hidden_beside_the_unsafe_one(folder):
     assert hidden(folder) == {"Nb", "Nc", "Sb", "Sc"}
 
