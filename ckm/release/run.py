@@ -464,7 +464,7 @@ class ReleaseRun:
         if draft.job.suppression is not None:
             from ckm.release.pages.suppression_pages import with_overviews
 
-            pages = with_overviews(pages, draft.folder, draft.job, method)
+            pages = with_overviews(pages, draft.folder, draft.job, method, draft.tables)
         words = statement.words if pages.words is None else pages.words
         public = draft.public_manifest(words, report=pages.public)
         review.require_clean(public)

@@ -169,10 +169,12 @@ class CellSuppression:
         outcome = self._require_outcome()
         return overview(outcome.hidden_cells, outcome.audits, self.settings, title=title)
 
-    def public_overview(self, *, title: str, contact: str) -> PublicSuppressionFacts:
-        """Return what anybody sees of them."""
+    def public_overview(
+        self, *, rows: Mapping[str, int], title: str, contact: str
+    ) -> PublicSuppressionFacts:
+        """Return what anybody sees of them; `rows` is how many each table has in files."""
         outcome = self._require_outcome()
-        return public_overview(outcome.hidden_cells, title=title, contact=contact)
+        return public_overview(outcome.hidden_cells, rows=rows, title=title, contact=contact)
 
     def _require_outcome(self) -> _Outcome:
         if self._outcome is None:

@@ -9,15 +9,19 @@ from ckm.methods.internal_files import record_file
 from ckm.release.pages.report_pages import LANGUAGES, OVERVIEWS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ckm.config.job.job import Job
+    from ckm.release.files.manifest import TableRecord
     from ckm.release.review import Pages
     from reports import Report
     from reports.facts.release import FileFact
 
 
-def with_overviews(pages: Pages, folder: Path, job: Job, method: Any) -> Pages:
+def with_overviews(
+    pages: Pages, folder: Path, job: Job, method: Any, tables: Sequence[TableRecord]
+) -> Pages:
     """Write the pages of a suppression beside what a review wrote."""
     from reports import make_report
 
@@ -27,7 +31,11 @@ def with_overviews(pages: Pages, folder: Path, job: Job, method: Any) -> Pages:
     for number, language in enumerate(LANGUAGES):
         title = job.titles.get("", {}).get(language, "")
         kept = method.overview(title=title)
-        shown = method.public_overview(title=title, contact=job.report.contact or "")
+        shown = method.public_overview(
+            rows={table.name: table.rows for table in tables},
+            title=title,
+            contact=job.report.contact,
+        )
         for facts, own in ((kept, inside), (shown, public)):
             page = make_report(facts, language=language, links=links)
             place = folder / ("public" if own is public else "internal")

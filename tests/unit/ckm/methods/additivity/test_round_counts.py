@@ -61,8 +61,9 @@ def test_who_tries_all_tables_finds_no_count_nearer_than_half_the_base(base):
         ((4, 3), {"base": 5}),
         ((2, 3, 2), {"base": 10}),
         ((2, 2), {"base": 5, "bound": 4, "exact": True}),
+        ((7, 6, 4), {"base": 5, "bound": 4}),
     ],
-    ids=["lines", "cube", "exact"],
+    ids=["lines", "cube", "exact", "blocks"],
 )
 def test_the_published_table_with_a_few_records_more_or_fewer_is_published_alike(sizes, how):
     rng = np.random.default_rng(4)
