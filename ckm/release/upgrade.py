@@ -95,7 +95,7 @@ def _look_at(path: Path) -> Callable[[Path], Iterator[UpgradeFinding]] | None:
 
 def _is_table_of_json(path: Path) -> bool:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))["format"] == "ptable"
+        return bool(json.loads(path.read_text(encoding="utf-8"))["format"] == "ptable")
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
@@ -124,8 +124,8 @@ def _job(path: Path) -> Iterator[UpgradeFinding]:
     job = read_job(path)
     others = [*_otherwise_in_ledger(job), *_otherwise_in_csv(job)]
     if not others:
-        text = Message("a job that this version reads as before")
-        yield UpgradeFinding(path=path, state="same", text=text)
+        same = Message("a job that this version reads as before")
+        yield UpgradeFinding(path=path, state="same", text=same)
     for text, hint in others:
         yield UpgradeFinding(path=path, state="otherwise", text=text, hint=hint)
 
