@@ -24,6 +24,7 @@ from reports.facts import (
     methods,
     mobility,
     release,
+    suppression,
     synthesis,
     training,
 )
@@ -39,6 +40,8 @@ Facts: TypeAlias = (
     | frontier.FrontierFacts
     | meaning.MeaningFacts
     | mobility.MobilityFacts
+    | suppression.SuppressionFacts
+    | suppression.PublicSuppressionFacts
     | synthesis.SynthesisFacts
     | training.StudyFacts
     | training.SweepFacts
