@@ -1,6 +1,5 @@
 """P-tables in files: Parquet and JSON, checked whenever they are read."""
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -10,6 +9,7 @@ from typing import Any
 
 from footing.files import new_file
 from footing.messages import Argument, Message, Name
+from footing.serialisation import digest_of
 from footing.text_files import read_text
 from ptable.design.design import design_from_dict
 from ptable.design.mechanisms import Mechanism, verify
@@ -110,8 +110,7 @@ def _head(table: PTable) -> dict[str, Any]:
 
 
 def _checksum(head: Mapping[str, Any]) -> str:
-    text = json.dumps({**head, "checksum": None}, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest_of({**head, "checksum": None}, is_compact=True)
 
 
 def _write_json(table: PTable, path: Path) -> None:

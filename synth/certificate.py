@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dp import epsilon_of_rho, gaussian_epsilon
 from footing.files import write_whole
 from footing.messages import Message, Name
+from footing.serialisation import digest_of, document, plain
 from footing.svg import html_table
 from footing.text_files import read_text
 from synth.claims import words_of, wrong_account
@@ -140,7 +141,7 @@ class Certificate:
             if model.noise == "secure"
             else "noise: from a seed",
             "priors": [dict(prior) for prior in model.priors],
-            "calls": [call.record() for call in model.calls],
+            "calls": plain(model.calls),
             "total": _total(model) if account is None else None,
             "budget": dict(model.budget) if account is None else None,
             "rules": [
@@ -170,8 +171,7 @@ class Certificate:
         facts = dict(self.facts)
         if key is not None:
             facts["seal"] = _seal(facts["digest"], key)
-        text = json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False)
-        write_whole(path, text + "\n", error=CertificateError, is_private=False)
+        write_whole(path, document(facts), error=CertificateError, is_private=False)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Certificate:
@@ -324,7 +324,7 @@ def _wrong_promise(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _wrong_sums(facts: Mapping[str, Any]) -> list[str]:
-    calls = [Call.from_record(record) for record in facts["calls"]]
+    calls = [Call.from_dict(record) for record in facts["calls"]]
     is_gaussian = facts["version"] >= 2
     prices = [call.price(is_gaussian=is_gaussian) for call in calls]
     wrong = []
@@ -453,7 +453,7 @@ def _described(file: Path, name: str | None = None) -> dict[str, Any]:
 
 def _digest(facts: Mapping[str, Any]) -> str:
     content = {name: value for name, value in facts.items() if name not in ("digest", "seal")}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return digest_of(content)
 
 
 def _seal(digest: str, key: bytes) -> str:

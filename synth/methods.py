@@ -1,6 +1,5 @@
 """The engines by name, each imported when it is used, and what every one of them returns."""
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from footing.arrays import Flags
 from footing.checks import require_one_of
 from footing.messages import Message, Name
+from footing.serialisation import canonical, content_of
 from synth.errors import SynthError
 
 _COPULAS = "synth.baselines.engines"
@@ -56,7 +56,7 @@ class CodeModel(ABC):
     def to_json(self) -> str:
         """Return the model as text: noisy numbers and what they cost, nothing that runs."""
         content = {"format": f"ckm-synth-{self.kind}", **self._parts()}
-        return json.dumps(content, allow_nan=False, default=np.ndarray.tolist)
+        return canonical(content)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -73,10 +73,8 @@ class CodeModel(ABC):
             If it is something else.
         """
         try:
-            content = json.loads(text)
-            is_one = (
-                content["format"] == f"ckm-synth-{cls.kind}" and content.get("version", 1) == 1
-            )
+            content = content_of(text, form=f"ckm-synth-{cls.kind}")
+            is_one = content and content.get("version", 1) == 1
             model = cls._of_parts(content) if is_one else None
         except SynthError:
             raise

@@ -216,7 +216,7 @@ class Synthesizer:
             budget={} if isinstance(budget, Claim) else budget.record(aside=aside),
             adjacency=str(adjacency),
             noise=noise.label,
-            priors=tuple(prior.record() for prior in priors),
+            priors=tuple(prior.to_dict() for prior in priors),
             container=container,
         )
 

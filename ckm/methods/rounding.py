@@ -20,6 +20,7 @@ from ckm.methods.suppression.grid import Grid
 from ckm.methods.suppression.linked import by_group
 from ckm.methods.suppression.relations import finest_cells
 from footing.messages import Message, Name
+from footing.serialisation import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -118,14 +119,14 @@ class ControlledRounding:
         for name, (cells, own) in self._counts.items():
             path = folder / f"audit-{name}.csv"
             _beside_originals(cells, own, base=self.settings.base).write(path)
-            files.append(asdict(record_file(path, name=path.name)))
+            files.append(plain(record_file(path, name=path.name)))
         distances = [np.abs(own - cells.count) for cells, own in self._counts.values()]
         distance = np.concatenate(distances)
         changes = {
             "changed": int((distance > 0).sum()),
             "largest": int(distance.max(initial=0)),
         }
-        method = {"rounding": asdict(self.settings), "changes": changes}
+        method = {"rounding": plain(self.settings), "changes": changes}
         return InternalRecord(method=method, inside={"inside": files})
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
 from footing.messages import Message
+from footing.serialisation import content_of, document, plain_fields
 from reports.catalogues.synthesis import FIGURES, Good
 from synth.errors import EvaluationError
 
@@ -147,13 +147,12 @@ class Evaluation:
         content = {
             "format": _FORMAT,
             "figures": [
-                {**asdict(figure), "controls": dict(figure.controls), "good": figure.direction}
-                for figure in self.figures
+                {**plain_fields(figure), "good": figure.direction} for figure in self.figures
             ],
-            "settings": dict(self.settings),
-            "seconds": dict(self.seconds),
+            "settings": self.settings,
+            "seconds": self.seconds,
         }
-        return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        return document(content)
 
     @classmethod
     def from_json(cls, text: str) -> Evaluation:
@@ -176,8 +175,8 @@ class Evaluation:
         0.04
         """
         try:
-            return _evaluation(json.loads(text))
-        except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+            return _evaluation(content_of(text, form=_FORMAT))
+        except (AttributeError, KeyError, TypeError, ValueError):
             raise EvaluationError(
                 Message("This is no evaluation of synthetic records."),
                 hint=Message("give what `ckm synth evaluate -o figures.json` wrote"),
@@ -185,8 +184,6 @@ class Evaluation:
 
 
 def _evaluation(content: Mapping[str, Any]) -> Evaluation:
-    if content["format"] != _FORMAT:
-        raise ValueError
     return Evaluation(
         figures=tuple(map(_figure, content["figures"])),
         settings=dict(content["settings"]),

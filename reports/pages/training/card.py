@@ -9,7 +9,7 @@ from reports.facts.training import CardFacts
 from reports.i18n.languages import Words
 from reports.pages.training.private import account, delta, neighbours, sampler, scheme, unit_of
 from reports.parts import Cell, Entry, Lines, Table
-from reports.report import Download, as_csv, as_json, download
+from reports.report import Download, as_csv, download, facts_file
 
 
 def card_page(words: Words, facts: CardFacts) -> tuple[str, dict[str, Any]]:
@@ -176,5 +176,5 @@ def _downloads(facts: CardFacts) -> list[Download]:
     rows += [("doubt", name) for name in facts.doubts]
     return [
         download("card.csv", as_csv(("name", "value"), rows)),
-        download("card.json", as_json(facts)),
+        facts_file("card.json", facts),
     ]

@@ -33,7 +33,7 @@ from reports.pages.training.private import (
     unit_of,
 )
 from reports.parts import NOTHING, Cell, Entry, Lines, Row, Table
-from reports.report import Download, as_csv, as_json, download
+from reports.report import Download, as_csv, download, facts_file
 
 #: What the curves hold for.
 _HOLDS = ("poisson", "add-remove")
@@ -294,5 +294,5 @@ def _downloads(facts: StudyFacts) -> list[Download]:
                 claims,
             ),
         ),
-        download("study.json", as_json(facts)),
+        facts_file("study.json", facts),
     ]
