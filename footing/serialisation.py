@@ -107,7 +107,9 @@ def _is_set(value: Any, field: Field[Any]) -> bool:
     return type(value) is not type(default) or bool(value != default)
 
 
-def document(value: Any, *, indent: int | None = 1, message: Wording = None) -> str:
+def document(
+    value: Any, *, indent: int | None = 1, is_ascii: bool = False, message: Wording = None
+) -> str:
     r"""Write an object as a JSON file that people read, too.
 
     Examples
@@ -116,7 +118,7 @@ def document(value: Any, *, indent: int | None = 1, message: Wording = None) -> 
     '{\n "title": "Été",\n "cells": [\n  4,\n  2\n ]\n}\n'
     """
     content = plain(value, message=message)
-    return json.dumps(content, ensure_ascii=False, indent=indent, allow_nan=False) + "\n"
+    return json.dumps(content, ensure_ascii=is_ascii, indent=indent, allow_nan=False) + "\n"
 
 
 def canonical(value: Any) -> str:

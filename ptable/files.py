@@ -9,7 +9,7 @@ from typing import Any
 
 from footing.files import new_file
 from footing.messages import Argument, Message, Name
-from footing.serialisation import digest_of
+from footing.serialisation import canonical, digest_of, document
 from footing.text_files import read_text
 from ptable.design.design import design_from_dict
 from ptable.design.mechanisms import Mechanism, verify
@@ -120,8 +120,7 @@ def _write_json(table: PTable, path: Path) -> None:
             table.counts.tolist(), table.noise, table.upper, strict=True
         )
     ]
-    text = json.dumps({**_head(table), "rows": rows}, indent=1, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    path.write_text(document({**_head(table), "rows": rows}, is_ascii=True), encoding="utf-8")
 
 
 def _write_parquet(table: PTable, path: Path) -> None:
@@ -140,7 +139,7 @@ def _write_parquet(table: PTable, path: Path) -> None:
             ("first_key", pa.uint64()),
             ("last_key", pa.uint64()),
         ],
-        metadata={_METADATA: json.dumps(_head(table), allow_nan=False).encode()},
+        metadata={_METADATA: canonical(_head(table)).encode()},
     )
     pq.write_table(pa.table(list(zip(*lines, strict=True)), schema=schema), path)
 

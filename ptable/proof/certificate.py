@@ -368,7 +368,10 @@ class Certificate:
         >>> solve(NoiseSpec(max_noise=2, variance=1.0)).certificate.to_dict()["variance_rule"]
         'exact'
         """
-        return set_fields(self)
+        content = set_fields(self)
+        # The text of a file never changes: these two stand first in it.
+        first = {name: content.pop(name) for name in ("record", "limits") if name in content}
+        return first | content
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Certificate:

@@ -272,7 +272,7 @@ class Budget:
             rho = gaussian_scale(self.epsilon or 0.0, delta=self.delta - aside) ** -2 / 2
         return require_number(rho, Message("The budget"), error=SynthError, above=0)
 
-    def record(self, *, aside: float = 0.0) -> dict[str, float | None]:
+    def to_dict(self, *, aside: float = 0.0) -> dict[str, float | None]:
         """Return the budget as plain values.
 
         Parameters
@@ -282,7 +282,7 @@ class Budget:
 
         Examples
         --------
-        >>> Budget(rho=0.5).record()["rho"]
+        >>> Budget(rho=0.5).to_dict()["rho"]
         0.5
         """
         return {
