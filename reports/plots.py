@@ -7,7 +7,7 @@ from pathlib import Path
 from footing.messages import Message
 from footing.svg import html_table, safe, text_width
 from ptable.pictures.picture import Picture
-from reports.charts.service import charts
+from reports.charts.bars import bars_of_table
 from reports.errors import ReportError
 from reports.facts.methods import MethodFacts
 from reports.facts.release import ScenarioFacts
@@ -50,7 +50,7 @@ def table_plot(
     chart = Chart(names=tuple(map(", ".join, bars)), panels=panels)
     lines = ([*row, *map(words.numbers.plain, values)] for row, values in bars.items())
     data = html_table(title, [*heads, *columns], lines)
-    return _alone(words, title, charts(words, chart, title=title), data)
+    return _alone(words, title, bars_of_table(words, chart, title=title), data)
 
 
 def comparison_plot(compared: ScenarioFacts | MethodFacts, *, language: str) -> Picture:

@@ -11,7 +11,7 @@ from reports.catalogues.release import (
     PARAMETERS,
     PICTURES,
 )
-from reports.charts.bars import Bars, paired_bars
+from reports.charts.bars import Bar, Bars, columns
 from reports.charts.matrix import Matrix, matrix
 from reports.facts.release import NoiseClassFact, NoiseFacts
 from reports.i18n.languages import Words
@@ -129,6 +129,17 @@ def _shares(words: Words, noise: NoiseFacts) -> list[Figure]:
     texts = PICTURES["noise-shares"]
     least, most = lines[0][0], lines[-1][0]
     bars = Bars(**texts.say(words, "noise-shares", least=least, most=most, gap=gap))
+    shares = {noise: (designed, actual) for noise, designed, actual in lines}
+    groups = [
+        (
+            name := words.numbers.signed(noise),
+            [
+                Bar(name=name, number=share, is_filled=bool(place))
+                for place, share in enumerate(shares.get(noise, ()))
+            ],
+        )
+        for noise in range(least, most + 1)
+    ]
     return [
         Lines(words, lines)
         .number("Noise", lambda line: line[0], "signed")
@@ -136,7 +147,7 @@ def _shares(words: Words, noise: NoiseFacts) -> list[Figure]:
         .number("Drawn", lambda line: line[2], "probability")
         .figure(
             bars,
-            paired_bars(words, bars, lines),
+            columns(words, bars, groups),
             caption=words.say("Share of draws with each noise"),
         )
     ]
