@@ -124,7 +124,7 @@ class Certificate:
             "schema": {
                 "sha256": model.schema.digest,
                 "given_sha256": model.asked,
-                "declared": json.loads(model.schema.to_json()),
+                "declared": model.schema.to_dict(),
             },
             "domains": [
                 {"column": one.name, "codes": one.size, "declared_by": one.declared_by}
@@ -376,7 +376,7 @@ def _wrong_reach(facts: Mapping[str, Any], calls: list[Call]) -> list[str]:
     names = {name for call in calls if call.what in counting for name in call.columns}
     names |= {name for prior in facts["priors"] for name in prior["columns"]}
     # Of a column that follows from others, or has one code, nothing is counted.
-    schema = Schema.from_json(json.dumps(facts["schema"]["declared"]))
+    schema = Schema.from_dict(facts["schema"]["declared"])
     sizes = zip(schema.names, modelled_sizes(schema), strict=True)
     names |= {name for name, size in sizes if size == 1}
     missing_columns = [one["column"] for one in facts["domains"] if one["column"] not in names]
@@ -392,7 +392,7 @@ def _wrong_reach(facts: Mapping[str, Any], calls: list[Call]) -> list[str]:
 
 def _wrong_declarations(facts: Mapping[str, Any], schema: Schema | None) -> list[str]:
     entry = facts["schema"]
-    own_schema = Schema.from_json(json.dumps(entry["declared"]))
+    own_schema = Schema.from_dict(entry["declared"])
     wrong: list[str] = []
     if own_schema.digest != entry["sha256"]:
         wrong.append(Message("The schema is not the one of the digest."))

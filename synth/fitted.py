@@ -320,10 +320,10 @@ class Model:
         return {
             "format": _FORMAT,
             "version": 1,
-            "schema": json.loads(self.schema.to_json()),
+            "schema": self.schema.to_dict(),
             "asked": self.asked,
             "method": self.method,
-            "engine": json.loads(self.engine.to_json()),
+            "engine": self.engine.to_dict(),
             "calls": plain(self.calls),
             "budget": self.budget,
             "adjacency": self.adjacency,
@@ -336,8 +336,8 @@ class Model:
     def _of_content(cls, content: dict[str, Any]) -> Self:
         if content["format"] != _FORMAT or content["version"] != 1:
             raise SynthError(Message("The file is of another format, or of a newer version."))
-        schema = Schema.from_json(json.dumps(content["schema"]))
-        engine = reader_of(content["method"])(json.dumps(content["engine"]))
+        schema = Schema.from_dict(content["schema"])
+        engine = reader_of(content["method"])(content["engine"])
         if engine.sizes != modelled_sizes(schema):
             raise SynthError(Message("The model does not fit its schema."))
         if is_unprotected(content["method"]) != (getattr(engine, "account", None) is not None):

@@ -136,23 +136,39 @@ class Evaluation:
         columns = ["figure", "subject", "value", *controls, "good", "reason"]
         return pd.DataFrame(lines, columns=columns)
 
-    def to_json(self) -> str:
-        """Give everything as JSON.
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain values, for JSON.
 
         Examples
         --------
-        >>> json.loads(Evaluation(figures=()).to_json())["format"]
+        >>> Evaluation(figures=()).to_dict()["format"]
         'ckm-synth-evaluation'
         """
-        content = {
-            "format": _FORMAT,
-            "figures": [
-                {**plain_fields(figure), "good": figure.direction} for figure in self.figures
-            ],
-            "settings": self.settings,
-            "seconds": self.seconds,
-        }
-        return document(content)
+        figures = [
+            {**plain_fields(figure), "good": figure.direction} for figure in self.figures
+        ]
+        return {"format": _FORMAT, **plain_fields(self), "figures": figures}
+
+    def to_json(self) -> str:
+        """Give everything as JSON."""
+        return document(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Evaluation:
+        """Read what `to_dict` gave, or refuse what is something else.
+
+        Parameters
+        ----------
+        content
+            The plain values.
+        """
+        try:
+            return _evaluation(content)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise EvaluationError(
+                Message("This is no evaluation of synthetic records."),
+                hint=Message("give what `ckm synth evaluate -o figures.json` wrote"),
+            ) from None
 
     @classmethod
     def from_json(cls, text: str) -> Evaluation:
@@ -174,16 +190,12 @@ class Evaluation:
         >>> Evaluation.from_json(found.to_json()).value("tvd2")
         0.04
         """
-        try:
-            return _evaluation(content_of(text, form=_FORMAT))
-        except (AttributeError, KeyError, TypeError, ValueError):
-            raise EvaluationError(
-                Message("This is no evaluation of synthetic records."),
-                hint=Message("give what `ckm synth evaluate -o figures.json` wrote"),
-            ) from None
+        return cls.from_dict(content_of(text, form=_FORMAT))
 
 
 def _evaluation(content: Mapping[str, Any]) -> Evaluation:
+    if content["format"] != _FORMAT:
+        raise ValueError
     return Evaluation(
         figures=tuple(map(_figure, content["figures"])),
         settings=dict(content["settings"]),

@@ -300,11 +300,40 @@ class Schema:
         >>> len(Schema(columns=[Whole(name="age")]).digest)
         64
         """
-        return digest_of(self._content())
+        return digest_of(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is declared as plain values, for JSON."""
+        columns = [{"kind": one.kind, **set_fields(one)} for one in self.columns]
+        return {
+            "format": _FORMAT,
+            "version": 1,
+            **set_fields(self),
+            "columns": columns,
+            "unit": set_fields(self.unit),
+            "rules": [set_fields(rule) for rule in self.rules],
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Schema:
+        """Read what `to_dict` gave.
+
+        Parameters
+        ----------
+        content
+            The plain values.
+
+        Examples
+        --------
+        >>> schema = Schema(columns=[Whole(name="age")])
+        >>> Schema.from_dict(schema.to_dict()) == schema
+        True
+        """
+        return _read(content)
 
     def to_json(self) -> str:
         """Return the schema as text."""
-        return document(self._content())
+        return document(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
@@ -361,17 +390,6 @@ class Schema:
             The file.
         """
         write_whole(path, self.to_json(), error=SchemaError)
-
-    def _content(self) -> dict[str, Any]:
-        columns = [{"kind": one.kind, **set_fields(one)} for one in self.columns]
-        return {
-            "format": _FORMAT,
-            "version": 1,
-            **set_fields(self),
-            "columns": columns,
-            "unit": set_fields(self.unit),
-            "rules": [set_fields(rule) for rule in self.rules],
-        }
 
 
 def _cut(column: Numeric, cuts: set[int]) -> Numeric:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -202,7 +201,7 @@ def _schema_of(declared: Any) -> Schema | None:
     from synth import Schema
 
     is_ours = isinstance(declared, dict) and declared.get("format") == "ckm-synth-schema"
-    return Schema.from_json(json.dumps(declared)) if is_ours else None
+    return Schema.from_dict(declared) if is_ours else None
 
 
 def _with_controls(evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
@@ -300,8 +299,7 @@ def _as_csv(evaluations: Mapping[str, Evaluation], _title: str, _language: str) 
 
 
 def _as_json(evaluations: Mapping[str, Evaluation], _title: str, _language: str) -> str:
-    content = {name: json.loads(some.to_json()) for name, some in evaluations.items()}
-    return document(content)
+    return document(evaluations)
 
 
 def page_of(evaluations: Mapping[str, Evaluation], title: str, language: str) -> str:
