@@ -14,7 +14,7 @@
     engine.tabulate(["region", "sex"]).write("region_sex.csv")
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckm._packages import require_own_packages
 
@@ -66,8 +66,6 @@ __all__ = [
     "shares",
 ]
 
-__version__ = "0.1.0"
-
 _ERRORS = ("CkmError", "ConfigError", "InternalError", "ReleaseError")
 _MAGNITUDES = (
     "Dominance",
@@ -80,7 +78,7 @@ _MAGNITUDES = (
     "Proportional",
 )
 
-__getattr__, __dir__ = lazy(
+_public, __dir__ = lazy(
     __name__,
     {
         "DerivedVariable": "tables.recoding.variable",
@@ -96,3 +94,11 @@ __getattr__, __dir__ = lazy(
     | dict.fromkeys(_ERRORS, "ckm.errors")
     | dict.fromkeys(_MAGNITUDES, "ckm.engine.magnitudes"),
 )
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from footing.version import engine_version
+
+        return engine_version()
+    return _public(name)

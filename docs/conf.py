@@ -1,6 +1,5 @@
 """How Sphinx builds the documentation: `make docs`."""
 
-import importlib.metadata
 import posixpath
 import re
 import sys
@@ -11,10 +10,12 @@ from bs4 import BeautifulSoup
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent))
 
+from footing.version import engine_version  # noqa: E402
+
 project = "ckm"
 author = "the ckm developers"
 html_show_copyright = False
-release = importlib.metadata.version("ckm-engine")
+release = engine_version()
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click"]
 exclude_patterns = ["_build"]
 html_static_path = ["static"]

@@ -32,6 +32,7 @@ _FOLDER = re.compile(
     rf"(\..+\.partial-|ckm-spill-){_HOST}[0-9a-f]{{16}}|(?P<spilled>ckm-spill-\w+)"
 )
 _OLDER = re.compile(r"\.(?P<name>.+)\.partial-.+")  # of versions that locked a file beside it
+_NAMES = (_FILE, _FOLDER, _OLDER)
 _LOCK = "lock"
 _ATTEMPTS = 100
 
@@ -185,6 +186,10 @@ def remove_abandoned(folder: Path) -> None:
     unjudged: list[str] = []
     with contextlib.suppress(OSError):
         for draft in folder.iterdir():
+            if not any(
+                name.fullmatch(draft.name) for name in _NAMES
+            ):  # of thousands, few are drafts
+                continue
             with contextlib.suppress(OSError):
                 if draft.lstat().st_uid == os.geteuid() and _is_left(draft):
                     unjudged.append(draft.name)

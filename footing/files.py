@@ -13,6 +13,7 @@ from footing.errors import ExplainedError
 from footing.messages import Message, Name, said
 
 _OTHERS = 0o077
+_EVERYBODY = 0o007
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -119,7 +120,8 @@ def require_private(
     """
     file = Path(path)
     try:
-        is_open = os.name == "posix" and file.stat().st_mode & _OTHERS
+        others = _EVERYBODY if _is_credential(file) else _OTHERS
+        is_open = os.name == "posix" and file.stat().st_mode & others
     except OSError:
         return
     if is_open:
@@ -298,3 +300,13 @@ def write_whole(
     body = content.encode() if isinstance(content, str) else content
     with new_file(path, error=error, overwrite=overwrite, is_private=is_private) as draft:
         draft.write_bytes(body)
+
+
+def _is_credential(file: Path) -> bool:
+    """Tell whether systemd handed a file over to this process and to nobody else.
+
+    It lets the user of a unit read its credentials by a list of access rights, which shows as
+    rights of the group.
+    """
+    folder = os.environ.get("CREDENTIALS_DIRECTORY")
+    return bool(folder) and file.resolve().parent == Path(str(folder)).resolve()

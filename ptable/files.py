@@ -1,8 +1,9 @@
 """P-tables in files: Parquet and JSON, checked whenever they are read."""
 
+import contextlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from ptable.design.design import design_from_dict
 from ptable.design.mechanisms import Mechanism, verify
 from ptable.errors import PTableError
 from ptable.lookup import intervals
-from ptable.proof.certificate import Certificate
+from ptable.proof.certificate import Certificate, is_of_this_form, prove_again
 from ptable.table import PTable
 
 _FORMAT = "ptable"
@@ -212,6 +213,8 @@ def _check(
             hint=Message("build the p-table again"),
         )
     try:
+        proof = head["certificate"]
+        is_ours = not proof or is_of_this_form(proof)
         table = PTable(
             noise=tuple(map(tuple, noise)),
             upper=tuple(map(tuple, upper)),
@@ -221,9 +224,7 @@ def _check(
             anchors=head.get("anchors"),
             label=head["label"],
             spec=design_from_dict(head["spec"]) if head["spec"] else None,
-            certificate=(
-                Certificate.from_dict(head["certificate"]) if head["certificate"] else None
-            ),
+            certificate=Certificate.from_dict(proof) if proof and is_ours else None,
         )
     except PTableError:
         raise
@@ -240,17 +241,30 @@ def _check(
         )
     if isinstance(table.spec, Mechanism):
         verify(table)
-    elif table.certificate is not None:
-        _recompute(table, table.certificate, name)
+        return table
+    with _recomputed(name):
+        if table.certificate is not None:
+            table.certificate.check(table)
+        elif not is_ours:  # another version of this program wrote it
+            return table.with_proof(table.spec, prove_again(table, proof))
     return table
 
 
-def _recompute(table: PTable, certificate: Certificate, name: str) -> None:
+@contextlib.contextmanager
+def _recomputed(name: str) -> Iterator[None]:
+    """Name the file where figures that are computed anew make no sense."""
     try:
-        certificate.check(table)
+        yield
     except PTableError:
         raise
-    except (ArithmeticError, AssertionError, TypeError, ValueError) as error:
+    except (
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise PTableError(
             Message(
                 "The certificate in '{name}' cannot be recomputed: its figures or its "

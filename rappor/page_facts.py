@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.version import engine_version
 from reports.facts.copying import fact_of
 from reports.facts.decoding import CandidateFact, DecodingFacts, EstimateFact, SuspicionFact
 
@@ -25,7 +25,7 @@ def decoding_facts(decoding: Decoding, *, title: str = "") -> DecodingFacts:
         decoding,
         shape,
         title=title,
-        version=program_version(),
+        version=engine_version(),
         reports=decoding.total,
         parameters={letters.get(name, name): getattr(shape, name) for name in names},
         epsilon_one=_finite(shape.epsilon_one),
@@ -102,11 +102,3 @@ def _amount(decoding: Decoding, amount: Amount | None) -> EstimateFact | None:
 
 def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
-
-
-def program_version() -> str:
-    """Return the version of the program, for pages."""
-    try:
-        return metadata.version("ckm-engine")
-    except metadata.PackageNotFoundError:
-        return "unknown"

@@ -23,6 +23,7 @@ from footing.messages import Message, Name
 from footing.serialisation import digest_of, document, plain
 from footing.svg import html_table
 from footing.text_files import read_text
+from footing.version import engine_version
 from synth.claims import words_of, wrong_account
 from synth.errors import CertificateError
 from synth.marginals.spending import Call
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from synth.fitted import Model
 
 _FORMAT = "ckm-synth-certificate"
-_PACKAGES = ("ckm-engine", "numpy", "opendp", "pandas", "pyarrow")
+_PACKAGES = ("numpy", "opendp", "pandas", "pyarrow")
 _ROUNDING = 1 + 1e-9
 _NEEDED = (
     "method",
@@ -469,7 +470,7 @@ def _is_sealed(facts: Mapping[str, Any], key: bytes) -> bool:
 
 
 def _versions() -> dict[str, str]:
-    versions = {}
+    versions = {"ckm-engine": engine_version()}
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
             versions[package] = version(package)

@@ -7,7 +7,7 @@ holds them already (`StoredKeys`), or fresh ones from the operating system (`dra
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from tables.secret import Secret
     from tables.source.source import Source
 
-#: The version of the definition of a record key that is hashed.
+#: The version of the definition of a record key that is hashed, and the one before it, which
+#: ledgers of 0.1.0 go on with.
 KEY_VERSION = 2
-#: How files say it that hold such keys, or sums of them.
-VERSION_METADATA = {"ckm_record_key_version": str(KEY_VERSION)}
+EARLIER_KEY_VERSION = 1
 _KEY_BYTES = 16
 _DECIMALS = 18
 _BATCH = 131_072
@@ -45,6 +45,8 @@ class HashedKeys:
         The identifier: integers or texts, one per record.
     secret
         Whoever holds it can compute the keys; nobody else can.
+    version
+        The version of the definition; 1 is that of 0.1.0.
 
     Notes
     -----
@@ -53,6 +55,9 @@ class HashedKeys:
     identifier as UTF-8 text, or the first 15 bytes of its SHA-256 where it takes more than
     15. An integer's text is its decimal form, so 17 and "17" have one key, 17 and "017" have
     two. See `tables.keyed_hash`.
+
+    In version 1 it is the first 8 bytes, big-endian, of HMAC-SHA256(k, identifier as UTF-8
+    text), where k = HMAC-SHA256(secret, "ckm record key v1").
 
     References
     ----------
@@ -67,6 +72,17 @@ class HashedKeys:
 
     column: str
     secret: Secret
+    version: int = field(default=KEY_VERSION, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.version not in {EARLIER_KEY_VERSION, KEY_VERSION}:
+            raise RequestError(
+                Message(
+                    "Record keys have version {earlier} or {version}.",
+                    earlier=EARLIER_KEY_VERSION,
+                    version=KEY_VERSION,
+                )
+            )
 
     def resolve(self, source: Source) -> int:  # noqa: ARG002
         """Return the range of the keys, [0, range), for this source."""
@@ -84,8 +100,15 @@ class HashedKeys:
     def sql(self, source: Source, parameters: dict[str, object]) -> str:
         """Return the key's SQL expression; the keys are computed when first asked for."""
         source.require(self.column)
-        key = self.secret.derive(f"ckm record key v{KEY_VERSION}")[:_KEY_BYTES]
-        return source.keyed_hash(self.column, key, parameters)
+        key = self.secret.derive(f"ckm record key v{self.version}")
+        if self.version == EARLIER_KEY_VERSION:
+            return source.keyed_hash(self.column, key, parameters, earlier=True)
+        return source.keyed_hash(self.column, key[:_KEY_BYTES], parameters)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """How files that hold such keys, or sums of them, say which definition they follow."""
+        return {"ckm_record_key_version": str(self.version)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +303,7 @@ def attach_keys(
             f"POSITIONAL JOIN {hashed} AS t",
             parameters,
             os.fspath(draft),
-            metadata=VERSION_METADATA,
+            metadata=keys.metadata,
             progress=progress,
         )
         add_digest(draft)

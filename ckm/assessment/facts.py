@@ -7,7 +7,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ckm import __version__
 from ckm.assessment.amounts import amount_noises
 from ckm.assessment.attacks import attack_facts
 from ckm.assessment.checks import limit_checks, made_checks, noise_checks, proof_checks
@@ -17,6 +16,7 @@ from ckm.assessment.observed import ObservedCells, independent
 from ckm.assessment.risk_utility_scenarios import map_scenarios
 from ckm.config.section import one_text
 from ckm.formats.words import LANGUAGES, MISSING, say
+from footing.version import engine_version
 from ptable.lookup import margin_of_error
 from reports.facts.copying import fact_of
 from reports.facts.release import (
@@ -162,7 +162,7 @@ def release_facts(
         findings,
         report,
         title=job.title_of(),
-        version=__version__,
+        version=engine_version(),
         tables=tuple(_table(record, assessor, job) for record in tables),
         amounts=tuple(assessor.amounts),
         dominated=assessor.dominated(),

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ckm import __version__
 from ckm.audit.advice import Step
 from ckm.audit.audit import Attacked, Audit, Auditor, Exposure, summed
 from ckm.audit.job_tables import ReleaseTables
@@ -14,6 +13,7 @@ from ckm.audit.query_space import QuerySpace
 from ckm.config.service.service import Service
 from footing.arrays import along
 from footing.progress import Progress
+from footing.version import engine_version
 from reports.facts.exposure import (
     ClosureFact,
     ExposureFacts,
@@ -167,7 +167,7 @@ def exposure_facts(
     values |= {name: getattr(audit.whole.together, name) for name in of_all}
     return ExposureFacts(
         title=service.about.title,
-        version=__version__,
+        version=engine_version(),
         **values,
         largest_share=audit.largest_share,
         limit=limit,

@@ -4,20 +4,21 @@ import sys
 
 import click
 
-from ckm import __version__
 from ckm.cli.terminal.click_group import Root
+from footing.version import engine_version
 
 
 def _show_version(ctx: click.Context, _parameter: click.Parameter, value: object) -> None:
     if not value or ctx.resilient_parsing:
         return
-    click.echo(f"ckm {__version__}, Python {sys.version.split()[0]}")
+    click.echo(f"ckm {engine_version()}, Python {sys.version.split()[0]}")
     ctx.exit()
 
 
 _VERBS = {
     "release": "ckm.cli.release:release",
     "check": "ckm.cli.check:check",
+    "upgrade": "ckm.cli.upgrade:upgrade",
     "report": "ckm.cli.report:report",
     "explain": "ckm.cli.report:explain",
     "figures": "ckm.cli.compare.figures:figures",

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm import __version__
 from ckm.cli.terminal.click_group import Command, with_terminal
 from ckm.cli.terminal.output import check_output
 from ckm.errors import CheckFailedError
 from footing.files import write_whole
 from footing.messages import Message, Name, said
 from footing.serialisation import document, plain
+from footing.version import engine_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -227,7 +227,7 @@ def _write(
     more = ("variables", "areas", "tables", "growth", "noise", "release", "left_out", "drawn")
     content = {
         "kind": KIND,
-        "version": __version__,
+        "version": engine_version(),
         "finished": facts.finished,
         "digests": facts.digests,
         **audit_result.to_dict(),

@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ckm import __version__
 from ckm.assessment.risk_utility_scenarios import LOSS, RISK
 from ckm.comparison.compare_designs import Comparison
+from footing.version import engine_version
 from ptable.design.mechanisms import Mechanism
 from ptable.design.spec import NoiseSpec
 from ptable.table import PTable
@@ -44,7 +44,7 @@ def comparison_facts(comparison: Comparison, *, rules: Rules | None) -> Comparis
     count_histogram = comparison.count_histogram
     return ComparisonFacts(
         title=comparison.title,
-        version=__version__,
+        version=engine_version(),
         tables={name: histogram.n_cells for name, histogram in count_histogram.tables.items()},
         sensitive=comparison.map.sensitive,
         scenarios=comparison.scenarios.facts(),

@@ -8,9 +8,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckm import __version__
 from ckm.comparison.compare_methods import OWN
 from ckm.config.comparison.method_settings import DEFAULTS
+from footing.version import engine_version
 from reports.facts.copying import fact_of
 from reports.facts.methods import CriterionFact, MethodFact, MethodFacts, ReleasedFact
 from reports.facts.release import ComparisonFacts, ScenarioFacts
@@ -194,7 +194,7 @@ def comparison_of_methods(comparison: MethodComparison, *, title: Text) -> Compa
     """Give what a page says where methods alone were compared."""
     return ComparisonFacts(
         title=title,
-        version=__version__,
+        version=engine_version(),
         tables={},
         sensitive=(),
         scenarios=ScenarioFacts(designs=(), refused={}),

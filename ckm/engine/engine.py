@@ -29,6 +29,7 @@ from tables.cells.cube import cell_table
 from tables.cells.order import values_at
 from tables.cells.sketch import require_sketchable
 from tables.filtering.filters import Filter
+from tables.keys import KEY_VERSION
 from tables.prepared.prepare import prepare
 from tables.quality import KeyQuality
 from tables.recoding.variable import as_variables
@@ -97,6 +98,9 @@ class Engine:
     mix
         Mix the cell key with the secret before the lookup. False replays other tools, at
         the price that noises of a total and of its parts depend on each other.
+    key_version
+        The version of the record keys of `id`; 1 gives the noise of 0.1.0, for ledgers that go
+        on.
     checks
         What a defect of the record keys does: ``"stop"``, ``"warn"`` or ``"skip"``.
     allow_empty
@@ -164,6 +168,7 @@ class Engine:
         categories: Mapping[str, object] | None = None,
         variables: Sequence[object] | Mapping[str, object] = (),
         mix: bool = True,
+        key_version: int = KEY_VERSION,
         checks: Action = "stop",
         allow_empty: bool = False,
         round_weighted: bool = True,
@@ -199,7 +204,7 @@ class Engine:
         if table_cells is not None:
             self._keys: HashedKeys | StoredKeys = table_cells.keys
         elif id is not None and own_secret is not None:
-            self._keys = HashedKeys(column=id, secret=own_secret)
+            self._keys = HashedKeys(column=id, secret=own_secret, version=key_version)
         else:
             self._keys = StoredKeys(column=str(record_key), key_range=key_range)
         require_counts(ptable)

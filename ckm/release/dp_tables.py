@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckm import __version__
 from ckm.engine.published_table import PublishedTable
 from ckm.formats import FORMATS, TableAbout, write_table
 from ckm.formats.content import encoded, free_name
@@ -25,6 +24,7 @@ from ckm.release.recorded_records import methods_beside, opened_gate
 from dp import BudgetLedger, Plan, release
 from dp.aggregates.release import Released, ReleasedTable, require_left
 from footing.serialisation import document, plain, plain_fields
+from footing.version import engine_version
 from tables import DataWarning, Request, TablesError, open_source
 from tables.contribution_bounds import contributions
 
@@ -178,7 +178,7 @@ def certificate_of(result: Released) -> dict[str, Any]:
     plan = result.plan
     return {
         "kind": KIND,
-        "version": __version__,
+        "version": engine_version(),
         "opendp": version("opendp"),
         "guarantee": plain_fields(plan.guarantee) | {"rho": plan.rho},
         "plan": plain(plan),

@@ -16,7 +16,6 @@ from footing.errors import ExplainedError
 from footing.messages import Enumeration, Message, Name, said
 from footing.progress import Progress
 from tables import Secret, SourceError
-from tables.keys import KEY_VERSION
 from tables.recoding.variable import words_of
 from tables.secret import SECRET_VARIABLE
 from tables.source.spill import SpillFolder
@@ -271,6 +270,7 @@ def open_engine(
         categories=dict(job.categories) or None,
         variables=job.derived,
         mix=job.keys.mix,
+        key_version=job.keys.version,
         checks=job.checks,
         magnitudes=load_noises(job) if noises is None else noises,
         total_label=job.output.total_label,
@@ -306,6 +306,13 @@ def job_cells(job: Job) -> pa.Table:
     any_noise = solve(NoiseSpec(max_noise=2, variance=1.0))
     with open_engine(job, any_noise, noises={}) as engine:
         return engine.cells(job.tables)
+
+
+def noise_label(job: Job, ptable: PTable) -> str:
+    """Return what a ledger knows the noise of a job by: p-table, mix, version of the keys."""
+    # 0.1.0 did not write the version of its keys.
+    keys = "" if not job.data.id or job.keys.version == 1 else f" keys {job.keys.version}"
+    return f"{ptable.id} {'mixed' if job.keys.mix else 'plain'}{keys}"
 
 
 def silent(*_arguments: object) -> None:
@@ -382,12 +389,11 @@ def opened_job(
         for variable in job.derived:
             step("variable derived", words_of(variable))
         is_there = ledger is not None and has_ledger(ledger.target)
-        keys = f" keys {KEY_VERSION}" if job.data.id else ""
         own_ledger = stack.enter_context(
             opened_ledger(
                 ledger,
                 secret=job.keys.secret,
-                noise=f"{ptable.id} {'mixed' if job.keys.mix else 'plain'}{keys}",
+                noise=noise_label(job, ptable),
                 is_kept=is_kept,
             )
         )

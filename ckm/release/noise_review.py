@@ -299,7 +299,7 @@ class NoiseReview:
             job=record_file(internal / "job.toml", name=self._job.path.name),
             inputs=tuple(inputs),
             secret=secret_label(self._job) or "",
-            versions=versions(engine=self._job.data.engine),
+            versions=versions(engine=self._job.data.engine, keys=self._job.keys.version),
             started=self._tools.started.isoformat(timespec="seconds"),
             finished=finished.isoformat(timespec="seconds"),
             seconds=dict(self._tools.stages.seconds),

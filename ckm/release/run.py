@@ -37,6 +37,7 @@ from footing.messages import Message, Name, said
 from footing.progress import Progress
 from footing.serialisation import plain
 from reports.facts.release import FileFact, StatedFile
+from tables.keys import KEY_VERSION
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
@@ -167,11 +168,13 @@ def _reading() -> Iterator[None]:
         ) from None
 
 
-def facts_of_run(started: dt.datetime, *, engine: str = "duckdb") -> dict[str, Any]:
+def facts_of_run(
+    started: dt.datetime, *, engine: str = "duckdb", keys: int = KEY_VERSION
+) -> dict[str, Any]:
     """Return the versions and the times of a run that ends now, for its manifest."""
     finished = dt.datetime.now(dt.UTC)
     return {
-        "versions": versions(engine=engine),
+        "versions": versions(engine=engine, keys=keys),
         "times": {
             "started": started.isoformat(timespec="seconds"),
             "finished": finished.isoformat(timespec="seconds"),
@@ -535,7 +538,9 @@ class ReleaseRun:
             ],
             "public": [plain(record_file(path, name=path.name)) for path in public],
             **inside,
-            **facts_of_run(self._started, engine=draft.job.data.engine),
+            **facts_of_run(
+                self._started, engine=draft.job.data.engine, keys=draft.job.keys.version
+            ),
             **(last or {}),
         }
         write_manifest(draft.internal / "manifest.json", manifest)

@@ -392,15 +392,72 @@ class Certificate:
         rows = tuple(map(_plain_row, fields["rows"]))
         rule = fields["variance_rule"]
         rule = rule if isinstance(rule, str) else tuple(rule)
-        names = (*fields["solver"], *fields["solver"].values())
-        if not all(isinstance(text, str) and text.isprintable() for text in names):
-            raise PTableError(Message("The certificate does not say which programs took part."))
+        solver = _programs(fields["solver"])
         record = fields.get("record")
         record = None if record is None else SolverRecord.from_dict(record)
         limits = fields.get("limits")
         limits = None if limits is None else LimitsCertificate.from_dict(limits)
         own = {"rows": rows, "variance_rule": rule, "record": record, "limits": limits}
+        own["solver"] = solver
         return cls(**{**fields, **own})
+
+
+def is_of_this_form(fields: Mapping[str, Any]) -> bool:
+    """Tell whether the fields of a stored certificate are those that this program writes."""
+    own = {"rows", "variance_rule", "solver"}
+    row = set(RowCertificate.__dataclass_fields__)
+    return own <= set(fields) <= own | {"record", "limits"} and all(
+        set(fields_of_row) == row for fields_of_row in fields["rows"]
+    )
+
+
+def prove_again(table: PTable, fields: Mapping[str, Any]) -> Certificate:
+    """Prove a p-table whose certificate another version of this program wrote.
+
+    Every figure follows from the integers, the specification and the multipliers. These are
+    taken from the file, where they are no more than a claim: wrong ones give a wider gap, which
+    `Certificate.check` refuses.
+
+    Parameters
+    ----------
+    table
+        The p-table, with its specification.
+    fields
+        The certificate as it is stored.
+
+    Raises
+    ------
+    PTableError
+        If the table has no specification, or the parts that are needed are not there.
+    """
+    if not isinstance(table.spec, NoiseSpec | StackedSpec):
+        raise PTableError(Message("A p-table without a specification cannot be checked."))
+    rows = [(row["multipliers"], row.get("peak")) for row in fields["rows"]]
+    figures = [figure for multipliers, _ in rows for figure in multipliers or ()]
+    figures += [peak for _, peak in rows if peak is not None]
+    if not all(map(_is_figure, figures)):
+        raise PTableError(
+            Message("The certificate holds something else than figures in its rows.")
+        )
+    limits = fields.get("limits")
+    certificate = certify(
+        table.spec,
+        table,
+        [(multipliers and tuple(multipliers), peak) for multipliers, peak in rows],
+        solver=_programs(fields["solver"]),
+        limits=None if limits is None else LimitsCertificate.from_dict(limits),
+    )
+    certificate.check(table)
+    return certificate
+
+
+def _programs(solver: Mapping[str, Any]) -> dict[str, str]:
+    """Give the programs of a stored certificate, every one of which must be a text."""
+    if not all(
+        isinstance(text, str) and text.isprintable() for text in (*solver, *solver.values())
+    ):
+        raise PTableError(Message("The certificate does not say which programs took part."))
+    return dict(solver)
 
 
 def _is_figure(value: Any) -> bool:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from footing.checks import require_number
 from footing.messages import Message, Name
+from footing.version import engine_version
 from rappor.errors import RapporError
-from rappor.page_facts import program_version
 from reports.facts.mobility import GrainFact, MobilityFacts, ShareFact
 from tables.mobility import count_trips
 
@@ -108,7 +108,7 @@ def audit_trips(
     )
     return MobilityFacts(
         title=title,
-        version=program_version(),
+        version=engine_version(),
         seed=seed,
         confidence=confidence,
         grains=tuple(GrainFact(**_shares(grain, 1 - confidence)) for grain in grains),

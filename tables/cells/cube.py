@@ -26,7 +26,7 @@ from tables.cells.packing import pack
 from tables.cells.sketch import Sketch, read_sketch, sketch_columns
 from tables.errors import DataError, DataWarning, RequestError
 from tables.filtering.filters import Filter, quote
-from tables.keys import VERSION_METADATA, HashedKeys, RecordKeys, require_sound
+from tables.keys import HashedKeys, RecordKeys, require_sound
 from tables.magnitudes.amounts import Amounts
 from tables.magnitudes.exact import LARGEST_SUM, LEAST, require_addable, warn_of_zeros
 from tables.magnitudes.limbs import WEIGHT_DECIMALS, limbs_of, modulo_sql
@@ -197,7 +197,7 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
             hint=Message("rename it in the data"),
         )
     table = pa.table(dict(pairs)).sort_by([(column, "ascending") for column in columns])
-    version = VERSION_METADATA if isinstance(keys, HashedKeys) else {}
+    version = keys.metadata if isinstance(keys, HashedKeys) else {}
     return table.replace_schema_metadata({"key_range": str(plan.key_range), **version})
 
 

@@ -498,7 +498,14 @@ class Source:
             )
         )
 
-    def keyed_hash(self, column: str, key: bytes, parameters: dict[str, object]) -> str:  # noqa: ARG002
+    def keyed_hash(
+        self,
+        column: str,
+        key: bytes,
+        parameters: dict[str, object],  # noqa: ARG002
+        *,
+        earlier: bool = False,
+    ) -> str:
         """Return the SQL of a column's keyed hash; the records have it once it was asked for.
 
         Parameters
@@ -509,12 +516,19 @@ class Source:
             The key of a `KeyedHash`.
         parameters
             Those of the statement; the SQL may need more.
+        earlier
+            Whether the key is one of an `EarlierHash`.
         """
-        from tables.keyed_hash import MOST_BYTES, KeyedHash, plaintext_sql
+        from tables.keyed_hash import MOST_BYTES, EarlierHash, KeyedHash, plaintext_sql
 
         with self._lock:
             if (column, key) not in self._hashes:
                 name, expression = quote(column), plaintext_sql(column)
+                if earlier:
+                    text = f"encode({name}::VARCHAR)"
+                    words = self._join_words(text, EarlierHash(key).words)
+                    self._hashes[column, key] = words
+                    return words
                 if self.kinds[column] == "integer":  # short and not negative: faster
                     ends = f"coalesce(min({name}), 0), coalesce(max({name}), 0)"
                     least, most = self.fetch(f"SELECT {ends} FROM {self._relation}")[0]

@@ -188,8 +188,17 @@ class SparkSource(Source):
 
         return self._received(sql, parameters, receive, progress=progress)
 
-    def keyed_hash(self, column: str, key: bytes, parameters: dict[str, object]) -> str:
+    def keyed_hash(
+        self,
+        column: str,
+        key: bytes,
+        parameters: dict[str, object],
+        *,
+        earlier: bool = False,
+    ) -> str:
         """Return the SQL of a column's keyed hash, which Spark computes itself."""
+        if earlier:
+            _refuse(Message("Spark computes no record keys of version 1; DuckDB does."))
         parameters["key"] = key
         return f"('0x' || left(ckm_aes({plaintext_sql(column)}, $key), 16))::UBIGINT"
 

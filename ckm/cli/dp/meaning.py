@@ -94,8 +94,8 @@ def meaning_page(
     guarantee: Guarantee, *, priors: Sequence[float], unit: str, language: str
 ) -> Report:
     """Return the page of what a guarantee means, for whoever decides on it."""
-    from ckm import __version__
     from dp.belief import TABLE_EPSILONS, TABLE_PRIORS, meaning
+    from footing.version import engine_version
     from reports import make_report
     from reports.facts.meaning import MeaningFacts
 
@@ -107,7 +107,7 @@ def meaning_page(
         return tuple(_fact(replace(pure, epsilon=epsilon), priors) for epsilon in epsilons)
 
     facts = MeaningFacts(
-        version=__version__,
+        version=engine_version(),
         delta=guarantee.delta,
         adjacency=adjacency,
         unit=unit,

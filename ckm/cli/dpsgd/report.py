@@ -96,9 +96,9 @@ def report(
 
 def _found(files: tuple[Path, ...], *, title: str, options: dict[str, Any]) -> Any:
     """Gather what the page says, by what is given."""
-    from ckm import __version__
+    from footing.version import engine_version
 
-    about = {"title": title, "version": __version__}
+    about = {"title": title, "version": engine_version()}
     if not files:
         return _study(_choices(options), about)
     suffix = files[0].suffix.lower()

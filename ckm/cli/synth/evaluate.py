@@ -304,11 +304,11 @@ def _as_json(evaluations: Mapping[str, Evaluation], _title: str, _language: str)
 
 def page_of(evaluations: Mapping[str, Evaluation], title: str, language: str) -> str:
     """Return the page of evaluations of the same real records."""
-    from ckm import __version__
+    from footing.version import engine_version
     from reports import make_report
     from synth.evaluation.conclusions import facts_of
 
-    facts = facts_of(evaluations, title=title, version=__version__)
+    facts = facts_of(evaluations, title=title, version=engine_version())
     return make_report(facts, language=language).html
 
 

@@ -202,7 +202,7 @@ def _digest(path: Path) -> str:
 
 
 def _page(results: Sweep, plan: SweepPlan, rows: int, title: str, lang: str | None) -> str:
-    from ckm import __version__
+    from footing.version import engine_version
     from reports import make_report
     from synth.evaluation.conclusions import sweep_facts
     from synth.evaluation.ways import control_ways
@@ -213,7 +213,7 @@ def _page(results: Sweep, plan: SweepPlan, rows: int, title: str, lang: str | No
         rows=rows,
         learner=plan.measure.learner,
         title=title,
-        version=__version__,
+        version=engine_version(),
     )
     return make_report(facts, language=lang or "en").html
 

@@ -319,3 +319,6 @@ class JobKeys(Section):
     mix: bool = optional(
         "Mix cell keys with the secret; false replays other tools.", default=True
     )
+    version: Literal[1, 2] = optional(
+        "Of the record keys of identifiers; 1 goes on with a ledger of 0.1.0.", default=2
+    )

@@ -157,7 +157,10 @@ def require_noise(store: Database, seal: Seal, noise: str, *, create: bool) -> N
                 "the version of record keys changed, and readers could average two noises "
                 "of one cell."
             ),
-            hint=Message("go back to that p-table, or start a new ledger with a new secret"),
+            hint=Message(
+                "go back to that p-table (and to [keys] version = 1 for a ledger of 0.1.0), or "
+                "start a new ledger with a new secret"
+            ),
         )
 
 

@@ -180,11 +180,11 @@ class Writer:
             ):
                 submission.error = SecondMethodError(seconds)
                 continue
-            allowed = pairs if submission.allowed is None else submission.allowed
-            refused = [pair for pair in pairs if pair not in allowed]
-            if refused:
-                submission.error = ThinDifferenceError(refused)
-                continue
+            if submission.allowed is not None:
+                refused = [pair for pair in pairs if pair not in submission.allowed]
+                if refused:
+                    submission.error = ThinDifferenceError(refused)
+                    continue
             submission.fresh, submission.pairs, submission.new = fresh, pairs, new
             earlier |= new
             if submission is not group[-1]:

@@ -280,7 +280,11 @@ def open_originals(
             keys = cells.keys
         elif data.id is not None:
             # No number depends on these keys: they show records that are there twice.
-            keys = HashedKeys(column=data.id, secret=secret or Secret.generate())
+            keys = HashedKeys(
+                column=data.id,
+                secret=secret or Secret.generate(),
+                version=job.keys.version,
+            )
         else:
             keys = StoredKeys(column=str(data.record_key), key_range=data.key_range)
         source.require(keys.column)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ckm import __version__
 from footing.data_files import read_data
 from footing.serialisation import document, plain
+from footing.version import engine_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,7 +94,7 @@ def public_manifest(
         "kind": KIND,
         "schema": 1,
         "title": title,
-        "engine": {"name": "ckm", "version": __version__},
+        "engine": {"name": "ckm", "version": engine_version()},
         "method": [
             *(METHODS[method] if isinstance(method, str) else method),
             *(

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ckm import __version__
 from dp import meaning
 from dp.aggregates.release import Released, ReleasedTable
+from footing.version import engine_version
 from reports import Report, make_report
 from reports.facts.copying import fact_of
 from reports.facts.dp_tables import DPPartFact, DPTableFact, DPTablesFacts
@@ -25,7 +25,7 @@ def page_of(result: Released, *, title: str, language: str, links: Mapping[str, 
     shifts = (member, means.value)
     facts = DPTablesFacts(
         title=title,
-        version=__version__,
+        version=engine_version(),
         epsilon=plan.epsilon,
         delta=plan.guarantee.delta,
         unit=plan.protects,

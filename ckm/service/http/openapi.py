@@ -6,13 +6,13 @@ import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
-from ckm import __version__
 from ckm.formats import FORMATS
 from ckm.service.answering.messages import notice_of
 from ckm.service.answering.pxweb_selection import CONTENTS
 from ckm.service.http.request_bodies import RequestBody, body_schemas
 from ckm.service.http.request_parsing import DEEP
 from footing.data_files import read_data
+from footing.version import engine_version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def openapi(endpoints: Sequence[Endpoint], service: Service) -> dict[str, Any]:
     info = {
         "title": service.about.title[service.about.languages[0]],
         "summary": "Protected tables of counts, in the shape of PxWebApi 2.",
-        "version": __version__,
+        "version": engine_version(),
     }
     if notice := notice_of(service, service.about.languages[0]):
         info["description"] = notice

@@ -233,3 +233,20 @@ def test_a_link_to_a_file_is_replaced_and_the_file_stays(tmp_path):
     write_whole(tmp_path / "a.csv", "all")
     assert (tmp_path / "theirs").read_text() == "theirs"
     assert (tmp_path / "a.csv").read_text() == "all"
+
+
+def test_a_credential_of_systemd_may_show_rights_of_the_group(tmp_path, monkeypatch):
+    secret = tmp_path / "secret.key"
+    secret.write_text("inside")
+    secret.chmod(0o440)
+    with pytest.raises(ExplainedError):
+        require_private(secret, "secret file")
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    require_private(secret, "secret file")
+    secret.chmod(0o444)
+    with pytest.raises(ExplainedError):
+        require_private(secret, "secret file")
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path.parent))
+    secret.chmod(0o440)
+    with pytest.raises(ExplainedError):
+        require_private(secret, "secret file")

@@ -82,6 +82,35 @@ def test_attached_keys_are_those_of_the_standard_library(identifiers, tmp_path):
     assert found == {identifier: by_hand(identifier) for identifier in found}
 
 
+@pytest.mark.parametrize(
+    "identifiers", [[1, 17, 2**62, -5], ["1", "017", "", "é漢😀", "x" * 5000], [7, None]]
+)
+def test_keys_of_version_1_are_those_of_the_standard_library(identifiers):
+    def key(identifier):
+        if identifier is None:
+            return None
+        by_secret = hmac.digest(
+            SECRET.derive("ckm record key v1"), str(identifier).encode(), "sha256"
+        )
+        return int.from_bytes(by_secret[:8], "big")
+
+    hashed = HashedKeys(column="id", secret=SECRET, version=1)
+    with open_source(pa.table({"id": identifiers})) as source:
+        sql = hashed.sql(source, {})
+        assert hashed.sql(source, {}) == sql  # computed once
+        rows = source.fetch(
+            f"SELECT r.id, t.value FROM {source.records} AS r POSITIONAL JOIN {sql} AS t"
+        )
+    assert dict(rows) == {identifier: key(identifier) for identifier in identifiers}
+    assert hashed.metadata == {"ckm_record_key_version": "1"}
+
+
+@pytest.mark.parametrize("version", [0, 3])
+def test_other_versions_of_keys_are_refused(version):
+    with pytest.raises(RequestError, match="version 1 or 2"):
+        HashedKeys(column="id", secret=SECRET, version=version)
+
+
 def test_the_vectors_of_the_method_are_those_of_attached_keys(tmp_path):
     text = (ROOT / "docs" / "explanation" / "method.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(.*)` \| (\d+) \| `([0-9a-f]{16})` \|$", text, re.MULTILINE)

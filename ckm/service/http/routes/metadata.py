@@ -8,7 +8,6 @@ from typing import Any
 
 from starlette.responses import Response
 
-from ckm import __version__
 from ckm.config.service.service import Service
 from ckm.formats import FORMATS
 from ckm.formats.about import is_period
@@ -26,6 +25,7 @@ from ckm.service.answering.variables import Variable
 from ckm.service.http.request_context import Call
 from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
+from footing.version import engine_version
 
 
 async def list_tables(call: Call) -> Response:
@@ -92,7 +92,7 @@ async def get_config(call: Call) -> Response:
     audited = {"key": "audited", "value": "True"}
     described = {
         "apiVersion": "2.0.0",
-        "appVersion": __version__,
+        "appVersion": engine_version(),
         "languages": [{"id": lang, "label": names[lang]} for lang in service.about.languages],
         "defaultLanguage": service.about.languages[0],
         "maxDataCells": max_cells if max_cells is not None else 2**31 - 1,
