@@ -398,8 +398,7 @@ class Certificate:
         limits = fields.get("limits")
         limits = None if limits is None else LimitsCertificate.from_dict(limits)
         own = {"rows": rows, "variance_rule": rule, "record": record, "limits": limits}
-        own["solver"] = solver
-        return cls(**{**fields, **own})
+        return cls(**{**fields, **own, "solver": solver})
 
 
 def is_of_this_form(fields: Mapping[str, Any]) -> bool:

@@ -116,5 +116,5 @@ def _numbers(words: Words, table: DPTableFact, confidence: float) -> Table:
     )
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
+def _rounded(value: float | str | None) -> float | str | None:
+    return round(value, 3) if isinstance(value, int | float) else value
