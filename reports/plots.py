@@ -8,6 +8,8 @@ from footing.messages import Message
 from footing.svg import html_table, safe, text_width
 from ptable.pictures.picture import Picture
 from reports.charts.bars import bars_of_table
+from reports.charts.drawing import Labels
+from reports.charts.network import link_text, network
 from reports.errors import ReportError
 from reports.facts.methods import MethodFacts
 from reports.facts.release import ScenarioFacts
@@ -66,6 +68,22 @@ def comparison_plot(compared: ScenarioFacts | MethodFacts, *, language: str) -> 
         table = html_table(data.caption, [column.heading for column in data.columns], lines)
         return _alone(words, figure.title, [figure.svg], table)
     return _alone(words, "", [], "")
+
+
+def network_plot(
+    names: Sequence[str], links: Sequence[tuple[str, str, float]], *, language: str
+) -> Picture:
+    """Draw which columns were measured together, and how strongly they hang together."""
+    words = words_of(language)
+    title = words.say(
+        "Columns measured together, and how strongly they hang together (Cramér's V)"
+    )
+    told = [link_text(words, *link) for link in links]
+    labels = Labels(id="network", title=title, description="; ".join(told))
+    heads = [words.say("Column"), words.say("Other column"), words.say("Cramér's V")]
+    lines = ([a, b, words.numbers.ratio(strength)] for a, b, strength in links)
+    drawing = network(words, labels, names, links)
+    return _alone(words, title, [drawing], html_table(title, heads, lines))
 
 
 def _alone(words: Words, title: str, drawings: Sequence[str], data: str) -> Picture:

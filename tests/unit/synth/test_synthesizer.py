@@ -426,3 +426,4 @@ def test_the_structure_is_drawn_and_hostile_names_are_harmless():
     import xml.etree.ElementTree as ET
 
     assert ET.fromstring(picture).tag.endswith("svg")  # noqa: S314
+    assert "V de Cramér" in draw_structure(model, language="fr")
