@@ -121,6 +121,17 @@ def document(
     return json.dumps(content, ensure_ascii=is_ascii, indent=indent, allow_nan=False) + "\n"
 
 
+def json_line(value: Any) -> str:
+    """Write an object as a line of JSON that keeps the order of its parts.
+
+    Examples
+    --------
+    >>> json_line({"b": 1, "a": (2,)})
+    '{"b": 1, "a": [2]}'
+    """
+    return json.dumps(plain(value), allow_nan=False)
+
+
 def canonical(value: Any) -> str:
     """Write an object as a line of JSON that is the same for equal content.
 

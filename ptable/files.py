@@ -10,7 +10,7 @@ from typing import Any
 
 from footing.files import new_file
 from footing.messages import Argument, Message, Name
-from footing.serialisation import canonical, digest_of, document
+from footing.serialisation import digest_of, document, json_line
 from footing.text_files import read_text
 from ptable.design.design import design_from_dict
 from ptable.design.mechanisms import Mechanism, verify
@@ -140,7 +140,7 @@ def _write_parquet(table: PTable, path: Path) -> None:
             ("first_key", pa.uint64()),
             ("last_key", pa.uint64()),
         ],
-        metadata={_METADATA: canonical(_head(table)).encode()},
+        metadata={_METADATA: json_line(_head(table)).encode()},
     )
     pq.write_table(pa.table(list(zip(*lines, strict=True)), schema=schema), path)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from footing.files import write_whole
 from footing.messages import Argument, Message, Name, Shape, said
-from footing.serialisation import canonical, content_of, digest_of
+from footing.serialisation import content_of, digest_of, json_line
 from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.parameters import Parameters
 from rappor.text_files import read_text, whole_number
@@ -158,7 +158,7 @@ class Counts(EqualByContent):
             text = "".join(",".join(map(str, row)) + "\n" for row in rows)
         elif target.suffix.lower() == ".json":
             content = {"format": _FORMAT, "parameters": self.parameters, "counts": rows}
-            text = canonical(content | {"digest": digest_of(content)}) + "\n"
+            text = json_line(content | {"digest": digest_of(content)}) + "\n"
         else:
             raise ReportFileError(
                 Message(

@@ -14,7 +14,7 @@ from footing.arrays import Flags
 from footing.files import new_file, write_whole
 from footing.messages import Argument, Message, Name
 from footing.progress import Progress
-from footing.serialisation import canonical, digest_of, plain
+from footing.serialisation import digest_of, json_line, plain
 from footing.text_files import read_text
 from synth.errors import DomainError, RuleError, SynthError
 from synth.frames import CONTAINERS, from_codes
@@ -274,12 +274,12 @@ class Model:
             import pyarrow as pa
             import pyarrow.parquet as pq
 
-            parts = {name: canonical(part) for name, part in _sealed(self._content()).items()}
+            parts = {name: json_line(part) for name, part in _sealed(self._content()).items()}
             table = pa.table({"part": list(parts), "content": list(parts.values())})
             with new_file(file, error=SynthError, overwrite=True) as draft:
                 pq.write_table(table, draft, compression="zstd")
         else:
-            write_whole(file, canonical(_sealed(self._content())), error=SynthError)
+            write_whole(file, json_line(_sealed(self._content())), error=SynthError)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from footing.arrays import Flags
 from footing.checks import require_one_of
 from footing.messages import Message, Name
-from footing.serialisation import canonical, content_of, plain
+from footing.serialisation import content_of, json_line, plain
 from synth.errors import SynthError
 
 _COPULAS = "synth.baselines.engines"
@@ -55,7 +55,7 @@ class CodeModel(ABC):
 
     def to_json(self) -> str:
         """Return the model as text: noisy numbers and what they cost, nothing that runs."""
-        return canonical(self.to_dict())
+        return json_line(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values, for JSON."""

@@ -181,7 +181,7 @@ def columns(words: Words, data: Bars, groups: Sequence[tuple[str, Sequence[Bar]]
     first = names.index("0") % every if "0" in names else 0
     for place, (name, group) in enumerate(groups):
         middle = left + (place + 0.5) * wide
-        each = min(26.0, wide * 0.78 / len(group))
+        each = min(26.0, wide * 0.78 / max(1, len(group)))
         for number, bar in enumerate(group):
             start = middle + (number - len(group) / 2) * each
             ends = sorted((up(0), up(bar.number)))

@@ -9,7 +9,7 @@ from typing import Any
 
 from footing.files import open_own
 from footing.messages import Message, Name
-from footing.serialisation import canonical, plain
+from footing.serialisation import json_line, plain
 from synth.errors import EvaluationError
 
 _FORMAT = "ckm-synth-sweep"
@@ -47,7 +47,7 @@ class Journal:
         """Write a line, and wait until it is on the disk."""
         if self._path is None:
             return
-        line = canonical(record) + "\n"
+        line = json_line(record) + "\n"
         file = open_own(self._path, os.O_APPEND, error=EvaluationError)
         try:
             size = os.fstat(file).st_size

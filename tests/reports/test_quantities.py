@@ -59,6 +59,13 @@ def test_two_candidates_of_one_name_have_two_bars():
     assert len(shapes(svg, "rect", "drawn")) == 2 + 1  # and one in the legend
 
 
+def test_a_value_without_a_bar_leaves_its_place_empty():
+    data = Bars(**LABELS, filled="f", outlined="o")
+    groups = [("a", [Bar(name="a", number=1)]), ("b", []), ("c", [Bar(name="c", number=2)])]
+    svg = columns(words_of("en"), data, groups)
+    assert all(f">{name}<" in svg for name in "abc")
+
+
 def test_a_legend_explains_the_looks_there_are():
     data = Bars(**LABELS, filled="found", outlined="not found")
     bars = [Bar(name="x", number=2, low=1, high=3)]

@@ -14,6 +14,7 @@ from footing.serialisation import (
     content_of,
     digest_of,
     document,
+    json_line,
     plain,
     plain_fields,
     set_fields,
@@ -84,7 +85,7 @@ def test_equal_content_has_one_line_and_one_digest():
     assert digest_of([1, (2,)], is_compact=True) == hashlib.sha256(b"[1,[2]]").hexdigest()
 
 
-@pytest.mark.parametrize("write", [document, canonical])
+@pytest.mark.parametrize("write", [document, canonical, json_line])
 def test_what_json_cannot_say_is_refused(write):
     with pytest.raises(ValueError, match="JSON"):
         write({"share": float("nan")})
@@ -92,6 +93,10 @@ def test_what_json_cannot_say_is_refused(write):
 
 def test_the_digest_of_foreign_content_is_no_error():
     assert digest_of({"share": float("nan")}) != digest_of({"share": 0.5})
+
+
+def test_a_line_keeps_the_order_of_names_which_may_be_that_of_codes():
+    assert json_line({"missing": {"none": 1, "-8": 2}}) == '{"missing": {"none": 1, "-8": 2}}'
 
 
 @pytest.mark.parametrize("text", ["", "[", "[]", "3", '{"format": "other"}', "[" * 100_000])
