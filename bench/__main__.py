@@ -19,6 +19,7 @@ ALL: dict[str, str | None] = {
     "imports": "--repeats 3",
     "ptable_rows": "--largest 10",
     "advise": None,
+    "limits_saved": "--persons 20000",
     "scan": "",
     "quantise": "--largest 10",
     "marginals": "--rows 500000 --repeats 2",

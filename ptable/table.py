@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _FORMAT = "ptable/1"
 #: Up to here 64-bit integers and floats hold every published value.
 _LARGEST = 2**53
+#: How far the probabilities of a row may be from one together.
+_OFF_ONE = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -346,6 +348,68 @@ class PTable:
             anchors=None if anchors is None else tuple(anchors),
             label=label,
         )
+
+    @classmethod
+    def from_probabilities(
+        cls,
+        transition: ArrayLike,
+        *,
+        digits: int | None = None,
+        key_range: int = 2**32,
+        label: str = "",
+    ) -> PTable:
+        """Build a table from transition probabilities, as slides and papers print them.
+
+        Cumulative sums are rounded to whole keys.
+
+        Parameters
+        ----------
+        transition
+            P(published column | count row), from count 0 and published 0 on. Rows sum to one
+            within 1e-9, or within what rounding to `digits` may have cost.
+        digits
+            To how many decimals the probabilities were rounded; rows are then scaled to one.
+        key_range, label
+            As for the class.
+
+        Examples
+        --------
+        >>> PTable.from_probabilities([[1, 0, 0], [0.5, 0, 0.5]]).units(1)
+        {-1: 2147483648, 1: 2147483648}
+        >>> printed = [[1, 0, 0, 0], [0.33, 0.33, 0.33, 0]]
+        >>> PTable.from_probabilities(printed, digits=2, key_range=300).units(1)
+        {-1: 100, 0: 100, 1: 100}
+        """
+        try:
+            matrix = np.asarray(transition, dtype=np.float64)
+        except (TypeError, ValueError):
+            matrix = np.zeros(0)
+        if matrix.ndim != 2 or not np.isfinite(matrix).all() or (matrix < 0).any():
+            raise PTableError(
+                Message(
+                    "transition must be a matrix of probabilities, without gaps or negatives."
+                )
+            )
+        if digits is not None:
+            require_integer(digits, "digits", error=PTableError, minimum=1, maximum=15)
+        for count, row in enumerate(matrix):
+            rounding = 0.5 * 10.0**-digits * np.count_nonzero(row) if digits else 0.0
+            if abs(row.sum() - 1) > _OFF_ONE + rounding:
+                raise PTableError(
+                    Message(
+                        "Every row of transition must sum to 1; that of count {count} sums to "
+                        "{total:.10g}.",
+                        count=count,
+                        total=float(row.sum()),
+                    ),
+                    hint=Message("digits says to how many decimals they were rounded"),
+                )
+        noise, upper = [], []
+        for count, row in enumerate(matrix.tolist()):
+            *_, total = ends = list(accumulate(map(Fraction, row)))
+            upper.append(tuple(round(end / total * key_range) for end in ends))
+            noise.append(tuple(range(-count, len(row) - count)))
+        return cls(noise=tuple(noise), upper=tuple(upper), key_range=key_range, label=label)
 
     @classmethod
     def from_frame(

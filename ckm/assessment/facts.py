@@ -127,6 +127,9 @@ def _parameters(ptable: PTable) -> dict[str, str]:
     if ptable.spec is None:
         return {}
     fields: dict[str, Any] = {k: v for k, v in ptable.spec.to_dict().items() if k != "kind"}
+    if isinstance(limits := fields.get("limits"), dict):  # priors stem from records
+        fields["limits"] = {k: v for k, v in limits.items() if k != "priors"}
+    fields.pop("target", None)  # a whole table
     return {
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in fields.items()

@@ -128,6 +128,8 @@ def stronger_noise(
     closures: list[ClosureFact] = []
     if not isinstance(spec, NoiseSpec) or isinstance(spec.variance, tuple | None):
         return ()
+    if spec.limits is not None:  # such a table is chosen once, and by more than a variance
+        return ()
     for done, factor in enumerate(_FACTORS):
         if progress is not None:
             progress("more noise", done, len(_FACTORS))

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ptable.solver.feasibility import RowFeasibility
 
 _SHOWN_TABLES = 12
+#: Limits of a report that a p-table by limits may be designed for.
+_OF_POSTERIORS = ("posterior", "posterior_set")
 
 
 @click.command(cls=Command)
@@ -137,11 +139,23 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
 
 def _beyond_report_limits(plan: Job, file: Path) -> Iterator[Message]:
     """Name what the report may not exceed and a table by limits may reach."""
-    from ptable import PTable
+    from ptable import NoiseSpec, PTable
 
-    certificate = PTable.read(file).certificate
+    table = PTable.read(file)
+    certificate = table.certificate
     if certificate is None or certificate.limits is None:
         return
+    report = plan.report
+    limits = table.spec.limits if isinstance(table.spec, NoiseSpec) else None
+    asks = [name for name in _OF_POSTERIORS if getattr(report.limits, name) is not None]
+    if limits is not None and asks and len(limits.sensitive or ()) != report.sensitive:
+        yield Message(
+            "[report.limits] {names} are of counts 1 to {sensitive}, and the p-table was "
+            "designed for 1 to {last}.",
+            names=Name.each(asks),
+            sensitive=report.sensitive,
+            last=len(limits.sensitive or ()),
+        )
     for name, value, _ in certificate.limits.worst:
         allowed = getattr(plan.report.limits, name, None)
         if isinstance(allowed, float) and value > allowed:

@@ -153,7 +153,7 @@ def open_settings(path: Path | str, *, kind: str) -> tuple[Reading, dict[str, An
     path = Path(path).absolute()
     text = _read_text(path, kind=kind)
     document = _parse(path, text)
-    return Reading(path, text, languages=languages_asked(document)), document
+    return Reading(path, text, languages=languages_asked(document), kind=kind), document
 
 
 def keys_in(path: Path) -> set[str]:

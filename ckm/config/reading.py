@@ -28,12 +28,19 @@ class Reading:
         What it says.
     languages
         Those that words of the file are needed in.
+    kind
+        What it describes: a job, a service, a specification.
     """
 
     def __init__(
-        self, path: Path, text: str = "", *, languages: Sequence[str] = LANGUAGES
+        self,
+        path: Path,
+        text: str = "",
+        *,
+        languages: Sequence[str] = LANGUAGES,
+        kind: str = "job",
     ) -> None:
-        self.path, self.text, self.languages = path, text, languages
+        self.path, self.text, self.languages, self.kind = path, text, languages, kind
         self.problems: list[Problem] = []
         self.infeasible: ExplainedError | None = None
         #: Tabulates the job, where a command may look at its data.

@@ -46,6 +46,10 @@ class ThinDifferenceError(CkmError):
         return Places(PAIR_COLUMNS, tuple(pair.row for pair in self.pairs))
 
 
+_ONE_NOISE = Message(
+    "go back to the p-table of those tables; second_ptable = true in [[report.exceptions]] "
+    "publishes them all the same, and says who and why"
+)
 _ONE_METHOD = Message(
     "publish these records by one method, all tables in one job; "
     'second_method = "flag" publishes them all the same'
@@ -74,7 +78,8 @@ class SecondMethodError(CkmError):
             "together than each by itself. {first}",
             first=first,
         )
-        super().__init__(problem, hint=_ONE_METHOD)
+        has_two_noises = self.second_methods[0].is_of_two_noises
+        super().__init__(problem, hint=_ONE_NOISE if has_two_noises else _ONE_METHOD)
 
 
 class OtherMethodsError(CkmError):

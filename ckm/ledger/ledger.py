@@ -12,7 +12,7 @@ import numpy as np
 
 from ckm.errors import ConfigError
 from ckm.ledger.definition import Definition
-from ckm.ledger.protection import CellProtection
+from ckm.ledger.protection import ANOTHER_NOISE, CellProtection
 from ckm.ledger.record_sets.entry import Entry
 from ckm.ledger.record_sets.histories import Histories
 from ckm.ledger.second_method import SecondMethod
@@ -20,6 +20,7 @@ from ckm.ledger.storage.record import Record, ThinPair
 from ckm.ledger.storage.seal import Seal
 from ckm.ledger.storage.settings import (
     Head,
+    is_first_noise,
     new_noises,
     require_noise,
     require_parameters,
@@ -58,6 +59,10 @@ class Ledger:
         Also compare what is left of a published cell without another one in it.
     smallest
         Cells with fewer records are not compared.
+    allows_second_noise
+        Whether records may be published with another noise than before, too.
+    second_noise
+        What protects tables that have another noise than the first ones.
 
     Examples
     --------
@@ -77,6 +82,8 @@ class Ledger:
         width: int,
         with_complements: bool,
         smallest: int,
+        allows_second_noise: bool = False,
+        second_noise: CellProtection | None = None,
     ) -> None:
         self._store = store
         self._seal = seal
@@ -84,6 +91,8 @@ class Ledger:
         self.width = width
         self._with_complements = with_complements
         self._smallest = smallest
+        self.allows_second_noise = allows_second_noise
+        self._second_noise = second_noise
         self._histories = Histories(store, seal=seal, width=width)
         self._writer = Writer(store, self._histories, threshold=threshold)
         self._is_loaded = False
@@ -96,6 +105,7 @@ class Ledger:
         secret: Secret,
         threshold: int | None = None,
         noise: str | None = None,
+        allows_second_noise: bool = False,
         create: bool = True,
         with_complements: bool = True,
         smallest: int = 1,
@@ -116,6 +126,9 @@ class Ledger:
         noise
             What noise depends on beside the secret, such as `ptable.PTable.id`; then a ledger
             whose tables have another noise is refused.
+        allows_second_noise
+            Do not refuse it: record what it protects as such, and tell which tables publish
+            the same records with two noises.
         create
             Make the ledger if there is none.
         with_complements
@@ -144,8 +157,11 @@ class Ledger:
         store = open_store(target, create=create, timeout_s=timeout_s)
         try:
             width = width_of(store, seal, threshold)
-            if noise is not None:
+            second_noise = None
+            if noise is not None and not allows_second_noise:
                 require_noise(store, seal, noise, create=create)
+            elif noise is not None and not is_first_noise(store, seal, noise, create=create):
+                second_noise = CellProtection(method=ANOTHER_NOISE, settings=noise)
         except BaseException:
             store.close()
             raise
@@ -156,7 +172,20 @@ class Ledger:
             width=width,
             with_complements=with_complements,
             smallest=smallest,
+            allows_second_noise=allows_second_noise,
+            second_noise=second_noise,
         )
+
+    @property
+    def has_second_noise(self) -> bool:
+        """Whether what is recorded here has another noise than the first tables.
+
+        Examples
+        --------
+        >>> ledger.has_second_noise  # doctest: +SKIP
+        False
+        """
+        return self._second_noise is not None
 
     def entry(
         self,
@@ -177,7 +206,7 @@ class Ledger:
         shown
             Which of the cells the table shows; by default all of them.
         protection
-            What protected them; None for the noise of the ledger.
+            What protected them; None for the noise that the ledger was opened with.
 
         Returns
         -------
@@ -197,6 +226,7 @@ class Ledger:
             smallest=self._smallest,
             shown=shown,
         )
+        protection = protection or self._second_noise
         return entry if protection is None else entry.protected_by(protection)
 
     @property
@@ -436,6 +466,7 @@ class Ledger:
         submission = self._submission(entries, history, also)
         submission.allowed = set(allowed) if policy == "refuse" else None
         submission.allows_second = second_method == "flag"
+        submission.allows_second_noise = self.allows_second_noise
         submission.most = most
         submission.noises = sealed_noises(noises or {}, seal=self._seal)
         pairs = self._writer.write(submission)

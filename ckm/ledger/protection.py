@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: The method of every entry that names no other: equal sets have equal noise by themselves.
 NOISE = "noise"
+#: That of a second p-table beside the one that a ledger began with, and of another mix of keys.
+ANOTHER_NOISE = "another noise"
 _WORD = 8
 
 

@@ -106,6 +106,12 @@ def _warn_of_second_methods(seconds: Sequence[SecondMethod]) -> None:
 
 
 def _flagged(second: SecondMethod) -> Message:
+    if second.is_of_two_noises:
+        return Message(
+            "{second} Readers can average two noises of these cells; it was published, for "
+            "second_ptable = true in [[report.exceptions]].",
+            second=second.words,
+        )
     return Message(
         '{second} It was published, for second_method = "flag".', second=second.words
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckm.ledger.definition import Definition
+from ckm.ledger.protection import ANOTHER_NOISE, NOISE
 from footing.arrays import Flags, Integers, Words
 from footing.messages import Message, Name
 
@@ -55,6 +57,11 @@ class SecondMethod:
         )
 
     @property
+    def is_of_two_noises(self) -> bool:
+        """Whether both tables have noise, by two p-tables: readers could average the two."""
+        return {self.method, self.published_method} <= {NOISE, ANOTHER_NOISE}
+
+    @property
     def words(self) -> Message:
         """Both tables and their methods, in public words."""
         names: dict[str, Any] = {
@@ -77,6 +84,13 @@ class SecondMethod:
 
     def __str__(self) -> str:
         return str(self.words)
+
+
+def refused_methods(
+    seconds: Sequence[SecondMethod], *, allows_second_noise: bool
+) -> tuple[SecondMethod, ...]:
+    """Return the second methods that are to be refused, where somebody may allow two noises."""
+    return tuple(one for one in seconds if not (allows_second_noise and one.is_of_two_noises))
 
 
 class LabelledRun(NamedTuple):

@@ -9,7 +9,7 @@ from ckm.ledger.errors import SecondMethodError
 from ckm.ledger.ledger import Ledger, Policy
 from ckm.ledger.protection import CellProtection
 from ckm.ledger.record_sets.entry import Entry
-from ckm.ledger.second_method import SecondMethod
+from ckm.ledger.second_method import SecondMethod, refused_methods
 from ckm.ledger.storage.record import ThinPair
 from footing.progress import Progress
 
@@ -117,8 +117,8 @@ class Watch:
         >>> watch.width({"t": request})  # doctest: +SKIP
         2
         """
-        if not self._data:
-            return self._ledger.width  # the same words may mean other records today
+        if not self._data or self._ledger.has_second_noise:
+            return self._ledger.width  # the same words may mean other records today, or noise
         definitions = (
             Definition.of(request, name=name, data=self._data)
             for name, request in requests.items()
@@ -229,8 +229,9 @@ class Watch:
         ()
         """
         seconds = self.second_methods()
-        if seconds and second_method == "refuse":
-            raise SecondMethodError(seconds)
+        refused = refused_methods(seconds, allows_second_noise=self._ledger.allows_second_noise)
+        if refused and second_method == "refuse":
+            raise SecondMethodError(refused)
         return seconds
 
     def check(self) -> tuple[ThinPair, ...]:

@@ -129,6 +129,11 @@ def _read_or_solve(source: NoiseSpec | Path) -> PTable:
                 extra={"event": "p-table without certificate", "file": source.name},
             )
         return table
+    if source.limits is not None:
+        raise ConfigError(
+            Message("A table by limits is chosen once and kept: a release never solves one."),
+            hint=Message("ckm ptable build makes the file that path in [ptable] names"),
+        )
     from ptable import solve
 
     return solve(source)
@@ -186,11 +191,13 @@ def opened_ledger(
     *,
     secret: Path | None,
     noise: str | None = None,
+    allows_second_noise: bool = False,
     is_kept: bool = True,
 ) -> Iterator[Ledger | None]:
     """Open a ledger for the time of a block; None where a file names none.
 
-    `secret` is the file of the secret, `noise` what noise depends on beside it.
+    `secret` is the file of the secret, `noise` what noise depends on beside it, and
+    `allows_second_noise` whether somebody allowed another one.
     """
     if ledger is None:
         yield None
@@ -218,6 +225,7 @@ def opened_ledger(
                 target,
                 secret=sealing,
                 noise=noise,
+                allows_second_noise=allows_second_noise,
                 create=create,
                 **ledger.model_dump(include={"threshold", "smallest"}),
             )
@@ -394,6 +402,7 @@ def opened_job(
                 ledger,
                 secret=job.keys.secret,
                 noise=noise_label(job, ptable),
+                allows_second_noise=job.report.allows_second_ptable,
                 is_kept=is_kept,
             )
         )

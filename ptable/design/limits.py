@@ -18,7 +18,9 @@ Objective: TypeAlias = Literal[
 OBJECTIVES: tuple[str, ...] = get_args(Objective)
 
 _FLOOR = 2.0
-_PROBABILITIES = ("posterior", "posterior_set", "best_guess", "p_stay")
+_PROBABILITIES = ("posterior", "posterior_set", "p_stay")
+#: Sensitive counts, and the largest share of them that is guessed right.
+Guess: TypeAlias = "tuple[tuple[int, ...], float]"
 #: What a prior is compared to 1 with.
 _SUM = 1e-9
 #: Of longer priors the shares of larger counts are added up.
@@ -44,7 +46,8 @@ class Limits:
         knowing that a count is small.
     best_guess
         The largest share of sensitive counts that one guess per published count gets right.
-        Against guessing each cell of a table.
+        Against guessing each cell of a table. One number, or one for each class of sensitive
+        counts, ``{(1, 2): 0.8, (3, 4): 0.7}``: what gets right who knows that a count is in it.
     variance_floor
         The least variance of every row, one number or one per row. Against averaging, sums
         of cells and reconstruction. Where None, 2, or the variance of the specification if
@@ -83,7 +86,7 @@ class Limits:
     sensitive: tuple[int, ...] | None = None
     posterior: float | None = 0.75
     posterior_set: float | None = None
-    best_guess: float | None = None
+    best_guess: float | tuple[Guess, ...] | None = None
     variance_floor: float | tuple[float, ...] | None = None
     variance_ceiling: float | tuple[float, ...] | None = None
     neighbours: tuple[float, float] | None = (1.0, 0.05)
@@ -143,7 +146,51 @@ class Limits:
                 problems += problems_of(value, name, above=0, maximum=1)
         if self.ratio is not None:
             problems += problems_of(self.ratio, "ratio", minimum=1)
+        problems += self._normalise_guesses()
         return problems + self._normalise_variances() + self._normalise_neighbours()
+
+    def _normalise_guesses(self) -> list[str]:
+        option: Any = self.best_guess
+        if option is None:
+            return []
+        if is_number(option):
+            return problems_of(option, "best_guess", above=0, maximum=1)
+        try:
+            pairs = option.items() if isinstance(option, Mapping) else option
+            guesses = tuple((tuple(some), limit) for some, limit in pairs)
+        except (TypeError, ValueError):
+            guesses = ()
+        if not guesses or not all(_is_class(some) for some, _ in guesses):
+            return [
+                Message(
+                    "best_guess must be one number, or one for each class of two or more "
+                    "sensitive counts in a row, such as (1, 2)"
+                )
+            ]
+        problems = [
+            problem
+            for _, limit in guesses
+            for problem in problems_of(limit, "best_guess", above=0, maximum=1)
+        ]
+        if not problems:
+            plain = tuple((tuple(map(int, some)), float(limit)) for some, limit in guesses)
+            object.__setattr__(self, "best_guess", plain)
+        return problems
+
+    @property
+    def guesses(self) -> tuple[Guess, ...]:
+        """Each class of sensitive counts with the largest share of it that is guessed right.
+
+        Examples
+        --------
+        >>> Limits(sensitive=(1, 2), best_guess=0.9, priors=([0, 1],)).guesses
+        (((1, 2), 0.9),)
+        """
+        if self.best_guess is None:
+            return ()
+        if isinstance(self.best_guess, tuple):
+            return self.best_guess
+        return ((self.sensitive or (), self.best_guess),)
 
     def _normalise_variances(self) -> list[str]:
         problems: list[str] = []
@@ -188,7 +235,11 @@ class Limits:
         """
         sensitive = self.sensitive or tuple(range(1, max(small, 2) + 1))
         needed = min(last, sensitive[-1] + 2 * reach)
-        problems: list[str] = []
+        problems: list[str] = [
+            Message("best_guess is for sensitive counts, 1 to {last}", last=sensitive[-1])
+            for some, _ in (self.best_guess if isinstance(self.best_guess, tuple) else ())
+            if not set(some) <= set(sensitive)
+        ]
         priors = []
         for place, prior in enumerate(self.priors):
             shares, problem = _shares(prior, last=last, needed=needed)
@@ -265,7 +316,8 @@ def _shares(prior: Any, *, last: int, needed: int) -> tuple[tuple[float, ...], M
     gaps = [count for count in range(1, needed + 1) if not shares[count] > 0]
     if gaps:
         return (), Message(
-            "has no share for a count of {count}: a prior by counts is smoothed first",
+            "has no share for a count of {count}: a prior by counts is smoothed first, as by "
+            "one share for neighbouring counts that are 50 cells together",
             count=gaps[0],
         )
     total = math.fsum(shares)
@@ -274,6 +326,12 @@ def _shares(prior: Any, *, last: int, needed: int) -> tuple[tuple[float, ...], M
     if abs(total - 1) > _SUM:
         shares = [share / total for share in shares]
     return tuple(shares), None
+
+
+def _is_class(some: Sequence[Any]) -> bool:
+    """Tell whether these are two counts or more in a row: one alone is always guessed."""
+    fits = len(some) > 1 and all(is_integer(count) and count >= 1 for count in some)
+    return bool(fits) and list(some) == list(range(int(some[0]), int(some[-1]) + 1))
 
 
 def default_floor(variance: float | None) -> float:

@@ -280,7 +280,8 @@ class NoiseSpec:
         if self.objective != "entropy" and not limits.priors:
             return [
                 Message(
-                    "objective {objective!r} needs a prior: it weighs what each count loses",
+                    "objective {objective!r} needs a prior, which weighs what each count "
+                    "loses: priors=(shares,), or objective='entropy'",
                     objective=Name(self.objective),
                 )
             ]

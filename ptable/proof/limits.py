@@ -91,9 +91,10 @@ def _worst(joint: Joint, units: Units, total: int) -> Iterator[Worst]:
                 default=Fraction(0),
             )
             yield _at_most(name, value, exact(limit))
-    if limits.best_guess is not None:
-        value = max(_guess(prior, columns, sensitive, total) for prior in priors)
-        yield _at_most("best_guess", value, exact(limits.best_guess))
+    for group, most in limits.guesses:
+        value = max(_guess(prior, columns, group, total) for prior in priors)
+        span = "" if group == sensitive else f" {group[0]}-{group[-1]}"
+        yield _at_most(f"best_guess{span}", value, exact(most))
     if limits.ratio is not None:
         yield _at_most("ratio", _ratio(joint, units, sensitive), exact(limits.ratio))
     if limits.neighbours is not None:

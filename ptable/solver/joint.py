@@ -182,12 +182,12 @@ class Joint:
         names: list[tuple[Any, ...]] = []
         if self._delta is not None:
             names += [("T", i, k, j) for i, k in self.pairs for j in self._published(i)]
-        if self.limits.best_guess is not None:
-            names += [
-                ("U", one, j)
-                for one in range(len(self.limits.priors))
-                for j in self._sensitive_columns()
-            ]
+        names += [
+            ("U", some, one, j)
+            for some, _ in self.limits.guesses
+            for one in range(len(self.limits.priors))
+            for j in self._columns_from(some)
+        ]
         if self.objective == "distance-to":
             names += [("D", i, j) for i, j in self.entries if i > 0]
         start = len(self.entries)
@@ -245,7 +245,11 @@ class Joint:
         return self.limits.sensitive or ()
 
     def _sensitive_columns(self) -> list[int]:
-        return sorted({j for i in self._sensitive for j in self._columns_of.get(i, ())})
+        return self._columns_from(self._sensitive)
+
+    def _columns_from(self, counts: Iterable[int]) -> list[int]:
+        """Give what any of these counts may be published as."""
+        return sorted({j for i in counts for j in self._columns_of.get(i, ())})
 
     @cached_property
     def weights(self) -> dict[int, float]:
@@ -510,13 +514,10 @@ class Joint:
         return entries, zeros if published == 0 and self.rows[0].count > 0 else 0.0
 
     def _guess_lines(self) -> Iterator[Linear | None]:
-        """State ``Σ_j max_i π_i P[i, j] ≤ b``, among sensitive counts."""
-        limit = self.limits.best_guess
-        if limit is None:
-            return
-        columns = self._sensitive_columns()
-        totals = [
-            math.fsum(self.share(one, i) for i in self._sensitive)
+        """State ``Σ_j max_i π_i P[i, j] ≤ b``, among sensitive counts or each class of them."""
+        guesses = [
+            (some, limit, one, math.fsum(self.share(one, i) for i in some))
+            for some, limit in self.limits.guesses
             for one in range(len(self.limits.priors))
         ]
         yield Linear.of(
@@ -527,13 +528,13 @@ class Joint:
                 (
                     [
                         (self.place[i, j], self.share(one, i) / total),
-                        (self.extras["U", one, j], -1.0),
+                        (self.extras["U", some, one, j], -1.0),
                     ],
                     0.0,
                 )
-                for one, total in enumerate(totals)
+                for some, _, one, total in guesses
                 for i, j in self.entries
-                if i in self._sensitive
+                if i in some
             ),
         )
         yield Linear.of(
@@ -542,10 +543,10 @@ class Joint:
             "≤",
             (
                 (
-                    [(self.extras["U", one, j], 1.0) for j in columns],
+                    [(self.extras["U", some, one, j], 1.0) for j in self._columns_from(some)],
                     limit - _DELTA_MARGIN * self.margin,
                 )
-                for one in range(len(totals))
+                for some, limit, one, _ in guesses
             ),
         )
 

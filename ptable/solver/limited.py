@@ -30,6 +30,8 @@ from ptable.solver.thresholds import mean_units
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ptable.design.spec import NoiseSpec
+    from ptable.design.stack import StackedSpec
     from ptable.solver.row import RowProblem
 
 _Float: TypeAlias = "NDArray[np.float64]"
@@ -44,8 +46,8 @@ _MARGINS = (2e-5, 1e-4, 5e-4, 2.5e-3)
 #: Of the allowance, what is left for the keys.
 _KEPT = 2e-5
 _MOST_ROUNDS = 6
-#: A noise value whose neighbour has fewer keys gets none beside it.
-_LIGHT = 1_000
+#: So many keys a third noise value gets, at most one less, to mend sum and mean of a row.
+_MANY = 12
 #: How often a column is gone over, and by how much its floats are distrusted.
 _ROUNDS = 3
 _SURE = 1e-9
@@ -150,6 +152,22 @@ def solve_limited(joint: Joint, *, own: Own | None = None) -> LimitedTable:
     )
 
 
+def require_feasible(spec: NoiseSpec | StackedSpec) -> None:
+    """Refuse limits that no table keeps, with the nearest ones; no table is built.
+
+    Examples
+    --------
+    >>> from ptable import Limits, NoiseSpec
+    >>> prior = [0.0, *(1 / (i * (i + 1)) for i in range(1, 40))]
+    >>> limits = Limits(posterior=0.9, priors=(prior,))
+    >>> require_feasible(NoiseSpec(max_noise=4, variance=3.0, limits=limits))
+    """
+    joint = Joint.of(spec)
+    _refuse_floor(joint)
+    if not JointStatement.of(joint).is_feasible():
+        _refuse(joint, JointAnswer(status="infeasible"), None)
+
+
 def _refuse_floor(joint: Joint) -> None:
     """Refuse a floor that a row cannot have, whatever the other limits."""
     lost = []
@@ -174,6 +192,31 @@ def _refuse_floor(joint: Joint) -> None:
                 "use a variance_floor of at most {nearest:g}, or one per row", nearest=nearest
             ),
         )
+    _refuse_floor_above_ceiling(joint)
+
+
+def _refuse_floor_above_ceiling(joint: Joint) -> None:
+    """Refuse a floor that is above the ceiling of a row, where no row could have less."""
+    if joint.limits.variance_floor is None:
+        return
+    for row in joint.rows:
+        low, high = joint.variance_limits(row)
+        if row.count > 0 and low > high:
+            raise InfeasibleError(
+                Message(
+                    "variance_floor is {low:.6g}, above the ceiling of {high:.6g} of count "
+                    "{count}.",
+                    low=float(low),
+                    high=float(high),
+                    count=row.count,
+                ),
+                hint=Message(
+                    "use a variance_floor of at most {high:.6g}, or a variance of at least "
+                    "{low:.6g}",
+                    high=float(high),
+                    low=float(low),
+                ),
+            )
 
 
 def _refuse(joint: Joint, answer: JointAnswer, own: Own | None) -> None:
@@ -289,7 +332,7 @@ def _in_keys(joint: Joint, values: _Float) -> _Units:
             units[i][j - i] = math.ceil(share) if share > 0.01 else 0
     _cap(joint, units)
     _cap_ratio(joint, units)
-    for row in joint.rows:
+    for row in reversed(joint.rows):  # what a count may have, the next one has already
         _mend_shape(row, units[row.count])
         _repair(joint, row, units)
     return units
@@ -446,11 +489,15 @@ def _thirds(
         for v in row.noise
         if not (row.p_stay is not None and row.p_stay_rule == "exact" and v == 0)
     }
+    room = dict.fromkeys(crowd, _MANY)
     if joint.limits.ratio is not None and row.count in (joint.limits.sensitive or ()):
         beside = units.get(row.count + 1, {})
-        crowd = {v: n for v, n in crowd.items() if beside.get(v - 1, 0) > _LIGHT}
+        for v in crowd:  # what the next count allows this one
+            most = math.floor(joint.limits.ratio * beside.get(v - 1, 0))
+            room[v] = most - units[row.count][v]
+        crowd = {v: n for v, n in crowd.items() if room[v] > 0}
     for v in sorted(crowd, key=lambda v: -crowd[v])[:6]:
-        for amount in range(1, 12):
+        for amount in range(1, min(_MANY, room[v] + 1)):
             yield v, amount
             if units[row.count][v] > amount:
                 yield v, -amount

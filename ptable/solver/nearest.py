@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from footing.messages import Message, Name
@@ -64,9 +65,10 @@ def _ranges(joint: Joint) -> list[_Range]:
 
     ranges: list[_Range] = [
         (name, value, 1.0, field(name))
-        for name in ("posterior", "posterior_set", "best_guess", "p_stay")
+        for name in ("posterior", "posterior_set", "p_stay")
         if (value := getattr(limits, name)) is not None
     ]
+    ranges += map(partial(_guess_range, limits), range(len(limits.guesses)))
     if limits.neighbours is not None:
         epsilon, delta = limits.neighbours
         ranges.append(
@@ -89,6 +91,18 @@ def _ranges(joint: Joint) -> list[_Range]:
     if limits.ratio is not None:
         ranges.append(("ratio", limits.ratio, 1e4, field("ratio")))
     return ranges
+
+
+def _guess_range(limits: Limits, place: int) -> _Range:
+    some, value = limits.guesses[place]
+    if not isinstance(limits.best_guess, tuple):
+        return "best_guess", value, 1.0, lambda new: replace(limits, best_guess=new)
+
+    def change(new: float) -> Limits:
+        guesses = [*limits.guesses[:place], (some, new), *limits.guesses[place + 1 :]]
+        return replace(limits, best_guess=tuple(guesses))
+
+    return f"best_guess of {some[0]}-{some[-1]}", value, 1.0, change
 
 
 def _is_feasible(joint: Joint, limits: Limits, own: Own | None) -> bool:

@@ -74,7 +74,7 @@ _LOSSES = {
     "least-hellinger": "Σ_ij w_i ½ (√j - √i)² P[i, j]",
     "distance-to": "Σ_ij w_i ½ D[i, j]",
 }
-_LINEAR = {
+LINEAR = {
     "threads": 1,
     "random_seed": 0,
     "dual_feasibility_tolerance": 1e-9,
@@ -82,7 +82,7 @@ _LINEAR = {
 }
 #: Constraints of cvxpy that are linear where both sides are.
 _AFFINE = {"Equality", "Inequality", "NonNeg", "NonPos", "Zero"}
-_TIGHT = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-9)
+TIGHT = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -468,14 +468,14 @@ class JointStatement:
     @property
     def is_linear(self) -> bool:
         """Whether HiGHS can solve it."""
-        return _is_linear(self.problem)
+        return is_linear(self.problem)
 
     def solve(self) -> JointAnswer:
         """Solve by HiGHS what is linear, and by Clarabel what is not."""
         if self.is_linear:
-            status = solved(self.problem, "HIGHS", **_LINEAR)
+            status = solved(self.problem, "HIGHS", **LINEAR)
         else:
-            status = solved(self.problem, "CLARABEL", **_TIGHT)
+            status = solved(self.problem, "CLARABEL", **TIGHT)
         values = self.probabilities.value
         if values is None or not np.isfinite(values).all():
             return JointAnswer(status=status)
@@ -494,8 +494,8 @@ class JointStatement:
         import cvxpy as cp
 
         question = cp.Problem(cp.Minimize(0), self.problem.constraints)
-        if _is_linear(question):
-            return solved(question, "HIGHS", **_LINEAR) == "optimal"
+        if is_linear(question):
+            return solved(question, "HIGHS", **LINEAR) == "optimal"
         return solved(question, "CLARABEL") == "optimal"
 
     def violation(self, transition: _Float) -> float:
@@ -508,7 +508,7 @@ class JointStatement:
         return _printed_joint(self)
 
 
-def _is_linear(problem: cp.Problem) -> bool:
+def is_linear(problem: cp.Problem) -> bool:
     """Say whether a problem is a linear program as it stands."""
     return all(arg.is_affine() for arg in problem.objective.args) and all(
         type(one).__name__ in _AFFINE and all(arg.is_affine() for arg in one.args)

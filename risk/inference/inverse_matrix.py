@@ -69,8 +69,9 @@ def inverse_matrix(inverse: Inverse, *, up_to: int | None = None) -> InverseMatr
     inverse
         The p-table and the prior.
     up_to
-        The largest published count; by default the last count that the prior lists. The
-        matrix is dense: thousands of counts, not millions; `Inverse.windows` stays narrow.
+        The largest published count; by default the largest that a count of the prior's list
+        may become. The matrix is dense: thousands of counts, not millions;
+        `Inverse.windows` stays narrow.
 
     Examples
     --------
@@ -80,9 +81,12 @@ def inverse_matrix(inverse: Inverse, *, up_to: int | None = None) -> InverseMatr
     >>> inverse = Inverse(table=Mechanism.random_rounding(2).build(), prior=prior)
     >>> inverse_matrix(inverse).probabilities.round(2).tolist()
     [[0.67, 0.0], [0.33, 0.2], [0.0, 0.8]]
+    >>> counts = Prior.supplied([2, 1])
+    >>> inverse_matrix(Inverse(table=inverse.table, prior=counts)).published
+    array([0, 2])
     """
     last = len(inverse.prior.probabilities) - 1
-    published = inverse.possible(last if up_to is None else up_to)
+    published = inverse.possible(last + inverse.table.max_noise if up_to is None else up_to)
     originals, probabilities = inverse.windows(published)
     lines, places = np.nonzero(probabilities)
     rows = originals[lines, places]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ptable import Feasibility
+    from ptable import Feasibility, NoiseSpec
     from ptable.advice.advice import Advice
     from ptable.advice.infeasibility_cases import Alternative
     from ptable.design.goal import Goal
@@ -68,10 +69,14 @@ def advise(
     if spec is not None:
         not_both({**values, **wishes})
         from ckm.config import read_noise_spec
+        from ckm.release.prior_of_tables import prior_of_tables
 
-        fields = read_noise_spec(spec).to_dict()
+        noise = read_noise_spec(spec, prior_of_tables=prior_of_tables)
         tell_preset(terminal, spec)
-        has_answer = _judge(terminal, fields)
+        if noise.limits is not None:
+            has_answer = _judge_limits(terminal, noise, spec)
+        else:
+            has_answer = _judge(terminal, noise.to_dict())
     elif not {"max_noise", "preset"} & values.keys():
         raise click.UsageError(Message("Give SPEC.toml, --preset, or at least --max-noise."))
     elif tolerance is not None and stay_about is None:
@@ -129,6 +134,24 @@ def _judge(terminal: Terminal, fields: dict[str, Any]) -> bool:
         Message("Not every row can be met. The nearest requests that can, nearest first:")
     )
     _show_alternatives(nearest)
+    return True
+
+
+def _judge_limits(terminal: Terminal, noise: NoiseSpec, file: Path) -> bool:
+    """Say whether any table keeps these limits, and if none does the nearest that one keeps."""
+    from ptable import InfeasibleError, feasible
+    from ptable.solver.limited import require_feasible
+
+    show_feasibility(terminal, feasible(noise))
+    try:
+        require_feasible(noise)
+    except InfeasibleError as error:
+        terminal.tell(error.problem)
+        if error.hint:
+            terminal.tell(error.hint)
+        return True
+    terminal.tell(Message("Some table keeps every limit. Build it once, and keep the file:"))
+    click.echo(f"  {shlex.join(['ckm', 'ptable', 'build', file.name, '-o', 'pt.parquet'])}")
     return True
 
 

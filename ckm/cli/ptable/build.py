@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.check import show_feasibility, tell_noise, tell_preset
+from ckm.cli.ptable.convert import tell_priors
 from ckm.cli.ptable.options import asked_spec, flags, limit_options, noise_options
 from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.console import Terminal
@@ -100,6 +101,7 @@ def build(
         "p-table built",
         Message("{n_rows} rows, {proof}", n_rows=table.n_rows, proof=proof),
     )
+    tell_priors(terminal, output, table)
     click.echo(str(output))
 
 

@@ -131,6 +131,8 @@ def convert(
     )
     for loss in losses:
         terminal.warn("not kept", loss)
+    if not is_text:
+        tell_priors(terminal, target, *tables.values())
     if dry_run:
         terminal.step(
             "dry run complete", Message("dry run: {target} would be written", target=target)
@@ -142,6 +144,16 @@ def convert(
         Message("every noise is the same") if same else Message("converted"),
     )
     click.echo(str(target))
+
+
+def tell_priors(terminal: Terminal, file: Path, *tables: PTable) -> None:
+    """Say that a file of ours holds what an intruder may believe, which is from records."""
+    proofs = (table.certificate for table in tables)
+    if any(proof is not None and proof.limits is not None for proof in proofs):
+        terminal.step(
+            "keep inside",
+            Message("{file} holds the priors of its limits: it stays inside", file=file),
+        )
 
 
 def _in_keys(terminal: Terminal, table: PTable, n_keys: int) -> PTable:

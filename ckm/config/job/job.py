@@ -266,6 +266,7 @@ class Job(SettingsFile, title="A release job of ckm"):
                     key="name",
                 )
         self._add_problems_of_continuous(reading)
+        self._add_problems_of_second_ptable(reading)
         if self.output.publish_noise and (not self.has_noise or self.output.additive):
             is_additive = self.output.additive
             what = (
@@ -354,6 +355,17 @@ class Job(SettingsFile, title="A release job of ckm"):
                     text,
                     Message("cut the column into bands, or remove place"),
                     key="continuous",
+                )
+
+    def _add_problems_of_second_ptable(self, reading: Reading) -> None:
+        """Note exceptions for a p-table of which no ledger could know an earlier one."""
+        for number, entry in enumerate(self.report.exceptions):
+            if entry.second_ptable and (self.ledger is None or not self.has_noise):
+                reading.add(
+                    ("report", "exceptions", number),
+                    Message("second_ptable is for noise beside tables of a [ledger]."),
+                    Message("remove it, or name the ledger"),
+                    key="second_ptable",
                 )
 
     def _add_problems_of_additive(self, reading: Reading) -> None:

@@ -9,6 +9,8 @@ from ckm.config.section import Items, Section, Some, optional
 from ptable import Limits
 
 _Share = Annotated[float, Field(gt=0, le=1)]
+#: Sensitive counts in a row, as a key of TOML.
+_Class = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}-[1-9][0-9]{0,3}$")]
 _Off: TypeAlias = Literal[False]
 _Word: TypeAlias = Literal["tables", "textbook"]
 #: The prior of the field's slides: small counts are frequent.
@@ -27,8 +29,9 @@ class LimitsSection(Section):
     posterior_set: _Share | None = optional(
         "Largest probability that a count is sensitive, given a published one."
     )
-    best_guess: _Share | None = optional(
-        "Largest share of sensitive counts that the best guesses get right."
+    best_guess: _Share | dict[_Class, _Share] | None = optional(
+        "Largest share of sensitive counts that the best guesses get right; or of classes, "
+        '{ "1-2" = 0.8, "3-4" = 0.7 }.'
     )
     variance_floor: float | None = optional(
         "Least variance of every row; 2, or V where that is less.", ge=0
@@ -57,6 +60,13 @@ def as_limits(section: LimitsSection, prior_of_tables: Callable[[], Any]) -> Lim
     for name in ("zeros_in_prior", "is_peaked"):
         if options.get(name, True) is None:
             options[name] = False
+    if isinstance(options.get("best_guess"), dict):
+        options["best_guess"] = {
+            tuple(range(int(first), int(last) + 1)): limit
+            for (first, last), limit in (
+                (name.split("-"), limit) for name, limit in options["best_guess"].items()
+            )
+        }
     if isinstance(options.get("neighbours"), list):
         options["neighbours"] = tuple(options["neighbours"])
     words: dict[str, Callable[[], Any]] = {

@@ -109,8 +109,10 @@ def _noise(section: PTableSection, reading: Reading) -> NoiseSpec | Path:
     if section.path is None and section.limits is not None:
         hint = Message(
             'ckm ptable build {name} -o pt.parquet, and path = "pt.parquet" in [ptable]',
-            name=Name(reading.path.name),
+            name=Name("job.toml" if reading.kind == "service" else reading.path.name),
         )
+        if reading.kind == "service":
+            hint = Message("{command}; the limits stand in that job alone", command=hint)
         text = Message("A table by limits is chosen once and kept: a release never solves one.")
         reading.add(("ptable", "limits"), text, hint)
         return Path()

@@ -89,6 +89,10 @@ class Allowance(Section):
     continuous: Label | None = optional(
         "A dimension that may be continuous, or tell records apart; the public report says it."
     )
+    second_ptable: bool = optional(
+        "Whether records of the ledger may be published with a second p-table, too.",
+        default=False,
+    )
 
 
 class JobReport(Section):
@@ -109,6 +113,11 @@ class JobReport(Section):
     limits: JobLimits = JobLimits()
     exceptions: Items[Allowance] = optional("What somebody allowed, and why.", default=())
 
+    @property
+    def allows_second_ptable(self) -> bool:
+        """Whether somebody allowed a p-table beside the one that a ledger knows."""
+        return any(entry.second_ptable for entry in self.exceptions)
+
     def add_problems(self, reading: Reading) -> None:
         """Note designs that are not there, and checks that nobody may allow to fail."""
         if self.designs is not None:
@@ -128,13 +137,19 @@ class JobReport(Section):
         allowable = [name for name in CHECKS if name != "public-scan"]
         for number, entry in enumerate(self.exceptions):
             where = ("report", "exceptions", number)
-            if entry.check is not None and entry.continuous is not None:
-                text = Message("allows two things: a check and a continuous dimension.")
+            allowed = {
+                "check": entry.check is not None,
+                "continuous": entry.continuous is not None,
+                "second_ptable": entry.second_ptable,
+            }
+            if sum(allowed.values()) > 1:
+                names = [name for name, is_there in allowed.items() if is_there]
+                text = Message("allows several things: {names}.", names=Name.each(names))
                 reading.add(
                     where,
                     text,
-                    Message("write two exceptions, each with its own why"),
-                    key="check",
+                    Message("write an exception for each, with its own why"),
+                    key=names[0],
                 )
             if entry.check is not None and entry.check not in allowable:
                 hint = did_you_mean(entry.check, allowable)

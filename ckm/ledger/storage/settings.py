@@ -139,8 +139,8 @@ def width_of(store: Database, seal: Seal, threshold: int | None) -> int:
     return _width(store.settings(), seal, threshold)
 
 
-def require_noise(store: Database, seal: Seal, noise: str, *, create: bool) -> None:
-    """Raise unless the tables of a ledger have this noise."""
+def is_first_noise(store: Database, seal: Seal, noise: str, *, create: bool) -> bool:
+    """Tell whether the tables of a ledger have this noise; a new ledger takes it."""
     digest = seal.digest(f"noise {noise}".encode()).hex()
     earlier = store.settings().get("noise")
     if earlier is None and create:
@@ -150,7 +150,13 @@ def require_noise(store: Database, seal: Seal, noise: str, *, create: bool) -> N
             if earlier is None:
                 write_head(store, seal, read_head(settings, seal), {"noise": digest})
                 earlier = digest
-    if earlier not in {None, digest}:
+    return earlier in {None, digest}
+
+
+# claim ledger-refuses-a-second-ptable
+def require_noise(store: Database, seal: Seal, noise: str, *, create: bool) -> None:
+    """Raise unless the tables of a ledger have this noise."""
+    if not is_first_noise(store, seal, noise, create=create):
         raise LedgerError(
             Message(
                 "The tables in the ledger have another noise: the p-table, [keys] mix or "
@@ -159,7 +165,8 @@ def require_noise(store: Database, seal: Seal, noise: str, *, create: bool) -> N
             ),
             hint=Message(
                 "go back to that p-table (and to [keys] version = 1 for a ledger of 0.1.0), or "
-                "start a new ledger with a new secret"
+                "start a new ledger with a new secret; second_ptable = true in "
+                "[[report.exceptions]] allows it, and says who and why"
             ),
         )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ckm.ledger.errors import LedgerError, SecondMethodError, ThinDifferenceError
 from ckm.ledger.record_sets.index import Pending
+from ckm.ledger.second_method import refused_methods
 from ckm.ledger.storage.settings import new_noises, settings_of_methods
 from footing.messages import Message
 
@@ -42,6 +43,8 @@ class Submission:
         Thin differences that refuse nothing, or None where none refuses.
     allows_second
         Whether records may be published by another method, too.
+    allows_second_noise
+        Whether with another noise, too.
     most
         How many thin differences are named.
     noises
@@ -65,6 +68,7 @@ class Submission:
     most: int
     allowed: Collection[ThinPair] | None = None
     allows_second: bool = True
+    allows_second_noise: bool = False
     noises: Mapping[str, str] = field(default_factory=dict)
     new: dict[str, str] = field(default_factory=dict)
     fresh: list[int] = field(default_factory=list)
@@ -176,7 +180,10 @@ class Writer:
                 submission.error = error
                 continue
             if not submission.allows_second and (
-                seconds := self._histories.second_methods(submission, accepted=accepted)
+                seconds := refused_methods(
+                    self._histories.second_methods(submission, accepted=accepted),
+                    allows_second_noise=submission.allows_second_noise,
+                )
             ):
                 submission.error = SecondMethodError(seconds)
                 continue

@@ -363,3 +363,32 @@ def test_only_integers_are_counts(count):
     table = PTable(noise=[[0], [1]], upper=[[8], [8]], key_range=8)
     with pytest.raises(PTableError, match="has no row of its own"):
         table.units(count)
+
+
+@pytest.mark.parametrize("off", [2e-9, -2e-9, 5e-4])
+def test_rows_that_do_not_sum_to_one_are_refused(off):
+    near = [[1.0, 0.0], [0.5, 0.5 + 5e-10]]
+    assert PTable.from_probabilities(near).n_rows == 2
+    with pytest.raises(PTableError, match="that of count 1 sums to"):
+        PTable.from_probabilities([[1.0, 0.0], [0.5, 0.5 + off]])
+
+
+def test_probabilities_from_elsewhere_become_integers():
+    matrix = [[1, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0]]
+    table = PTable.from_probabilities(matrix, key_range=300)
+    assert table.units(1) == {-1: 100, 0: 100, 1: 100}
+    for wrong in ([[0.5, 0.4]], [[1.5, -0.5]], [[np.nan, 1]], [1.0], [], "none", [[1], [0, 1]]):
+        with pytest.raises(PTableError, match="transition"):
+            PTable.from_probabilities(wrong)
+    with pytest.raises(PTableError, match="digits"):
+        PTable.from_probabilities(matrix, digits=0)
+
+
+def test_a_matrix_of_slides_is_taken_with_its_two_digits():
+    """D = 2, V = 1: the slides of the method print these."""
+    rows = [[1, 0, 0, 0, 0], [0.37, 0.36, 0.17, 0.10, 0], [0.06, 0.25, 0.38, 0.25, 0.06]]
+    table = PTable.from_probabilities(rows, digits=2, key_range=100)
+    assert table.units(1) == {-1: 37, 0: 36, 1: 17, 2: 10}
+    assert table.transition == pytest.approx(np.array(rows))
+    with pytest.raises(PTableError, match=r"count 1 sums to 0\.97"):
+        PTable.from_probabilities([rows[0], [0.37, 0.33, 0.17, 0.10, 0]], digits=2)

@@ -12,8 +12,10 @@ from ckm.ledger import (
     CellProtection,
     Definition,
     Ledger,
+    LedgerError,
     SecondMethodError,
     ThinDifferenceError,
+    Watch,
     list_published,
 )
 from tables import Request, cube
@@ -211,3 +213,46 @@ def test_an_audit_names_what_was_published_in_two_ways(ledger, source):
     (second,) = ledger.audit_methods()
     assert (second.table, second.published, second.entry) == ("u", "t", 1)
     assert not list(ledger.audit_methods(history="inside"))
+
+
+def test_another_noise_is_refused_and_where_it_is_allowed_told_set_by_set(path, source):
+    with Ledger.open(path, secret=SECRET, noise="one") as first:
+        first.publish([noisy(first, source, name="before")])
+        assert not first.has_second_noise
+    with pytest.raises(LedgerError, match="have another noise"):
+        Ledger.open(path, secret=SECRET, noise="two")
+    with Ledger.open(path, secret=SECRET, noise="two", allows_second_noise=True) as second:
+        assert second.has_second_noise
+        table = noisy(second, source, ["sex"], name="after")
+        (pair,) = second.second_methods([table])
+        assert str(pair) == (
+            "Table 'after' (another noise) shows records of table 'before' (noise, entry 1 of "
+            "the ledger)."
+        )
+        second.publish([table])  # the pair was allowed by whoever opened the ledger so
+        assert not second.second_methods([table])
+    assert methods(path) == [("before", "noise"), ("after", "another noise")]
+
+
+def test_a_third_noise_is_another_one_than_the_second(path, source):
+    with Ledger.open(path, secret=SECRET, noise="one") as ledger:
+        ledger.publish([noisy(ledger, source, where="region = 'r0'")])
+    for noise, n_pairs in (("two", 0), ("three", 1)):
+        with Ledger.open(path, secret=SECRET, noise=noise, allows_second_noise=True) as ledger:
+            table = noisy(ledger, source, where="region = 'r1'", name=noise)
+            assert len(ledger.second_methods([table])) == n_pairs
+            ledger.publish([table])
+
+
+def test_a_table_that_was_recorded_with_the_first_noise_is_looked_at_with_the_second(
+    path, source
+):
+    request = {"t": Request(dimensions=["region"])}
+    with Ledger.open(path, secret=SECRET, noise="one") as ledger:
+        watch = Watch(ledger, data="2027")
+        (cells,) = cube(source, KEYS, list(request.values()), sketch=watch.width(request))
+        watch.add_table("t", request["t"], cells, where=None)
+        watch.publish()
+        assert Watch(ledger, data="2027").width(request) == 0
+    with Ledger.open(path, secret=SECRET, noise="two", allows_second_noise=True) as ledger:
+        assert Watch(ledger, data="2027").width(request) == ledger.width

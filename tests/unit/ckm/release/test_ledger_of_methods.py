@@ -11,9 +11,15 @@ import pytest
 
 from ckm.config import JobError, read_job
 from ckm.errors import ConfigError
-from ckm.ledger import SecondMethodError, ThinDifferenceError, list_published
+from ckm.ledger import (
+    LedgerError,
+    SecondMethodError,
+    ThinDifferenceError,
+    list_published,
+)
 from ckm.release.perturbed import release
 from ckm.release.run import ReleaseRun
+from ptable import Limits, NoiseSpec, PTable, solve
 from tests.strategies import worked_ptable
 
 JOB = """
@@ -237,3 +243,82 @@ def test_a_table_of_cells_has_no_records_to_compare(folder):
 def test_a_word_for_a_second_method_is_refuse_or_flag(folder):
     with pytest.raises(JobError):
         job(folder, rounding(), ledger=LEDGER + 'second_method = "perhaps"')
+
+
+LIMITED = '[ptable]\npath = "limits.parquet"'
+ALLOWED = (
+    LEDGER + '[[report.exceptions]]\nwhat = "a second p-table"\nwho = "the methodologist"\n'
+    'when = 2027-03-01\nwhy = "the first one was too weak"\nsecond_ptable = true\n'
+)
+
+
+@pytest.fixture
+def limited(folder):
+    prior = [0.0, *(1 / (i * (i + 1)) for i in range(1, 40))]
+    limits = Limits(posterior=0.9, variance_floor=1.0, neighbours=None, priors=(prior,))
+    spec = NoiseSpec(max_noise=3, variance=2.0, limits=limits, objective="least-variance")
+    solve(spec).write(folder / "limits.parquet")
+    return folder
+
+
+def test_the_same_records_get_no_second_p_table(limited):
+    release(job(limited, NOISE), limited / "first")
+    with pytest.raises(LedgerError, match="have another noise") as caught:
+        release(job(limited, LIMITED, name="u"), limited / "second")
+    assert "second_ptable = true in [[report.exceptions]]" in caught.value.hint
+    assert not (limited / "second").exists()
+    assert methods(limited) == ["noise"]
+
+
+def test_somebody_may_allow_a_second_p_table_and_says_why(limited, caplog):
+    release(job(limited, NOISE), limited / "first")
+    release(job(limited, LIMITED, ledger=ALLOWED, name="u"), limited / "second")
+    assert methods(limited) == ["noise", "another noise"]
+    assert "protect the same records in two ways" in caplog.text
+    told = (limited / "second" / "internal" / "report-internal.en.html").read_text()
+    assert "the methodologist" in told
+    assert "the first one was too weak" in told
+    assert "(another noise) shows records of table" in told
+    assert "average two noises" in told
+    for file in (limited / "second" / "public").iterdir():
+        assert b"methodologist" not in file.read_bytes()
+    release(job(limited, LIMITED, ledger=ALLOWED, name="u"), limited / "again")
+    assert methods(limited) == ["noise", "another noise"]  # it tells nothing new
+
+
+def test_the_prior_of_a_p_table_stays_in_its_file(limited):
+    release(job(limited, LIMITED), limited / "out")
+    prior = PTable.read(limited / "limits.parquet").spec.limits.priors[0]
+    seen = {repr(share).encode() for share in prior if 0 < share < 1}
+    holders = {
+        file.name
+        for file in (limited / "out").rglob("*")
+        if file.is_file() and any(share in file.read_bytes() for share in seen)
+    }
+    assert holders == {"pt.parquet"}
+    assert (limited / "out" / "internal" / "pt.parquet").is_file()
+    assert "posterior" in (limited / "out" / "internal" / "report.json").read_text()
+
+
+def test_the_first_p_table_gets_no_further_tables_of_records_that_a_second_one_showed(limited):
+    release(job(limited, NOISE, where="number < 100"), limited / "first")
+    release(job(limited, LIMITED, ledger=ALLOWED, name="u"), limited / "second")
+    release(job(limited, NOISE, where="number < 100"), limited / "again")
+    with pytest.raises(SecondMethodError) as caught:
+        release(job(limited, NOISE, name="v"), limited / "third")
+    assert "second_ptable = true" in caught.value.hint
+    release(job(limited, NOISE, ledger=ALLOWED, name="v"), limited / "third")
+
+
+def test_an_exception_for_two_noises_is_none_for_another_method(limited):
+    release(job(limited, rounding()), limited / "first")
+    with pytest.raises(SecondMethodError) as caught:
+        release(job(limited, LIMITED, ledger=ALLOWED, name="u"), limited / "second")
+    assert "second_method" in caught.value.hint
+
+
+@pytest.mark.parametrize("ledger", [ALLOWED.removeprefix(LEDGER), ALLOWED])
+def test_an_exception_needs_noise_and_a_ledger(folder, ledger):
+    method = NOISE if ledger != ALLOWED else rounding()
+    with pytest.raises(JobError, match=r"noise beside tables of a \[ledger\]|has no use"):
+        job(folder, method, ledger=ledger)

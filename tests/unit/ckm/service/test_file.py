@@ -49,6 +49,15 @@ def test_a_service_is_read_with_its_words_paths_and_defaults(file):
     assert not is_service_file(file)
 
 
+def test_a_service_never_solves_a_table_by_limits(file):
+    """The command is for the job of its tables: a service has none, and no prior of its own."""
+    by_limits = "[ptable]\nmax_noise = 5\nlimits = { posterior = 0.9 }\n"
+    found = problems(file, ('[ptable]\npath = "pt.parquet"\n', by_limits))
+    (hint,) = [hint for text, hint in found.items() if "a release never solves one" in text]
+    assert hint.startswith("ckm ptable build job.toml -o pt.parquet")
+    assert "in that job alone" in hint
+
+
 def test_all_problems_are_told_at_once_with_hints(file):
     found = problems(
         file,

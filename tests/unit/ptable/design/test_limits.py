@@ -32,6 +32,11 @@ PRIOR = textbook()
         ({"variance_floor": -1.0}, "variance_floor must be"),
         ({"variance_ceiling": (1.0, float("inf"))}, "variance_ceiling must be"),
         ({"is_peaked": 1}, "is_peaked must be True or False"),
+        ({"best_guess": {(1,): 0.5}}, "one for each class of two or more"),
+        ({"best_guess": {(1, 3): 0.5}}, "one for each class of two or more"),
+        ({"best_guess": {(1, 2): 0.0}}, "best_guess must be"),
+        ({"best_guess": "much"}, "best_guess must be"),
+        ({"best_guess": 0.0}, "best_guess must be"),
         ({"priors": PRIOR}, "a sequence of priors, not one prior"),
         ({"priors": 5}, "priors must be a sequence"),
     ],
@@ -62,6 +67,12 @@ def test_a_limit_on_what_is_believed_needs_a_prior(name):
 def test_a_prior_with_gaps_is_refused(prior, problem):
     with pytest.raises(PTableError, match=rf"priors\[1\] .*{problem}"):
         NoiseSpec(max_noise=5, limits=Limits(priors=(PRIOR, prior)))
+
+
+def test_a_class_of_guesses_is_one_of_sensitive_counts():
+    limits = Limits(priors=(PRIOR,), best_guess={(2, 3): 0.7})
+    with pytest.raises(PTableError, match="best_guess is for sensitive counts, 1 to 2"):
+        NoiseSpec(max_noise=3, limits=limits)
 
 
 def test_a_specification_settles_what_follows_from_its_noise():

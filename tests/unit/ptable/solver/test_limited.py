@@ -277,6 +277,29 @@ def test_a_floor_above_what_a_row_can_vary_names_the_row_and_a_floor():
         solve(NoiseSpec(max_noise=4, limits=limits, objective="least-variance"))
 
 
+def test_a_floor_above_the_ceiling_names_both():
+    limits = Limits(posterior=0.9, priors=PRIORS, variance_floor=2.0)
+    spec = NoiseSpec(max_noise=4, variance=1.6, limits=limits)
+    with pytest.raises(InfeasibleError, match=r"floor is 2, above the ceiling of 1\.6"):
+        solve(spec)
+    assert solve(replace(spec, variance=2.5))
+
+
+def test_rows_of_two_outcomes_whose_thirds_do_not_divide_the_keys_get_a_key_elsewhere():
+    """Counts 1 and 2 go to 0 or 3, in thirds, and 2**32 is no multiple of three."""
+    limits = Limits(posterior=0.97, priors=PRIORS, neighbours=None, p_stay=None, ratio=4.0,
+                    posterior_set=0.97, variance_floor=0.5)  # fmt: skip
+    spec = NoiseSpec(
+        max_noise=7, variance=2.877, small=2, limits=limits, objective="least-deviation"
+    )
+    table = solve(spec)
+    first = table.units(1)
+    assert {v for v, n in first.items() if n > 100} == {-1, 2}
+    assert sum(first.values()) == 2**32
+    assert sum(v * n for v, n in first.items()) == 0
+    assert len(first) == 3
+
+
 @pytest.mark.parametrize(
     ("change", "name"),
     [({"ratio": 6.0}, "ratio"), ({"best_guess": 0.8}, "best_guess")],
@@ -287,6 +310,23 @@ def test_further_limits_are_kept(change, name):
     worst = {one: (value, limit) for one, value, limit in solve(spec).certificate.limits.worst}
     value, limit = worst[name]
     assert value <= limit == change[name]
+
+
+def test_guesses_are_limited_class_by_class():
+    classes = {(1, 2): 0.78, (3, 4): 0.65}
+    limits = replace(LIMITS, sensitive=range(1, 5), posterior=0.9, posterior_set=None)
+    limits = replace(limits, neighbours=None, best_guess=classes)
+    spec = NoiseSpec(max_noise=4, variance=3.0, limits=limits, objective="least-variance")
+    table = solve(spec)
+    worst = {one: value for one, value, _ in table.certificate.limits.worst}
+    for (low, high), limit in classes.items():
+        reached = []
+        for prior in PRIORS:
+            joint = np.array(prior[low : high + 1])[:, None] * table.transition[low : high + 1]
+            reached.append(joint.max(axis=0).sum() / sum(prior[low : high + 1]))
+        assert max(reached) == pytest.approx(worst[f"best_guess {low}-{high}"])
+        assert max(reached) <= limit
+    assert NoiseSpec.from_dict(spec.to_dict()) == spec
 
 
 @pytest.mark.parametrize(

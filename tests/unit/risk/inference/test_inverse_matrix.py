@@ -16,7 +16,7 @@ INVERSE = Inverse(table=TABLE, prior=Prior.supplied(WEIGHTS))
 
 @pytest.mark.parametrize("up_to", [None, 0, 3, 9, 12])
 def test_columns_are_bayes_rule_in_exact_fractions(up_to):
-    last = len(WEIGHTS) - 1 if up_to is None else up_to
+    last = len(WEIGHTS) - 1 + TABLE.max_noise if up_to is None else up_to
     matrix = inverse_matrix(INVERSE, up_to=up_to)
     columns = {j: posterior(j) for j in range(last + 1) if posterior(j)}
     assert matrix.published.tolist() == list(columns)
@@ -26,6 +26,16 @@ def test_columns_are_bayes_rule_in_exact_fractions(up_to):
     for place, chances in enumerate(columns.values()):
         wanted = [float(chances.get(i, 0)) for i in matrix.originals.tolist()]
         assert matrix.probabilities[:, place] == pytest.approx(wanted, abs=1e-15)
+
+
+def test_what_the_largest_count_of_the_prior_may_become_has_a_column():
+    rounding = Mechanism.random_rounding(10).build()
+    shares = Prior.supplied([5, 4, 3, 2, 1, 1, 1, 1])
+    matrix = inverse_matrix(Inverse(table=rounding, prior=shares))
+    assert matrix.published.tolist() == [0, 10]
+    assert matrix.originals.tolist() == list(range(8))
+    assert matrix.probabilities.sum(axis=0) == pytest.approx(1)
+    assert matrix.probabilities[0, 1] == 0
 
 
 def test_a_flat_prior_lists_the_count_0_unless_told_how_far():

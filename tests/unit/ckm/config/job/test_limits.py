@@ -5,7 +5,10 @@ import pytest
 from ckm.config import read_job, read_noise_spec
 from ckm.config.job.limits import TEXTBOOK
 from ckm.config.problems import JobError
-from ptable import PTableError
+from ckm.engine.engine import Engine
+from ckm.errors import ConfigError
+from ckm.release.job_inputs import load_ptable
+from ptable import Limits, NoiseSpec, PTableError
 
 NOISE = '[ptable]\nmax_noise = 3\nvariance = 2.0\nobjective = "least-variance"\n'
 JOB = """schema = 1
@@ -45,6 +48,12 @@ def test_false_takes_away_what_is_there_by_itself(tmp_path):
     assert spec.limits.posterior == 0.75
 
 
+def test_guesses_may_be_limited_by_classes(tmp_path):
+    limits = 'sensitive = [1, 2, 3, 4]\npriors = ["textbook"]\n'
+    spec = spec_of(tmp_path, limits + 'best_guess = { "1-2" = 0.8, "3-4" = 0.7 }\n')
+    assert spec.limits.best_guess == (((1, 2), 0.8), ((3, 4), 0.7))
+
+
 def test_the_prior_of_the_tables_is_asked_for_where_it_is_named(tmp_path):
     seen = []
 
@@ -63,6 +72,8 @@ def test_the_prior_of_the_tables_is_asked_for_where_it_is_named(tmp_path):
     [
         ("posterior = 1.5", "posterior"),
         ("posterior = true", "posterior"),
+        ('best_guess = { "1" = 0.5 }', "best_guess"),
+        ('priors = ["textbook"]\nbest_guess = { "1-9" = 0.5 }', "best_guess"),
         ('priors = ["own"]', "priors"),
         ("greatest = 3", "greatest"),
         ("priors = [[0.0, 1.0]]", "ends at a count of 1"),
@@ -86,3 +97,29 @@ def test_a_job_without_the_file_is_told_the_command(tmp_path):
         JOB.format(noise=NOISE + 'path = "pt.parquet"\n[ptable.limits]\nposterior = 0.9\n')
     )
     assert read_job(job).ptable.name == "pt.parquet"
+
+
+def test_nothing_that_makes_a_release_solves_one_not_even_from_python(tmp_path):
+    (tmp_path / "people.csv").write_text("rkey,sex\n17,F\n")
+    job = tmp_path / "job.toml"
+    job.write_text(JOB.format(noise="[ptable]\nmax_noise = 2\nvariance = 1.0\n"))
+    limits = Limits(posterior=0.9, priors=(TEXTBOOK,))
+    by_limits = read_job(job).changed(ptable=NoiseSpec(max_noise=3, limits=limits))
+    with pytest.raises(ConfigError, match="a release never solves one"):
+        load_ptable(by_limits)
+    with pytest.raises(ConfigError, match="ptable must be a PTable"):
+        Engine(tmp_path / "people.csv", record_key="rkey", mix=False, ptable=by_limits.ptable)
+
+
+def test_an_exception_allows_one_thing(tmp_path):
+    (tmp_path / "people.csv").write_text("rkey,sex\n17,F\n")
+    job = tmp_path / "job.toml"
+    text = JOB.format(noise="[ptable]\nmax_noise = 2\nvariance = 1.0\n")
+    job.write_text(
+        text + '[[report.exceptions]]\nwhat = "w"\nwho = "o"\nwhen = 2027-01-01\nwhy = "y"\n'
+        'second_ptable = true\ncheck = "attacks"\n'
+    )
+    with pytest.raises(JobError) as caught:
+        read_job(job)
+    assert "allows several things: check, second_ptable." in str(caught.value)
+    assert "second_ptable is for noise beside tables of a [ledger]." in str(caught.value)
