@@ -28,6 +28,24 @@ _TESTED = {
     True: "that records are treated each by itself was tried on five records only",
     False: "that records are treated each by itself was not tried",
 }
+#: What was looked at while the model was trained, and what nobody can look at.
+# claim dpsgd-nothing-beside-the-plan
+_GUARDED = (
+    "before each step parameters, buffers, layers and hooks were looked at for other changes",
+    "not checked: writes to param.data, copies kept elsewhere, attributes that no file keeps",
+)
+#: What is said of a run with Opacus inside, where the model was not tried and where it was.
+# claim dpsgd-opacus-engine
+OF_OPACUS = {
+    False: (
+        "gradients of records are those of Opacus; they were not compared with others",
+        "that records are treated each by itself was not tried",
+    ),
+    True: (
+        "gradients of records are those of Opacus; they were not compared with others",
+        "that the model treats records each by itself was tried on five only, the loss was not",
+    ),
+}
 #: What leaves, without and with cuts found in the records.
 _RELEASED = (
     "the last model",
@@ -247,7 +265,7 @@ def card_of(
         trials=trials,
         tuning="none" if trials == 1 else "all trials count",
         randomness="operating system" if plan.seed is None else _DEMONSTRATION,
-        limits=(*LIMITS, _TESTED[is_tested]),
+        limits=(*LIMITS, *_GUARDED, _TESTED[is_tested]),
     )
 
 

@@ -45,6 +45,7 @@ class _Estimator:
     momentum: float = 0.9
     average: float = 0.0
     device: str = "cpu"
+    engine: str = "ckm"
     network_: nn.Module = field(init=False)
     inputs_: int = field(init=False)
     steps_taken_: int = field(init=False)
@@ -195,7 +196,11 @@ class _Estimator:
             network.parameters(), lr=self.learning_rate, momentum=self.momentum
         )
         return PrivateTraining(
-            self.plan, model=network, optimizer=optimizer, average=self.average
+            self.plan,
+            model=network,
+            optimizer=optimizer,
+            average=self.average,
+            engine=self.engine,
         )
 
     def _find_cuts(self, training: PrivateTraining, x: Tensor) -> None:
@@ -205,8 +210,9 @@ class _Estimator:
             layer.find(x, schema=schema, scale=scale, noise=training.randomness.noise)
 
     def _settings(self) -> dict[str, Any]:
-        """Return the settings but plan and device, as plain values."""
-        settings = {n: v for n, v in self.get_params().items() if n not in {"plan", "device"}}
+        """Return the settings of the model, as plain values."""
+        others = {"plan", "device", "engine"}
+        settings = {n: v for n, v in self.get_params().items() if n not in others}
         return {name: plain(value) for name, value in settings.items()}
 
     def _check(self) -> None:
@@ -351,6 +357,8 @@ class DPClassifier(_Estimator):
         Weight of the past in a moving average of the parameters.
     device
         ``"cpu"`` or ``"cuda"``.
+    engine
+        Who finds gradients of records: ``"ckm"`` or ``"opacus"``.
     classes
         The list of labels, where the plan has no schema.
     class_weights
@@ -464,7 +472,7 @@ class DPRegressor(_Estimator):
     ----------
     plan
         The plan; the target of its schema is a `Number`.
-    model, hidden, learning_rate, momentum, average, device
+    model, hidden, learning_rate, momentum, average, device, engine
         As for `DPClassifier`.
     bounds
         Public bounds of the target, where the plan has no schema.

@@ -44,7 +44,7 @@ def plain(value: Any, *, message: Wording = None) -> Any:  # noqa: PLR0911 (a wa
         return value if message is None else message(value)
     if isinstance(value, Mapping):
         return {str(name): plain(each, message=message) for name, each in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | range):
         return [plain(each, message=message) for each in value]
     if type(value) in _AS_THEY_ARE or isinstance(value, str):
         return value

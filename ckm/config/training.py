@@ -75,6 +75,9 @@ class NetworkSection(Section):
     average: float = optional(
         "Weight of the past in a moving average.", default=0.0, ge=0, lt=1
     )
+    engine: Literal["ckm", "opacus"] = optional(
+        "Who finds gradients of records.", default="ckm"
+    )
     class_weights: list[float] | None = optional(
         "Public weights of the classes, in their order."
     )

@@ -199,10 +199,20 @@ def write_ptables() -> None:
     Path("theirs.parquet").unlink()
 
 
+def write_checkpoint() -> None:
+    """Put what a training by Opacus left."""
+    import torch
+
+    history = [(1.1, 0.004, 2500)]
+    state = {"history": history, "mechanism": "prv"}
+    torch.save({"privacy_accountant_state_dict": state}, "run.pt")
+
+
 #: Page → the reader's own files, beside settings; then what earlier pages have the reader make.
 OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "README.md": (("people.parquet",), ()),
     "docs/howto/choosing-noise.md": ((), ()),
+    "docs/howto/from-opacus.md": ((), ()),
     "docs/explanation/criteria.md": (
         ("people.parquet", "synthetic.parquet"),
         ("ckm keys secret secret.key",),
@@ -286,6 +296,8 @@ def test_the_commands_of_a_page_run_in_their_order(page, folder):
     write_schema(has_classes=has_classes)
     if any({"ptable.csv", "old.csv"} & set(command.split()) for command in asked):
         write_ptables()
+    if any("run.pt" in command for command in asked):
+        write_checkpoint()
     Path("pages.txt").write_text("a.example\nb.example\nc.example\n", encoding="utf-8")
     job = Path("job.toml").read_text(encoding="utf-8")
     Path("ledger.toml").write_text(job + '\n[ledger]\npath = "ledger.db"\n', encoding="utf-8")
