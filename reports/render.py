@@ -15,6 +15,7 @@ from reports.facts.exposure import ExposureFacts
 from reports.facts.meaning import MeaningFacts
 from reports.facts.mobility import MobilityFacts
 from reports.facts.release import ComparisonFacts, PublicFacts, ReleaseFacts
+from reports.facts.suppression import PublicSuppressionFacts, SuppressionFacts
 from reports.facts.synthesis import SynthesisFacts
 from reports.facts.training import AuditFacts, CardFacts, StudyFacts, SweepFacts
 from reports.i18n.languages import LANGUAGES, words_of
@@ -26,6 +27,7 @@ from reports.pages.meaning import meaning_page
 from reports.pages.mobility import mobility_page
 from reports.pages.release.internal import internal_page
 from reports.pages.release.public import public_page
+from reports.pages.suppression import public_suppression_page, suppression_page
 from reports.pages.synthesis import synthesis_page
 from reports.pages.training.audits import audits_page
 from reports.pages.training.card import card_page
@@ -56,8 +58,10 @@ _PAGES: Mapping[type, tuple[Callable[..., tuple[str, dict[str, Any]]], Edition]]
     MeaningFacts: (meaning_page, "public"),
     MobilityFacts: (mobility_page, "internal"),
     PublicFacts: (public_page, "public"),
+    PublicSuppressionFacts: (public_suppression_page, "public"),
     ReleaseFacts: (internal_page, "internal"),
     StudyFacts: (study_page, "public"),
+    SuppressionFacts: (suppression_page, "internal"),
     SweepFacts: (sweep_page, "internal"),
     SynthesisFacts: (synthesis_page, "internal"),
 }
@@ -77,8 +81,8 @@ def make_report(
     ----------
     facts
         All that the page says: of a release, a comparison of designs, decoded reports, an
-        audit of a service or of trips, what an epsilon means, tables with noise, synthetic
-        records, or private training: a study, a sweep, audits or a card.
+        audit of a service or of trips, what an epsilon means, tables with noise, a
+        suppression, synthetic records, or private training: a study, a sweep, audits or a card.
     language
         ``"en"`` or ``"fr"``.
     edition

@@ -178,8 +178,11 @@ def cells(
 @job.command()
 @click.argument("job", type=PATH, metavar="JOB.toml")
 @click.option("-o", "--output", type=PATH, required=True, help="The folder to make.")
+@click.option(
+    "--optimal", "is_optimal", is_flag=True, help="Ask for the optimal method, not the modular."
+)
 @with_terminal
-def argus(terminal: Terminal, /, *, job: Path, output: Path) -> None:
+def argus(terminal: Terminal, /, *, job: Path, output: Path, is_optimal: bool) -> None:
     """Write the tables of a job for suppression as files of tau-ARGUS.
 
     For each table and each of its counts and sums: the cells with their largest contributions
@@ -194,7 +197,7 @@ def argus(terminal: Terminal, /, *, job: Path, output: Path) -> None:
     from ckm.config import read_job
     from ckm.methods.suppression.argus.write import argus_files
 
-    files = argus_files(read_job(job))
+    files = argus_files(read_job(job), is_optimal=is_optimal)
     _write_folder(output, files)
     terminal.step(
         "files of tau-ARGUS written", Message("disclosive: true numbers, for comparison")

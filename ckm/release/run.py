@@ -365,6 +365,9 @@ class ReleaseRun:
         finally:
             place.remove()
         run_inputs.method.tell_keys(step)
+        if self._job.rounding is not None:
+            for text in run_inputs.method.method.statement().notes:
+                step("deviations", text)
         step(
             "release checked", Message("the release can be made: {cells:,} cells", cells=cells)
         )
@@ -459,6 +462,10 @@ class ReleaseRun:
         self._inputs.require_rest()
         statement, record = method.statement(), method.record(draft.internal)
         pages = review.write(draft.folder, draft.tables, inputs, record)
+        if draft.job.suppression is not None:
+            from ckm.release.pages.suppression_pages import with_overviews
+
+            pages = with_overviews(pages, draft.folder, draft.job, method, draft.tables)
         words = statement.words if pages.words is None else pages.words
         public = draft.public_manifest(words, report=pages.public)
         review.require_clean(public)

@@ -397,8 +397,7 @@ class Certificate:
         record = None if record is None else SolverRecord.from_dict(record)
         limits = fields.get("limits")
         limits = None if limits is None else LimitsCertificate.from_dict(limits)
-        own = {"rows": rows, "variance_rule": rule, "record": record, "limits": limits}
-        return cls(**{**fields, **own, "solver": solver})
+        return cls(rows=rows, variance_rule=rule, solver=solver, record=record, limits=limits)
 
 
 def is_of_this_form(fields: Mapping[str, Any]) -> bool:

@@ -22,6 +22,7 @@ from reports.facts import (
     methods,
     mobility,
     release,
+    suppression,
     synthesis,
     training,
 )
@@ -36,6 +37,8 @@ Facts: TypeAlias = (
     | exposure.ExposureFacts
     | meaning.MeaningFacts
     | mobility.MobilityFacts
+    | suppression.SuppressionFacts
+    | suppression.PublicSuppressionFacts
     | synthesis.SynthesisFacts
     | training.StudyFacts
     | training.SweepFacts

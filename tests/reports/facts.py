@@ -40,6 +40,14 @@ from reports.facts.release import (
     TableFact,
     WorstFact,
 )
+from reports.facts.suppression import (
+    PatternFact,
+    PublicSuppressionFacts,
+    SuppressedLevelFact,
+    SuppressedMeasureFact,
+    SuppressedTableFact,
+    SuppressionFacts,
+)
 from reports.facts.synthesis import (
     GuaranteeFact,
     SpreadFact,
@@ -1069,4 +1077,71 @@ def mobility() -> MobilityFacts:
         seed=1,
         confidence=0.95,
         grains=(fine, coarse),
+    )
+
+
+def suppression() -> SuppressionFacts:
+    """A suppression of two dimensions and of three, by every rule there is."""
+    flat = tuple(
+        (r, c, 1, int(r == c == 1), int(r > 0 < c)) for r in range(3) for c in range(3)
+    )
+    deep = tuple((r, c, 4, min(r, 1), min(r + c, 4)) for r in range(3) for c in range(3))
+    labels = {"rows": ("Total", "N", "S"), "columns": ("Total", "steel", "paper")}
+    return SuppressionFacts(
+        title="",
+        version="0.1.0",
+        rules=(
+            ("threshold", (3,)),
+            ("dominance", (2, 85.0)),
+            ("p_percent", (10.0,)),
+            ("prior_posterior", (10.0, 50.0)),
+            ("request", (50.0,)),
+            ("zero_margin", (5.0,)),
+        ),
+        coalition=2,
+        has_holdings=True,
+        prior=(50.0, 100.0),
+        is_audited=True,
+        measures=(
+            SuppressedMeasureFact(
+                measure="count",
+                cells=9,
+                unsafe=1,
+                hidden=4,
+                lost=0.21,
+                method="exact",
+                gap=0.0,
+                exact=1,
+            ),
+            SuppressedMeasureFact(
+                measure="sum:turnover",
+                cells=36,
+                unsafe=2,
+                hidden=9,
+                lost=0.105,
+                method="sequential",
+                gap=None,
+                exact=0,
+            ),
+        ),
+        levels=(
+            SuppressedLevelFact(
+                table="work", columns=("region", "branch"), cells=4, primary=1, secondary=3
+            ),
+            SuppressedLevelFact(table="work", columns=(), cells=1, primary=0, secondary=0),
+        ),
+        patterns=(
+            PatternFact(table="work", down="region", across="branch", cells=flat, **labels),
+            PatternFact(table="sizes", down="region", across="branch", cells=deep, **labels),
+        ),
+    )
+
+
+def public_suppression() -> PublicSuppressionFacts:
+    """What anybody may know of it."""
+    return PublicSuppressionFacts(
+        title="",
+        contact="sdc@example.org",
+        version="0.1.0",
+        tables=(SuppressedTableFact(table="work", cells=9, hidden=4),),
     )

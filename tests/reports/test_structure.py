@@ -31,6 +31,12 @@ PAGES = {
     ),
     "exposure": lambda language: make_report(made.exposure(), language=language, links=LINKS),
     "mobility": lambda language: make_report(made.mobility(), language=language, links=LINKS),
+    "suppression": lambda language: make_report(
+        made.suppression(), language=language, links=LINKS
+    ),
+    "suppressed": lambda language: make_report(
+        made.public_suppression(), language=language, links=LINKS
+    ),
     "synthesis": lambda language: make_report(made.synthesis(), language=language, links=LINKS),
     "swept": lambda language: make_report(made.swept(), language=language, links=LINKS),
     "meaning": lambda language: make_report(made.meaning(), language=language, links=LINKS),

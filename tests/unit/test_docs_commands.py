@@ -230,6 +230,10 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "docs/howto/your-data.md": (("survey.csv",), ()),
     "docs/howto/release.md": (("people.parquet",), ("ckm keys secret secret.key",)),
     "docs/howto/suppress.md": (("people.parquet",), ()),
+    "docs/howto/upgrades.md": (
+        ("people.parquet",),
+        ("ckm keys secret secret.key", "ckm release job.toml -o releases/2027"),
+    ),
     "docs/explanation/method.md": (("people.parquet",), ("ckm keys secret secret.key",)),
     "docs/reference/ptable-files.md": ((), ()),
     "docs/reference/privacy/rappor.md": (("people.csv",), ()),
@@ -335,6 +339,7 @@ BROUGHT = {
     "howto/private-tables.md": {"tables.toml"},
     "howto/release.md": {"job.toml"},
     "howto/suppress.md": {"hiding.toml"},
+    "howto/upgrades.md": {"job.toml"},
     "howto/synthetic-file.md": {"people.parquet", "schema.json"},
     "howto/your-data.md": {"survey.csv", "survey.toml"},
     "tutorial/first-release.md": {"people.parquet"},

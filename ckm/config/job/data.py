@@ -157,6 +157,10 @@ class AmountSection(Section):
     n: Label | None = optional("How many contribute.")
     largest: Items[Label] = optional("The largest contributions, falling.", default=())
     asked: Label | None = optional("The largest contribution of one who asked.")
+    holdings: bool = optional(
+        "Whether contributors are holdings: n and largest of totals are those of their rows.",
+        default=False,
+    )
 
 
 class JobData(Records):
