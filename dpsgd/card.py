@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from dp.adjacency import Adjacency
 from dpsgd.accounting.cost import Sampling
 from dpsgd.errors import DPSGDError
 from footing.checks import is_number, require_integer
 from footing.messages import Argument, Message, Name
+from footing.serialisation import canonical, content_of, plain_fields
 
 if TYPE_CHECKING:
     from dpsgd.plan import Plan
@@ -181,8 +181,7 @@ class PrivacyCard:
 
     def to_json(self) -> str:
         """Return the card as text, the same for equal cards."""
-        content = asdict(self) | {"format": _FORMAT}
-        return json.dumps(content, sort_keys=True, ensure_ascii=True, allow_nan=False)
+        return canonical(plain_fields(self) | {"format": _FORMAT})
 
     @classmethod
     def from_json(cls, text: str) -> PrivacyCard:
@@ -193,15 +192,13 @@ class PrivacyCard:
         text
             The text; anything that is not a card is refused.
         """
-        try:
-            content: Any = json.loads(text) if len(text) <= _LARGEST_TEXT else None
-        except (ValueError, RecursionError):
-            content = None
-        if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
+        content = content_of(text, form=_FORMAT) if len(text) <= _LARGEST_TEXT else {}
+        if not content:
             raise DPSGDError(
                 Message("This text is no privacy card."),
                 hint=Message("it may be of another version"),
             )
+        del content["format"]
         names = {field.name for field in fields(cls)}
         if unknown := sorted(set(content) - names):
             raise DPSGDError(

@@ -27,6 +27,7 @@ from dpsgd.training.sampler import check_size
 from dpsgd.training.training import PrivateTraining
 from footing.arrays import Floats
 from footing.messages import Message, Name, Shape
+from footing.serialisation import plain
 
 _LARGEST = float(torch.finfo(torch.float32).max)
 _BOOKKEEPING = ("ledger", "who", "what", "checkpoint", "is_resumed", "progress")
@@ -211,8 +212,8 @@ class _Estimator:
     def _settings(self) -> dict[str, Any]:
         """Return the settings of the model, as plain values."""
         others = {"plan", "device", "engine"}
-        plain = {n: v for n, v in self.get_params().items() if n not in others}
-        return {name: _plain(value) for name, value in plain.items()}
+        settings = {n: v for n, v in self.get_params().items() if n not in others}
+        return {name: plain(value) for name, value in settings.items()}
 
     def _check(self) -> None:
         """Refuse settings before anything is paid."""
@@ -548,10 +549,3 @@ def _check_names(names: Iterable[str], choices: Collection[str]) -> None:
                 Message("There is no setting {name!r}.", name=Name(name)),
                 hint=Message("known: {names}", names=Name.each(choices)),
             )
-
-
-def _plain(value: Any) -> Any:
-    """Return a setting as JSON has it."""
-    if hasattr(value, "__len__") and not isinstance(value, str):
-        return [_plain(entry) for entry in value]
-    return value.item() if hasattr(value, "item") else value

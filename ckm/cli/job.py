@@ -18,6 +18,7 @@ from ckm.errors import CheckFailedError, ConfigError
 from footing.drafts import PrivateFolder
 from footing.files import csv_text, new_file, write_whole
 from footing.messages import Message, Name, said
+from footing.serialisation import document
 
 if TYPE_CHECKING:
     from ckm.config.draft import JobDraft
@@ -318,7 +319,7 @@ def _schema_text(kind: str) -> str:
     module, _, name = _KINDS[kind].partition(":")
     kind_of_file = getattr(import_module(module), name)
     schema = kind_of_file() if kind == "designs" else schema_of(kind_of_file)
-    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+    return document(schema, indent=2)
 
 
 @click.command(cls=Command)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ckm.methods.suppression.grid import Grid
 from ckm.methods.suppression.linked import by_group
 from ckm.methods.suppression.relations import finest_cells
 from footing.messages import Message, Name
+from footing.serialisation import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -178,9 +178,9 @@ class ControlledRounding:
         for name, (cells, own) in self._counts.items():
             path = folder / f"audit-{name}.csv"
             _beside_originals(cells, own, self.settings).write(path)
-            files.append(asdict(record_file(path, name=path.name)))
+            files.append(plain(record_file(path, name=path.name)))
         changes = self.changes()
-        method = {"rounding": asdict(self.settings), "changes": changes}
+        method = {"rounding": plain(self.settings), "changes": changes}
         return InternalRecord(method=method, inside={"inside": files})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from ckm.release.review import Pages, noise_job_record, secret_label
 from ckm.release.verdict import judge
 from ckm.versions import versions
 from footing.messages import Message, Name
+from footing.serialisation import plain
 from ptable.lookup import margin_of_error
 from reports.facts.release import ReproductionFacts
 from tables.source.spill import SpillFolder
@@ -177,7 +178,7 @@ class NoiseReview:
             words="positive" if facts.keeps_positive else None,
             public=pages["public"],
             inside={
-                "report": [asdict(file) for file in pages["internal"]],
+                "report": plain(pages["internal"]),
                 "ledger": self._release_check.record,
             },
             last={

@@ -10,7 +10,7 @@ import pytest
 from lxml import html as parser
 
 from reports import make_report
-from reports.charts.bars import Bars, lines_of_shares
+from reports.charts.bars import Bar, Bars, rows
 from reports.i18n.languages import Words
 from tests.reports import facts as made
 
@@ -219,8 +219,9 @@ def test_tables_pass_sixty_and_measures_a_thousand():
 def test_a_bar_is_as_long_as_its_share_on_an_axis_that_holds_the_largest(language, most):
     words = Words(language, gettext.NullTranslations())
     bars = Bars(id="a", title="t", description="d", across="share", upwards="count")
-    lines = [("1–4", most, "a"), ("5–9", most / 2, "b"), ("10 or more", 0.0, "c")]
-    svg = lines_of_shares(words, bars, lines, write=words.numbers.percent)
+    numbers = {"1–4": most, "5–9": most / 2, "10 or more": 0.0}
+    lines = [Bar(name=name, number=number) for name, number in numbers.items()]
+    svg = rows(words, bars, lines, are_shares=True, write=words.numbers.percent)
     root = parser.fragment_fromstring(svg)
     drawn = [float(r.get("width")) for r in root.iter("rect") if r.get("class") == "drawn"]
     at = [

@@ -11,7 +11,7 @@ from ckm.config.job.suppression import (
     DominanceSection,
     PriorPosteriorSection,
 )
-from ckm.config.lines import Place
+from ckm.config.lines import KeyPath
 from ckm.config.section import AsTuple, FilePath, Label, Section, Words, optional
 from ckm.errors import ConfigError
 from footing.messages import Argument, Enumeration, Message, Name
@@ -144,7 +144,7 @@ class JobMagnitude(Section):
         return None if self.rules != "ckm" or value == "all" else value or 0
 
     @property
-    def place(self) -> Place:
+    def place(self) -> KeyPath:
         """Where it stands in the file."""
         return ("magnitude", self.name or "")
 

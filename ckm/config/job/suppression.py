@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from ckm.config.lines import Place
+from ckm.config.lines import KeyPath
 from ckm.config.problems import did_you_mean, heading
 from ckm.config.section import FilePath, Items, Label, ReadAs, Section, optional
 from ckm.engine.request import quantile_of, variable_of
@@ -309,7 +309,7 @@ class JobSuppression(Section):
             reading.add(_WHERE, text, hint, key="costs")
 
 
-def add_problems_without_noise(where: Place, job: Job, reading: Reading) -> None:
+def add_problems_without_noise(where: KeyPath, job: Job, reading: Reading) -> None:
     """Note what noise has, and a job that adds none has not."""
     if job.ptable is not None:
         hint = Message("write two jobs, and publish the tables of one of them")

@@ -1,10 +1,8 @@
 """How the amounts of a table are perturbed: the noise of a variable, and of every one."""
 
-import hashlib
-import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from ckm.engine.magnitudes.noise.scale import Base, Flex, Proportional, Scale
@@ -19,6 +17,7 @@ from ckm.engine.magnitudes.sensitive.named import NamedCell, as_named_cells
 from ckm.errors import ConfigError
 from footing.checks import is_number, option_of, problems_of, require_number
 from footing.messages import Argument, Message, Name, joined
+from footing.serialisation import digest_of, plain_fields
 from ptable import PTable
 
 Rules: TypeAlias = Literal["ckm", "cellkey", "tauargus"]
@@ -237,8 +236,7 @@ class MagnitudeNoise:
         content += [_plain(self.scale), self.base, self.factors, self.least_noise]
         content += [[_plain(condition) for condition in self.sensitive]]
         content += [self.signed, self.jitter]
-        text = json.dumps(content, separators=(",", ":"))
-        return hashlib.sha256(text.encode("ascii")).hexdigest()
+        return digest_of(content, is_compact=True)
 
     @property
     def least_share(self) -> float:
@@ -371,7 +369,7 @@ class MagnitudeNoise:
 
 
 def _plain(part: Scale | Condition) -> list[object]:
-    return [type(part).__name__, *asdict(part).values()]
+    return [type(part).__name__, *plain_fields(part).values()]
 
 
 def _last_variance(table: PTable) -> float:

@@ -5,6 +5,7 @@ from typing import Any
 from footing.messages import mark
 from reports.catalogues.pages import headings
 from reports.catalogues.release import CHECKS
+from reports.facts.quantity import Quantity
 from reports.facts.release import CheckFact, ReleaseFacts, TableFact
 from reports.i18n.languages import Words
 from reports.pages.common import (
@@ -13,6 +14,7 @@ from reports.pages.common import (
     has_failed,
     outcome_cell,
     page_title,
+    quantities,
     released_files,
     verdict,
 )
@@ -184,9 +186,8 @@ def _versions(words: Words, facts: ReleaseFacts) -> Table:
 
 
 def _seconds(words: Words, facts: ReleaseFacts) -> Table:
-    return (
-        Lines(words, facts.reproduction.seconds.items())
-        .text("Stage", lambda line: words.say(_STAGES.get(line[0], line[0])))
-        .number("Seconds", lambda line: line[1], "amount")
-        .table("seconds", words.say("How long it took"))
+    seconds = facts.reproduction.seconds
+    figures = [Quantity(_STAGES.get(n, n), value, "amount") for n, value in seconds.items()]
+    return quantities(words, figures, name=mark("Stage"), value=mark("Seconds")).table(
+        "seconds", words.say("How long it took")
     )
