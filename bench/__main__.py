@@ -19,6 +19,8 @@ ALL: dict[str, str | None] = {
     "imports": "--repeats 3",
     "ptable_rows": "--largest 10",
     "advise": None,
+    "limits": "--persons 0",
+    "attacked_designs": None,
     "limits_saved": "--persons 20000",
     "scan": "",
     "quantise": "--largest 10",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from dp.adjacency import Adjacency
 from dpsgd.accounting.cost import Sampling
 from dpsgd.errors import DPSGDError
 from footing.checks import is_number, require_integer
 from footing.messages import Argument, Message, Name
+from footing.serialisation import canonical, content_of, plain_fields
 
 if TYPE_CHECKING:
     from dpsgd.plan import Plan
@@ -27,6 +27,24 @@ LIMITS = (
 _TESTED = {
     True: "that records are treated each by itself was tried on five records only",
     False: "that records are treated each by itself was not tried",
+}
+#: What was looked at while the model was trained, and what nobody can look at.
+# claim dpsgd-nothing-beside-the-plan
+_GUARDED = (
+    "before each step parameters, buffers, layers and hooks were looked at for other changes",
+    "not checked: writes to param.data, copies kept elsewhere, attributes that no file keeps",
+)
+#: What is said of a run with Opacus inside, where the model was not tried and where it was.
+# claim dpsgd-opacus-engine
+OF_OPACUS = {
+    False: (
+        "gradients of records are those of Opacus; they were not compared with others",
+        "that records are treated each by itself was not tried",
+    ),
+    True: (
+        "gradients of records are those of Opacus; they were not compared with others",
+        "that the model treats records each by itself was tried on five only, the loss was not",
+    ),
 }
 #: What leaves, without and with cuts found in the records.
 _RELEASED = (
@@ -163,8 +181,7 @@ class PrivacyCard:
 
     def to_json(self) -> str:
         """Return the card as text, the same for equal cards."""
-        content = asdict(self) | {"format": _FORMAT}
-        return json.dumps(content, sort_keys=True, ensure_ascii=True, allow_nan=False)
+        return canonical(plain_fields(self) | {"format": _FORMAT})
 
     @classmethod
     def from_json(cls, text: str) -> PrivacyCard:
@@ -175,15 +192,13 @@ class PrivacyCard:
         text
             The text; anything that is not a card is refused.
         """
-        try:
-            content: Any = json.loads(text) if len(text) <= _LARGEST_TEXT else None
-        except (ValueError, RecursionError):
-            content = None
-        if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
+        content = content_of(text, form=_FORMAT) if len(text) <= _LARGEST_TEXT else {}
+        if not content:
             raise DPSGDError(
                 Message("This text is no privacy card."),
                 hint=Message("it may be of another version"),
             )
+        del content["format"]
         names = {field.name for field in fields(cls)}
         if unknown := sorted(set(content) - names):
             raise DPSGDError(
@@ -250,7 +265,7 @@ def card_of(
         trials=trials,
         tuning="none" if trials == 1 else "all trials count",
         randomness="operating system" if plan.seed is None else _DEMONSTRATION,
-        limits=(*LIMITS, _TESTED[is_tested]),
+        limits=(*LIMITS, *_GUARDED, _TESTED[is_tested]),
     )
 
 

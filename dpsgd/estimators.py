@@ -27,6 +27,7 @@ from dpsgd.training.sampler import check_size
 from dpsgd.training.training import PrivateTraining
 from footing.arrays import Floats
 from footing.messages import Message, Name, Shape
+from footing.serialisation import plain
 
 _LARGEST = float(torch.finfo(torch.float32).max)
 _BOOKKEEPING = ("ledger", "who", "what", "checkpoint", "is_resumed", "progress")
@@ -44,6 +45,7 @@ class _Estimator:
     momentum: float = 0.9
     average: float = 0.0
     device: str = "cpu"
+    engine: str = "ckm"
     network_: nn.Module = field(init=False)
     inputs_: int = field(init=False)
     steps_taken_: int = field(init=False)
@@ -194,7 +196,11 @@ class _Estimator:
             network.parameters(), lr=self.learning_rate, momentum=self.momentum
         )
         return PrivateTraining(
-            self.plan, model=network, optimizer=optimizer, average=self.average
+            self.plan,
+            model=network,
+            optimizer=optimizer,
+            average=self.average,
+            engine=self.engine,
         )
 
     def _find_cuts(self, training: PrivateTraining, x: Tensor) -> None:
@@ -204,9 +210,10 @@ class _Estimator:
             layer.find(x, schema=schema, scale=scale, noise=training.randomness.noise)
 
     def _settings(self) -> dict[str, Any]:
-        """Return the settings but plan and device, as plain values."""
-        plain = {n: v for n, v in self.get_params().items() if n not in {"plan", "device"}}
-        return {name: _plain(value) for name, value in plain.items()}
+        """Return the settings of the model, as plain values."""
+        others = {"plan", "device", "engine"}
+        settings = {n: v for n, v in self.get_params().items() if n not in others}
+        return {name: plain(value) for name, value in settings.items()}
 
     def _check(self) -> None:
         """Refuse settings before anything is paid."""
@@ -350,6 +357,8 @@ class DPClassifier(_Estimator):
         Weight of the past in a moving average of the parameters.
     device
         ``"cpu"`` or ``"cuda"``.
+    engine
+        Who finds gradients of records: ``"ckm"`` or ``"opacus"``.
     classes
         The list of labels, where the plan has no schema.
     class_weights
@@ -463,7 +472,7 @@ class DPRegressor(_Estimator):
     ----------
     plan
         The plan; the target of its schema is a `Number`.
-    model, hidden, learning_rate, momentum, average, device
+    model, hidden, learning_rate, momentum, average, device, engine
         As for `DPClassifier`.
     bounds
         Public bounds of the target, where the plan has no schema.
@@ -540,10 +549,3 @@ def _check_names(names: Iterable[str], choices: Collection[str]) -> None:
                 Message("There is no setting {name!r}.", name=Name(name)),
                 hint=Message("known: {names}", names=Name.each(choices)),
             )
-
-
-def _plain(value: Any) -> Any:
-    """Return a setting as JSON has it."""
-    if hasattr(value, "__len__") and not isinstance(value, str):
-        return [_plain(entry) for entry in value]
-    return value.item() if hasattr(value, "item") else value

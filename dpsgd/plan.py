@@ -16,6 +16,7 @@ from dpsgd.errors import PlanError
 from dpsgd.schema import Schema
 from footing.checks import require_integer, require_number
 from footing.messages import Argument, Message, Name
+from footing.serialisation import canonical, plain_fields
 
 _FORMAT = 1
 _LARGEST = 2**53
@@ -362,16 +363,10 @@ class Plan:
         >>> Plan(**run, noise_multiplier=2).to_json()[:43]
         '{"adaptive": null, "adjacency": "add-remove'
         """
-        content = {field.name: getattr(self, field.name) for field in fields(self)}
-        if self.schema is not None:
-            content["schema"] = self.schema.to_dict()
-        if self.adaptive is not None:
-            names = (field.name for field in fields(AdaptiveClipping))
-            content["adaptive"] = {name: getattr(self.adaptive, name) for name in names}
+        content = plain_fields(self) | {"format": _FORMAT}
         if math.isinf(self.clipping_norm):
             content["clipping_norm"] = "infinite"
-        content["format"] = _FORMAT
-        return json.dumps(content, sort_keys=True, ensure_ascii=True, allow_nan=False)
+        return canonical(content)
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 from dpsgd.errors import PlanError
 from footing.messages import Message, Name
+from footing.serialisation import plain_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,8 +173,7 @@ class Schema:
         >>> Schema(columns=[age], target=pay).to_dict()["target"]["name"]
         'pay'
         """
-        columns = [asdict(column) for column in self.columns]
-        return {"columns": columns, "target": asdict(self.target)}
+        return plain_fields(self)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:

@@ -27,68 +27,49 @@ def lazy(
     return get, names
 
 
-def renamed(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package some of whose names have others now: old → new."""
-
-    def get(name: str) -> Any:
-        if name not in names:
-            raise _missing(package, name)
-        text = Message(
-            "{name!r} of {package!r} is called {new_name!r} now.",
-            name=Name(name),
-            package=Name(package),
-            new_name=Name(names[name]),
-        )
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return getattr(sys.modules[package], names[name])
-
-    return get
+#: Stands in a table of old names for all names of a module.
+EVERY = "*"
 
 
-def moved(
-    package: str, homes: Mapping[str, str], otherwise: Callable[[str], Any] | None = None
-) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package some of whose names are in their modules alone now.
+def moved(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package or module for old names: it warns, and answers.
 
     Parameters
     ----------
     package
         Its name.
     homes
-        Name → module.
-    otherwise
-        What answers for other names.
+        Old name, or `EVERY` → the module where it is now, and behind a colon its name there,
+        where that is another.
+
+    Examples
+    --------
+    >>> get = moved("shapes", {"Root": "math:sqrt", EVERY: "cmath"})
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     get("Root")(9), get("e")
+    (3.0, 2.718281828459045)
     """
 
     def get(name: str) -> Any:
-        if name not in homes:
-            if otherwise is not None:
-                return otherwise(name)
+        home = homes.get(name, "" if name.startswith("__") else homes.get(EVERY, ""))
+        if not home:
             raise _missing(package, name)
+        module, _, other = home.partition(":")
+        value = getattr(importlib.import_module(module), other or name)
         text = Message(
-            "{name!r} of {package!r} is in {module!r} alone from the next version on.",
-            name=Name(name),
-            package=Name(package),
-            module=Name(homes[name]),
+            "{old!r} is called {new!r} now.",
+            old=Name(f"{package}.{name}"),
+            new=Name(f"{module}.{other or name}"),
         )
         warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return getattr(importlib.import_module(homes[name]), name)
+        return value
 
     return get
 
 
 def moved_module(old: str, new: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of a module all of whose names are in another now."""
-
-    def get(name: str) -> Any:
-        if name.startswith("__"):
-            raise _missing(old, name)
-        value = getattr(importlib.import_module(new), name)
-        text = Message("{old!r} is called {new!r} now.", old=Name(old), new=Name(new))
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return value
-
-    return get
+    return moved(old, {EVERY: new})
 
 
 def _missing(package: str, name: str) -> AttributeError:

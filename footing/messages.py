@@ -171,20 +171,20 @@ class Message(str):
         language = _Language(gettext, number, text)
         return _filled(language.look_up(self.template), self.values, language)
 
-    def to_data(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what JSON keeps of it: its English, its template, and what is in its holes.
 
         Examples
         --------
-        >>> Message("No column {column!r}.", column=Name("depp")).to_data()["values"]
+        >>> Message("No column {column!r}.", column=Name("depp")).to_dict()["values"]
         {'column': 'depp'}
         """
         values = {name: _to_data(value) for name, value in self.values.items()}
         return {"message": str.__str__(self), "template": self.template, "values": values}
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Return the message that `to_data` was of."""
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the message that `to_dict` was of."""
         values = {name: _from_data(value) for name, value in data["values"].items()}
         return cls._made(data["template"], values)
 
@@ -236,7 +236,7 @@ def logged(record: logging.LogRecord) -> str:
 
 def data_of(text: str) -> dict[str, Any]:
     """Return what JSON has of a text: of a message its template and values, too."""
-    return text.to_data() if isinstance(text, Message) else {"message": text}
+    return text.to_dict() if isinstance(text, Message) else {"message": text}
 
 
 def mark(template: str) -> str:
@@ -301,7 +301,7 @@ def _to_data(value: object) -> Any:
                 "text": _without_passwords(str(inner)),
             }
         case Message():
-            data = value.to_data()
+            data = value.to_dict()
         case Text():
             data = {"text": _without_passwords(str(value))}
         case Enumeration(between=between, values=values):
@@ -329,7 +329,7 @@ def _from_data(data: Any) -> Any:
     if not isinstance(data, dict):
         return Name(data) if isinstance(data, str) else data
     if "template" in data:
-        return Message.from_data(data)
+        return Message.from_dict(data)
     if "between" in data:
         return Enumeration(data["between"], map(_from_data, data["values"]))
     if "argument" in data:

@@ -3,7 +3,8 @@
 import html
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, ClassVar
 
 _NARROW, _WIDE = "iljtfrI.,:;'|!()[] \xa0\u202f", "mwMW@%"
@@ -131,6 +132,82 @@ class Axis:
         return self._start + share * (self._end - self._start)
 
 
+class Grid:
+    """Cells of one size in rows and columns, to be filled with shades.
+
+    Parameters
+    ----------
+    place
+        Its left and its top.
+    size
+        Of a cell: how wide and how high.
+
+    Examples
+    --------
+    >>> Grid((10, 20), (5, 4)).middle(1, 2), Grid((10, 20), (5, 4)).box(1, 0, 2)
+    ((22.5, 26.0), 'M10 24h15v4h-15z')
+    """
+
+    def __init__(self, place: tuple[float, float], size: tuple[float, float]) -> None:
+        self.left, self.top = place
+        self.wide, self.high = size
+
+    def middle(self, row: int, column: int) -> tuple[float, float]:
+        """Give the middle of a cell."""
+        return (
+            self.left + (column + 0.5) * self.wide,
+            self.top + (row + 0.5) * self.high,
+        )
+
+    def box(self, row: int, first: int, last: int | None = None) -> str:
+        """Outline a cell, or neighbouring ones of a row, as a path has it."""
+        n_columns = 1 if last is None else last - first + 1
+        start, base = self.left + first * self.wide, self.top + row * self.high
+        return outline(start, base, n_columns * self.wide, self.high)
+
+    def fill(
+        self,
+        board: "Board",
+        shades: Sequence[Mapping[int, int]],
+        looks: Sequence[dict[str, Any]],
+    ) -> None:
+        """Fill cells, a path for each shade, neighbours of one shade together.
+
+        Parameters
+        ----------
+        board
+            Where to.
+        shades
+            For each row, column → number of its shade.
+        looks
+            Attributes of each shade.
+        """
+        steps: list[list[str]] = [[] for _ in looks]
+        for row, shade_of in enumerate(shades):
+            for first, last, shade in _runs(shade_of):
+                steps[shade].append(self.box(row, first, last))
+        for boxes, look in zip(steps, looks, strict=True):
+            board.path(boxes, **look)
+
+    def lines(self, board: "Board", n_rows: int, n_columns: int, **look: Any) -> None:
+        """Draw lines between cells."""
+        right = coordinate(self.left + self.wide * n_columns)
+        bottom = coordinate(self.top + self.high * n_rows)
+        lefts = (self.left + column * self.wide for column in range(1, n_columns))
+        tops = (self.top + row * self.high for row in range(1, n_rows))
+        steps = [f"{moves((x, self.top))}V{bottom}" for x in lefts]
+        steps += [f"{moves((self.left, y))}H{right}" for y in tops]
+        board.path(steps, **look)
+
+
+def _runs(shade_of: Mapping[int, int]) -> Iterable[tuple[int, int, int]]:
+    """Give the first column, the last and the shade of neighbours of the same shade."""
+    places = enumerate(sorted(shade_of))
+    for (_, shade), run in groupby(places, lambda one: (one[1] - one[0], shade_of[one[1]])):
+        columns = [column for _, column in run]
+        yield columns[0], columns[-1], shade
+
+
 class Board:
     """Collect shapes and texts; how they look is said by attributes of SVG."""
 
@@ -175,6 +252,49 @@ class Board:
         if bold:
             look["font-weight"] = "bold"
         self._add("text", safe(words), {"x": x, "y": y}, **look)
+
+    def signs(
+        self,
+        place: tuple[float, float],
+        entries: Sequence[tuple[dict[str, Any], str]],
+        *,
+        ends: tuple[float, float],
+        size: float,
+        radius: float = 0,
+    ) -> float:
+        """Explain how shapes look, side by side, in as many lines as that takes.
+
+        Parameters
+        ----------
+        place
+            Where the first sign begins, and its base line.
+        entries
+            Attributes of a shape, and what it stands for; a sign without words is one of a row.
+        ends
+            Where lines begin and end.
+        size
+            Of the words.
+        radius
+            Of signs that are dots; 0 for boxes.
+
+        Returns
+        -------
+        float
+            The base line of the last line.
+        """
+        left, base = place
+        gap = 12 if radius else 20
+        for look, words in entries:
+            wide = gap + text_width(words, size) + 10
+            if left + wide > ends[1] and left > ends[0]:
+                left, base = ends[0], base + 19
+            if radius:
+                self.circle((left, base - 4), radius, **look)
+            else:
+                self.rect((left, base - 10, 14, 12), **look)
+            self.text((left + gap, base), clip(words, ends[1] - ends[0] - gap, size))
+            left += wide
+        return base
 
     def document(
         self,

@@ -1,7 +1,6 @@
 """P-tables in files: Parquet and JSON, checked whenever they are read."""
 
 import contextlib
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -11,6 +10,7 @@ from typing import Any
 
 from footing.files import new_file
 from footing.messages import Argument, Message, Name
+from footing.serialisation import digest_of, document, json_line
 from footing.text_files import read_text
 from ptable.design.design import design_from_dict
 from ptable.design.mechanisms import Mechanism, verify
@@ -111,8 +111,7 @@ def _head(table: PTable) -> dict[str, Any]:
 
 
 def _checksum(head: Mapping[str, Any]) -> str:
-    text = json.dumps({**head, "checksum": None}, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest_of({**head, "checksum": None}, is_compact=True)
 
 
 def _write_json(table: PTable, path: Path) -> None:
@@ -122,8 +121,7 @@ def _write_json(table: PTable, path: Path) -> None:
             table.counts.tolist(), table.noise, table.upper, strict=True
         )
     ]
-    text = json.dumps({**_head(table), "rows": rows}, indent=1, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    path.write_text(document({**_head(table), "rows": rows}, is_ascii=True), encoding="utf-8")
 
 
 def _write_parquet(table: PTable, path: Path) -> None:
@@ -142,7 +140,7 @@ def _write_parquet(table: PTable, path: Path) -> None:
             ("first_key", pa.uint64()),
             ("last_key", pa.uint64()),
         ],
-        metadata={_METADATA: json.dumps(_head(table), allow_nan=False).encode()},
+        metadata={_METADATA: json_line(_head(table)).encode()},
     )
     pq.write_table(pa.table(list(zip(*lines, strict=True)), schema=schema), path)
 

@@ -6,8 +6,6 @@ keys up to and including each. Probabilities are these integers divided by the k
 
 from __future__ import annotations
 
-import hashlib
-import json
 import warnings
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -20,6 +18,7 @@ import numpy as np
 
 from footing.checks import is_integer, problems_of, require_integer
 from footing.messages import Argument, Message, Name, Shape, joined
+from footing.serialisation import digest_of
 from footing.svg import html_table
 from ptable.errors import PTableError, PTableWarning
 from ptable.lookup import KeyIndex, cycle_length, intervals, look_up
@@ -190,8 +189,7 @@ class PTable:
         content = [_FORMAT, self.key_range, self.large_counts, self.noise, self.upper]
         if self.step != 1 or self.anchors is not None:
             content += [self.step, self.anchors]
-        text = json.dumps(content, separators=(",", ":"))
-        return hashlib.sha256(text.encode("ascii")).hexdigest()
+        return digest_of(content, is_compact=True)
 
     @property
     def counts(self) -> NDArray[np.int64]:

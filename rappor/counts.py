@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
-import json
 import logging
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -15,13 +13,12 @@ import numpy as np
 
 from footing.files import write_whole
 from footing.messages import Argument, Message, Name, Shape, said
+from footing.serialisation import content_of, digest_of, json_line
 from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.parameters import Parameters
 from rappor.text_files import read_text, whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from _typeshed import StrPath
 
     from footing.arrays import Integers
@@ -160,9 +157,8 @@ class Counts(EqualByContent):
         if target.suffix.lower() == ".csv":
             text = "".join(",".join(map(str, row)) + "\n" for row in rows)
         elif target.suffix.lower() == ".json":
-            shape = self.parameters.to_dict()
-            content = {"format": _FORMAT, "parameters": shape, "counts": rows}
-            text = json.dumps(content | {"digest": _digest(content)}) + "\n"
+            content = {"format": _FORMAT, "parameters": self.parameters, "counts": rows}
+            text = json_line(content | {"digest": digest_of(content)}) + "\n"
         else:
             raise ReportFileError(
                 Message(
@@ -227,22 +223,17 @@ class Counts(EqualByContent):
             ) from None
 
 
-def _digest(content: Mapping[str, Any]) -> str:
-    """Return a digest of what a file holds: it tells damage, and not who wrote it."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
 def _from_json(text: str, name: str, parameters: Parameters | None) -> tuple[Any, Parameters]:
+    content = content_of(text, form=_FORMAT)
     try:
-        content = json.loads(text)
-        is_ours, digest = content["format"] == _FORMAT, content.pop("digest", None)
         rows, own_parameters = content["counts"], Parameters.from_dict(content["parameters"])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        is_ours = False
-    if not is_ours:
+    except (ValueError, KeyError, TypeError, AttributeError):
+        content = {}
+    if not content:
         raise ReportFileError(
             Message("The file {name!r} is no file of counts.", name=Name(name))
         )
+    digest = content.pop("digest", None)
     if digest is None and content.keys() <= {"format", "parameters", "counts"}:
         logger.warning(
             Message(
@@ -252,7 +243,7 @@ def _from_json(text: str, name: str, parameters: Parameters | None) -> tuple[Any
             ),
             extra={"event": "counts without digest"},
         )
-    elif digest != _digest(content):
+    elif digest != digest_of(content):
         raise ReportFileError(
             Message(
                 "The file {name!r} is damaged: it does not hold what was written.",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from footing.checks import is_number, require_integer
 from footing.files import write_whole
 from footing.messages import Argument, Enumeration, Message, Name
+from footing.serialisation import document
 from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.text_files import read_text, whole_number
 
@@ -231,7 +232,7 @@ class Parameters:
         """
         target = Path(path)
         if target.suffix.lower() == ".json":
-            text = json.dumps(self.to_dict(), indent=1) + "\n"
+            text = document(self)
         elif target.suffix.lower() == ".csv" and self.response == "bits":
             values = (self.n_bits, self.n_hashes, self.n_cohorts, self.p, self.q, self.f)
             text = f"{','.join(_COLUMNS)}\n{','.join(repr(value) for value in values)}\n"

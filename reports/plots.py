@@ -7,12 +7,16 @@ from pathlib import Path
 from footing.messages import Message
 from footing.svg import html_table, safe, text_width
 from ptable.pictures.picture import Picture
-from reports.charts.service import charts
+from reports.charts.bars import bars_of_table
+from reports.charts.drawing import Labels
+from reports.charts.network import link_text, network
 from reports.errors import ReportError
+from reports.facts.frontier import FrontierFacts
 from reports.facts.methods import MethodFacts
 from reports.facts.release import ScenarioFacts
 from reports.facts.service import Chart
 from reports.i18n.languages import Words, words_of
+from reports.pages.frontier import frontier_picture
 from reports.pages.methods import methods_map
 from reports.pages.scenarios import designs_map
 
@@ -50,14 +54,18 @@ def table_plot(
     chart = Chart(names=tuple(map(", ".join, bars)), panels=panels)
     lines = ([*row, *map(words.numbers.plain, values)] for row, values in bars.items())
     data = html_table(title, [*heads, *columns], lines)
-    return _alone(words, title, charts(words, chart, title=title), data)
+    return _alone(words, title, bars_of_table(words, chart, title=title), data)
 
 
-def comparison_plot(compared: ScenarioFacts | MethodFacts, *, language: str) -> Picture:
-    """Draw the map of designs or methods, as the page of a comparison does."""
+def comparison_plot(
+    compared: ScenarioFacts | MethodFacts | FrontierFacts, *, language: str
+) -> Picture:
+    """Draw the map of designs or methods, or a frontier, as their page does."""
     words = words_of(language)
     if isinstance(compared, MethodFacts):
         figures = methods_map(words, compared)
+    elif isinstance(compared, FrontierFacts):
+        figures = [frontier_picture(words, compared)]
     else:
         figures = designs_map(words, compared)
     for figure in figures:
@@ -66,6 +74,22 @@ def comparison_plot(compared: ScenarioFacts | MethodFacts, *, language: str) -> 
         table = html_table(data.caption, [column.heading for column in data.columns], lines)
         return _alone(words, figure.title, [figure.svg], table)
     return _alone(words, "", [], "")
+
+
+def network_plot(
+    names: Sequence[str], links: Sequence[tuple[str, str, float]], *, language: str
+) -> Picture:
+    """Draw which columns were measured together, and how strongly they hang together."""
+    words = words_of(language)
+    title = words.say(
+        "Columns measured together, and how strongly they hang together (Cramér's V)"
+    )
+    told = [link_text(words, *link) for link in links]
+    labels = Labels(id="network", title=title, description="; ".join(told))
+    heads = [words.say("Column"), words.say("Other column"), words.say("Cramér's V")]
+    lines = ([a, b, words.numbers.ratio(strength)] for a, b, strength in links)
+    drawing = network(words, labels, names, links)
+    return _alone(words, title, [drawing], html_table(title, heads, lines))
 
 
 def _alone(words: Words, title: str, drawings: Sequence[str], data: str) -> Picture:

@@ -12,9 +12,11 @@ from reports.facts.checking import require_sound
 from reports.facts.decoding import DecodingFacts
 from reports.facts.dp_tables import DPTablesFacts
 from reports.facts.exposure import ExposureFacts
+from reports.facts.frontier import FrontierFacts
 from reports.facts.meaning import MeaningFacts
 from reports.facts.mobility import MobilityFacts
 from reports.facts.release import ComparisonFacts, PublicFacts, ReleaseFacts
+from reports.facts.suppression import PublicSuppressionFacts, SuppressionFacts
 from reports.facts.synthesis import SynthesisFacts
 from reports.facts.training import AuditFacts, CardFacts, StudyFacts, SweepFacts
 from reports.i18n.languages import LANGUAGES, words_of
@@ -22,10 +24,12 @@ from reports.pages.comparison import comparison_page
 from reports.pages.decoding import decoding_page
 from reports.pages.dp_tables import dp_tables_page
 from reports.pages.exposure import exposure_page
+from reports.pages.frontier import frontier_page
 from reports.pages.meaning import meaning_page
 from reports.pages.mobility import mobility_page
 from reports.pages.release.internal import internal_page
 from reports.pages.release.public import public_page
+from reports.pages.suppression import public_suppression_page, suppression_page
 from reports.pages.synthesis import synthesis_page
 from reports.pages.training.audits import audits_page
 from reports.pages.training.card import card_page
@@ -53,11 +57,14 @@ _PAGES: Mapping[type, tuple[Callable[..., tuple[str, dict[str, Any]]], Edition]]
     DPTablesFacts: (dp_tables_page, "public"),
     DecodingFacts: (decoding_page, "internal"),
     ExposureFacts: (exposure_page, "internal"),
+    FrontierFacts: (frontier_page, "internal"),
     MeaningFacts: (meaning_page, "public"),
     MobilityFacts: (mobility_page, "internal"),
     PublicFacts: (public_page, "public"),
+    PublicSuppressionFacts: (public_suppression_page, "public"),
     ReleaseFacts: (internal_page, "internal"),
     StudyFacts: (study_page, "public"),
+    SuppressionFacts: (suppression_page, "internal"),
     SweepFacts: (sweep_page, "internal"),
     SynthesisFacts: (synthesis_page, "internal"),
 }
@@ -77,8 +84,9 @@ def make_report(
     ----------
     facts
         All that the page says: of a release, a comparison of designs, decoded reports, an
-        audit of a service or of trips, what an epsilon means, tables with noise, synthetic
-        records, or private training: a study, a sweep, audits or a card.
+        audit of a service or of trips, a frontier of designs, what an epsilon means, tables
+        with noise, a suppression, synthetic records, or private training: a study, a sweep,
+        audits or a card.
     language
         ``"en"`` or ``"fr"``.
     edition

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import html as escaping
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from footing.files import csv_text, write_whole
 from footing.messages import Message, Name
+from footing.serialisation import document, plain_fields
 from reports.errors import ReportError
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ class Report:
          "edition": "public",
          "id": "2027-03",
         """
-        content = {"edition": self.edition, **plain_facts(self.facts)}
-        return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        facts = plain_fields(self.facts, message=Message.to_dict)
+        return document({"edition": self.edition, **facts})
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the page, or its numbers, to a file: all or nothing.
@@ -155,24 +155,6 @@ class Report:
         )
 
 
-def plain_facts(facts: Any) -> Any:
-    """Turn facts into what JSON has; the names of a mapping become texts.
-
-    A message takes its template and its values along.
-    """
-    if isinstance(facts, Message):
-        return facts.to_data()
-    if is_dataclass(facts):
-        return {
-            member.name: plain_facts(getattr(facts, member.name)) for member in fields(facts)
-        }
-    if isinstance(facts, Mapping):
-        return {str(name): plain_facts(value) for name, value in facts.items()}
-    if isinstance(facts, (tuple, list)):
-        return [plain_facts(value) for value in facts]
-    return facts
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Download:
     """A file inside a page: its name, and the link that holds it."""
@@ -186,16 +168,16 @@ def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return csv_text([columns, *(map(_entry, row) for row in rows)])
 
 
-def as_json(facts: Any) -> str:
-    """Write every number of facts as JSON."""
-    return json.dumps(plain_facts(facts), ensure_ascii=False, allow_nan=False)
-
-
 def download(file: str, content: str) -> Download:
     """Put a file into a link."""
     kind = _TYPES[file.rpartition(".")[2]]
     text = base64.b64encode(content.encode("utf-8")).decode("ascii")
     return Download(file=file, link=f"data:{kind};charset=utf-8;base64,{text}")
+
+
+def facts_file(file: str, facts: Facts) -> Download:
+    """Put every number of facts into a link to a JSON file, messages with their templates."""
+    return download(file, document(facts, indent=None, message=Message.to_dict))
 
 
 def _entry(value: object) -> object:

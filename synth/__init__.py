@@ -1,7 +1,6 @@
 """Synthetic microdata, differentially private, from vine copulas and noisy tables."""
 
 from footing.lazy import moved as _moved
-from footing.lazy import renamed as _renamed
 from synth.certificate import Certificate
 from synth.errors import (
     CertificateError,
@@ -73,7 +72,7 @@ __getattr__ = _moved(
         "TableModel": "synth.marginals.model",
         "draw_structure": "synth.picture",
         "guarantee_beside": "synth.guarantee",
+        "Settings": "synth:TableSettings",
         "structure": "synth.picture",
     },
-    otherwise=_renamed(__name__, {"Settings": "TableSettings"}),
 )

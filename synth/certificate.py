@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dp import epsilon_of_rho, gaussian_epsilon
 from footing.files import write_whole
 from footing.messages import Message, Name
+from footing.serialisation import digest_of, document, plain
 from footing.svg import html_table
 from footing.text_files import read_text
 from footing.version import engine_version
@@ -124,7 +125,7 @@ class Certificate:
             "schema": {
                 "sha256": model.schema.digest,
                 "given_sha256": model.asked,
-                "declared": json.loads(model.schema.to_json()),
+                "declared": model.schema.to_dict(),
             },
             "domains": [
                 {"column": one.name, "codes": one.size, "declared_by": one.declared_by}
@@ -141,7 +142,7 @@ class Certificate:
             if model.noise == "secure"
             else "noise: from a seed",
             "priors": [dict(prior) for prior in model.priors],
-            "calls": [call.record() for call in model.calls],
+            "calls": plain(model.calls),
             "total": _total(model) if account is None else None,
             "budget": dict(model.budget) if account is None else None,
             "rules": [
@@ -171,8 +172,7 @@ class Certificate:
         facts = dict(self.facts)
         if key is not None:
             facts["seal"] = _seal(facts["digest"], key)
-        text = json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False)
-        write_whole(path, text + "\n", error=CertificateError, is_private=False)
+        write_whole(path, document(facts), error=CertificateError, is_private=False)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Certificate:
@@ -325,7 +325,7 @@ def _wrong_promise(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _wrong_sums(facts: Mapping[str, Any]) -> list[str]:
-    calls = [Call.from_record(record) for record in facts["calls"]]
+    calls = [Call.from_dict(record) for record in facts["calls"]]
     is_gaussian = facts["version"] >= 2
     prices = [call.price(is_gaussian=is_gaussian) for call in calls]
     wrong = []
@@ -377,7 +377,7 @@ def _wrong_reach(facts: Mapping[str, Any], calls: list[Call]) -> list[str]:
     names = {name for call in calls if call.what in counting for name in call.columns}
     names |= {name for prior in facts["priors"] for name in prior["columns"]}
     # Of a column that follows from others, or has one code, nothing is counted.
-    schema = Schema.from_json(json.dumps(facts["schema"]["declared"]))
+    schema = Schema.from_dict(facts["schema"]["declared"])
     sizes = zip(schema.names, modelled_sizes(schema), strict=True)
     names |= {name for name, size in sizes if size == 1}
     missing_columns = [one["column"] for one in facts["domains"] if one["column"] not in names]
@@ -393,7 +393,7 @@ def _wrong_reach(facts: Mapping[str, Any], calls: list[Call]) -> list[str]:
 
 def _wrong_declarations(facts: Mapping[str, Any], schema: Schema | None) -> list[str]:
     entry = facts["schema"]
-    own_schema = Schema.from_json(json.dumps(entry["declared"]))
+    own_schema = Schema.from_dict(entry["declared"])
     wrong: list[str] = []
     if own_schema.digest != entry["sha256"]:
         wrong.append(Message("The schema is not the one of the digest."))
@@ -454,7 +454,7 @@ def _described(file: Path, name: str | None = None) -> dict[str, Any]:
 
 def _digest(facts: Mapping[str, Any]) -> str:
     content = {name: value for name, value in facts.items() if name not in ("digest", "seal")}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return digest_of(content)
 
 
 def _seal(digest: str, key: bytes) -> str:

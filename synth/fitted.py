@@ -1,6 +1,5 @@
 """A fitted synthesizer: schema, noisy model, bill; records are drawn from it."""
 
-import hashlib
 import json
 import logging
 import os
@@ -15,6 +14,7 @@ from footing.arrays import Flags
 from footing.files import new_file, write_whole
 from footing.messages import Argument, Message, Name
 from footing.progress import Progress
+from footing.serialisation import digest_of, json_line, plain
 from footing.text_files import read_text
 from synth.errors import DomainError, RuleError, SynthError
 from synth.frames import CONTAINERS, from_codes
@@ -274,13 +274,12 @@ class Model:
             import pyarrow as pa
             import pyarrow.parquet as pq
 
-            parts = {name: json.dumps(part) for name, part in _sealed(self._record()).items()}
+            parts = {name: json_line(part) for name, part in _sealed(self._content()).items()}
             table = pa.table({"part": list(parts), "content": list(parts.values())})
             with new_file(file, error=SynthError, overwrite=True) as draft:
                 pq.write_table(table, draft, compression="zstd")
         else:
-            text = json.dumps(_sealed(self._record()), allow_nan=False)
-            write_whole(file, text, error=SynthError)
+            write_whole(file, json_line(_sealed(self._content())), error=SynthError)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -308,7 +307,7 @@ class Model:
             else:
                 content = json.loads(read_text(file))
             _require_whole(content, file.name)
-            return cls._from_record(content)
+            return cls._of_content(content)
         except SynthError:
             raise
         except (pa.ArrowException, *_UNREADABLE):
@@ -317,15 +316,15 @@ class Model:
                 hint=Message("give what save wrote"),
             ) from None
 
-    def _record(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, Any]:
         return {
             "format": _FORMAT,
             "version": 1,
-            "schema": json.loads(self.schema.to_json()),
+            "schema": self.schema.to_dict(),
             "asked": self.asked,
             "method": self.method,
-            "engine": json.loads(self.engine.to_json()),
-            "calls": [call.record() for call in self.calls],
+            "engine": self.engine.to_dict(),
+            "calls": plain(self.calls),
             "budget": self.budget,
             "adjacency": self.adjacency,
             "noise": self.noise,
@@ -334,11 +333,11 @@ class Model:
         }
 
     @classmethod
-    def _from_record(cls, content: dict[str, Any]) -> Self:
+    def _of_content(cls, content: dict[str, Any]) -> Self:
         if content["format"] != _FORMAT or content["version"] != 1:
             raise SynthError(Message("The file is of another format, or of a newer version."))
-        schema = Schema.from_json(json.dumps(content["schema"]))
-        engine = reader_of(content["method"])(json.dumps(content["engine"]))
+        schema = Schema.from_dict(content["schema"])
+        engine = reader_of(content["method"])(content["engine"])
         if engine.sizes != modelled_sizes(schema):
             raise SynthError(Message("The model does not fit its schema."))
         if is_unprotected(content["method"]) != (getattr(engine, "account", None) is not None):
@@ -354,7 +353,7 @@ class Model:
             asked=str(content["asked"]),
             engine=engine,
             method=str(content["method"]),
-            calls=tuple(Call.from_record(call) for call in content["calls"]),
+            calls=tuple(Call.from_dict(call) for call in content["calls"]),
             budget=dict(content["budget"]),
             adjacency=str(content["adjacency"]),
             noise=str(content["noise"]),
@@ -432,19 +431,14 @@ def _written(name: str) -> str:
 
 def _sealed(record: dict[str, Any]) -> dict[str, Any]:
     """Add a digest of what a file is to hold."""
-    return record | {"digest": _digest(record)}
-
-
-def _digest(record: Mapping[str, Any]) -> str:
-    text = json.dumps(record, sort_keys=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return record | {"digest": digest_of(record)}
 
 
 def _require_whole(content: dict[str, Any], name: str) -> None:
     """Raise if a file does not hold what was saved; warn of one without digest."""
     rest = dict(content)
     digest = rest.pop("digest", None)
-    if digest != _digest(rest) if "digest" in content else not _PARTS.issuperset(content):
+    if digest != digest_of(rest) if "digest" in content else not _PARTS.issuperset(content):
         raise SynthError(
             Message(
                 "The model {name!r} is damaged: it does not hold what was saved.",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from footing.messages import Message
+from footing.serialisation import plain_fields
 from reports.facts.synthesis import GuaranteeFact
 from synth.certificate import Certificate
 from synth.claims import words_of
@@ -96,19 +97,19 @@ class Guarantee:
             name = "unbounded" if self.spent is None else "overspent"
         return GuaranteeFact(name=name, values={**values, "unit": self.unit})
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return it as plain values.
 
         Examples
         --------
-        >>> Guarantee.from_record(Guarantee(status="absent").record()).status
+        >>> Guarantee.from_dict(Guarantee(status="absent").to_dict()).status
         'absent'
         """
-        return asdict(self)
+        return plain_fields(self)
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Guarantee:
-        """Read what `record` gave.
+    def from_dict(cls, record: Mapping[str, Any]) -> Guarantee:
+        """Read what `to_dict` gave.
 
         Parameters
         ----------
@@ -122,7 +123,7 @@ class Guarantee:
 
         Examples
         --------
-        >>> Guarantee.from_record({"status": "certain"})
+        >>> Guarantee.from_dict({"status": "certain"})
         Traceback (most recent call last):
         ...
         synth.errors.CertificateError: This is no guarantee.

@@ -98,14 +98,14 @@ class MechanismModel(CodeModel):
         return {
             "name": self.name,
             "model": json.loads(self.inner.to_json()),
-            "spends": [spend.record() for spend in self.spends],
+            "spends": self.spends,
         }
 
     @classmethod
     def _of_parts(cls, content: Mapping[str, Any]) -> Self:
         name = str(content["name"])
         inner = _loaded(added_method(name)).from_json(json.dumps(content["model"]))
-        spends = tuple(Spend.from_record(spend) for spend in content["spends"])
+        spends = tuple(Spend.from_dict(spend) for spend in content["spends"])
         return cls(name=name, inner=inner, spends=spends)
 
 

@@ -1,6 +1,5 @@
 """The engines by name, each imported when it is used, and what every one of them returns."""
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from footing.arrays import Flags
 from footing.checks import require_one_of
 from footing.messages import Message, Name
+from footing.serialisation import content_of, json_line, plain
 from synth.errors import SynthError
 
 _COPULAS = "synth.baselines.engines"
@@ -55,8 +55,12 @@ class CodeModel(ABC):
 
     def to_json(self) -> str:
         """Return the model as text: noisy numbers and what they cost, nothing that runs."""
-        content = {"format": f"ckm-synth-{self.kind}", **self._parts()}
-        return json.dumps(content, allow_nan=False, default=np.ndarray.tolist)
+        return json_line(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model as plain values, for JSON."""
+        content: dict[str, Any] = plain({"format": f"ckm-synth-{self.kind}", **self._parts()})
+        return content
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -72,11 +76,20 @@ class CodeModel(ABC):
         SynthError
             If it is something else.
         """
+        return cls.from_dict(content_of(text, form=f"ckm-synth-{cls.kind}"))
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` gave, or refuse what is something else.
+
+        Parameters
+        ----------
+        content
+            The plain values.
+        """
         try:
-            content = json.loads(text)
-            is_one = (
-                content["format"] == f"ckm-synth-{cls.kind}" and content.get("version", 1) == 1
-            )
+            is_own = content.get("format") == f"ckm-synth-{cls.kind}"
+            is_one = is_own and content.get("version", 1) == 1
             model = cls._of_parts(content) if is_one else None
         except SynthError:
             raise
@@ -159,10 +172,10 @@ def fitter_of(method: str) -> Callable[..., Any]:
     return fitter
 
 
-def reader_of(method: str) -> Callable[[str], CodeModel]:
+def reader_of(method: str) -> Callable[[Mapping[str, Any]], CodeModel]:
     """Return what reads a model of a method."""
     entry = METHODS.get(method, _Method(_ADDED, "", "MechanismModel"))
-    reader: Callable[[str], CodeModel] = entry.load(entry.model).from_json
+    reader: Callable[[Mapping[str, Any]], CodeModel] = entry.load(entry.model).from_dict
     return reader
 
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from footing.messages import Message, Name
-from footing.svg import Board
 from synth.errors import SynthError
 from synth.marginals.model import TableModel
 
 if TYPE_CHECKING:
     from footing.arrays import Floats
     from synth.fitted import Model
-
-_SIZE, _RADIUS, _WIDEST = 760, 250, 9.0
-_LONGEST, _COLOUR = 24, "#1f4e79"
-_TITLE = "Columns measured together, and how strongly they hang together (Cramér's V)"
 
 
 def structure(model: Model) -> dict[str, Any]:
@@ -76,13 +70,15 @@ def structure(model: Model) -> dict[str, Any]:
     }
 
 
-def draw_structure(model: Model) -> str:
+def draw_structure(model: Model, *, language: str = "en") -> str:
     """Return the structure as a picture: a line for each link, the wider the stronger.
 
     Parameters
     ----------
     model
         A model of the method ``"tables"``.
+    language
+        Of its words and numbers.
 
     Returns
     -------
@@ -101,43 +97,11 @@ def draw_structure(model: Model) -> str:
     >>> draw_structure(model).startswith("<svg")
     True
     """
+    from reports.plots import network_plot
+
     parts = structure(model)
-    names = parts["columns"]
-    turns = [2 * math.pi * place / len(names) - math.pi / 2 for place in range(len(names))]
-    middle = _SIZE / 2
-    where = {
-        name: (middle + _RADIUS * math.cos(turn), middle + _RADIUS * math.sin(turn))
-        for name, turn in zip(names, turns, strict=True)
-    }
-    board, tips = Board(), []
-    for link in parts["links"]:
-        first, second = link["columns"]
-        tips.append(f"{first} and {second}: {link['cramers_v']:.2f}")
-        board.line(
-            where[first],
-            where[second],
-            tip=tips[-1],
-            stroke=_COLOUR,
-            stroke_opacity=0.55,
-            stroke_width=0.75 + _WIDEST * link["cramers_v"],
-        )
-    for (name, (x, y)), turn in zip(where.items(), turns, strict=True):
-        side = math.cos(turn)
-        board.circle((x, y), 6, fill=_COLOUR)
-        board.text(
-            (x + 12 * side, y + 16 * math.sin(turn) + 4),
-            name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…",
-            anchor="start" if side > 0.1 else "end" if side < -0.1 else "middle",
-            fill="#1a1a1a",
-        )
-    return board.document(
-        _TITLE,
-        "; ".join(tips),
-        ids=("title", "words"),
-        viewBox=f"0 0 {_SIZE} {_SIZE}",
-        family="sans-serif",
-        size=13,
-    )
+    links = [(*link["columns"], link["cramers_v"]) for link in parts["links"]]
+    return network_plot(parts["columns"], links, language=language).svg
 
 
 def _cramers_v(table: Floats) -> float:

@@ -213,10 +213,10 @@ class Synthesizer:
             engine=engine,
             method=self.method,
             calls=tuple(calls),
-            budget={} if isinstance(budget, Claim) else budget.record(aside=aside),
+            budget={} if isinstance(budget, Claim) else budget.to_dict(aside=aside),
             adjacency=str(adjacency),
             noise=noise.label,
-            priors=tuple(prior.record() for prior in priors),
+            priors=tuple(prior.to_dict() for prior in priors),
             container=container,
         )
 

@@ -1,5 +1,5 @@
 """Deprecated: what was here lies in `ckm.methods.additivity`."""
 
-from footing.lazy import moved_module
+from footing.lazy import EVERY, moved
 
-__getattr__ = moved_module("ckm.additivity", "ckm.methods.additivity")
+__getattr__ = moved(__name__, {EVERY: "ckm.methods.additivity"})

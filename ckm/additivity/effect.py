@@ -1,5 +1,5 @@
 """Deprecated: what was here lies in `ckm.methods.additivity.effect`."""
 
-from footing.lazy import moved_module
+from footing.lazy import EVERY, moved
 
-__getattr__ = moved_module("ckm.additivity.effect", "ckm.methods.additivity.effect")
+__getattr__ = moved(__name__, {EVERY: "ckm.methods.additivity.effect"})

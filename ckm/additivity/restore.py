@@ -1,5 +1,5 @@
 """Deprecated: what was here lies in `ckm.methods.additivity.restore`."""
 
-from footing.lazy import moved_module
+from footing.lazy import EVERY, moved
 
-__getattr__ = moved_module("ckm.additivity.restore", "ckm.methods.additivity.restore")
+__getattr__ = moved(__name__, {EVERY: "ckm.methods.additivity.restore"})

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from ckm.release.files.manifest import TableRecord
     from ptable import PTable
+    from reports.facts.frontier import FrontierFacts
     from reports.facts.release import MeasureFact, ReproductionFacts, ScenarioFacts, Text
     from risk.risk_map.designs import MapDesign
     from tables.quality import KeyQuality
@@ -56,6 +57,7 @@ class Findings:
     utility: tuple[MeasureFact, ...]
     risk: RiskFacts
     scenarios: ScenarioFacts | None
+    frontier: FrontierFacts | None = None
 
 
 def findings(

@@ -138,21 +138,39 @@ def stronger_noise(
         ptable = _solved(spec, variance, largest)
         if ptable is None:
             break
-        rng = np.random.default_rng(seed)
-        truth = space.lattice.sums(space.joint)
-        index = KeyIndex.build(ptable, ptable.key_range)
-        keys = rng.integers(1 << 63, size=space.joint.shape, dtype=np.uint64)
-        of_set = space.lattice.sums(keys * (space.joint > 0))  # equal records, equal noise
-        tables = {
-            table: replace(one, published=_published(index, truth[table], of_set[table]))
-            for table, one in space.shown.items()
-        }
-        audit = replace(auditor, ptable=ptable).audit(replace(space, shown=tables))
+        again, other = redrawn(space, auditor, ptable, seed=seed)
+        audit = other.audit(again)
         what = f"max_noise = {ptable.max_noise}, variance = {variance:g}"
         closures.append(_closure(what, audit))
         if closures[-1].share <= limit:
             break
     return tuple(closures)
+
+
+def redrawn(
+    space: QuerySpace, auditor: Auditor, ptable: PTable, *, seed: int
+) -> tuple[QuerySpace, Auditor]:
+    """Publish the same cells with the noise of another p-table; equal records, equal noise.
+
+    Parameters
+    ----------
+    space, auditor
+        The tables, and who attacks them.
+    ptable
+        The other noise.
+    seed
+        Of the keys: the same for the same seed, whatever the p-table.
+    """
+    rng = np.random.default_rng(seed)
+    truth = space.lattice.sums(space.joint)
+    index = KeyIndex.build(ptable, ptable.key_range)
+    keys = rng.integers(1 << 63, size=space.joint.shape, dtype=np.uint64)
+    of_set = space.lattice.sums(keys * (space.joint > 0))
+    tables = {
+        table: replace(one, published=_published(index, truth[table], of_set[table]))
+        for table, one in space.shown.items()
+    }
+    return replace(space, shown=tables), replace(auditor, ptable=ptable)
 
 
 def _solved(spec: NoiseSpec, variance: float, max_noise: int) -> PTable | None:

@@ -1,7 +1,7 @@
 """How many small counts somebody finds who asks for all tables that the rules permit."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from ckm.config.service.service import Service
 from ckm.service.process.server import open_answerer
 from footing.arrays import Flags, Floats, Integers, Levels
 from footing.progress import Progress
+from footing.serialisation import plain, plain_fields
 from ptable import PTable
 from ptable.lookup import moments
 from risk.reconstruction.attributes import FoundAttributes, found_attributes
@@ -138,11 +139,11 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, as JSON has them; for the office alone."""
-        whole = asdict(self.whole)
-        return {
-            **asdict(self),
-            **{name: whole[name] for name in ("alone", "together")},
-            "remaining": asdict(summed(self.remainders)),
+        whole = self.whole
+        return plain_fields(self) | {
+            "alone": plain(whole.alone),
+            "together": plain(whole.together),
+            "remaining": plain(summed(self.remainders)),
             "largest_share": self.largest_share,
         }
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from ckm.cli.terminal.output import check_output
 from ckm.errors import CheckFailedError
 from footing.files import write_whole
 from footing.messages import Message, Name, said
+from footing.serialisation import document, plain
 from footing.version import engine_version
 
 if TYPE_CHECKING:
@@ -222,7 +222,6 @@ def _write(
     from reports import make_report
     from reports.i18n.languages import words_of
     from reports.pages.exposure import cautions
-    from reports.report import plain_facts
 
     facts = replace(facts, finished=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
     more = ("variables", "areas", "tables", "growth", "noise", "release", "left_out", "drawn")
@@ -233,11 +232,11 @@ def _write(
         "digests": facts.digests,
         **audit_result.to_dict(),
         "limit": facts.limit,
-        "advice": [asdict(one) for one in steps],
+        "advice": steps,
         "cautions": cautions(words_of("en"), facts),
-        **{name: plain_facts(getattr(facts, name)) for name in more},
+        **{name: plain(getattr(facts, name), message=Message.to_dict) for name in more},
     }
-    write_whole(_beside(output), json.dumps(content, indent=2) + "\n", is_private=True)
+    write_whole(_beside(output), document(content, indent=2), is_private=True)
     if output != _beside(output):
         page = make_report(facts, language=lang).html
         write_whole(output, page, is_private=True)

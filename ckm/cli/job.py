@@ -18,6 +18,7 @@ from ckm.errors import CheckFailedError, ConfigError
 from footing.drafts import PrivateFolder
 from footing.files import csv_text, new_file, write_whole
 from footing.messages import Message, Name, said
+from footing.serialisation import document
 
 if TYPE_CHECKING:
     from ckm.config.draft import JobDraft
@@ -177,8 +178,11 @@ def cells(
 @job.command()
 @click.argument("job", type=PATH, metavar="JOB.toml")
 @click.option("-o", "--output", type=PATH, required=True, help="The folder to make.")
+@click.option(
+    "--optimal", "is_optimal", is_flag=True, help="Ask for the optimal method, not the modular."
+)
 @with_terminal
-def argus(terminal: Terminal, /, *, job: Path, output: Path) -> None:
+def argus(terminal: Terminal, /, *, job: Path, output: Path, is_optimal: bool) -> None:
     """Write the tables of a job for suppression as files of tau-ARGUS.
 
     For each table and each of its counts and sums: the cells with their largest contributions
@@ -193,7 +197,7 @@ def argus(terminal: Terminal, /, *, job: Path, output: Path) -> None:
     from ckm.config import read_job
     from ckm.methods.suppression.argus.write import argus_files
 
-    files = argus_files(read_job(job))
+    files = argus_files(read_job(job), is_optimal=is_optimal)
     _write_folder(output, files)
     terminal.step(
         "files of tau-ARGUS written", Message("disclosive: true numbers, for comparison")
@@ -315,7 +319,7 @@ def _schema_text(kind: str) -> str:
     module, _, name = _KINDS[kind].partition(":")
     kind_of_file = getattr(import_module(module), name)
     schema = kind_of_file() if kind == "designs" else schema_of(kind_of_file)
-    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+    return document(schema, indent=2)
 
 
 @click.command(cls=Command)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ckm.config.job.data import Records
 from ckm.config.job.ledger import RecordsLedger
-from ckm.config.lines import Place
+from ckm.config.lines import KeyPath
 from ckm.config.read import build, open_settings
 from ckm.config.reading import Reading
 from ckm.config.section import (
@@ -63,7 +63,7 @@ class PlanLedger(Section):
 class PlanReleaseLedger(RecordsLedger):
     """The record of what was published of the same records, which the tables enter."""
 
-    _where: ClassVar[Place] = ("release_ledger",)
+    _where: ClassVar[KeyPath] = ("release_ledger",)
 
 
 class Asked(Section):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 #: Keys, and numbers, names or texts of entries, from the top of the file.
-Place: TypeAlias = tuple[str | int, ...]
+KeyPath: TypeAlias = tuple[str | int, ...]
 
 # What may hold a bracket or the end of a line without meaning it, then these themselves.
 _SIGNS = re.compile(
@@ -29,10 +29,10 @@ class Lines:
     """
 
     def __init__(self, text: str) -> None:
-        self._lines: dict[Place, int] = {}
-        self._values: dict[Place, object] = {}
-        self._last: dict[Place, int] = {}  # the number of the last of repeated sections
-        section: Place = ()
+        self._lines: dict[KeyPath, int] = {}
+        self._values: dict[KeyPath, object] = {}
+        self._last: dict[KeyPath, int] = {}  # the number of the last of repeated sections
+        section: KeyPath = ()
         for line, statement in _statements(text):
             part = tomllib.loads(statement)
             if statement.lstrip().startswith("["):
@@ -43,7 +43,7 @@ class Lines:
                     self._lines.setdefault(place, line)
                     self._values[place] = value
 
-    def at(self, place: Place) -> tuple[Place, int | None]:
+    def at(self, place: KeyPath) -> tuple[KeyPath, int | None]:
         """Return what stands there, or what is nearest above it, and its line."""
         place = self._by_numbers(place)
         if place not in self._lines and (*place, 0) in self._lines:
@@ -52,16 +52,16 @@ class Lines:
             place = place[:-1]
         return place, self._lines.get(place)
 
-    def _by_numbers(self, place: Place) -> Place:
+    def _by_numbers(self, place: KeyPath) -> KeyPath:
         """Return the place with numbers of entries instead of their names and texts."""
-        path: Place = ()
+        path: KeyPath = ()
         for part in place:
             inner = (*path, part)
             is_name = isinstance(part, str) and inner not in self._lines
             path = self._entry(path, part) if is_name else inner
         return path
 
-    def _entry(self, place: Place, name: str | int) -> Place:
+    def _entry(self, place: KeyPath, name: str | int) -> KeyPath:
         """Return the first entry of that name or text: of a list, or of sections."""
         for number in itertools.count():
             entry = (*place, number)
@@ -73,9 +73,9 @@ class Lines:
                 return entry
         raise AssertionError
 
-    def _header(self, part: Any) -> Place:
+    def _header(self, part: Any) -> KeyPath:
         """Return the place of a section; of repeated ones the last."""
-        place: Place = ()
+        place: KeyPath = ()
         while part:
             ((key, part),) = part.items()
             place = (*place, key)
@@ -100,7 +100,7 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
             start, line = sign.end(), line + statement.count("\n")
 
 
-def _places(value: object, place: Place) -> Iterator[tuple[Place, object]]:
+def _places(value: object, place: KeyPath) -> Iterator[tuple[KeyPath, object]]:
     """Give all that stands in a value, each with its place."""
     entries = dict(enumerate(value)) if isinstance(value, list) else value
     for key, below in entries.items() if isinstance(entries, dict) else ():

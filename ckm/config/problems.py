@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from ckm.config.lines import Place
+from ckm.config.lines import KeyPath
 from ckm.errors import ConfigError
 from footing.data_files import read_data
 from footing.errors import ExplainedError
@@ -35,7 +35,7 @@ class Problem:
     where: str
     text: str
     hint: str | None = None
-    at: Place = field(default=(), compare=False)
+    at: KeyPath = field(default=(), compare=False)
     number: int | None = field(default=None, compare=False)
 
     def line(self) -> Message:
@@ -121,7 +121,7 @@ _WORDS = read_data("ckm.config", "problems.toml")
 _RULES, _FORMS = _WORDS["rules"], _WORDS["forms"]
 
 
-def heading(place: Place) -> Message:
+def heading(place: KeyPath) -> Message:
     """Return a section as people call it, and what of it is meant.
 
     Examples
@@ -206,12 +206,14 @@ class _Split(NamedTuple):
     """A place of the parsing model, cut where its section ends."""
 
     section: str
-    at: Place
-    rest: Place
+    at: KeyPath
+    rest: KeyPath
 
 
 def _split(
-    place: Place, names: Mapping[str, Sequence[str | int]], sections: dict[str, tuple[str, ...]]
+    place: KeyPath,
+    names: Mapping[str, Sequence[str | int]],
+    sections: dict[str, tuple[str, ...]],
 ) -> _Split:
     """Return the section, its place with names of entries, and the keys below it."""
     name = str(place[0]) if place else ""

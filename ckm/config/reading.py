@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ckm.config.lines import Lines, Place
+from ckm.config.lines import KeyPath, Lines
 from ckm.config.problems import JobError, Problem, did_you_mean, heading
 from footing.addresses import Address
 from footing.errors import ExplainedError
@@ -48,14 +48,16 @@ class Reading:
         self._written: dict[Path, str] = {}
 
     def add(
-        self, section: Place, text: str, hint: str | None = None, *, key: str | Place = ()
+        self, section: KeyPath, text: str, hint: str | None = None, *, key: str | KeyPath = ()
     ) -> None:
         """Note a problem of a section, and of which of its keys; a place for one below."""
         at = (*section, *((key,) if isinstance(key, str) else key))
         problem = Problem(where=heading(section), text=text, hint=hint, at=at)
         self.problems.append(problem)
 
-    def add_error(self, section: Place, error: ExplainedError, hint: str | None = None) -> None:
+    def add_error(
+        self, section: KeyPath, error: ExplainedError, hint: str | None = None
+    ) -> None:
         """Note what a domain object says is wrong."""
         from ptable import InfeasibleError
 
@@ -95,7 +97,7 @@ class Reading:
         return "://" in self.name_of(path)
 
     def require_file(
-        self, section: Place, key: str, path: Path, *, is_glob: bool = False
+        self, section: KeyPath, key: str, path: Path, *, is_glob: bool = False
     ) -> None:
         """Note where a path is no file of this machine; a glob may be a folder."""
         place = tuple(key.split("."))

@@ -18,7 +18,7 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from ckm.config.lines import Lines, Place
+from ckm.config.lines import KeyPath, Lines
 from ckm.config.problems import Problem
 from ckm.config.reading import LANGUAGES, Reading
 from footing.errors import ExplainedError, Location
@@ -67,11 +67,11 @@ class SettingsFile(Section):
         """What the file says."""
         return self._reading.text
 
-    def place_of(self, argument: Place) -> Place:
+    def place_of(self, argument: KeyPath) -> KeyPath:
         """Return the place in the file of what is an argument of the engine."""
         return argument
 
-    def place(self, error: ExplainedError, section: Place = ()) -> None:
+    def place(self, error: ExplainedError, section: KeyPath = ()) -> None:
         """Say in an error about the data, or a section, which line of the file it is about."""
         lines = Lines(self.text)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from ckm.config.lines import Place
+from ckm.config.lines import KeyPath
 from ckm.config.read import build, open_settings
 from ckm.config.reading import Reading
 from ckm.config.section import (
@@ -75,6 +75,9 @@ class NetworkSection(Section):
     average: float = optional(
         "Weight of the past in a moving average.", default=0.0, ge=0, lt=1
     )
+    engine: Literal["ckm", "opacus"] = optional(
+        "Who finds gradients of records.", default="ckm"
+    )
     class_weights: list[float] | None = optional(
         "Public weights of the classes, in their order."
     )
@@ -128,7 +131,7 @@ class TrainingJob(SettingsFile, title="A training of ckm dpsgd"):
         """Note columns that cannot be."""
         from dpsgd import DPSGDError
 
-        places: dict[Place, ColumnSection] = {
+        places: dict[KeyPath, ColumnSection] = {
             ("column", column.name): column for column in self.column
         }
         for where, column in {**places, ("target",): self.target}.items():

@@ -59,8 +59,9 @@ def given_cells(
     key_range: int | None,
     hierarchies: Mapping[str, object],
     labels: tuple[str, str],
+    shared: Sequence[str] = (),
 ) -> GivenCells:
-    """Say what the columns of a table of cells are."""
+    """Say what the columns of a table of cells are, and whose contributors are holdings."""
     nested = [as_hierarchy(name, value) for name, value in hierarchies.items()]
     return GivenCells(
         dimensions=tuple(cells),
@@ -70,6 +71,7 @@ def given_cells(
         trees={h.columns[0]: h.tree for h in nested if h.tree is not None},
         total_label=labels[0],
         missing_label=labels[1],
+        shared=tuple(shared),
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ckm.errors import ConfigError
 from ckm.formats.words import say
 from footing.messages import Message, joined
+from footing.serialisation import set_fields
 
 if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
@@ -289,13 +290,10 @@ def is_run(part: Sequence[str], whole: Sequence[str]) -> bool:
 
 def to_plain(about: TableAbout) -> dict[str, Any]:
     """Return what differs from a bare `TableAbout` as JSON values."""
-    bare = TableAbout()
-    plain = {k: v for k, v in asdict(about).items() if v != getattr(bare, k)}
-    if about.updated is not None:
-        plain["updated"] = about.updated.isoformat()
+    content = set_fields(about)
     if about.translations:
-        plain["translations"] = [to_plain(each) for each in about.translations]
-    return plain
+        content["translations"] = [to_plain(each) for each in about.translations]
+    return content
 
 
 def from_plain(plain: Mapping[str, Any]) -> TableAbout:

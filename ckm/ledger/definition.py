@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Self
 
 from ckm.ledger.protection import NOISE, CellProtection
+from footing.serialisation import canonical
 from tables import Request
 
 
@@ -81,7 +82,7 @@ class Definition:
             margins=margins if isinstance(margins, str) else json.dumps(margins),
             where=where,
             data=data,
-            shape=json.dumps(shape, sort_keys=True),
+            shape=canonical(shape),
         )
 
     def protected_by(self, protection: CellProtection) -> Self:
@@ -115,7 +116,7 @@ class Definition:
         del content["name"]
         if self.shape:
             del content["where"]  # the parsed filter is part of the shape
-        return json.dumps(content, sort_keys=True).encode()
+        return canonical(content).encode()
 
     def _content(self) -> dict[str, object]:
         content = {field.name: getattr(self, field.name) for field in fields(self)}

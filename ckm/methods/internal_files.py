@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from footing.serialisation import plain
 from reports.facts.release import FileFact
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def write_ptable(path: Path, ptable: PTable) -> dict[str, Any]:
     ptable.write(path)
     return {
         "id": ptable.id,
-        "file": asdict(record_file(path, name=path.name)),
+        "file": plain(record_file(path, name=path.name)),
         "certificate": ptable.certificate.summary() if ptable.certificate else None,
     }
 

@@ -85,11 +85,17 @@ class RoundingSettings:
         How far a number may lie from the true count; None for less than the base.
     exact
         Find the table that deviates least, if it is small.
+    counts
+        Round all counts, or the small ones alone: groups of records below the base.
+    limit_s
+        When the search for such a table ends.
     """
 
     base: int
     bound: int | None = None
     exact: bool = False
+    counts: Literal["all", "small"] = "all"
+    limit_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,11 +153,14 @@ class CellsFile:
         The ``.hst`` of tau-ARGUS, or CSV with a header.
     table, measure
         The table whose cells it names, and the measure that is meant; None for all.
+    unknown
+        Whether lines of cells that are not there are refused; None for what holds elsewhere.
     """
 
     path: Path
     table: str
     measure: str | None = None
+    unknown: Literal["refuse", "ignore"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,9 +186,12 @@ class SuppressionSettings:
     prior
         Within what readers know every number beforehand: below, above, per cent.
     costs
-        What it costs to hide a cell: ``"value"``, ``"one"``, or a measure.
+        What it costs to hide a cell: ``"value"``, ``"one"``, a measure, or the square root of
+        the sum of a variable, ``"sqrt:jobs"``.
     cells
         Files that call cells safe, unsafe or protected.
+    unknown
+        Whether what is said of cells that are not there is refused or ignored.
     keep, prefer
         Cells that are published, and that are hidden before others: dimension → category.
     previous
@@ -204,6 +216,7 @@ class SuppressionSettings:
     prior: tuple[float, float] | None = None
     costs: str = "value"
     cells: Sequence[CellsFile] = ()
+    unknown: Literal["refuse", "ignore"] = "refuse"
     keep: Sequence[Mapping[str, str]] = ()
     prefer: Sequence[Mapping[str, str]] = ()
     previous: Path | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from ckm.ledger.protection import CellProtection
 from ckm.methods.counting import counted_tables, require_counts
 from ckm.methods.method import InternalRecord, Statement
 from footing.messages import Message
+from footing.serialisation import plain
 from tables import Request
 from tables.source.spill import SpillFolder
 
@@ -100,16 +101,16 @@ class RecordSwapping:
     def record(self, folder: Path) -> InternalRecord:
         """Tell what moved; no file is written."""
         del folder
-        return InternalRecord(method=self.as_dict())
+        return InternalRecord(method=self.to_dict())
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the plan, what decided, and what moved; the secret and the seed stay out."""
         decided = "seed" if self.settings.seed is not None else "secret"
         return {
             "swap": self.parameters | {"decided_by": decided},
             "share": self.report.share,
             "share_of_records": self.report.share_of_records,
-            "moved": asdict(self.report),
+            "moved": plain(self.report),
         }
 
     def areas(self) -> Request:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ckm.methods.counting import counted_tables, require_counts
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
+from footing.serialisation import plain
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class SyntheticRecords:
         """Name the file of the records."""
         del folder
         path = self.settings.path
-        return InternalRecord(method={"synthetic": asdict(record_file(path, name=path.name))})
+        return InternalRecord(method={"synthetic": plain(record_file(path, name=path.name))})
 
 
 def _write_numbered(records: Path, path: Path) -> None:

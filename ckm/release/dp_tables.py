@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import warnings
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -24,6 +23,7 @@ from ckm.release.pages.dp_tables import page_of, rows_of
 from ckm.release.recorded_records import methods_beside, opened_gate
 from dp import BudgetLedger, Plan, release
 from dp.aggregates.release import Released, ReleasedTable, require_left
+from footing.serialisation import document, plain, plain_fields
 from footing.version import engine_version
 from tables import DataWarning, Request, TablesError, open_source
 from tables.contribution_bounds import contributions
@@ -150,8 +150,7 @@ def _write(job: DPPlanFile, result: Released, folder: Path) -> None:
             file = folder / f"{table.plan.name}{FORMATS[name].suffixes[0]}"
             write_table(published(table), file, format=name, about=about)
             files.append(record_file(file, name=file.name))
-    certificate = certificate_of(result) | {"files": [asdict(file) for file in files]}
-    text = json.dumps(certificate, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = document(certificate_of(result) | {"files": files}, indent=2)
     (folder / "certificate.json").write_text(text, encoding="utf-8")
     links = {language: f"report.{language}.html" for language in _LANGUAGES}
     for language, link in links.items():
@@ -181,8 +180,8 @@ def certificate_of(result: Released) -> dict[str, Any]:
         "kind": KIND,
         "version": engine_version(),
         "opendp": version("opendp"),
-        "guarantee": asdict(plan.guarantee) | {"rho": plan.rho},
-        "plan": asdict(plan),
+        "guarantee": plain_fields(plan.guarantee) | {"rho": plan.rho},
+        "plan": plain(plan),
         "parts": [
             {
                 name: getattr(part, name)
@@ -191,7 +190,7 @@ def certificate_of(result: Released) -> dict[str, Any]:
             for part in plan.parts
         ],
         "found": {table.plan.name: _notes(table) for table in result.tables},
-        "ledger": asdict(result.entry),
+        "ledger": plain(result.entry),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +17,14 @@ from ckm.errors import ConfigError, InternalError
 from ckm.ledger.protection import CellProtection
 from ckm.methods.internal_files import record_file
 from ckm.release.audit_gate import audit_checks
+from ckm.release.frontier_file import frontier_of
 from ckm.release.job_inputs import load_secret, zero_sums_caution
 from ckm.release.pages.report_pages import LeakCheck, hidden_texts, write_report
 from ckm.release.review import Pages, noise_job_record, secret_label
 from ckm.release.verdict import judge
 from ckm.versions import versions
 from footing.messages import Message, Name
+from footing.serialisation import plain
 from ptable.lookup import margin_of_error
 from reports.facts.release import ReproductionFacts
 from tables.source.spill import SpillFolder
@@ -82,6 +84,7 @@ class NoiseReview:
     ) -> None:
         self._opened, self._release_check, self._designs = inputs, release_check, designs
         self._tools, self._job, self._notes = tools, tools.job, tools.notes
+        self._frontier = frontier_of(self._job, inputs.ptable)
         self._quality = inputs.engine.check_keys()
         self._notes.add(self._quality.problems)
         caution = zero_sums_caution(self._job, inputs.ptable)
@@ -175,7 +178,7 @@ class NoiseReview:
             words="positive" if facts.keeps_positive else None,
             public=pages["public"],
             inside={
-                "report": [asdict(file) for file in pages["internal"]],
+                "report": plain(pages["internal"]),
                 "ledger": self._release_check.record,
             },
             last={
@@ -285,7 +288,7 @@ class NoiseReview:
             )
             audited = audit_checks(self._job, self._assessor.ptable)
             checks = (*numbers.checks[:-1], *audited, numbers.checks[-1])
-            numbers = replace(numbers, checks=checks)
+            numbers = replace(numbers, checks=checks, frontier=self._frontier)
         progress("checks", 1, 1)
         for text in judge(numbers.checks, self._job):
             self._notes.note_warning(text, event="check failed")

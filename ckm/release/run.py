@@ -12,7 +12,7 @@ import math
 import shlex
 import time
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ from ckm.release.warnings_log import Notes, Stages, captured_warnings
 from ckm.versions import versions
 from footing.messages import Message, Name, said
 from footing.progress import Progress
+from footing.serialisation import plain
 from reports.facts.release import FileFact, StatedFile
 from tables.keys import KEY_VERSION
 from tables.source.spill import SpillFolder
@@ -364,6 +365,9 @@ class ReleaseRun:
         finally:
             place.remove()
         run_inputs.method.tell_keys(step)
+        if self._job.rounding is not None:
+            for text in run_inputs.method.method.statement().notes:
+                step("deviations", text)
         step(
             "release checked", Message("the release can be made: {cells:,} cells", cells=cells)
         )
@@ -458,6 +462,10 @@ class ReleaseRun:
         self._inputs.require_rest()
         statement, record = method.statement(), method.record(draft.internal)
         pages = review.write(draft.folder, draft.tables, inputs, record)
+        if draft.job.suppression is not None:
+            from ckm.release.pages.suppression_pages import with_overviews
+
+            pages = with_overviews(pages, draft.folder, draft.job, method, draft.tables)
         words = statement.words if pages.words is None else pages.words
         public = draft.public_manifest(words, report=pages.public)
         review.require_clean(public)
@@ -529,13 +537,13 @@ class ReleaseRun:
             "schema": 1,
             **({"notice": notice} if notice else {}),
             "job": {**job, "formats": list(draft.job.output.formats)},
-            "inputs": [asdict(file) for file in inputs],
+            "inputs": plain(inputs),
             **method,
             "tables": [
                 {"name": table.name, "cells": table.rows, "seconds": round(table.seconds, 3)}
                 for table in draft.tables
             ],
-            "public": [asdict(record_file(path, name=path.name)) for path in public],
+            "public": [plain(record_file(path, name=path.name)) for path in public],
             **inside,
             **facts_of_run(
                 self._started, engine=draft.job.data.engine, keys=draft.job.keys.version

@@ -9,7 +9,7 @@ import datetime as dt
 import logging
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from ckm.release.run import InputFiles, facts_of_run
 from footing.messages import Message, Name
 from footing.places import is_matched
 from footing.progress import Progress
+from footing.serialisation import plain
 from tables import open_source
 from tables.source.spill import SpillFolder
 
@@ -260,9 +261,9 @@ def _told(
         "schema": 1,
         "inside": "For inside use only: these are counts of records, and who knows how many "
         "moved looks for those that did not.",
-        **method.as_dict(),
-        "inputs": [asdict(file) for file in inputs],
-        "output": asdict(output),
+        **method.to_dict(),
+        "inputs": plain(inputs),
+        "output": plain(output),
         **facts_of_run(started),
     }
 

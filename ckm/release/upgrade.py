@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Literal
 from footing.errors import ExplainedError
 from footing.messages import Message, Name
 from footing.places import list_files
-from tables.filtering.filters import quote
+from tables.source.earlier_csv import renamed_columns
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from duckdb import DuckDBPyRelation
 
     from ckm.config import Job
 
@@ -97,7 +95,7 @@ def _look_at(path: Path) -> Callable[[Path], Iterator[UpgradeFinding]] | None:
 
 def _is_table_of_json(path: Path) -> bool:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))["format"] == "ptable"
+        return bool(json.loads(path.read_text(encoding="utf-8"))["format"] == "ptable")
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
@@ -126,8 +124,8 @@ def _job(path: Path) -> Iterator[UpgradeFinding]:
     job = read_job(path)
     others = [*_otherwise_in_ledger(job), *_otherwise_in_csv(job)]
     if not others:
-        text = Message("a job that this version reads as before")
-        yield UpgradeFinding(path=path, state="same", text=text)
+        same = Message("a job that this version reads as before")
+        yield UpgradeFinding(path=path, state="same", text=same)
     for text, hint in others:
         yield UpgradeFinding(path=path, state="otherwise", text=text, hint=hint)
 
@@ -173,16 +171,8 @@ def _otherwise_in_ledger(job: Job) -> Iterator[tuple[str, str]]:
 
 def _otherwise_in_csv(job: Job) -> Iterator[tuple[str, str]]:
     """Name columns whose categories 0.1.0 printed after taking them for numbers."""
-    import duckdb
-
     for file in _csv_files(job):
-        with duckdb.connect() as connection:
-            try:
-                texts = connection.read_csv(file, all_varchar=True)
-                columns = [name for name in _columns(job) if name in texts.columns]
-                off = [name for name in columns if _was_taken_for_numbers(texts, name)]
-            except (duckdb.IOException, duckdb.InvalidInputException):
-                continue  # what cannot be read so is refused, or read, by the job itself
+        off = renamed_columns(file, _columns(job))
         if off:
             yield (
                 Message(
@@ -199,21 +189,6 @@ def _csv_files(job: Job) -> list[str]:
     paths = [] if path is None else path if isinstance(path, list | tuple) else [path]
     files = [file for one in paths for file in list_files(str(one))]
     return [file for file in files if file.lower().endswith((".csv", ".csv.gz"))]
-
-
-def _was_taken_for_numbers(texts: DuckDBPyRelation, column: str) -> bool:
-    """Tell whether 0.1.0 took a column for numbers, which it wrote otherwise than the file."""
-    name = quote(column)
-    number, whole = f"TRY_CAST({name} AS DOUBLE)", f"TRY_CAST({name} AS BIGINT)::VARCHAR"
-    (answer,) = texts.aggregate(
-        f"bool_and({name} IS NULL OR (isfinite({number}) IS TRUE "
-        rf"AND NOT regexp_matches({name}, '^[+-]?0\d|^\s|\s$|^\+'))) "
-        rf"AND (bool_and(NOT regexp_matches(coalesce({name}, ''), '\.\d+0$')) "
-        f"OR count(DISTINCT length(split_part({name}, '.', 2))) = 1) "
-        f"AND NOT bool_and({whole} IS NOT DISTINCT FROM {name}) "
-        f"AND bool_or({number}::VARCHAR IS DISTINCT FROM {name})"
-    ).fetchall()
-    return bool(answer[0])
 
 
 def _columns(job: Job) -> list[str]:

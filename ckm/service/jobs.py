@@ -12,7 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from ckm.errors import ReleaseError
 from ckm.service.answering.messages import ClientError, Refusal
 from ckm.service.answering.render import Rendered, etag_of
 from footing.files import write_whole
+from footing.serialisation import json_line
 from tables.deadline import Deadline
 from tables.errors import StoppedError
 
@@ -117,7 +118,7 @@ class JobFolder:
 
     def save(self, job: Job) -> None:
         """Write what is known of a job."""
-        self._write(self._path(job.id, "json"), json.dumps(asdict(job)).encode())
+        self._write(self._path(job.id, "json"), json_line(job).encode())
 
     def keep(self, job: Job, result: Rendered) -> Job:
         """Write the result of a job, and return the job as done."""

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 
@@ -19,6 +19,7 @@ from dp.checking import checked_delta, checked_epsilon, checked_positive
 from dp.errors import BudgetSpentError, DPError, LedgerFileError
 from dp.guarantee import Guarantee
 from footing.messages import Message, Name
+from footing.serialisation import canonical
 
 _LONGEST = 500
 _RUN = re.compile(r"\(run (?P<run>\w+)(?: \w+ (?P<state>\w+))?\)$")
@@ -218,7 +219,7 @@ class BudgetSettings:
     @property
     def text(self) -> str:
         """All of it as one line."""
-        return json.dumps(asdict(self), sort_keys=True)
+        return canonical(self)
 
     @property
     def digest(self) -> str:

@@ -61,6 +61,52 @@ def epsilon_of_run(
     return min((by_orders, "Rényi orders"), (plain, "Gaussian curve"))
 
 
+def epsilon_of_parts(
+    parts: tuple[tuple[float, float, int], ...],
+    *,
+    delta: float,
+    adjacency: Adjacency,
+    is_poisson: bool,
+    size: int,
+) -> tuple[float, str]:
+    """Return the epsilon of steps whose noise or rate changes, and the name of the account.
+
+    Each part is a noise multiplier, a rate and a number of steps. Of shuffled batches each part
+    but the first may begin within a pass: a record is then in one batch more.
+    """
+    if len({(sigma, rate) for sigma, rate, _ in parts}) == 1:
+        sigma, rate, _ = parts[0]
+        return epsilon_of_run(
+            rate=rate,
+            sigma=sigma,
+            steps=sum(steps for _, _, steps in parts),
+            delta=delta,
+            adjacency=adjacency,
+            sampling="poisson" if is_poisson else "shuffled",
+            size=size,
+        )
+    if is_poisson:
+        counts: dict[tuple[float, float], int] = {}
+        for sigma, rate, steps in parts:
+            counts[sigma, rate] = counts.get((sigma, rate), 0) + steps
+        grid = min(_grid(rate, sigma) for sigma, rate in counts)
+        losses = [
+            PrivacyLoss.gaussian(sigma, sampling_rate=rate, adjacency=adjacency, grid=grid)
+            * steps
+            for (sigma, rate), steps in counts.items()
+        ]
+        whole = losses[0]
+        for loss in losses[1:]:
+            whole = whole + loss
+        return whole.epsilon(delta), "loss distribution"
+    distance = 2.0 if adjacency == Adjacency.REPLACE else 1.0
+    square = sum(
+        (-(-steps // _batches(rate, size)) + (number > 0)) / sigma**2
+        for number, (sigma, rate, steps) in enumerate(parts)
+    )
+    return gaussian_epsilon(delta, mu=distance * math.sqrt(square)), "Gaussian curve"
+
+
 def cuts_noise(*, rate: float, sigma: float, steps: int) -> float:
     """Return the noise multiplier of the counts that find cuts: a tenth of all is theirs."""
     cost = rate**2 * steps * math.expm1(min(1.0, sigma**-2)) if sigma else math.inf

@@ -1,8 +1,7 @@
 """What was found against a model, beside what it promises: kept as JSON, and read again."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from dp.adjacency import Adjacency
@@ -15,6 +14,7 @@ from dpsgd.audits.rebuilding import Rebuilt
 from dpsgd.errors import DPSGDError
 from footing.checks import is_number
 from footing.messages import Argument, Message
+from footing.serialisation import canonical, content_of
 
 _FORMAT = "ckm-dpsgd-audit"
 _VERSION = 1
@@ -113,12 +113,7 @@ def write_evidence(several: Sequence[Evidence]) -> str:
     >>> write_evidence([])
     '{"format": "ckm-dpsgd-audit", "models": [], "version": 1}'
     """
-    content = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "models": [asdict(evidence) for evidence in several],
-    }
-    return json.dumps(content, sort_keys=True, allow_nan=False)
+    return canonical({"format": _FORMAT, "version": _VERSION, "models": several})
 
 
 def read_evidence(text: str) -> tuple[Evidence, ...]:
@@ -134,11 +129,8 @@ def read_evidence(text: str) -> tuple[Evidence, ...]:
     >>> read_evidence(write_evidence([]))
     ()
     """
-    try:
-        content: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        content = None
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+    content = content_of(text, form=_FORMAT)
+    if not content:
         raise DPSGDError(
             Message("This text is no audit."), hint=Message("write one with write_evidence")
         )

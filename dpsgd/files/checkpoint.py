@@ -76,6 +76,7 @@ def resume(training: PrivateTraining, path: StrPath) -> dict[str, Any]:
             hint=Message("build them as they were when it was written"),
         ) from error
     training.steps_taken = steps
+    training.guard.forget()
     return about
 
 

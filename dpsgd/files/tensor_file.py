@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpsgd.errors import CheckpointError
 from footing.messages import Message, Name, said
+from footing.serialisation import canonical
 
 if TYPE_CHECKING:
     from _typeshed import StrPath
@@ -30,7 +31,7 @@ def sealed(content: bytes, *, kind: str, facts: dict[str, Any]) -> bytes:
         "format": _FORMAT,
         "version": str(_VERSION),
         "kind": kind,
-        "facts": json.dumps(facts, sort_keys=True, allow_nan=False),
+        "facts": canonical(facts),
     }
     about["sha256"] = _digest(about, tensors, memoryview(content)[start:])
     header = json.dumps({"__metadata__": about, **tensors}).encode()
@@ -134,7 +135,7 @@ def _is_ours(about: Any) -> bool:
 
 def _digest(about: dict[str, str], tensors: dict[str, Any], data: memoryview) -> str:
     names = ("format", "version", "kind", "facts")
-    head = json.dumps([[about[name] for name in names], tensors], sort_keys=True)
+    head = canonical([[about[name] for name in names], tensors])
     digest = hashlib.sha256(head.encode() + b"\0")
     digest.update(data)
     return digest.hexdigest()

@@ -22,6 +22,7 @@ from dpsgd.errors import DPSGDError, UnsupportedLayerError
 from dpsgd.training.layers.kinds import Call, Maker, maker_of, one_by_one
 from dpsgd.training.layers.parts import Part
 from dpsgd.training.layers.sequences import forward_of
+from dpsgd.training.of_opacus import check_layers
 from footing.messages import Argument, Message, Name, Shape, said
 
 _BATCH_NORMS = nn.modules.batchnorm._BatchNorm  # noqa: SLF001 (what its kinds share)
@@ -38,19 +39,22 @@ class ClippedSum:
         The sum, by parameter.
     within
         For each record, whether its gradient stayed whole.
+    left_out
+        How many gradients were not finite.
     """
 
     gradients: dict[str, Tensor]
     within: Tensor
+    left_out: int = 0
 
     def __repr__(self) -> str:
         return "ClippedSum(…)"
 
 
-def check_model(model: nn.Module) -> None:
+def check_model(model: nn.Module, *, may_share: bool = False) -> None:
     """Refuse a model in which records mix, or parameters are shared between layers."""
     for name, layer in model.named_modules():
-        if _may_mix(layer):
+        if may_mix(layer):
             _check_watched([(name, layer)])
         if getattr(layer, "max_norm", None) is not None:
             raise UnsupportedLayerError(
@@ -65,11 +69,13 @@ def check_model(model: nn.Module) -> None:
             raise UnsupportedLayerError(
                 Message(
                     "{where} has a weight that is worked out from others.",
-                    where=said(_where(name, layer)),
+                    where=said(where_of(name, layer)),
                 ),
                 hint=Message("use torch.nn.utils.parametrize.remove_parametrizations"),
             )
-    _check_shared(model)
+    if not may_share:
+        check_layers(model)
+        _check_shared(model)
     check_precision(dict(model.named_parameters()))
     if not any(p.requires_grad for p in model.parameters()):
         raise UnsupportedLayerError(
@@ -111,12 +117,13 @@ def check_precision(parameters: Mapping[str, Tensor]) -> None:
             )
 
 
-def _may_mix(layer: nn.Module) -> bool:
+def may_mix(layer: nn.Module) -> bool:
     """Return whether a layer's records mix as soon as it is set to training."""
     return isinstance(layer, _BATCH_NORMS) or bool(getattr(layer, "track_running_stats", False))
 
 
-def _where(name: str, layer: nn.Module) -> str:
+def where_of(name: str, layer: nn.Module) -> str:
+    """Return how a layer is called in what is said of it."""
     return Message(
         "The layer {name!r} ({type_name})",
         name=Name(name or "itself"),
@@ -130,14 +137,14 @@ def _check_watched(layers: list[tuple[str, nn.Module]]) -> None:
         if isinstance(layer, _BATCH_NORMS) and (trains or layer.training):
             raise UnsupportedLayerError(
                 Message(
-                    "{where} mixes the records of a batch.", where=said(_where(name, layer))
+                    "{where} mixes the records of a batch.", where=said(where_of(name, layer))
                 ),
                 hint=Message("use torch.nn.GroupNorm, or LayerNorm for tables"),
             )
         if getattr(layer, "track_running_stats", False) and layer.training:
             raise UnsupportedLayerError(
                 Message(
-                    "{where} keeps statistics of the data.", where=said(_where(name, layer))
+                    "{where} keeps statistics of the data.", where=said(where_of(name, layer))
                 ),
                 hint=Message("set track_running_stats=False"),
             )
@@ -156,7 +163,8 @@ def _check_shared(model: nn.Module) -> None:
                         name=Name(name),
                     ),
                     hint=Message(
-                        "give each layer its own: b.weight = nn.Parameter(a.weight.clone())"
+                        "give each layer its own: b.weight = nn.Parameter(a.weight.clone()); "
+                        "or engine='opacus', which adds both uses up"
                     ),
                 )
 
@@ -187,7 +195,7 @@ class RecordGradients:
         check_model(model)
         self.model, self.is_per_layer = model, is_per_layer
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
-        self._watched = [pair for pair in model.named_modules() if _may_mix(pair[1])]
+        self._watched = [pair for pair in model.named_modules() if may_mix(pair[1])]
         self._calls: list[_Kept] = []
         self._rows, self._is_watching, self._is_keeping = 0, True, True
         self._shared: set[str] = set()  # layers that see one row for all records
@@ -198,7 +206,8 @@ class RecordGradients:
         owners = [
             (name, layer)
             for name, layer in model.named_modules()
-            if any(p.requires_grad for p in layer.parameters(recurse=False))
+            # One that is passed in another way uses the parameters of those within by itself.
+            if any(p.requires_grad for p in layer.parameters(forward_of(layer) is not None))
         ]
         self._layers = len(owners)
         self._first = {n: next(m.parameters(recurse=False)) for n, m in owners}
@@ -230,6 +239,15 @@ class RecordGradients:
         finally:
             self._is_watching = True
             self._calls.clear()
+
+    @contextlib.contextmanager
+    def as_one(self) -> Iterator[None]:
+        """Clip all layers as one, for as long as the block runs."""
+        is_per_layer, self.is_per_layer = self.is_per_layer, False
+        try:
+            yield
+        finally:
+            self.is_per_layer = is_per_layer
 
     def clipped_sum(self, losses: Tensor, *, norm: float, copies: int = 1) -> ClippedSum:
         """Return the sum of the records' gradients, each at most as long as the norm.
@@ -264,9 +282,10 @@ class RecordGradients:
             for short, value in part.weighted(weights[layer]).items():
                 name = f"{layer}.{short}" if layer else short
                 gradients[name] = gradients[name].add_(value) if name in gradients else value
-        return ClippedSum(
-            gradients=gradients, within=within if is_finite is None else within & is_finite
-        )
+        if is_finite is None:
+            return ClippedSum(gradients=gradients, within=within)
+        n_left_out = int((~is_finite).sum())
+        return ClippedSum(gradients=gradients, within=within & is_finite, left_out=n_left_out)
 
     def _count(self, _: nn.Module, args: Any, kwargs: Any) -> None:
         leaves = args if args and isinstance(args[0], Tensor) else tree_leaves((args, kwargs))
@@ -285,7 +304,7 @@ class RecordGradients:
                 raise UnsupportedLayerError(
                     Message(
                         "{where} does not turn what it is given into one tensor.",
-                        where=said(_where(name, layer)),
+                        where=said(where_of(name, layer)),
                     ),
                     hint=Message("give its parameters to layers of torch.nn"),
                 )
@@ -342,7 +361,7 @@ class RecordGradients:
                 raise UnsupportedLayerError(
                     Message(
                         "{where} does not see one row for each record.",
-                        where=said(_where(call.layer, layer)),
+                        where=said(where_of(call.layer, layer)),
                     ),
                     hint=Message("keep records on the first axis"),
                 )

@@ -7,17 +7,20 @@ import math
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from torch import Tensor
+
 from dpsgd.errors import DPSGDError
 from dpsgd.training.callbacks import Callbacks
+from dpsgd.training.guard import check_criterion
 from dpsgd.training.records import Records
 from dpsgd.training.sampler import check_size
-from dpsgd.training.training import PrivateTraining, losses_of
+from dpsgd.training.training import PrivateTraining
 from footing.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from torch import Tensor, nn
+    from torch import nn
     from torch.optim import Optimizer
 
     from dpsgd.plan import Plan
@@ -26,7 +29,7 @@ _WHOLE = 2**62  # rows in one piece
 
 
 class _Loss:
-    """The losses of a piece of a batch: good for `backward` alone."""
+    """The losses of a piece of a batch: for `backward`, weighed and added, never shown."""
 
     def __init__(self, training: PrivateTraining, losses: Tensor, *, pieces: int) -> None:
         self._training, self._losses, self._pieces = training, losses, pieces
@@ -34,18 +37,53 @@ class _Loss:
     def __repr__(self) -> str:
         return "Loss(…)"
 
+    def __format__(self, form: str) -> str:
+        return repr(self)  # whatever the form: a number would be a statistic without noise
+
     def backward(self) -> None:
         self._training.accumulate(self._losses)
 
+    def detach(self) -> _Loss:
+        return self._with(self._losses.detach())
+
+    def __mul__(self, number: float) -> _Loss:
+        return self._with(self._losses * _plain(number))
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> _Loss:
+        return self._with(-self._losses)
+
+    def __add__(self, other: Any) -> _Loss:
+        if isinstance(other, _Loss):
+            if len(other._losses) != len(self._losses):
+                is_shown = not (self._losses.requires_grad and other._losses.requires_grad)
+                if not is_shown:
+                    raise DPSGDError(
+                        Message("Losses of two passes cannot be added: each has its records."),
+                        hint=Message("call backward for each piece"),
+                    )
+                return self
+            return self._with(self._losses + other._losses)
+        _plain(other)  # a constant moves nothing
+        return self
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> _Loss:
+        return self + (-other if isinstance(other, _Loss) else other)
+
     def __truediv__(self, number: float) -> _Loss:
-        if number != self._pieces:
+        if self._losses.requires_grad and number != self._pieces:
             raise DPSGDError(
                 Message(
                     "The gradient of each record has its own bound: a loss is divided by the "
                     "number of pieces, {pieces}, or not at all.",
                     pieces=self._pieces,
                 ),
-                hint=Message("accumulation=… of privatise is that number"),
+                hint=Message(
+                    "accumulation=… of privatise is that number; loss * 0.5 weighs a loss"
+                ),
             )
         return self  # a step divides by the expected batch
 
@@ -56,6 +94,24 @@ class _Loss:
         )
 
     __float__ = item
+
+    def _with(self, losses: Tensor) -> _Loss:
+        return _Loss(self._training, losses, pieces=self._pieces)
+
+
+def _plain(number: Any) -> Any:
+    """Return a number that no parameter has a part in."""
+    if isinstance(number, Tensor) and (number.requires_grad or number.dim()):
+        raise DPSGDError(
+            Message(
+                "A loss of records is weighed by plain numbers, and nothing else is added."
+            ),
+            hint=Message(
+                "weight_decay of the optimizer shrinks parameters; weights of records belong "
+                "into the criterion"
+            ),
+        )
+    return number
 
 
 class _Batches:
@@ -131,7 +187,8 @@ def privatise(
     augment: Callable[[Any], Any] | None = None,
     average: float = 0.0,
     is_per_layer: bool = False,
-    self_test: bool | Sequence[Tensor] = True,
+    self_test: bool | str | Sequence[Tensor] = True,
+    engine: str = "ckm",
     loss_of: Callable[[Callable[..., Tensor], Any], Tensor] | None = None,
     **bookkeeping: Any,
 ) -> tuple[Any, Callable[..., Any]]:
@@ -154,7 +211,7 @@ def privatise(
         Alters the copies of inputs at random.
     average
         Weight of the past in a moving average of the parameters.
-    is_per_layer, self_test
+    is_per_layer, self_test, engine
         As for `PrivateTraining`.
     loss_of
         How the loop finds the losses of a batch with the criterion, for the self-test;
@@ -196,6 +253,7 @@ def privatise(
             Message("The criterion has no 'reduction'."),
             hint=Message("take one of torch.nn, such as CrossEntropyLoss"),
         )
+    check_criterion(criterion)
     records, callbacks = Records(data), Callbacks(**bookkeeping)
     check_size(plan, len(records))
     each = copy.deepcopy(criterion)
@@ -208,10 +266,11 @@ def privatise(
         average=average,
         is_per_layer=is_per_layer,
         self_test=self_test,
+        engine=engine,
     )
 
     def of_records(*values: Tensor) -> Tensor:
-        losses = losses_of(each, *values)
+        losses = training.losses_of(each, *values)
         return losses.flatten(1).mean(1) if losses.dim() > 1 else losses
 
     def private(*values: Tensor) -> _Loss:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SAMPLERS = (torch_data.SequentialSampler, torch_data.RandomSampler)
+_BATCH_SAMPLERS = (torch_data.BatchSampler, type(None))
 _BYTE = 256
 _SOME = 16
 
@@ -38,7 +39,9 @@ class Records:
                 hint=Message("give a Dataset with __getitem__ and __len__"),
             )
         if is_loader:
-            if not isinstance(data.sampler, _SAMPLERS):
+            batches = type(data.batch_sampler)
+            is_usual = isinstance(data.sampler, _SAMPLERS) and batches in _BATCH_SAMPLERS
+            if not is_usual or not _is_made_by(data):
                 raise TrainingDataError(
                     Message(
                         "The plan draws the batches; a sampler of one's own cannot be kept."
@@ -84,6 +87,14 @@ class Records:
             records = mapped(lambda v: v.index_select(0, index.to(v.device)), self._whole)
         return mapped(lambda v: v.to(device), records)
 
+    def share_of_targets(self, fit: Callable[[Tensor], Tensor]) -> float:
+        """Return the share of targets that fit; 1 where records are only read one by one."""
+        whole: Any = getattr(self, "_whole", ())
+        is_pair = isinstance(whole, tuple) and len(whole) == 2 and bool(self._size)
+        if not is_pair or whole[1].is_floating_point():
+            return 1.0
+        return float(fit(whole[1]).float().mean())
+
     def some(self) -> tuple[int, list[bytes]]:
         """Return how many there are, and a few of them, to tell another order by."""
         places = np.linspace(0, self._size - 1, min(self._size, _SOME)).astype(np.intp)
@@ -113,6 +124,12 @@ class Records:
             return numbers.to(device, value.dtype)
 
         return mapped(drawn, like)
+
+
+def _is_made_by(loader: Any) -> bool:
+    """Return whether a loader cuts its own batches, and was given none that do."""
+    inner = getattr(loader.batch_sampler, "sampler", loader.sampler)
+    return inner is loader.sampler
 
 
 def mapped(function: Callable[[Tensor], Tensor], batch: Any) -> Any:

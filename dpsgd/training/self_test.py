@@ -41,7 +41,11 @@ class _BytesWritten(TorchDispatchMode):
 
 # claim dpsgd-self-test
 def self_test(
-    record_gradients: RecordGradients, losses_of: Callable[[Any], Tensor], rows: Any
+    record_gradients: RecordGradients,
+    losses_of: Callable[[Any], Tensor],
+    rows: Any,
+    *,
+    second: Callable[[], RecordGradients] | None = None,
 ) -> float:
     """Refuse a model or a criterion that does not treat each record by itself.
 
@@ -53,6 +57,8 @@ def self_test(
         Gives the losses of a batch.
     rows
         As many records as `ROWS`, made up or public.
+    second
+        Makes other gradients, which must be the same.
 
     Returns
     -------
@@ -78,7 +84,7 @@ def self_test(
                 _check_number(model, passed)
                 reference, norm = _one_by_one(record_gradients, passed)
             of_two, of_all = _BytesWritten(), _BytesWritten()
-            with of_two:
+            with of_two, record_gradients.as_one():
                 sums = record_gradients.clipped_sum(passed(0, 1), norm=norm, copies=1).gradients
             with of_all:
                 record_gradients.clipped_sum(passed(*range(ROWS)), norm=norm, copies=1)
@@ -99,7 +105,39 @@ def self_test(
             ) from error
     _check_state(state, _kept_values(model))
     _check_gradients(sums, reference, most=norm)
+    if second is not None:
+        with record_gradients.unwatched():
+            _check_second(second, lambda: passed(0, 1), norm, sums)
     return (of_all.size - of_two.size) / (ROWS - 2)
+
+
+def model_test(model: nn.Module, rows: Any) -> bool:
+    """Refuse a model that mixes records or keeps something of a pass; False if none pass.
+
+    The loss is not tried: how a loop works it out is not known here.
+    """
+    device = next(model.parameters()).device
+    state = _kept_values(model)
+
+    def passed(*order: int, seed: int = 1) -> Tensor:
+        (torch.default_generator if device.type == "cpu" else torch).manual_seed(seed)
+        index = torch.tensor(order, device=device)
+        batch = mapped(lambda v: v.index_select(0, index), rows)
+        outputs = model(**batch) if isinstance(batch, dict) else model(batch)
+        if not isinstance(outputs, Tensor) or not outputs.dim() or len(outputs) != len(order):
+            raise TypeError
+        return outputs
+
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        try:
+            _check_apart(passed)
+            _check_number(model, passed)
+        except DPSGDError:
+            raise
+        except Exception:  # noqa: BLE001 (made-up records pass through few models)
+            return False
+    _check_state(state, _kept_values(model))
+    return True
 
 
 def _check_apart(passed: Callable[..., Tensor]) -> None:
@@ -190,6 +228,21 @@ def _kept_values(model: nn.Module) -> dict[str, Any]:
     """Return what no pass may change: values of buffers, counts of writes to parameters."""
     buffers = {name: value.detach().clone() for name, value in model.named_buffers()}
     return buffers | {n: p._version for n, p in model.named_parameters()}  # noqa: SLF001
+
+
+def _check_second(
+    make: Callable[[], RecordGradients],
+    losses: Callable[[], Tensor],
+    norm: float,
+    sums: dict[str, Tensor],
+) -> None:
+    """Refuse gradients that another engine does not find."""
+    other = make()
+    try:
+        opinion = other.clipped_sum(losses(), norm=norm, copies=1).gradients
+    finally:
+        other.close()
+    _check_gradients(opinion, sums, most=norm)
 
 
 def _check_state(before: dict[str, Any], after: dict[str, Any]) -> None:

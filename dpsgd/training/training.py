@@ -12,8 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from dpsgd.card import PrivacyCard, card_of
-from dpsgd.errors import BudgetEndedError, DPSGDError, PlanError, TrainingDataError
+from dpsgd.errors import BudgetEndedError, DPSGDError, PlanError
 from dpsgd.training.gradients import RecordGradients
+from dpsgd.training.guard import Guard, check_criterion
+from dpsgd.training.losses import codes_of, does_not_fit, losses_of
+from dpsgd.training.of_opacus import check_unmade
 from dpsgd.training.processes import Processes, check_unwrapped
 from dpsgd.training.randomness import Randomness
 from dpsgd.training.records import Records, mapped
@@ -30,8 +33,10 @@ if TYPE_CHECKING:
     from dpsgd.accounting.cost import Cost
     from dpsgd.plan import Plan
 
+OPACUS = "opacus"
 _PRECISIONS = ("float32", "bfloat16")
 _MICRO_BATCH, _MOST = 256, 2048
+_HALF = 0.5
 _ROOM = 2**27  # bytes that a piece may write on a processor
 
 
@@ -60,8 +65,13 @@ class PrivateTraining:
         Clip each layer to an equal share of the norm, and not all of them as one.
     self_test
         Whether `run` and `privatise` try first, on random records of the data's shape, that
-        each record counts for itself alone; or five public records to try it on. The privacy
-        card tells where nothing was tried.
+        each record counts for itself alone; or five public records to try it on. ``"opacus"``
+        compares the gradients with those of Opacus too. The privacy card tells where nothing
+        was tried.
+    engine
+        Who finds gradients of records: ``"ckm"``, by products of layers; or ``"opacus"``, whose
+        samplers of layers, also of one's own, write them out. Noise, batches and account are
+        the plan's in both.
 
     Examples
     --------
@@ -90,10 +100,12 @@ class PrivateTraining:
         average: float = 0.0,
         precision: str = "float32",
         is_per_layer: bool = False,
-        self_test: bool | Sequence[Tensor] = True,
+        self_test: bool | str | Sequence[Tensor] = True,
+        engine: str = "ckm",
     ) -> None:
         plan.check_budget()
         check_unwrapped(model)
+        check_unmade(model, optimizer)
         _check_optimizer(model, optimizer)
         if hasattr(optimizer.step, "is_private"):
             raise PlanError(
@@ -122,13 +134,26 @@ class PrivateTraining:
                 hint=Message("known: {precisions}", precisions=Name.each(_PRECISIONS)),
             )
         self.micro_batch, self.average, self.precision = micro_batch, average, precision
+        if isinstance(self_test, str) and self_test != OPACUS:
+            raise PlanError(
+                Message("Unknown self_test {self_test!r}.", self_test=Name(self_test)),
+                hint=Message("known: True, False, 'opacus', or five public records"),
+            )
         self.self_test = self_test
         self._tried: tuple[Any, ...] | None = None
+        self._is_trial = False
+        self._n_codes: int | None = (
+            None  # that the outputs have, where the loss is one of codes
+        )
+        #: How often a record was left out, since its gradient was not finite or its target did
+        #: not fit: a statistic without noise, for whoever may see the records, and in no file.
+        self.left_out = 0
         self.steps_taken = 0
         self.clipping_norm = plan.clipping_norm
         self.processes = Processes()
         self._join(is_per_layer=is_per_layer)
-        self._record_gradients = RecordGradients(model, is_per_layer=is_per_layer)
+        self.engine = engine
+        self._record_gradients = gradients_of(model, engine=engine, is_per_layer=is_per_layer)
         self._sums: dict[str, Tensor] = {}
         self._within = 0.0
         self._rows_due: int | None = None  # of the batch drawn last
@@ -140,6 +165,11 @@ class PrivateTraining:
         #: What a loop does besides: when a batch is done with, and within a step.
         self.before_batch: Callable[[PrivateTraining], None] | None = None
         self.after_step: Callable[[PrivateTraining], None] | None = None
+        try:
+            self.guard = Guard(model, optimizer, parameters=self._record_gradients.parameters)
+        except BaseException:
+            self._record_gradients.close()
+            raise
         self._held = vars(optimizer).get("step")  # a scheduler's, that was there before
         self._apply = optimizer.step
         setattr(optimizer, "step", MethodType(_private_step(self), optimizer))  # noqa: B010
@@ -207,15 +237,25 @@ class PrivateTraining:
         if self.self_test is False or self._tried == trial:
             return
         device = next(self.model.parameters()).device
-        if self.self_test is True:
+        if self.self_test is True or isinstance(self.self_test, str):
             sizes = [n for m in self.model.modules() if (n := getattr(m, "num_embeddings", 0))]
             codes = min(sizes, default=0)
             rows = records.made_up(ROWS, codes=codes, device=device)
         else:
             rows = Records(self.self_test).batch(np.arange(ROWS), device=device)
-        size = self_test(
-            self._record_gradients, lambda batch: losses_of(_altered(batch, augment)), rows
-        )
+        self._is_trial = True
+        try:
+            size = self_test(
+                self._record_gradients,
+                lambda batch: losses_of(_altered(batch, augment)),
+                rows,
+                second=self._second_opinion() if self.self_test == OPACUS else None,
+            )
+        finally:
+            self._is_trial = False
+        # Beside nobody's record: what half of them decide is a mistake of whoever coded them.
+        if self._codes is not None and records.share_of_targets(self._codes.fit) < _HALF:
+            raise does_not_fit()
         self._tried = trial
         if self._is_to_fit:
             on_card = device.type == "cuda"
@@ -224,6 +264,10 @@ class PrivateTraining:
             self.micro_batch = max(
                 self.plan.augmentations, most if on_card else min(_MOST, most)
             )
+
+    def _second_opinion(self) -> Callable[[], RecordGradients]:
+        other = "ckm" if self.engine == OPACUS else OPACUS
+        return lambda: gradients_of(self.model, engine=other)
 
     def accumulate(self, losses: Tensor) -> None:
         """Add the clipped gradients of some rows to the batch.
@@ -239,6 +283,7 @@ class PrivateTraining:
         if not self._is_counted:
             return
         self._rows_seen += len(losses)
+        self.left_out += part.left_out
         for name, value in part.gradients.items():
             total = self._sums.get(name)
             self._sums[name] = value if total is None else total.add_(value)
@@ -268,14 +313,18 @@ class PrivateTraining:
                     "take batches from training.draws and training.pieces, or from the loader"
                 ),
             )
+        self.guard.check()
         self.steps_taken += 1  # first, so that no failure can hide a step
         self._add_up()
         if self.processes.is_first:
             self._set_gradients()
             self._adapt()
         self._forget()
-        self._apply()
+        self.guard.apply(self._apply)
         self._share_step()
+        self.guard.note()
+        if self.steps_taken == self.plan.steps:
+            self.guard.end()
         self._keep_average()
         if self.after_step is not None:
             self.after_step(self)
@@ -305,6 +354,7 @@ class PrivateTraining:
         device = next(self.model.parameters()).device.type
         is_short = self.precision == "bfloat16"
         last = self.plan.steps if until is None else min(until, self.plan.steps)
+        check_criterion(criterion)
         records = Records.of(data)
         losses = self.losses_with(criterion)
         self.check(records, losses_of=losses, augment=augment, criterion=criterion)
@@ -317,7 +367,13 @@ class PrivateTraining:
 
     def losses_with(self, criterion: Callable[..., Tensor]) -> Callable[[Any], Tensor]:
         """Return what gives the losses of a batch: inputs for the model, then targets."""
-        return lambda batch: losses_of(criterion, self.model(batch[0]), *batch[1:])
+        return lambda batch: self.losses_of(criterion, self.model(batch[0]), *batch[1:])
+
+    def losses_of(self, criterion: Callable[..., Tensor], *values: Tensor) -> Tensor:
+        """Return the losses; a record whose target does not fit is left out."""
+        if self._is_trial:
+            self._codes = codes_of(criterion, *values)
+        return losses_of(criterion, *values, is_trial=self._is_trial, is_tested=self.is_tested)
 
     def draws(self, size: int, *, until: int | None = None) -> Iterator[Any]:
         """Yield the records of each batch that is still to come.
@@ -334,6 +390,7 @@ class PrivateTraining:
         self.processes.agree({"the number of records": size})
         batches = draws(self.plan, size=size, generator=generator, done=self.steps_taken)
         for _ in range(max(0, last - self.steps_taken)):
+            self.guard.begin()
             if self.before_batch is not None:
                 self.before_batch(self)
             rows = self.processes.own(next(batches))
@@ -399,9 +456,11 @@ class PrivateTraining:
             raise DPSGDError(
                 Message("No average was kept."), hint=Message("give average=0.99, for instance")
             )
+        self.guard.check_written()
         with torch.no_grad():
             for name, parameter in self._record_gradients.parameters.items():
                 parameter.copy_(self.averages[name])
+        self.guard.note()
 
     def close(self) -> None:
         """Give model and optimizer back as they came; what they do then is not private."""
@@ -409,6 +468,7 @@ class PrivateTraining:
             return
         self._is_closed = True
         self._record_gradients.close()
+        self.guard.close()
         if self._held is None:
             vars(self.optimizer).pop("step", None)
         else:
@@ -520,21 +580,26 @@ def _private_step(training: PrivateTraining) -> Callable[..., Any]:
     return step
 
 
+def gradients_of(
+    model: nn.Module, *, engine: str = "ckm", is_per_layer: bool = False
+) -> RecordGradients:
+    """Return what turns losses into clipped sums."""
+    if engine == "ckm":
+        return RecordGradients(model, is_per_layer=is_per_layer)
+    if engine != OPACUS:
+        raise PlanError(
+            Message("Unknown engine {engine!r}.", engine=Name(engine)),
+            hint=Message("known: {engines}", engines=Name.each(("ckm", OPACUS))),
+        )
+    from dpsgd.training.opacus_gradients import OpacusGradients
+
+    return OpacusGradients(model, is_per_layer=is_per_layer)
+
+
 def _altered(batch: Any, augment: Callable[[Any], Any] | None) -> Any:
     if augment is None:
         return batch
     return (augment(batch[0]), *batch[1:]) if isinstance(batch, tuple) else augment(batch)
-
-
-def losses_of(criterion: Callable[..., Tensor], *values: Tensor) -> Tensor:
-    """Return the losses, or an error that does not quote a record's label."""
-    try:
-        return criterion(*values)
-    except IndexError:
-        raise TrainingDataError(
-            Message("A label lies outside of the outputs of the model."),
-            hint=Message("labels are whole numbers from 0 to the number of outputs less 1"),
-        ) from None
 
 
 def _check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from footing.checks import is_integer, is_number, problems_of
 from footing.messages import Argument, Message, Name, joined
+from footing.serialisation import set_fields
 from ptable.errors import PTableError
 
 Objective: TypeAlias = Literal[
@@ -266,11 +267,7 @@ class Limits:
         >>> Limits(posterior=None, ratio=2.0).to_dict()
         {'posterior': None, 'ratio': 2.0}
         """
-        return {
-            one.name: _plain(getattr(self, one.name))
-            for one in fields(self)
-            if getattr(self, one.name) != one.default
-        }
+        return set_fields(self)
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> Self:
@@ -335,10 +332,6 @@ def _is_class(some: Sequence[Any]) -> bool:
     """Tell whether these are two counts or more in a row: one alone is always guessed."""
     fits = len(some) > 1 and all(is_integer(count) and count >= 1 for count in some)
     return bool(fits) and list(some) == list(range(int(some[0]), int(some[-1]) + 1))
-
-
-def _plain(value: Any) -> Any:
-    return [_plain(one) for one in value] if isinstance(value, tuple) else value
 
 
 def default_floor(variance: float | None) -> float:

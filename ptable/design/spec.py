@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 
 from footing.checks import is_integer, is_number, option_of, problems_of
 from footing.messages import Argument, Message, Name, Shape, joined, said
+from footing.serialisation import plain, set_fields
 from footing.svg import html_table
 from ptable.design.limits import OBJECTIVES, Limits, Objective
 from ptable.errors import InfeasibleError, PTableError
@@ -34,8 +35,6 @@ _WORDS: dict[str, tuple[str, ...]] = {
 _ONE_KEY = 2.0**-32
 _MAX_STEPS = 100_000
 _LARGEST_ANCHOR = 10**12
-#: What a target is stored by.
-_TABLE = ("noise", "upper")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -723,11 +722,12 @@ class NoiseSpec:
         1.0
         """
         always = {"small", "monotone", "variance_rule", "min_probability"}
-        return {
-            name: _plain(getattr(self, name))
-            for name, field in self.__dataclass_fields__.items()
-            if name in always or getattr(self, name) != field.default
-        }
+        content = set_fields(self, always=always)
+        if self.target is not None:  # what it does, not how it came about
+            target = self.target
+            rows = plain({"noise": target.noise, "upper": target.upper})
+            content["target"] = {**rows, "key_range": target.key_range}
+        return content
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
@@ -824,12 +824,3 @@ def _table_from(fields: Mapping[str, Any]) -> "PTable":
         upper=tuple(map(tuple, fields["upper"])),
         key_range=fields["key_range"],
     )
-
-
-def _plain(value: Any) -> object:
-    if isinstance(value, Limits):
-        return value.to_dict()
-    if hasattr(value, "key_range"):  # a target: what it does, not how it came about
-        rows = {name: [list(row) for row in getattr(value, name)] for name in _TABLE}
-        return {**rows, "key_range": value.key_range}
-    return list(value) if isinstance(value, tuple) else value

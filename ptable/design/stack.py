@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from footing.checks import is_integer
 from footing.messages import Argument, Message, Shape
+from footing.serialisation import plain
 from ptable.design.spec import NoiseSpec
 from ptable.errors import PTableError
 from ptable.solver.row import RowProblem
@@ -192,7 +193,7 @@ class StackedSpec:
         """
         return {
             "kind": "stacked",
-            "parts": [[first, spec.to_dict()] for first, spec in self.parts],
+            "parts": plain(self.parts),
         }
 
     @classmethod

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from fractions import Fraction
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from footing.messages import Message
-from footing.svg import coordinate, html_table, moves, outline, text_width
+from footing.svg import Grid, coordinate, html_table, moves, text_width
 from ptable.pictures.facts import (
     bin_width,
     binned,
@@ -132,6 +132,7 @@ class _Grid:
         self.top = drawing.y + 34
         self.wide = min(46.0, (drawing.width - MARGIN - self.left) / len(self.columns))
         self.high = min(24.0, max(9.0 if len(rows) > 12 else 18.0, self.wide * 0.8))
+        self.grid = Grid((self.left, self.top), (self.wide, self.high))
         self.has_numbers = self.wide >= text_width(">99", 10) + 3 and self.high >= 13
 
     def draw(self) -> None:
@@ -172,45 +173,33 @@ class _Grid:
             return columns[:-1]
         return columns
 
-    def _outline(self, place: int, first: int, last: int) -> str:
-        """Outline neighbouring columns of a row."""
-        start, base = self.left + first * self.wide, self.top + place * self.high
-        return outline(start, base, (last - first + 1) * self.wide, self.high)
-
     def _draw_cells(self) -> None:
-        """Fill the cells, one path per shade, neighbours of the same shade together."""
-        steps: list[list[str]] = [[] for _ in (*SHADES, HATCH)]
-        for place, (distribution, hatched) in enumerate(
-            zip(self.cells, self.hatched, strict=True)
-        ):
+        shades: list[dict[int, int]] = []
+        for distribution, hatched in zip(self.cells, self.hatched, strict=True):
             shade_of = {c: bisect_right(_BOUNDS, p) for c, p in distribution.items() if p}
             shade_of |= {c: len(SHADES) for c in hatched if 0 <= c < len(self.columns)}
-            for first, last, shade in _runs(shade_of):
-                steps[shade].append(self._outline(place, first, last))
-        for shade, colour in enumerate((*SHADES, HATCH)):
-            self.drawing.path(steps[shade], fill=colour)
+            shades.append(shade_of)
+        looks = [{"fill": colour} for colour in (*SHADES, HATCH)]
+        self.grid.fill(self.drawing, shades, looks)
 
     def _draw_lines(self) -> None:
         left, top, wide, high = self.left, self.top, self.wide, self.high
         n_rows, n_columns, path = len(self.rows), len(self.columns), self.drawing.path
-        right, bottom = coordinate(left + wide * n_columns), coordinate(top + high * n_rows)
         if wide >= 10:
-            lines = [f"{moves((left + c * wide, top))}V{bottom}" for c in range(1, n_columns)]
-            lines += [f"{moves((left, top + r * high))}H{right}" for r in range(1, n_rows)]
-            path(lines, stroke=_GRID, stroke_width=0.7)
+            self.grid.lines(self.drawing, n_rows, n_columns, stroke=_GRID, stroke_width=0.7)
         self.drawing.rect((left, top, wide * n_columns, high * n_rows), stroke="#777777")
         beyond = coordinate(left + wide * n_columns + 4)
         cuts = [f"{moves((left - 4, top + gap * high))}H{beyond}" for gap in self.gaps]
         path(cuts, stroke="#ffffff", stroke_width=4)
-        homes = [self._outline(place, home, home) for place, home in enumerate(self.home)]
+        homes = [self.grid.box(place, home) for place, home in enumerate(self.home)]
         path(homes, stroke=INK, stroke_width=1.6 if wide >= 10 else 1)
 
     def _draw_numbers(self) -> None:
         for place, distribution in enumerate(self.cells):
-            base = self.top + (place + 0.5) * self.high + 3.5
             for c, p in sorted(distribution.items()):
+                x, y = self.grid.middle(place, c)
                 self.drawing.text(
-                    (self.left + (c + 0.5) * self.wide, base),
+                    (x, y + 3.5),
                     percent(p),
                     size=10,
                     anchor="middle",
@@ -252,11 +241,3 @@ class _Grid:
             across += f", {self.bin_width} neighbouring values a column"
         caption = f"Probability in percent, by count (rows) and {across} (columns)"
         return html_table(caption, ["count", *self.columns], lines)
-
-
-def _runs(shade_of: dict[int, int]) -> Iterable[tuple[int, int, int]]:
-    """Give the first column, the last and the shade of neighbours of the same shade."""
-    places = enumerate(sorted(shade_of))
-    for (_, shade), run in groupby(places, lambda one: (one[1] - one[0], shade_of[one[1]])):
-        columns = [column for _, column in run]
-        yield columns[0], columns[-1], shade

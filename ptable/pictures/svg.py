@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from footing.svg import Board, attributes, clean, clip, coordinate, text_width
 
@@ -61,18 +61,9 @@ class Drawing(Board):
         if heading:
             self.text((left, self.y), heading, bold=True)
             left += text_width(heading, 11, bold=True) + 12
-        for sign, words in entries:
-            wide = 20 + text_width(words, 11) + 10
-            if left + wide > self.width - MARGIN and left > MARGIN:
-                left = MARGIN
-                self.y += 19
-            box = (left, self.y - 10, 14, 12)
-            if sign == "outline":
-                self.rect(box, fill="#ffffff", stroke=INK, stroke_width=1.6)
-            else:
-                self.rect(box, fill=sign, stroke="#777777", stroke_width=0.6)
-            self.text((left + 20, self.y), clip(words, self.room - 20, 11))
-            left += wide
+        signs = [(_look(sign), words) for sign, words in entries]
+        ends = MARGIN, self.width - MARGIN
+        self.y = self.signs((left, self.y), signs, ends=ends, size=11)
 
     def note(self, words: str) -> None:
         """Write a remark below what was drawn so far, in as many lines as it takes."""
@@ -104,3 +95,9 @@ class Drawing(Board):
         )
         prefix = "p" + hashlib.sha256(text.encode()).hexdigest()[:10]
         return text.replace(_PREFIX, prefix + "-")
+
+
+def _look(sign: str) -> dict[str, Any]:
+    if sign == "outline":
+        return {"fill": "#ffffff", "stroke": INK, "stroke_width": 1.6}
+    return {"fill": sign, "stroke": "#777777", "stroke_width": 0.6}

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 from footing.messages import Enumeration, Message, Name, joined, said
+from footing.serialisation import set_fields
 from footing.svg import html_table, safe
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
@@ -367,18 +368,10 @@ class Certificate:
         >>> solve(NoiseSpec(max_noise=2, variance=1.0)).certificate.to_dict()["variance_rule"]
         'exact'
         """
-        more = {} if self.record is None else {"record": _plain_record(self.record)}
-        if self.limits is not None:
-            more["limits"] = self.limits.to_dict()
-        return more | {
-            "rows": [asdict(row) for row in self.rows],
-            "variance_rule": (
-                self.variance_rule
-                if isinstance(self.variance_rule, str)
-                else list(self.variance_rule)
-            ),
-            "solver": dict(self.solver),
-        }
+        content = set_fields(self)
+        # The text of a file never changes: these two stand first in it.
+        first = {name: content.pop(name) for name in ("record", "limits") if name in content}
+        return first | content
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Certificate:
@@ -404,9 +397,7 @@ class Certificate:
         record = None if record is None else SolverRecord.from_dict(record)
         limits = fields.get("limits")
         limits = None if limits is None else LimitsCertificate.from_dict(limits)
-        own = {"rows": rows, "variance_rule": rule, "record": record, "limits": limits}
-        own["solver"] = solver
-        return cls(**{**fields, **own})
+        return cls(rows=rows, variance_rule=rule, solver=solver, record=record, limits=limits)
 
 
 def is_of_this_form(fields: Mapping[str, Any]) -> bool:
@@ -465,10 +456,6 @@ def _programs(solver: Mapping[str, Any]) -> dict[str, str]:
     ):
         raise PTableError(Message("The certificate does not say which programs took part."))
     return dict(solver)
-
-
-def _plain_record(record: SolverRecord) -> dict[str, Any]:
-    return {**asdict(record), "unsolved": list(record.unsolved)}
 
 
 def _is_figure(value: Any) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from footing.messages import Message, Name
+from footing.serialisation import set_fields, tuples
 from ptable.solver.integer.rounding import exact
 
 if TYPE_CHECKING:
@@ -466,17 +467,13 @@ class LimitsCertificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fields as plain values."""
-        return {
-            one.name: _plain(getattr(self, one.name))
-            for one in fields(self)
-            if getattr(self, one.name) != one.default
-        }
+        return set_fields(self)
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> LimitsCertificate:
         """Build it from plain values."""
         deep = {
-            name: _tuples(given[name])
+            name: tuples(given[name])
             for name in ("worst", "loss_multipliers", "entropy_multipliers", "kept")
         }
         return cls(**{**given, **deep})
@@ -570,11 +567,3 @@ def _dense(joint: Joint, multipliers: Sparse) -> list[NDArray[np.float64]]:
             prices[place] = price
         dense.append(prices)
     return dense
-
-
-def _plain(value: Any) -> Any:
-    return [_plain(one) for one in value] if isinstance(value, tuple) else value
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(one) for one in value) if isinstance(value, list | tuple) else value

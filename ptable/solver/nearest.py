@@ -42,7 +42,7 @@ def _outward(value: float, is_rising: bool) -> float:  # noqa: FBT001
     """Shorten to four digits, away from what is infeasible."""
     short = float(f"{value:.4g}")
     if (short < value) == is_rising and short != value:
-        digit = 10.0 ** (len(f"{int(abs(value))}") - 5 if abs(value) >= 1 else -4)
+        digit = 10.0 ** (len(f"{int(abs(value))}") - 4 if abs(value) >= 1 else -4)
         short = float(f"{value + (digit if is_rising else -digit):.4g}")
     return short
 

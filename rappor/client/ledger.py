@@ -18,6 +18,7 @@ import numpy as np
 
 from footing.files import open_own, refuse_dangling, require_private, write_whole
 from footing.messages import Argument, Message, Name
+from footing.serialisation import json_line
 from rappor.accounting import epsilon_after
 from rappor.client.account import SLACK
 from rappor.client.client import bloom_filter, identifiers
@@ -303,7 +304,7 @@ class ClientLedger:
                 "file": self._path.stat().st_ino,
                 "sealed": self._is_sealed,
             }
-            write_whole(self._beside(), json.dumps(state) + "\n", error=ReportFileError)
+            write_whole(self._beside(), json_line(state) + "\n", error=ReportFileError)
 
     def _beside(self) -> Path:
         path = self._path or Path()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from reports.catalogues.wording import Sentence, WordLists
+from reports.catalogues.wording import Meaning, Sentence, WordLists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +42,6 @@ class AttackWords:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyFigure:
-    """What a figure of the first page is called, and what it says."""
-
-    name: str
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
     """A source: authors and year, where it appeared, the language of its title, its address."""
 
@@ -66,7 +58,7 @@ ATTACK_SETTINGS = _WORDS.texts("attack_settings")
 BASES, PARAMETERS = _WORDS.texts("bases"), _WORDS.texts("parameters")
 DEMANDS = _WORDS.texts("demands")
 PARAMETER_VALUES = _WORDS.texts("parameter_values")
-KEY_FIGURES = _WORDS.entries("key_figures", KeyFigure)
+KEY_FIGURES = _WORDS.entries("key_figures", Meaning)
 PRIORS = _WORDS.texts("priors")
 OWN_PRIORS = _WORDS.texts("own_priors")
 PICTURES, NOTES = _WORDS.pictures(), _WORDS.sentences("notes")

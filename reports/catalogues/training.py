@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reports.catalogues.wording import Kind, WordLists
+from reports.catalogues.wording import Kind, Meaning, WordLists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,13 +14,6 @@ class ChoiceWords:
     meaning: str = ""
     kind: Kind = "plain"
     is_log: bool = True
-
-
-class Meaning(NamedTuple):
-    """A name, and a sentence on what it is."""
-
-    name: str
-    meaning: str
 
 
 class Erratum(NamedTuple):

@@ -81,6 +81,14 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
+class Meaning:
+    """A name, and a sentence on what it is."""
+
+    name: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
     """What a picture says: part, such as its title, → sentence."""
 

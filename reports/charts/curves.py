@@ -259,7 +259,7 @@ def points(words: Words, data: Points, designs: Sequence[Design]) -> str:
     for design in sorted(designs, key=lambda d: (not d.is_chosen, not d.is_front)):
         labels.write(drawing, design, (along(design.across), up(design.upwards)))
     entries = (("drawn", data.front), ("designed", data.other), ("home", data.chosen))
-    drawing.legend(_MAP_HEIGHT - 2, entries, step=230, left=12, radius=5)
+    drawing.legend(_MAP_HEIGHT - 2, entries, left=12, radius=5)
     return drawing.finish()
 
 

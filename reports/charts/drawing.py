@@ -109,19 +109,14 @@ class Drawing(Board):
         top: float,
         entries: Sequence[tuple[str, str]],
         *,
-        step: float,
         left: float = 4,
         radius: float = 0,
     ) -> None:
         """Explain fillings, or dots of a radius: their class and their words, side by side."""
-        for number, (css, words) in enumerate(entries):
-            start = left + number * step
-            if radius:
-                self.circle((start, top + 6), radius, css=css)
-            else:
-                self.rect((start, top, 14, 12), css=css)
-            if words:
-                self.text((start + (12 if radius else 20), top + 10), words)
+        signs = [({"css": css}, words) for css, words in entries]
+        ends = left, self.width
+        base = self.signs((left, top + 10), signs, ends=ends, size=12, radius=radius)
+        self.height = max(self.height, base + 6)
 
     def finish(self) -> str:
         """Give the finished SVG."""

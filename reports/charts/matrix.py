@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from footing.svg import Grid
 from reports.charts.drawing import Drawing, Labels
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _WIDTH = 720.0
 _LEFT, _TOP = 84.0, 44.0
 _FIRST_DARK = 4
+_LINED = 10
 #: Shares up to which each shade is used; the last one takes the rest.
 SHADES = (0.01, 0.05, 0.2, 0.4, 0.7)
 
@@ -58,30 +60,32 @@ def matrix(
     drawing.text((_LEFT, 14), data.across)
     drawing.text((4, _TOP - 8), data.down)
     has_room = wide >= 26 and high >= 16
-    for (row, column), (shade, text) in shaded.items():
-        left, top = _LEFT + column * wide, _TOP + row * high
-        drawing.rect((left, top, wide, high), css=f"s{shade}")
-        if has_room:
-            css = "t inverse" if shade >= _FIRST_DARK else "t"
-            place = (left + wide / 2, top + high / 2 + 4)
-            drawing.text(place, text, anchor="middle", css=css)
-    for row, column in data.home.items():
-        left, top = _LEFT + column * wide, _TOP + row * high
-        drawing.rect((left, top, wide, high), css="home")
-    _label(drawing, data, wide, high)
+    grid = Grid((_LEFT, _TOP), (wide, high))
+    shades: list[dict[int, int]] = [{} for _ in data.rows]
+    for (row, column), (shade, _) in shaded.items():
+        shades[row][column] = shade
+    grid.fill(drawing, shades, [{"css": f"s{n}"} for n in range(len(SHADES) + 1)])
+    if wide >= _LINED:
+        grid.lines(drawing, len(data.rows), len(data.columns), css="grid")
+    drawing.path([grid.box(row, column) for row, column in data.home.items()], css="home")
+    for (row, column), (shade, text) in shaded.items() if has_room else ():
+        css = "t inverse" if shade >= _FIRST_DARK else "t"
+        x, y = grid.middle(row, column)
+        drawing.text((x, y + 4), text, anchor="middle", css=css)
+    _label(drawing, data, grid)
     _legend(words, drawing, low + 16)
     return drawing.finish()
 
 
-def _label(drawing: Drawing, data: Matrix, wide: float, high: float) -> None:
+def _label(drawing: Drawing, data: Matrix, grid: Grid) -> None:
     longest = max(len(label) for label in data.columns) * 7.5 + 6
-    every = math.ceil(longest / wide)
+    every = math.ceil(longest / grid.wide)
     for column in range(0, len(data.columns), every):
-        place = (_LEFT + (column + 0.5) * wide, _TOP - 8)
+        place = (grid.middle(0, column)[0], _TOP - 8)
         drawing.text(place, data.columns[column], anchor="middle")
-    every = math.ceil(13 / high)
+    every = math.ceil(13 / grid.high)
     for row in range(0, len(data.rows), every):
-        place = (_LEFT - 8, _TOP + (row + 0.5) * high + 4)
+        place = (_LEFT - 8, grid.middle(row, 0)[1] + 4)
         drawing.text(place, data.rows[row], anchor="end")
 
 
@@ -91,4 +95,4 @@ def _legend(words: Words, drawing: Drawing, top: float) -> None:
     says = [f"< {bounds[0]}"]
     says += [f"{low}–{high}" for low, high in pairwise(bounds)]
     says.append(f"≥ {bounds[-1]}")
-    drawing.legend(top, list(zip(shades, says, strict=True)), step=104)
+    drawing.legend(top, list(zip(shades, says, strict=True)))

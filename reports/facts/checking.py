@@ -9,6 +9,7 @@ from typing import TypeAlias, get_args
 
 from footing.messages import Message, Name, Shape, joined
 from reports.catalogues import comparison as comparison_words
+from reports.catalogues import frontier as frontier_words
 from reports.catalogues import pages as page_words
 from reports.catalogues import release as release_words
 from reports.catalogues import synthesis as synthesis_words
@@ -18,10 +19,12 @@ from reports.facts import (
     decoding,
     dp_tables,
     exposure,
+    frontier,
     meaning,
     methods,
     mobility,
     release,
+    suppression,
     synthesis,
     training,
 )
@@ -34,8 +37,11 @@ Facts: TypeAlias = (
     | decoding.DecodingFacts
     | dp_tables.DPTablesFacts
     | exposure.ExposureFacts
+    | frontier.FrontierFacts
     | meaning.MeaningFacts
     | mobility.MobilityFacts
+    | suppression.SuppressionFacts
+    | suppression.PublicSuppressionFacts
     | synthesis.SynthesisFacts
     | training.StudyFacts
     | training.SweepFacts
@@ -138,6 +144,12 @@ def _known() -> Mapping[tuple[type, str], tuple[str, Container[object]]]:
         (release.ScenarioFacts, "risk"): ("figure", FIGURES),
         (release.ScenarioFacts, "utility"): ("figure", FIGURES),
         (release.ComparisonFacts, "conclusion"): ("finding", comparison_words.FINDINGS),
+        (frontier.FrontierFacts, "against"): ("limit", frontier_words.AGAINST),
+        (frontier.FrontierFacts, "objective"): ("objective", frontier_words.LOSSES),
+        (frontier.FrontierFacts, "priors"): ("prior", frontier_words.PRIORS),
+        (frontier.FrontierFacts, "limits"): ("limit", frontier_words.LIMITS),
+        (frontier.FrontierDesignFact, "exceeds"): ("limit", frontier_words.LIMITS),
+        (frontier.AttacksFact, "allowed"): ("attack", frontier_words.ATTACK_NAMES),
         (methods.MethodFacts, "drawn"): ("sample", comparison_words.DRAWN),
         (methods.MethodFact, "kind"): ("method", comparison_words.METHODS),
         (methods.MethodFact, "facts"): ("detail", comparison_words.DETAILS),

@@ -2,16 +2,7 @@
 
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DPRowFact:
-    """A published number of a group, and its interval; None for a rank."""
-
-    group: str
-    what: str
-    value: float
-    low: float | None
-    high: float | None
+from reports.facts.quantity import Quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +33,7 @@ class DPTableFact:
     left_out
         What the bounds of a unit left out: a name, with noise, least and most.
     numbers
-        What was published.
+        What was published: of which group, and its interval, which a rank has none of.
     """
 
     name: str
@@ -51,7 +42,7 @@ class DPTableFact:
     are_found: bool
     bounds: tuple[tuple[str, float, float, float], ...]
     left_out: tuple[tuple[str, float, float, float], ...]
-    numbers: tuple[DPRowFact, ...]
+    numbers: tuple[Quantity, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ class KnownMessages:
     --------
     >>> from footing.messages import Message
     >>> messages = KnownMessages()
-    >>> messages.as_texts({"warnings": [Message("all {n} cells", n=3).to_data()]})
+    >>> messages.as_texts({"warnings": [Message("all {n} cells", n=3).to_dict()]})
     {'warnings': ['all 3 cells']}
     >>> messages.in_facts(("all 3 cells", "others"))[0].template
     'all {n} cells'
@@ -30,7 +30,7 @@ class KnownMessages:
         if not isinstance(content, dict):
             return content
         if content.keys() == {"message", "template", "values"}:
-            message = Message.from_data(content)
+            message = Message.from_dict(content)
             self._messages[message] = message
             return str.__str__(message)
         return {name: self.as_texts(value) for name, value in content.items()}

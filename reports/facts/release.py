@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Self, TypeAlias
 
 from reports.facts.copying import fact_of
+from reports.facts.frontier import FrontierFacts
 from reports.facts.methods import MethodFacts
 
 #: A text of the office: one for all languages, or language → text.
@@ -689,6 +690,8 @@ class ReleaseFacts:
         `MeasureFact.group` → its words, where the office has some.
     has_limits, decided
         Whether there is any limit, and who decided them all; None where nobody did.
+    frontier
+        How far the design is from the possible; None where nobody drew it.
     """
 
     id: str
@@ -714,6 +717,7 @@ class ReleaseFacts:
     adds_up: bool = False
     has_limits: bool = False
     decided: DecisionFact | None = None
+    frontier: FrontierFacts | None = None
 
     @property
     def has_weights(self) -> bool:
@@ -796,6 +800,8 @@ class ComparisonFacts:
         See `ReleaseFacts`.
     is_limit_set
         Whether the office set the limit of the first rule; else it is that of the program.
+    frontier
+        What is possible within limits; None where nobody asked.
     """
 
     title: Text
@@ -811,3 +817,4 @@ class ComparisonFacts:
     methods: MethodFacts | None = None
     levels: Mapping[str, LevelFact] = field(default_factory=dict)
     is_limit_set: bool = False
+    frontier: FrontierFacts | None = None

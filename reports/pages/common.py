@@ -4,9 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
+from footing.messages import mark
 from reports.catalogues.measures import figure_name, measure_name
 from reports.catalogues.pages import TERMS
 from reports.catalogues.release import ATTACKS, REFERENCES
+from reports.catalogues.wording import written
+from reports.facts.quantity import Quantity
 from reports.facts.release import (
     FileFact,
     MeasureFact,
@@ -18,7 +21,7 @@ from reports.facts.release import (
     TableFact,
 )
 from reports.i18n.languages import Words
-from reports.parts import Cell, Lines, Table
+from reports.parts import NOTHING, Cell, Column, Entry, Lines, Table
 
 _Item = TypeVar("_Item")
 
@@ -76,6 +79,38 @@ def verdict(words: Words, outcomes: Collection[Outcome], more: Iterable[str] = (
 def has_failed(outcomes: Collection[Outcome]) -> bool:
     """Tell whether a check failed, or could not be made."""
     return any(outcome in ("failed", "not computed") for outcome in outcomes)
+
+
+def quantities(
+    words: Words,
+    figures: Iterable[Quantity],
+    *,
+    name: str = mark("Name"),
+    value: str = mark("Value"),
+    are_numbers: bool = True,
+) -> Lines[Quantity]:
+    """List figures: what each is called and says, and its value with what stands below it.
+
+    Parameters
+    ----------
+    words, figures
+        The language, and the figures.
+    name, value
+        Headings: messages, as for `Words.say`.
+    are_numbers
+        Whether the column of values is one of numbers.
+    """
+
+    def called(one: Quantity) -> Entry:
+        text = words.say(one.name)
+        return Cell(text=text, small=words.say(one.meaning)) if one.meaning else text
+
+    def told(one: Quantity) -> Entry:
+        text = NOTHING if one.value is None else written(words, one.value, one.kind)
+        return Cell(text=text, small=one.note) if one.note else text
+
+    values = Column(words.say(value), is_number=are_numbers)
+    return Lines(words, list(figures)).text(name, called).column(values, told)
 
 
 def _digest_of(file: FileFact) -> str:

@@ -8,6 +8,7 @@ from reports.catalogues.pages import headings
 from reports.facts.release import ComparisonFacts, SetFact
 from reports.i18n.languages import Words
 from reports.pages.common import definitions
+from reports.pages.frontier import frontier_parts
 from reports.pages.methods import method_parts
 from reports.pages.release.risk import posterior_table
 from reports.pages.release.utility import by_variable
@@ -35,6 +36,7 @@ def comparison_page(
         "sensitive": words.numbers.ranges(facts.sensitive),
         "tables": _tables(words, facts),
         "scenarios": scenario_parts(words, facts.scenarios),
+        "frontier": facts.frontier and frontier_parts(words, facts.frontier),
         "by_table": _by_table(words, facts, names) if is_full else [],
         "deviations": _sets(
             words,
@@ -76,6 +78,7 @@ def _title(words: Words, facts: ComparisonFacts) -> str:
 def _headings(words: Words, facts: ComparisonFacts, *, is_full: bool) -> dict[str, str]:
     """Name the parts of the page: those of methods, those of designs, or both."""
     without = ["methods"] * (facts.methods is None) + ["utility"] * (not is_full)
+    without += ["frontier"] * (facts.frontier is None)
     names = headings(words, "comparison", without=without)
     if facts.methods is None or facts.scenarios.designs:
         return names

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from reports.catalogues.pages import CORRECTIONS, DECODED, PARAMETERS, SUSPICIONS, headings
 from reports.catalogues.wording import written
-from reports.charts.bars import Interval, Intervals, interval_bars, interval_lines
+from reports.charts.bars import Bar, Bars, columns, rows
 from reports.facts.decoding import CandidateFact, DecodingFacts, EstimateFact
 from reports.facts.release import Outcome
 from reports.i18n.languages import Words
@@ -117,12 +117,12 @@ def _pictures(
     is_ordered = facts.is_ordered and len(facts.candidates) <= _MAX_BARS
     selection = list(facts.candidates) if is_ordered else list(detections[:_MAX_LINES])
     lines = [
-        Interval(
+        Bar(
             name=fact.name or words.say("(empty)"),
-            estimate=fact.amount.estimate,
+            number=fact.amount.estimate,
             low=fact.amount.low,
             high=fact.amount.high,
-            is_found=fact.is_detected,
+            is_filled=fact.is_detected,
         )
         for fact in selection
         if fact.amount is not None
@@ -130,7 +130,9 @@ def _pictures(
     if not lines:
         return []
     title = words.say("Estimated reports, with intervals")
-    data = Intervals(
+    largest = max(lines, key=lambda line: line.number)
+    amount = words.numbers.count(largest.number)
+    data = Bars(
         id="distribution",
         title=title,
         description=words.say_many(
@@ -140,15 +142,18 @@ def _pictures(
             "“%(name)s” with %(amount)s reports.",
             len(lines),
             confidence=words.numbers.plain(100 * facts.confidence),
-            name=(largest := max(lines, key=lambda line: line.estimate)).name,
-            amount=words.numbers.count(largest.estimate),
+            name=largest.name,
+            amount=amount,
         ),
         across=words.say("value") if is_ordered else words.say("reports"),
-        upwards=words.say("reports"),
-        found=words.say("found"),
-        other=words.say("not found"),
+        upwards=words.say("reports") if is_ordered else "",
+        filled=words.say("found"),
+        outlined=words.say("not found"),
     )
-    draw = interval_bars if is_ordered else interval_lines
+    if is_ordered:
+        svg = columns(words, data, [(line.name, [line]) for line in lines])
+    else:
+        svg = rows(words, data, lines, width=720, are_dots=True)
     notes = [DECODED["bars"].say(words)]
     if not is_ordered and len(detections) > _MAX_LINES:
         notes.append(DECODED["largest"].say(words, {"n": _MAX_LINES, "all": len(detections)}))
@@ -156,7 +161,7 @@ def _pictures(
         Figure(
             id="picture",
             title=title,
-            svg=draw(words, data, lines),
+            svg=svg,
             data=_estimates(words, selection, ident="drawn", caption=title),
             notes=tuple(notes),
         )

@@ -101,9 +101,9 @@ def _numbers(words: Words, table: DPTableFact, confidence: float) -> Table:
     sure = words.numbers.plain(100 * confidence)
     return (
         Lines(words, table.numbers)
-        .text("Group", lambda row: row.group or words.say("all"))
-        .text("What", lambda row: _named(words, row.what))
-        .number("Published", lambda row: round(row.value, 3))
+        .text("Group", lambda row: row.subject or words.say("all"))
+        .text("What", lambda row: _named(words, row.name))
+        .number("Published", lambda row: _rounded(row.value))
         .number("Interval from", lambda row: _rounded(row.low))
         .number("to", lambda row: _rounded(row.high))
         .table(
@@ -116,5 +116,5 @@ def _numbers(words: Words, table: DPTableFact, confidence: float) -> Table:
     )
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
+def _rounded(value: float | str | None) -> float | str | None:
+    return round(value, 3) if isinstance(value, int | float) else value

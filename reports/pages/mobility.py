@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
+from footing.messages import mark
 from reports.catalogues.pages import headings
 from reports.catalogues.wording import WordLists
 from reports.charts.curves import Curve, Curves, Spot, panels
 from reports.facts.mobility import GrainFact, MobilityFacts, ShareFact
+from reports.facts.quantity import Quantity
 from reports.i18n.languages import Words
+from reports.pages.common import quantities
 from reports.parts import NOTHING, Cell, Lines, Row, Table
 
 _WORDS = WordLists("mobility")
@@ -29,10 +32,12 @@ def mobility_page(words: Words, facts: MobilityFacts) -> tuple[str, dict[str, An
         "homes": _homes(words, facts),
         "moves": _moves(words, facts),
         "met": _met(words, facts),
-        "read": Lines(words, _READ.items())
-        .text("What", lambda line: words.say(line[1]))
-        .number("Number", lambda line: getattr(facts, line[0]), "count")
-        .table("read", words.say("What was read")),
+        "read": quantities(
+            words,
+            [Quantity(text, getattr(facts, name), "count") for name, text in _READ.items()],
+            name=mark("What"),
+            value=mark("Number"),
+        ).table("read", words.say("What was read")),
         "confidence": words.numbers.share(facts.confidence),
     }
 

@@ -26,7 +26,7 @@ from reports.facts.synthesis import (
 )
 from reports.i18n.languages import Words
 from reports.parts import Cell, Entry, Lines, Row, Table, with_interval
-from reports.report import Download, as_csv, as_json, download
+from reports.report import Download, as_csv, download, facts_file
 
 #: Drawn as limits; the training records are 0 off themselves.
 _LIMITS = ("bootstrap", "holdout", "independent")
@@ -344,5 +344,5 @@ def _downloads(facts: SynthesisFacts) -> list[Download]:
         columns = ("figure", "subject", *spread, "folds")
     return [
         download("figures.csv", as_csv(columns, rows)),
-        download("evaluation.json", as_json(facts)),
+        facts_file("evaluation.json", facts),
     ]

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from footing.messages import Argument, Message, Name
-from reports.charts.service import charts
+from reports.charts.bars import bars_of_table
 from reports.errors import ReportError
 from reports.facts.service import PageFacts, SignInFacts, Try
 from reports.i18n.languages import LANGUAGES, Words, words_of
@@ -52,7 +52,7 @@ def service_page(facts: PageFacts, *, language: str) -> str:
             try_words=lambda other: _try_words(words, other),
             pictures=()
             if grid is None
-            else charts(words, grid.chart, title=grid.caption, margin=grid.margin),
+            else bars_of_table(words, grid.chart, title=grid.caption, margin=grid.margin),
         )
     )
     return without_controls(html)

@@ -66,7 +66,7 @@ class CopulaModel(JointModel):
         return {
             "margins": [margin.cumulative for margin in self.margins],
             "correlation": self.correlation,
-            "spends": [spend.record() for spend in self.spends],
+            "spends": self.spends,
         }
 
     @classmethod
@@ -75,7 +75,7 @@ class CopulaModel(JointModel):
         correlation = np.array(content["correlation"], np.float64)
         if correlation.shape != (len(margins),) * 2 or not np.isfinite(correlation).all():
             raise SynthError(Message("The correlation does not fit the margins."))
-        spends = tuple(Spend.from_record(spend) for spend in content["spends"])
+        spends = tuple(Spend.from_dict(spend) for spend in content["spends"])
         return cls(margins=margins, correlation=correlation, spends=spends)
 
 

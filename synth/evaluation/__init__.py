@@ -4,7 +4,7 @@ Everything here is a function of frames and declared kinds; how the synthetic re
 does not matter. The figures follow from confidential records and stay inside.
 """
 
-from footing.lazy import renamed
+from footing.lazy import moved
 from synth.errors import EvaluationError
 from synth.evaluation.evaluate import EvaluationPlan, evaluate
 from synth.evaluation.records import Kind, encode, kinds_of, read_kinds
@@ -25,4 +25,4 @@ __all__ = [
     "sweep",
 ]
 
-__getattr__ = renamed(__name__, {"Plan": "EvaluationPlan"})
+__getattr__ = moved(__name__, {"Plan": "synth.evaluation:EvaluationPlan"})

@@ -61,7 +61,7 @@ def facts_of(
         },
         findings={name: conclusions(evaluation) for name, evaluation in evaluations.items()},
         guarantees={
-            name: Guarantee.from_record(evaluation.settings["guarantee"]).fact()
+            name: Guarantee.from_dict(evaluation.settings["guarantee"]).fact()
             for name, evaluation in evaluations.items()
             if "guarantee" in evaluation.settings
         },

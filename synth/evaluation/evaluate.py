@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from footing.messages import Message, Name
+from footing.serialisation import plain_fields
 from reports.catalogues.synthesis import FIGURES, GROUPS
 from synth.errors import EvaluationError
 from synth.evaluation.measures import margins
@@ -162,9 +163,7 @@ def evaluate(
     return Evaluation(
         figures=tuple(sorted(lines.values(), key=lambda figure: order.index(figure.name))),
         settings={
-            **{
-                name: list(v) if isinstance(v, tuple) else v for name, v in asdict(plan).items()
-            },
+            **plain_fields(plan),
             "train": len(case.train),
             "synthetic": len(case.made),
             "holdout": 0 if case.holdout is None else len(case.holdout),

@@ -9,6 +9,7 @@ from typing import Any
 
 from footing.files import open_own
 from footing.messages import Message, Name
+from footing.serialisation import json_line, plain
 from synth.errors import EvaluationError
 
 _FORMAT = "ckm-synth-sweep"
@@ -46,7 +47,7 @@ class Journal:
         """Write a line, and wait until it is on the disk."""
         if self._path is None:
             return
-        line = json.dumps(dict(record), ensure_ascii=True, allow_nan=False) + "\n"
+        line = json_line(record) + "\n"
         file = open_own(self._path, os.O_APPEND, error=EvaluationError)
         try:
             size = os.fstat(file).st_size
@@ -77,7 +78,7 @@ class Journal:
                 Message("The file '{path}' is no record of a sweep.", path=Name(path.name)),
                 hint=Message("take another name, or remove the file"),
             ) from error
-        if first != json.loads(json.dumps(dict(head))):
+        if first != plain(head):
             raise EvaluationError(
                 Message(
                     "The file '{path}' belongs to a sweep with other records or settings.",

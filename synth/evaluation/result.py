@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
 from footing.messages import Message
+from footing.serialisation import content_of, document, plain_fields
 from reports.catalogues.synthesis import FIGURES, Good
 from synth.errors import EvaluationError
 
@@ -136,24 +136,39 @@ class Evaluation:
         columns = ["figure", "subject", "value", *controls, "good", "reason"]
         return pd.DataFrame(lines, columns=columns)
 
-    def to_json(self) -> str:
-        """Give everything as JSON.
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain values, for JSON.
 
         Examples
         --------
-        >>> json.loads(Evaluation(figures=()).to_json())["format"]
+        >>> Evaluation(figures=()).to_dict()["format"]
         'ckm-synth-evaluation'
         """
-        content = {
-            "format": _FORMAT,
-            "figures": [
-                {**asdict(figure), "controls": dict(figure.controls), "good": figure.direction}
-                for figure in self.figures
-            ],
-            "settings": dict(self.settings),
-            "seconds": dict(self.seconds),
-        }
-        return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        figures = [
+            {**plain_fields(figure), "good": figure.direction} for figure in self.figures
+        ]
+        return {"format": _FORMAT, **plain_fields(self), "figures": figures}
+
+    def to_json(self) -> str:
+        """Give everything as JSON."""
+        return document(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Evaluation:
+        """Read what `to_dict` gave, or refuse what is something else.
+
+        Parameters
+        ----------
+        content
+            The plain values.
+        """
+        try:
+            return _evaluation(content)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise EvaluationError(
+                Message("This is no evaluation of synthetic records."),
+                hint=Message("give what `ckm synth evaluate -o figures.json` wrote"),
+            ) from None
 
     @classmethod
     def from_json(cls, text: str) -> Evaluation:
@@ -175,13 +190,7 @@ class Evaluation:
         >>> Evaluation.from_json(found.to_json()).value("tvd2")
         0.04
         """
-        try:
-            return _evaluation(json.loads(text))
-        except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
-            raise EvaluationError(
-                Message("This is no evaluation of synthetic records."),
-                hint=Message("give what `ckm synth evaluate -o figures.json` wrote"),
-            ) from None
+        return cls.from_dict(content_of(text, form=_FORMAT))
 
 
 def _evaluation(content: Mapping[str, Any]) -> Evaluation:

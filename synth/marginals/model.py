@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -251,13 +251,13 @@ class TableModel(CodeModel):
             "version": 1,
             "groups": self.groups,
             "shares": self.shares,
-            "tables": [asdict(table) for table in self.tables],
+            "tables": self.tables,
             "masks": [
                 {"columns": columns, "allowed": mask.astype(int)}
                 for columns, mask in self.masks
             ],
             "records": self.records,
-            "spends": [spend.record() for spend in self.spends],
+            "spends": self.spends,
             "rho": self.rho,
             "adjacency": self.adjacency,
             "rows": self.rows,
@@ -284,7 +284,7 @@ class TableModel(CodeModel):
                 for mask in content["masks"]
             ),
             records=float(content["records"]),
-            spends=tuple(Spend.from_record(spend) for spend in content["spends"]),
+            spends=tuple(Spend.from_dict(spend) for spend in content["spends"]),
             rho=float(content["rho"]),
             adjacency=str(content["adjacency"]),
             rows=int(content["rows"]),

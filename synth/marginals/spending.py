@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from dp import Adjacency, DiscreteGaussian, Exponential, gaussian_scale
 from footing.checks import require_number
 from footing.messages import Message, Name, said
+from footing.serialisation import plain_fields
 from synth.errors import CertificateError, OverspentError, SynthError
 
 _EXACT = 1 - 1e-9  # shares of the budget are rounded; what they lose stays unspent
@@ -91,16 +92,16 @@ class Spend:
     scale: float
     rho: float
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the spend as plain values.
 
         Examples
         --------
         >>> spend = Spend(what="margin", columns=(0,), sensitivity=1.0, scale=10.0, rho=0.005)
-        >>> spend.record()["columns"]
+        >>> spend.to_dict()["columns"]
         [0]
         """
-        return {**asdict(self), "columns": list(self.columns)}
+        return plain_fields(self)
 
     @classmethod
     def of(
@@ -122,8 +123,8 @@ class Spend:
         )
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Return the spend that `record` describes.
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return the spend that `to_dict` describes.
 
         Parameters
         ----------
@@ -133,7 +134,7 @@ class Spend:
         Examples
         --------
         >>> spend = Spend(what="margin", columns=(0,), sensitivity=1.0, scale=10.0, rho=0.005)
-        >>> Spend.from_record(spend.record()) == spend
+        >>> Spend.from_dict(spend.to_dict()) == spend
         True
         """
         return cls(
@@ -271,7 +272,7 @@ class Budget:
             rho = gaussian_scale(self.epsilon or 0.0, delta=self.delta - aside) ** -2 / 2
         return require_number(rho, Message("The budget"), error=SynthError, above=0)
 
-    def record(self, *, aside: float = 0.0) -> dict[str, float | None]:
+    def to_dict(self, *, aside: float = 0.0) -> dict[str, float | None]:
         """Return the budget as plain values.
 
         Parameters
@@ -281,7 +282,7 @@ class Budget:
 
         Examples
         --------
-        >>> Budget(rho=0.5).record()["rho"]
+        >>> Budget(rho=0.5).to_dict()["rho"]
         0.5
         """
         return {
@@ -373,15 +374,14 @@ class Call:
             Message("Nothing is known of the mechanism {law!r}.", law=Name(self.law))
         )
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the call as plain values."""
-        values = asdict(self)
-        values["columns"] = list(self.columns)
+        values = plain_fields(self)
         return {name: value for name, value in values.items() if value or name == "columns"}
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Return the call that `record` describes.
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return the call that `to_dict` describes.
 
         Parameters
         ----------
@@ -398,7 +398,7 @@ class Call:
         ...     scale=5,
         ...     rho=0.02,
         ... )
-        >>> Call.from_record(call.record()) == call
+        >>> Call.from_dict(call.to_dict()) == call
         True
         """
         names = {one.name for one in fields(cls)}

@@ -214,13 +214,13 @@ class Prior:
         columns = tuple(schema.names.index(name) for name in names)
         return Published(columns=columns, counts=table, deviation=self.deviation)
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what the certificate says of it.
 
         Examples
         --------
         >>> import pandas as pd
-        >>> Prior(table=pd.DataFrame({"sex": ["M"], "count": [40]})).record()["columns"]
+        >>> Prior(table=pd.DataFrame({"sex": ["M"], "count": [40]})).to_dict()["columns"]
         ['sex']
         """
         frame, _ = to_records(self.table)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -12,6 +11,7 @@ from typing import Any
 
 from footing.files import write_whole
 from footing.messages import Argument, Message, Name, joined
+from footing.serialisation import digest_of, document, set_fields
 from footing.text_files import read_text
 from synth.errors import SchemaError, UndeclaredError
 from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole, is_text
@@ -300,12 +300,40 @@ class Schema:
         >>> len(Schema(columns=[Whole(name="age")]).digest)
         64
         """
-        text = json.dumps(self._record(), sort_keys=True, ensure_ascii=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest_of(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is declared as plain values, for JSON."""
+        columns = [{"kind": one.kind, **set_fields(one)} for one in self.columns]
+        return {
+            "format": _FORMAT,
+            "version": 1,
+            **set_fields(self),
+            "columns": columns,
+            "unit": set_fields(self.unit),
+            "rules": [set_fields(rule) for rule in self.rules],
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Schema:
+        """Read what `to_dict` gave.
+
+        Parameters
+        ----------
+        content
+            The plain values.
+
+        Examples
+        --------
+        >>> schema = Schema(columns=[Whole(name="age")])
+        >>> Schema.from_dict(schema.to_dict()) == schema
+        True
+        """
+        return _read(content)
 
     def to_json(self) -> str:
         """Return the schema as text."""
-        return json.dumps(self._record(), indent=1, ensure_ascii=False) + "\n"
+        return document(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
@@ -363,15 +391,6 @@ class Schema:
         """
         write_whole(path, self.to_json(), error=SchemaError)
 
-    def _record(self) -> dict[str, Any]:
-        columns = [{"kind": one.kind, **_plain(one)} for one in self.columns]
-        record = {"format": _FORMAT, "version": 1, **_plain(self)}
-        record["columns"] = columns
-        for name in ("unit", "rules"):
-            value = getattr(self, name)
-            record[name] = _plain(value) if name == "unit" else [_plain(rule) for rule in value]
-        return record
-
 
 def _cut(column: Numeric, cuts: set[int]) -> Numeric:
     low, high = column.bounds
@@ -389,17 +408,6 @@ def with_starts(column: Numeric, starts: Iterable[int]) -> Numeric:
     if isinstance(column, (Whole, Real)):
         edges = map(int if isinstance(column, Whole) else float, bounds)
     return replace(column, bins=None, edges=tuple(edges))
-
-
-def _plain(thing: Any) -> dict[str, Any]:
-    """Return the fields of a declaration that say something, as JSON knows them."""
-    entries = {}
-    for one in fields(thing):
-        value = getattr(thing, one.name)
-        default = one.default_factory() if one.default_factory is not MISSING else one.default
-        if value != default or type(value) is not type(default):
-            entries[one.name] = list(value) if isinstance(value, tuple) else value
-    return entries
 
 
 def _read(content: Any) -> Schema:

@@ -367,6 +367,14 @@ def record_groups(
     >>> sorted(zip(ranks.tolist(), is_in.tolist()))
     [(1, False), (1, True), (2, False)]
     """
+    groups = record_groups_and_sizes(source, requests, most=most)
+    return None if groups is None else groups[0]
+
+
+def record_groups_and_sizes(
+    source: Source, requests: Sequence[Request], *, most: int
+) -> tuple[list[tuple[Flags, tuple[Codes, ...]]], Integers] | None:
+    """Find the groups of `record_groups`, and how many records each has: disclosive."""
     require_fit(requests, source)
     parameters: dict[str, object] = {}
     columns = {
@@ -379,9 +387,12 @@ def record_groups(
         f"coalesce({condition.sql(source.types, parameters)}, false) AS {flag}"
         for condition, flag in flags.items()
     ]
+    number = "count(*)" if source.cells is None else f"sum({quote(source.cells.count)})"
+    select_list = select_list or ["1 AS one"]
+    positions = ", ".join(str(place) for place, _ in enumerate(select_list, start=1))
     rows = source.arrow(
-        f"SELECT DISTINCT {', '.join(select_list) or '1 AS one'} FROM {source.relation} "
-        f"LIMIT {most + 1}",
+        f"SELECT {', '.join(select_list)}, {number}::BIGINT AS size "
+        f"FROM {source.relation} GROUP BY {positions} LIMIT {most + 1}",
         parameters,
     )
     if rows.num_rows > most:
@@ -398,7 +409,7 @@ def record_groups(
             full[is_in] = axis.levels[0].ranks[codes]
             ranks.append(full)
         groups.append((is_in, tuple(ranks)))
-    return groups
+    return groups, rows["size"].to_numpy()
 
 
 def _scans(requests: Sequence[Request]) -> list[list[Request]]:

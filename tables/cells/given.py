@@ -61,6 +61,9 @@ class GivenCells:
         Column → its code tree.
     total_label, missing_label
         What totals of other columns, and missing categories, are called.
+    shared
+        Variables whose contributors may give to several cells, as holdings do: how many give
+        to a total, and the largest contributions to it, are those of its own row.
 
     Examples
     --------
@@ -83,6 +86,7 @@ class GivenCells:
     trees: Mapping[str, CodeTree] = field(default_factory=dict)
     total_label: str = "Total"
     missing_label: str = "(missing)"
+    shared: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.dimensions:
@@ -283,7 +287,8 @@ class GivenCells:
             unlike = [f"{is_some} <> least({number}, {n})", f"{total} > {value} + {near}"]
             unlike += [f"({number} <= {n} AND {total} < {value} - {near})"]
             unlike += [f"{a} < {b}" for a, b in pairwise(top)]
-            wrong = f"NOT {self._is_margin()} AND ({' OR '.join(unlike)})"
+            is_judged = "true" if column in self.shared else f"NOT {self._is_margin()}"
+            wrong = f"{is_judged} AND ({' OR '.join(unlike)})"
             tests[wrong] = Message(
                 "have largest contributions to {column!r} that are not those of a sum",
                 column=Name(column),
@@ -297,10 +302,9 @@ class GivenCells:
         expressions = {self.count: f"{source.number_sql(self.count)}::BIGINT"}
         if part is not None:
             number = f"{part[1]}_n"
-            expressions = {
-                part[1]: f"{source.number_sql(part[1])}::DOUBLE",
-                number: f"{source.number_sql(number)}::BIGINT",
-            }
+            expressions = {part[1]: f"{source.number_sql(part[1])}::DOUBLE"}
+            if part[1] not in self.shared:
+                expressions[number] = f"{source.number_sql(number)}::BIGINT"
         elif self.cell_key is not None:
             expressions[self.cell_key] = f"{self.keys.sql(source, {})}::UBIGINT"
         columns = [f"{sql} AS m{place}" for place, sql in enumerate(expressions.values())]
@@ -347,6 +351,68 @@ class GivenCells:
                         "out: cells are added up in any case"
                     ),
                 )
+
+    def contributors(
+        self, source: Source, cells: Cells, column: str, *, top: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return how many give to each cell, and the largest amounts, as its own row says.
+
+        Raises
+        ------
+        DataError
+            If a total has no row, or more contributors, or a smaller one, than its cells.
+        """
+        largest = largest_columns(source, column)[:top]
+        numbers = [f"{source.number_sql(f'{column}_n')}::BIGINT AS m"] + [
+            f"coalesce({source.number_sql(name)}::DOUBLE, 0) AS t{place}"
+            for place, name in enumerate(largest)
+        ]
+        rows = source.arrow(
+            f"SELECT {', '.join([*map(quote, self.dimensions), *numbers])} "
+            f"FROM {source.records} WHERE {source.number_sql(self.count)} > 0"
+        )
+        texts = {name: self._texts(rows[name], name) for name in self.dimensions}
+        places = {n: p for p, n in enumerate(zip(*texts.values(), strict=True))}
+        labels = self._labels(cells)
+        own = np.array([places.get(n, -1) for n in zip(*labels, strict=True)], np.int64)
+        if (own < 0).any():
+            raise self._unlike_holdings(source, column, Message("have no row of their own"))
+        number = rows["m"].to_numpy()[own]
+        amounts = np.zeros((len(cells), top))
+        for place in range(len(largest)):
+            amounts[:, place] = rows[f"t{place}"].to_numpy()[own]
+        added = (cells.magnitudes or {})[column]
+        is_off = number > added.contributors
+        if largest:
+            is_off |= amounts[:, 0] < added.top[:, 0] * (1 - _NEAR)
+        if is_off.any():
+            problem = Message("have more contributors, or smaller ones, than their cells")
+            raise self._unlike_holdings(source, column, problem)
+        return number, amounts
+
+    def _labels(self, cells: Cells) -> list[NDArray[np.object_]]:
+        """Return the category of every cell in each column, with totals of the others."""
+        size = len(cells)
+        labels = {n: np.full(size, self._total(n), object) for n in self.dimensions}
+        for axis, rank in zip(cells.axes, cells.ranks, strict=True):
+            for column, own in zip(axis.columns, axis.labels, strict=True):
+                is_total = (rank == 0) if len(axis.columns) == 1 else own[rank] == own[0]
+                labels[column] = np.where(is_total, self._total(column), own[rank])
+        return list(labels.values())
+
+    def _unlike_holdings(self, source: Source, column: str, problem: Message) -> DataError:
+        return DataError(
+            Message(
+                "In the table of cells {label!r}, some totals of {column!r} {problem}.",
+                label=Name(source.label),
+                column=Name(column),
+                problem=problem,
+            ),
+            hint=Message(
+                "where contributors give to several cells, each total has a row with how many "
+                "they are and the largest of them"
+            ),
+        )
 
     def _require_no_total(self, source: Source) -> None:
         """Refuse a category that is all others together: a total of another name."""

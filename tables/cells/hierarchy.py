@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,7 +78,7 @@ class CodeTree:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> CodeTree:
-        """Read a tree from a CSV file.
+        """Read a tree from a CSV file, or from an ``.hrc`` of tau-ARGUS.
 
         Parameters
         ----------
@@ -86,7 +86,8 @@ class CodeTree:
             Either columns ``code,parent``, or ``level,name`` where the level is written as
             ``@``, ``@@``, … and lines follow each other depth first. Codes are texts as they
             are written, blanks among them; only where the header has a blank behind every
-            separator, such blanks belong to no code.
+            separator, such blanks belong to no code. A file that ends with ``.hrc`` is read
+            by `read_hrc`.
 
         Returns
         -------
@@ -107,6 +108,8 @@ class CodeTree:
         {'all': None, 'F': 'all', 'M': 'all'}
         """
         name = Path(path).name
+        if Path(path).suffix.lower() == ".hrc":
+            return cls.read_hrc(path)
         try:
             with Path(path).open(encoding="utf-8-sig", newline="") as file:
                 start = file.readline()
@@ -123,13 +126,7 @@ class CodeTree:
             reason = getattr(error, "strerror", None) or Message(
                 "it is not a CSV text in UTF-8"
             )
-            raise RequestError(
-                Message(
-                    "The code tree {name!r} cannot be read: {reason}.",
-                    name=Name(name),
-                    reason=said(reason),
-                )
-            ) from None
+            raise _unreadable(name, reason) from None
         if len(rows) > _MAX_NODES:
             raise RequestError(
                 Message("A code tree has at most {max_nodes:,} codes.", max_nodes=_MAX_NODES)
@@ -146,21 +143,39 @@ class CodeTree:
                 ),
                 hint=Message("for example: code,parent / 75,11 / 11,"),
             )
-        parents: dict[str, str | None] = {}
-        for line, code, parent in pairs:
-            is_empty = not (code + (parent or "")).strip()
-            if not code or is_empty or code in parents:
-                what = Message("is empty") if not code or is_empty else Message("appears twice")
-                raise RequestError(
-                    Message(
-                        "In the code tree {name!r}, the code of line {line} {what}.",
-                        name=Name(name),
-                        line=line,
-                        what=what,
-                    )
-                )
-            parents[code] = parent
-        return cls(parents)
+        return cls(_parents(name, pairs))
+
+    @classmethod
+    def read_hrc(cls, path: str | os.PathLike[str], *, lead: str = "@") -> CodeTree:
+        """Read a tree of tau-ARGUS: a code a line, behind a mark for each code above it.
+
+        Parameters
+        ----------
+        path
+            The file; blanks around codes do not count.
+        lead
+            The mark.
+
+        Returns
+        -------
+        CodeTree
+            The tree; its top codes stand under the total.
+
+        Raises
+        ------
+        RequestError
+            If the file cannot be read as a tree, with its line.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "nace.hrc"
+        >>> _ = file.write_text("A @A01 @A02 B".replace(" ", chr(10)))
+        >>> CodeTree.read_hrc(file).parents
+        {'A': None, 'A01': 'A', 'A02': 'A', 'B': None}
+        """
+        name = Path(path).name
+        return cls(_parents(name, _from_leads(name, _text_of(path), lead)))
 
     @property
     def children(self) -> dict[str | None, list[str]]:
@@ -199,6 +214,68 @@ class CodeTree:
 
     def __hash__(self) -> int:
         return hash(tuple(self.parents.items()))
+
+
+def _unreadable(name: str, reason: str) -> RequestError:
+    return RequestError(
+        Message(
+            "The code tree {name!r} cannot be read: {reason}.",
+            name=Name(name),
+            reason=said(reason),
+        )
+    )
+
+
+def _parents(name: str, pairs: Iterable[tuple[int, str, str | None]]) -> dict[str, str | None]:
+    """Return code → parent of lines, each code once."""
+    parents: dict[str, str | None] = {}
+    for line, code, parent in pairs:
+        is_empty = not (code + (parent or "")).strip()
+        if not code or is_empty or code in parents:
+            what = Message("is empty") if not code or is_empty else Message("appears twice")
+            raise RequestError(
+                Message(
+                    "In the code tree {name!r}, the code of line {line} {what}.",
+                    name=Name(name),
+                    line=line,
+                    what=what,
+                )
+            )
+        parents[code] = parent
+    return parents
+
+
+def _text_of(path: str | os.PathLike[str]) -> str:
+    """Read a text of whatever age, as programs for Windows wrote them."""
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as error:
+        raise _unreadable(Path(path).name, error.strerror or "") from None
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", errors="replace")
+
+
+def _from_leads(name: str, text: str, lead: str) -> Iterator[tuple[int, str, str | None]]:
+    """Yield line, code and parent of a text that tells depths by what stands in front."""
+    path: list[str] = []
+    for line, whole in enumerate(text.splitlines(), start=1):
+        code, depth = whole.strip(), 0
+        while lead and code.startswith(lead):
+            code, depth = code[len(lead) :].strip(), depth + 1
+        if not code:
+            continue
+        if depth > len(path):
+            raise RequestError(
+                Message(
+                    "In the code tree {name!r}, line {line} skips a level.",
+                    name=Name(name),
+                    line=line,
+                )
+            )
+        path = [*path[:depth], code]
+        yield line, code, path[depth - 1] if depth else None
 
 
 def _text(row: Mapping[str, str | None], column: str) -> str:

@@ -15,6 +15,14 @@ from reports.facts.exposure import (
     PartFact,
 )
 from reports.facts.exposure import PointFact as GrowthPoint
+from reports.facts.frontier import (
+    AttackedFact,
+    AttacksFact,
+    FiguresFact,
+    FrontierDesignFact,
+    FrontierFacts,
+    FrontierPointFact,
+)
 from reports.facts.meaning import EpsilonFact, MeaningFacts
 from reports.facts.mobility import GrainFact, MobilityFacts, ShareFact
 from reports.facts.release import (
@@ -39,6 +47,14 @@ from reports.facts.release import (
     SizeFact,
     TableFact,
     WorstFact,
+)
+from reports.facts.suppression import (
+    PatternFact,
+    PublicSuppressionFacts,
+    SuppressedLevelFact,
+    SuppressedMeasureFact,
+    SuppressedTableFact,
+    SuppressionFacts,
 )
 from reports.facts.synthesis import (
     GuaranteeFact,
@@ -503,6 +519,109 @@ def comparison() -> ComparisonFacts:
             "cells": {"tables": 6, "listed": 410246, "distinct": 394871},
         },
     )  # fmt: skip
+
+
+def frontier(**changes) -> FrontierFacts:
+    """A frontier with every part of a page: designs far off and biased, attacks, a gap."""
+
+    def figures(posterior: float, loss: float) -> FiguresFact:
+        return FiguresFact(
+            posterior=posterior,
+            posterior_set=min(1.0, posterior + 0.15),
+            loss=loss,
+            neighbours=0.0544,
+            p_stay=0.39,
+            least_variance=min(2.0, loss),
+            largest_variance=3.0,
+        )
+
+    def attacked(floor: float | None, share: float) -> AttackedFact:
+        return AttackedFact(
+            floor=floor,
+            full_floor=None if floor is None else 3.0,
+            loss=3.0 if floor is None else floor,
+            audit=share,
+            together=share - 0.01,
+            alone=share / 2,
+            error=0.004,
+            differencing=0.88,
+            averaging=0.93,
+            is_as_safe=share <= 0.356,
+        )
+
+    facts = FrontierFacts(
+        title="Jobseekers in priority neighbourhoods",
+        version="0.1.0",
+        has_records=True,
+        against="posterior",
+        objective="least-variance",
+        priors=("tables", "textbook"),
+        max_noise=5,
+        small=2,
+        sensitive=(1, 2),
+        limits={"variance_floor": 2.0, "variance_ceiling": None, "epsilon": 1.0, "delta": 0.05},
+        points=tuple(
+            FrontierPointFact(
+                limit=0.78 + 0.003 * k,
+                bound=2.4 - 0.02 * k,
+                figures=figures(0.779 + 0.003 * k, 2.42 - 0.02 * k),
+            )
+            for k in range(12)
+        ),
+        designs=(
+            FrontierDesignFact(
+                name="",
+                figures=figures(0.803, 3.0),
+                is_own=True,
+                least=2.2,
+                alike=2.3,
+                safer=0.779,
+                cheaper=2.25,
+            ),
+            FrontierDesignFact(
+                name="ons-10-5",
+                figures=figures(0.556, 7.19),
+                is_own=False,
+                exceeds=("max_noise", "bias", "p_stay"),
+            ),
+            FrontierDesignFact(
+                name="<b>insee</b>",
+                figures=figures(0.84, 3.0),
+                is_own=False,
+                exceeds=("neighbours",),
+                least=2.19,
+                alike=2.7,
+                safer=0.779,
+                cheaper=2.2,
+            ),
+        ),
+        least_posterior=0.7788,
+        planned=14,
+        gaps=(0.7789,),
+        attacks=AttacksFact(
+            small=2,
+            n_secrets=3,
+            allowed={
+                "audit": 0.353,
+                "together": 0.343,
+                "differencing": 0.88,
+                "averaging": 0.93,
+            },
+            is_stated=False,
+            is_entropy=True,
+            designs=(attacked(None, 0.353), attacked(2.2, 0.351), attacked(1.5, 0.41)),
+            chosen=1,
+        ),
+    )
+    return replace(facts, **changes)
+
+
+def comparison_with_frontier() -> ComparisonFacts:
+    return replace(comparison(), frontier=frontier())
+
+
+def release_with_frontier() -> ReleaseFacts:
+    return replace(release(), frontier=frontier(attacks=None))
 
 
 def decoding() -> DecodingFacts:
@@ -1069,4 +1188,71 @@ def mobility() -> MobilityFacts:
         seed=1,
         confidence=0.95,
         grains=(fine, coarse),
+    )
+
+
+def suppression() -> SuppressionFacts:
+    """A suppression of two dimensions and of three, by every rule there is."""
+    flat = tuple(
+        (r, c, 1, int(r == c == 1), int(r > 0 < c)) for r in range(3) for c in range(3)
+    )
+    deep = tuple((r, c, 4, min(r, 1), min(r + c, 4)) for r in range(3) for c in range(3))
+    labels = {"rows": ("Total", "N", "S"), "columns": ("Total", "steel", "paper")}
+    return SuppressionFacts(
+        title="",
+        version="0.1.0",
+        rules=(
+            ("threshold", (3,)),
+            ("dominance", (2, 85.0)),
+            ("p_percent", (10.0,)),
+            ("prior_posterior", (10.0, 50.0)),
+            ("request", (50.0,)),
+            ("zero_margin", (5.0,)),
+        ),
+        coalition=2,
+        has_holdings=True,
+        prior=(50.0, 100.0),
+        is_audited=True,
+        measures=(
+            SuppressedMeasureFact(
+                measure="count",
+                cells=9,
+                unsafe=1,
+                hidden=4,
+                lost=0.21,
+                method="exact",
+                gap=0.0,
+                exact=1,
+            ),
+            SuppressedMeasureFact(
+                measure="sum:turnover",
+                cells=36,
+                unsafe=2,
+                hidden=9,
+                lost=0.105,
+                method="sequential",
+                gap=None,
+                exact=0,
+            ),
+        ),
+        levels=(
+            SuppressedLevelFact(
+                table="work", columns=("region", "branch"), cells=4, primary=1, secondary=3
+            ),
+            SuppressedLevelFact(table="work", columns=(), cells=1, primary=0, secondary=0),
+        ),
+        patterns=(
+            PatternFact(table="work", down="region", across="branch", cells=flat, **labels),
+            PatternFact(table="sizes", down="region", across="branch", cells=deep, **labels),
+        ),
+    )
+
+
+def public_suppression() -> PublicSuppressionFacts:
+    """What anybody may know of it."""
+    return PublicSuppressionFacts(
+        title="",
+        contact="sdc@example.org",
+        version="0.1.0",
+        tables=(SuppressedTableFact(table="work", cells=9, hidden=4),),
     )

@@ -97,6 +97,7 @@ def pages(language):
         "comparison": make_report(small_comparison(), language=language, links=LINKS),
         "decoding": make_report(made.decoding(), language=language, links=LINKS),
         "exposure": make_report(made.exposure(), language=language, links=LINKS),
+        "frontier": make_report(made.frontier(), language=language, links=LINKS),
         "mobility": make_report(made.mobility(), language=language, links=LINKS),
         "synthesis": make_report(made.synthesis(1), language=language, links=LINKS),
         "swept": make_report(made.swept(), language=language, links=LINKS),

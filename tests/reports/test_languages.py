@@ -103,7 +103,10 @@ def words_in(html):
 
 OTHERS = {
     "exposure": lambda language: make_report(made.exposure(), language=language),
+    "frontier": lambda language: make_report(made.frontier(), language=language),
     "mobility": lambda language: make_report(made.mobility(), language=language),
+    "suppression": lambda language: make_report(made.suppression(), language=language),
+    "suppressed": lambda language: make_report(made.public_suppression(), language=language),
     "swept": lambda language: make_report(made.swept(), language=language),
     "meaning": lambda language: make_report(made.meaning(), language=language),
     "study": lambda language: make_report(made.study(), language=language),
@@ -144,6 +147,9 @@ def test_no_sentence_of_the_french_page_is_that_of_the_english_one(page):
                 made.audits(),
                 made.card(),
                 made.exposure(),
+                made.frontier(),
+                made.suppression(),
+                "region, branch",
             )
         )
     )

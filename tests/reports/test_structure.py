@@ -10,7 +10,7 @@ import pytest
 from lxml import html as parser
 
 from reports import make_report
-from reports.charts.bars import Bars, lines_of_shares
+from reports.charts.bars import Bar, Bars, rows
 from reports.i18n.languages import Words
 from tests.reports import facts as made
 
@@ -30,7 +30,20 @@ PAGES = {
         made.ordered_decoding(), language=language, links=LINKS
     ),
     "exposure": lambda language: make_report(made.exposure(), language=language, links=LINKS),
+    "release-frontier": lambda language: make_report(
+        made.release_with_frontier(), edition="internal", language=language, links=LINKS
+    ),
+    "comparison-frontier": lambda language: make_report(
+        made.comparison_with_frontier(), language=language, links=LINKS
+    ),
+    "frontier": lambda language: make_report(made.frontier(), language=language, links=LINKS),
     "mobility": lambda language: make_report(made.mobility(), language=language, links=LINKS),
+    "suppression": lambda language: make_report(
+        made.suppression(), language=language, links=LINKS
+    ),
+    "suppressed": lambda language: make_report(
+        made.public_suppression(), language=language, links=LINKS
+    ),
     "synthesis": lambda language: make_report(made.synthesis(), language=language, links=LINKS),
     "swept": lambda language: make_report(made.swept(), language=language, links=LINKS),
     "meaning": lambda language: make_report(made.meaning(), language=language, links=LINKS),
@@ -206,8 +219,9 @@ def test_tables_pass_sixty_and_measures_a_thousand():
 def test_a_bar_is_as_long_as_its_share_on_an_axis_that_holds_the_largest(language, most):
     words = Words(language, gettext.NullTranslations())
     bars = Bars(id="a", title="t", description="d", across="share", upwards="count")
-    lines = [("1–4", most, "a"), ("5–9", most / 2, "b"), ("10 or more", 0.0, "c")]
-    svg = lines_of_shares(words, bars, lines, write=words.numbers.percent)
+    numbers = {"1–4": most, "5–9": most / 2, "10 or more": 0.0}
+    lines = [Bar(name=name, number=number) for name, number in numbers.items()]
+    svg = rows(words, bars, lines, are_shares=True, write=words.numbers.percent)
     root = parser.fragment_fromstring(svg)
     drawn = [float(r.get("width")) for r in root.iter("rect") if r.get("class") == "drawn"]
     at = [

@@ -166,7 +166,7 @@ def test_every_guarantee_has_words_and_only_the_private_ones_state_an_epsilon():
             assert bool(re.search("1[.,]5", text)) == (one.status == "private")
             is_denied = bool(re.match("NOT |Nothing |PAS |Rien ", text))
             assert is_denied == (one.status != "private")
-        assert Guarantee.from_record(one.record()) == one
+        assert Guarantee.from_dict(one.to_dict()) == one
 
 
 def test_a_page_tells_what_is_promised_of_each_set():

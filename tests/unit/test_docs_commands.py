@@ -199,10 +199,20 @@ def write_ptables() -> None:
     Path("theirs.parquet").unlink()
 
 
+def write_checkpoint() -> None:
+    """Put what a training by Opacus left."""
+    import torch
+
+    history = [(1.1, 0.004, 2500)]
+    state = {"history": history, "mechanism": "prv"}
+    torch.save({"privacy_accountant_state_dict": state}, "run.pt")
+
+
 #: Page → the reader's own files, beside settings; then what earlier pages have the reader make.
 OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "README.md": (("people.parquet",), ()),
     "docs/howto/choosing-noise.md": ((), ()),
+    "docs/howto/from-opacus.md": ((), ()),
     "docs/explanation/criteria.md": (
         ("people.parquet", "synthetic.parquet"),
         ("ckm keys secret secret.key",),
@@ -220,6 +230,10 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "docs/howto/your-data.md": (("survey.csv",), ()),
     "docs/howto/release.md": (("people.parquet",), ("ckm keys secret secret.key",)),
     "docs/howto/suppress.md": (("people.parquet",), ()),
+    "docs/howto/upgrades.md": (
+        ("people.parquet",),
+        ("ckm keys secret secret.key", "ckm release job.toml -o releases/2027"),
+    ),
     "docs/explanation/method.md": (("people.parquet",), ("ckm keys secret secret.key",)),
     "docs/reference/ptable-files.md": ((), ()),
     "docs/reference/privacy/rappor.md": (("people.csv",), ()),
@@ -286,6 +300,8 @@ def test_the_commands_of_a_page_run_in_their_order(page, folder):
     write_schema(has_classes=has_classes)
     if any({"ptable.csv", "old.csv"} & set(command.split()) for command in asked):
         write_ptables()
+    if any("run.pt" in command for command in asked):
+        write_checkpoint()
     Path("pages.txt").write_text("a.example\nb.example\nc.example\n", encoding="utf-8")
     job = Path("job.toml").read_text(encoding="utf-8")
     Path("ledger.toml").write_text(job + '\n[ledger]\npath = "ledger.db"\n', encoding="utf-8")
@@ -323,6 +339,7 @@ BROUGHT = {
     "howto/private-tables.md": {"tables.toml"},
     "howto/release.md": {"job.toml"},
     "howto/suppress.md": {"hiding.toml"},
+    "howto/upgrades.md": {"job.toml"},
     "howto/synthetic-file.md": {"people.parquet", "schema.json"},
     "howto/your-data.md": {"survey.csv", "survey.toml"},
     "tutorial/first-release.md": {"people.parquet"},

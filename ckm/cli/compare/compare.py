@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from ckm.comparison.compare_methods import MethodComparison
     from ckm.config.comparison.comparanda import Comparanda
     from ckm.config.job.job import Job
+    from footing.progress import Progress
     from reports import Report
+    from reports.facts.frontier import FrontierFacts
     from reports.facts.release import Text
 
 _SHOWN = {
@@ -79,6 +81,12 @@ _SUFFIXES = (".csv", ".svg", ".html", ".json")
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), help="Of all that is drawn; by default 1."
 )
+@click.option(
+    "--frontier",
+    "has_frontier",
+    is_flag=True,
+    help="For designs: the least that any p-table loses by the worst posterior, beside them.",
+)
 @limit_options
 @with_terminal
 def compare(
@@ -96,6 +104,7 @@ def compare(
     sensitive: int | None,
     draws: int,
     seed: int | None,
+    has_frontier: bool,
     memory_limit: str | None,
     threads: int | None,
 ) -> None:
@@ -118,6 +127,7 @@ def compare(
     ckm compare job.toml designs.toml -o map.csv            all figures, per table
     ckm compare job.toml designs.toml -o map.svg            a picture
     ckm compare job.toml designs.toml -o comparison.html
+    ckm compare job.toml designs.toml --frontier     and what is possible
 
     designs.toml may hold methods, designs or both
     ----------------------------------------------
@@ -153,6 +163,12 @@ def compare(
         experiment={name: value for name, value in settings.items() if value is not None},
     )
     _require_fit(comparanda, output)
+    if has_frontier and not comparanda.designs:
+        raise click.UsageError(Message("--frontier goes with designs: give DESIGNS.toml."))
+    if has_frontier and output is not None and output.suffix.lower() in {".csv", ".svg"}:
+        raise click.UsageError(
+            Message("--frontier is for a page: ckm ptable frontier writes its own data.")
+        )
     _tell_read(terminal, comparanda, designs)
     draw_options: dict[str, Any] = {
         "sensitive": None if sensitive is None else range(1, sensitive + 1),
@@ -173,7 +189,24 @@ def compare(
             else None,
             methods=_compared_methods(plan, comparanda, common) if comparanda.methods else None,
         )
+        if has_frontier:
+            line = _frontier(terminal, job, results, report_progress)
+            results = replace(results, frontier=line)
     _finish(terminal, results, output, lang)
+
+
+def _frontier(
+    terminal: Terminal, job: Path, results: _Found, report_progress: Progress
+) -> FrontierFacts:
+    """Trace the frontier of the job's design, with the other designs beside it."""
+    from ckm.cli.frontier import trace
+    from ckm.comparison.frontier import frontier_facts, plan_of_job
+
+    plan = plan_of_job(job, limits={}, objective=None)
+    comparison = results.designs
+    others = {} if comparison is None else dict(comparison.ptables)
+    line = trace(terminal, plan, progress=report_progress, has_field=False, designs=others)
+    return frontier_facts(plan, line)
 
 
 def _warn_of(terminal: Terminal, comparison: Comparison) -> None:
@@ -200,10 +233,14 @@ def _finish(terminal: Terminal, results: _Found, output: Path | None, lang: str 
             if result.reason:
                 terminal.warn("method not tried", told(result), method=result.choice.name)
     if output is None:
+        from ckm.cli.frontier import show_frontier
+
         if results.methods is not None:
             show_methods(terminal, results.methods)
         if results.designs is not None:
             _show(terminal, results.designs)
+        if results.frontier is not None:
+            show_frontier(terminal, results.frontier)
         return
     text = _WRITERS[output.suffix.lower()](results, lang or terminal.language)
     write_whole(output, text, is_private=True)
@@ -221,6 +258,7 @@ class _Found:
     is_full: bool
     designs: Comparison | None
     methods: MethodComparison | None
+    frontier: FrontierFacts | None = None
 
     def report(self, language: str) -> Report:
         from ckm.comparison.method_facts import comparison_of_methods, method_facts
@@ -233,6 +271,7 @@ class _Found:
             facts = self.designs.facts()
             if self.methods is not None:
                 facts = replace(facts, methods=method_facts(self.methods))
+            facts = replace(facts, frontier=self.frontier)
         return make_report(facts, language=language, is_full=self.is_full)
 
 

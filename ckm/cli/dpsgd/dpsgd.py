@@ -6,6 +6,7 @@ import click
 
 from ckm.cli.dp.dp import budget
 from ckm.cli.dpsgd.card import card
+from ckm.cli.dpsgd.charge import charge
 from ckm.cli.dpsgd.memory import memory
 from ckm.cli.dpsgd.sweep import sweep
 from ckm.cli.dpsgd.train import ADJACENCY, SAMPLING, predict, train
@@ -29,6 +30,7 @@ def dpsgd() -> None:
     ckm dpsgd train people.parquet --plan plan.toml -o model.safetensors
     ckm dpsgd card model.safetensors                 what the model promises
     ckm dpsgd predict model.safetensors new.parquet -o predicted.csv
+    ckm dpsgd charge run.pt --ledger budget.db       pay for a training by Opacus
     ckm dpsgd audit scores.csv --epsilon 1           do an attacker's scores keep the promise?
     ckm dpsgd report plan.toml -o study.html         its cost in pictures, beside other choices
     """
@@ -139,5 +141,5 @@ def _scores(file: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202
     return table[:, 0], table[:, 1] == 1
 
 
-for _command in (budget, train, predict, card, sweep, memory):
+for _command in (budget, train, predict, card, charge, sweep, memory):
     dpsgd.add_command(_command)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.dpsgd.train import asked_job, on_threads, plan_options
+from ckm.cli.dpsgd.sweep import Numbers
+from ckm.cli.dpsgd.train import asked_job, on_threads, plan_options_without
 from ckm.cli.terminal.click_group import Command, with_terminal
 from ckm.cli.terminal.output_options import output_options
 from footing.files import csv_text, write_whole
@@ -25,8 +26,16 @@ _STAGES = ("start", "model", "batch", "backward", "step", "peak")
 
 
 @click.command(cls=Command)
-@plan_options
-@click.option("--batch", "batches", type=click.IntRange(1), multiple=True, help="Repeat.")
+@plan_options_without("batch_size")
+@click.option(
+    "--batch-size",
+    "--batch",
+    "lists",
+    type=Numbers(),
+    multiple=True,
+    metavar="A,B,C",
+    help="Batches to measure; or repeat.",
+)
 @click.option("--limit", type=float, metavar="MB", help="What there is; advice beyond it.")
 @click.option("--formulas", is_flag=True, help="The source's formulas; nothing is measured.")
 @click.option("--units", type=click.IntRange(1), help="Hidden units, for the formulas.")
@@ -40,7 +49,7 @@ def memory(
     /,
     *,
     plan_file: Path | None,
-    batches: tuple[int, ...],
+    lists: tuple[list[float], ...],
     limit: float | None,
     formulas: bool,
     units: int | None,
@@ -52,17 +61,20 @@ def memory(
 
     Examples
     --------
-    ckm dpsgd memory --plan plan.toml --batch 256 --batch 4096
-    ckm dpsgd memory --plan plan.toml --batch 4096 --limit 2000 -o memory.csv
-    ckm dpsgd memory --formulas --units 512 --batch 64 --factor 2
+    ckm dpsgd memory --plan plan.toml --batch-size 256,4096
+    ckm dpsgd memory --plan plan.toml --batch-size 4096 --limit 2000 -o memory.csv
+    ckm dpsgd memory --formulas --units 512 --batch-size 64 --factor 2
 
     Each line is measured in a process of its own, on made-up records; the first stage holds
     what PyTorch loads at first use. The formulas were fitted to a head on frozen features
     of images, by a method that keeps each record's gradient.
     """
+    batches = [_whole(number) for numbers in lists for number in numbers]
+    if plan_file is None and batches:
+        options["batch_size"] = batches[0]
     if formulas:
         if units is None or not batches:
-            raise click.UsageError(Message("--formulas needs --units and --batch."))
+            raise click.UsageError(Message("--formulas needs --units and --batch-size."))
         rows = _by_formula(units, batches, factor)
     else:
         rows = _measured(asked_job(plan_file, options), batches)
@@ -71,6 +83,12 @@ def memory(
         text = csv_text((rows[0], *(row.values() for row in rows)))
         write_whole(output, text, is_private=False)
     _advise(terminal, rows, limit)
+
+
+def _whole(number: float) -> int:
+    if number < 1 or number != int(number):
+        raise click.UsageError(Message("--batch-size takes whole numbers from 1."))
+    return int(number)
 
 
 def _by_formula(units: int, batches: Sequence[int], factor: int) -> list[dict[str, Any]]:

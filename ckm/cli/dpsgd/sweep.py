@@ -35,7 +35,7 @@ _WAYS = {
 }
 
 
-class _Numbers(click.ParamType[Any]):
+class Numbers(click.ParamType[Any]):
     """Numbers between commas."""
 
     name = "list"
@@ -56,7 +56,7 @@ _choice_options = options(
     *(
         click.option(
             f"--{name.replace('_', '-')}",
-            type=_Numbers(),
+            type=Numbers(),
             metavar="A,B,C",
             help="Values to try; the first is the usual one.",
         )

@@ -13,7 +13,7 @@ from ckm.cli.terminal.output_options import output_options
 from footing.messages import Message, Name, joined, said
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
@@ -37,18 +37,27 @@ _PLAIN: dict[str, tuple[str, Any, str]] = {
     "clipping_norm": ("plan", float, "Longest gradient of one record."),
     "learning_rate": ("network", float, "Of the descent."),
     "average": ("network", float, "Weight of the past in an average."),
+    "engine": ("network", click.Choice(["ckm", "opacus"]), "Who finds gradients of records."),
     "about": ("data", str, "Which data: for the privacy card."),
     "trials": ("data", int, "Plans run on these data, with this one."),
 }
 
 
-#: The training file, and the options that replace its entries.
-plan_options = options(
-    click.option("--plan", "plan_file", type=PATH, help="A training file, see below."),
-    *(
+def plan_options_without(*names: str) -> Callable[[Any], Any]:
+    """Return the training file, and the options that replace its entries, but for some."""
+    plain = (
         click.option(f"--{name.replace('_', '-')}", type=kind, help=text)
         for name, (_, kind, text) in _PLAIN.items()
-    ),
+        if name not in names
+    )
+    return options(
+        click.option("--plan", "plan_file", type=PATH, help="A training file, see below."),
+        *plain,
+        *_COLUMNS,
+    )
+
+
+_COLUMNS = (
     click.option("--hidden", multiple=True, type=int, help="Width of a layer. Repeat."),
     click.option(
         "--number",
@@ -73,6 +82,7 @@ plan_options = options(
         "--target-codes", type=(str, str), metavar="NAME A,B,C", help="Codes to predict."
     ),
 )  # fmt: skip
+plan_options = plan_options_without()
 thread_option = click.option(
     "--threads", type=click.IntRange(1, 1024), default=1,
     help="Of PyTorch. Several rarely help on a table.",
@@ -85,7 +95,7 @@ def asked_job(plan_file: Path | None, options: dict[str, Any]) -> TrainingJob:
 
     changes: dict[str, Any] = {}
     for name, (section, _, _) in _PLAIN.items():
-        if options[name] is not None:
+        if options.get(name) is not None:
             changes.setdefault(section, {})[name] = options[name]
     for one, other in (("steps", "epochs"), ("epsilon", "noise_multiplier")):
         _replace(changes.get("plan", {}), one, other)

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.check import show_feasibility, tell_noise, tell_preset
-from ckm.cli.ptable.options import as_command, as_fields, flags, noise_options, not_both
+from ckm.cli.frontier import require_job
+from ckm.cli.ptable.options import (
+    as_command,
+    as_fields,
+    attack_options,
+    flags,
+    noise_options,
+    not_both,
+)
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import INFEASIBLE
@@ -24,6 +32,8 @@ if TYPE_CHECKING:
     from ptable.advice.infeasibility_cases import Alternative
     from ptable.design.goal import Goal
 
+#: Points of a frontier beside other advice.
+_POINTS = 12
 _WISHES = {
     "max_noise",
     "small",
@@ -41,6 +51,13 @@ _WISHES = {
     "--stay-about", type=float, help="How often large counts are to stay as they are."
 )
 @click.option("--tolerance", type=float, help="By how much that may be missed; 0.05.")
+@click.option(
+    "--frontier",
+    "has_frontier",
+    is_flag=True,
+    help="Of a job: how far its design is from the possible, and what better would cost.",
+)
+@attack_options
 @with_terminal
 def advise(
     terminal: Terminal,
@@ -49,6 +66,10 @@ def advise(
     spec: Path | None,
     stay_about: float | None,
     tolerance: float | None,
+    has_frontier: bool,
+    attacks: bool,
+    share: float | None,
+    secrets: int,
     **options: Any,
 ) -> int:
     """Say what noise is feasible and what to ask for instead, or find noise for a goal.
@@ -62,7 +83,14 @@ def advise(
     ckm ptable advise --preset insee-qpv --rule maximum-entropy
     ckm ptable advise job.toml                                 the [ptable] section of a file
     ckm ptable advise --max-noise 5 --small 4 --stay-about 0.4
+    ckm ptable advise job.toml --frontier                      designs by limits, by its tables
+    ckm ptable advise job.toml --attacks --share 0.3           with which attacks find no more
+
+    With --frontier or --attacks the tables of the job are counted, and the answer is internal.
     """
+    require_job(spec, attacks=attacks, share=share)
+    if has_frontier and spec is None:
+        raise click.UsageError(Message("--frontier needs the file of a job."))
     values = {name: value for name, value in options.items() if value is not None}
     wishes = {"stay_about": stay_about, "tolerance": tolerance}
     wishes = {name: value for name, value in wishes.items() if value is not None}
@@ -77,6 +105,14 @@ def advise(
             has_answer = _judge_limits(terminal, noise, spec)
         else:
             has_answer = _judge(terminal, noise.to_dict())
+        if has_frontier or attacks:
+            _show_limited(
+                terminal,
+                spec,
+                has_frontier=has_frontier,
+                attacks={"share": share, "n_secrets": secrets} if attacks else None,
+            )
+            has_answer = True
     elif not {"max_noise", "preset"} & values.keys():
         raise click.UsageError(Message("Give SPEC.toml, --preset, or at least --max-noise."))
     elif tolerance is not None and stay_about is None:
@@ -90,6 +126,40 @@ def advise(
     if not has_answer:
         terminal.warn("nothing found", Message("No p-table near this request was found."))
     return 0 if has_answer else INFEASIBLE
+
+
+def _show_limited(
+    terminal: Terminal, job: Path, *, has_frontier: bool, attacks: Mapping[str, Any] | None
+) -> None:
+    """Show what designs by limits could do for the tables of a job."""
+    from ckm.cli.frontier import (
+        attack,
+        show_attacks,
+        show_frontier,
+        tell_internal,
+        trace,
+    )
+    from ckm.comparison.frontier import frontier_facts, plan_of_job
+
+    tell_internal(terminal)
+    plan = plan_of_job(job, limits={}, objective=None)
+    with terminal.progress() as report_progress:
+        line = trace(
+            terminal,
+            plan,
+            progress=report_progress,
+            has_field=False,
+            n_points=_POINTS if has_frontier else 2,
+        )
+        tried = (
+            None
+            if attacks is None
+            else attack(terminal, job, plan, progress=report_progress, **attacks)
+        )
+    facts = frontier_facts(plan, line, attacks=tried)
+    if has_frontier:
+        show_frontier(terminal, facts)
+    show_attacks(terminal, facts)
 
 
 def _goal(values: Mapping[str, Any], wishes: Mapping[str, Any]) -> Goal:

@@ -196,6 +196,28 @@ limit_options = options(
 )
 
 
+#: What attacks on the tables of a job take.
+attack_options = options(
+    click.option(
+        "--attacks",
+        is_flag=True,
+        help="Find the design that loses least of those with which attacks find no more.",
+    ),
+    click.option(
+        "--share",
+        type=click.FloatRange(0, 1),
+        help="With --attacks: the share of small counts that the audit may find; by default "
+        "that of the own design.",
+    ),
+    click.option(
+        "--secrets",
+        type=click.IntRange(1, 100),
+        default=1,
+        help="With --attacks: how many secrets are drawn for each design.",
+    ),
+)
+
+
 def asked_spec(file: Path | None, options: Mapping[str, Any]) -> NoiseSpec:
     """Return the specification of a file, or of the options that were given."""
     from ptable import NoiseSpec
@@ -222,10 +244,20 @@ def _limits(options: Mapping[str, Any]) -> Limits:
     from ckm.config.job.limits import TEXTBOOK
     from ptable import Limits
 
+    return Limits(**limit_fields(options), priors=(TEXTBOOK,))
+
+
+def limit_fields(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of limits that options set."""
     fields = {field: options[name] for name, field in _LIMITS.items() if name in options}
     if "sensitive" in fields:
         fields["sensitive"] = tuple(range(1, fields["sensitive"] + 1))
-    return Limits(**fields, priors=(TEXTBOOK,))
+    return fields
+
+
+def option_names() -> frozenset[str]:
+    """Return the names of the options of noise, limits aside."""
+    return frozenset(name for name, _, _ in _OPTIONS)
 
 
 def not_both(options: Mapping[str, Any]) -> None:

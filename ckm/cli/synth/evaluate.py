@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +12,7 @@ from ckm.cli.terminal.output import read_json
 from ckm.cli.terminal.output_options import output_options
 from footing.files import write_whole
 from footing.messages import Message, Name
+from footing.serialisation import document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -153,7 +153,7 @@ def _run(
             plan=own_plan,
             progress=lambda what: terminal.step("measured", what),
         )
-        settings = {**evaluation.settings, "guarantee": promised.record()}
+        settings = {**evaluation.settings, "guarantee": promised.to_dict()}
         evaluations[name] = replace(evaluation, settings=settings)
     evaluations = _with_controls(evaluations)
     if output is None:
@@ -201,7 +201,7 @@ def _schema_of(declared: Any) -> Schema | None:
     from synth import Schema
 
     is_ours = isinstance(declared, dict) and declared.get("format") == "ckm-synth-schema"
-    return Schema.from_json(json.dumps(declared)) if is_ours else None
+    return Schema.from_dict(declared) if is_ours else None
 
 
 def _with_controls(evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
@@ -256,7 +256,7 @@ def show_figures(terminal: Terminal, evaluations: Mapping[str, Evaluation]) -> N
     terminal.table(columns, rows, is_plain=True, padding=(0, 1, 0, 0))
     for name, evaluation in evaluations.items():
         if "guarantee" in evaluation.settings:
-            promised = Guarantee.from_record(evaluation.settings["guarantee"])
+            promised = Guarantee.from_dict(evaluation.settings["guarantee"])
             terminal.out.print(f"{name}: {promised.text}", markup=False, highlight=False)
     terminal.out.print(
         "An attack that finds nothing proves nothing.\nDistances are no evidence of privacy."
@@ -290,7 +290,7 @@ def _as_csv(evaluations: Mapping[str, Evaluation], _title: str, _language: str) 
 
     frames = []
     for name, some in evaluations.items():
-        promised = Guarantee.from_record(some.settings["guarantee"]).text
+        promised = Guarantee.from_dict(some.settings["guarantee"]).text
         frames.append(some.to_frame().assign(records=name, guarantee=promised))
     whole = pd.concat([frame.astype(object) for frame in frames])
     front = ["records", *(c for c in whole.columns if c not in ("records", "guarantee"))]
@@ -299,8 +299,7 @@ def _as_csv(evaluations: Mapping[str, Evaluation], _title: str, _language: str) 
 
 
 def _as_json(evaluations: Mapping[str, Evaluation], _title: str, _language: str) -> str:
-    content = {name: json.loads(some.to_json()) for name, some in evaluations.items()}
-    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    return document(evaluations)
 
 
 def page_of(evaluations: Mapping[str, Evaluation], title: str, language: str) -> str:

@@ -1,6 +1,5 @@
 """``ckm synth report``: what a model or a certificate says, or the page of an evaluation."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -58,9 +57,7 @@ def report(
         for heading, text in _readable(file, facts):
             click.echo(f"{heading:<12}{printable(text)}")
         return
-    evaluations = {
-        str(name): Evaluation.from_json(json.dumps(one)) for name, one in content.items()
-    }
+    evaluations = {str(name): Evaluation.from_dict(one) for name, one in content.items()}
     if output is None:
         show_figures(terminal, evaluations)
         return

@@ -190,11 +190,10 @@ def _identifiers(schema: Schema) -> list[str]:
 
 
 def _kinds(schema: Schema) -> Mapping[str, Any]:
-    import json
 
     from synth.evaluation import read_kinds
 
-    return read_kinds(json.loads(schema.to_json()))
+    return read_kinds(schema.to_dict())
 
 
 def _digest(path: Path) -> str:

@@ -269,7 +269,9 @@ def fit(
             )
         model.save(draft)
         if drawing is not None:
-            drawing.write_text(draw_structure(model), encoding="utf-8")
+            drawing.write_text(
+                draw_structure(model, language=terminal.language), encoding="utf-8"
+            )
     if model.account is not None:
         terminal.warn("not private", words_of(model.account))
     else:

@@ -15,7 +15,7 @@ from ckm.config.comparison.method_settings import (
     choose_methods,
 )
 from ckm.config.job.noise import PTableSection
-from ckm.config.lines import Place
+from ckm.config.lines import KeyPath
 from ckm.config.read import add_unknown, open_settings, read_section
 from ckm.config.reading import Reading
 from ckm.config.section import Section, schema_of
@@ -240,7 +240,7 @@ def designs_in(document: Mapping[str, Any], reading: Reading) -> dict[str, MapDe
     return designs | (_grid(document["grid"], reading) if "grid" in document else {})
 
 
-def _design(fields: object, where: Place, reading: Reading) -> MapDesign | None:
+def _design(fields: object, where: KeyPath, reading: Reading) -> MapDesign | None:
     from ptable.design.presets import spelled_out
     from ptable.errors import PTableError
 
@@ -267,7 +267,7 @@ def _design(fields: object, where: Place, reading: Reading) -> MapDesign | None:
         return None
 
 
-def _from_file(name: str, where: Place, reading: Reading) -> MapDesign | None:
+def _from_file(name: str, where: KeyPath, reading: Reading) -> MapDesign | None:
     from ptable.table import PTable
 
     before, file = len(reading.problems), reading.resolve(name)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr
 
-from ckm.config.lines import Place
+from ckm.config.lines import KeyPath
 from ckm.config.reading import Reading
 from ckm.config.section import Items, Label, ReadAs, Section, Some, optional
 from footing import places
@@ -157,6 +157,10 @@ class AmountSection(Section):
     n: Label | None = optional("How many contribute.")
     largest: Items[Label] = optional("The largest contributions, falling.", default=())
     asked: Label | None = optional("The largest contribution of one who asked.")
+    holdings: bool = optional(
+        "Whether contributors are holdings: n and largest of totals are those of their rows.",
+        default=False,
+    )
 
 
 class JobData(Records):
@@ -242,7 +246,7 @@ class JobData(Records):
     def _can_read(self, place: places.Place) -> bool:
         return self.is_distributed or super()._can_read(place)
 
-    def _add_problems_of_cells(self, where: Place, reading: Reading) -> None:
+    def _add_problems_of_cells(self, where: KeyPath, reading: Reading) -> None:
         if self.id is not None or self.record_key is not None:
             text = Message("has cells beside the keys of records.")
             reading.add(
@@ -259,7 +263,7 @@ class JobData(Records):
                 key="cells",
             )
 
-    def _add_problems_of_spark(self, where: Place, reading: Reading) -> None:
+    def _add_problems_of_spark(self, where: KeyPath, reading: Reading) -> None:
         from tables.spark.session import is_master
 
         if self.table is not None and self.database is None:

@@ -22,7 +22,7 @@ from ckm.config.job.variable import (
     add_problems_of_variables,
     require_distinct,
 )
-from ckm.config.lines import Place
+from ckm.config.lines import KeyPath
 from ckm.config.problems import did_you_mean
 from ckm.config.reading import LANGUAGES, Reading
 from ckm.config.section import (
@@ -238,7 +238,7 @@ class Job(SettingsFile, title="A release job of ckm"):
         near = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
         return self.data.name_of(path) or near
 
-    def place_of(self, argument: Place) -> Place:
+    def place_of(self, argument: KeyPath) -> KeyPath:
         """Return the place in the file of a column of the data, or a part of some table."""
         kind, name = argument[:2] if len(argument) > 1 else ("", "")
         if kind == "column":

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from ckm.config.job.data import SecretPath
-from ckm.config.lines import Place
+from ckm.config.lines import KeyPath
 from ckm.config.reading import Reading
 from ckm.config.section import FilePath, Items, Label, Section, optional
 from footing.addresses import Address
@@ -28,7 +28,7 @@ class LedgerPlace(Section):
     )
     history: Label = optional("Tables with the same readers.", default="public")
     also: Items[Label] = optional("Further histories that these readers know.", default=())
-    _where: ClassVar[Place] = ("ledger",)
+    _where: ClassVar[KeyPath] = ("ledger",)
 
     @property
     def target(self) -> Path | str:

@@ -11,7 +11,7 @@ from ckm.config.job.suppression import (
     DominanceSection,
     PriorPosteriorSection,
 )
-from ckm.config.lines import Place
+from ckm.config.lines import KeyPath
 from ckm.config.section import AsTuple, FilePath, Label, Section, Words, optional
 from ckm.errors import ConfigError
 from footing.messages import Argument, Enumeration, Message, Name
@@ -131,6 +131,9 @@ class JobMagnitude(Section):
     zero_with_count: bool = optional(
         "Publish 0 where the published count is 0: small sums are too low.", default=False
     )
+    mean_from: int = optional(
+        "The least published count of which a mean is published.", default=3, ge=1, le=1000
+    )
     same_key: bool = optional("Of cellkey: the first key unturned.", default=True)
     key_decimals: int = optional("Of tauargus.", default=8, ge=1, le=15)
 
@@ -141,7 +144,7 @@ class JobMagnitude(Section):
         return None if self.rules != "ckm" or value == "all" else value or 0
 
     @property
-    def place(self) -> Place:
+    def place(self) -> KeyPath:
         """Where it stands in the file."""
         return ("magnitude", self.name or "")
 

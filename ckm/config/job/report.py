@@ -107,6 +107,9 @@ class JobReport(Section):
     languages: Languages = optional("Languages of the pages.", default=("en", "fr"))
     designs: FilePath | None = optional("A file of other designs to compare.")
     audit: FilePath | None = optional("What ckm audit -o wrote of this job.")
+    frontier: FilePath | None = optional(
+        "What ckm ptable frontier -o wrote of this job, as .json."
+    )
     sensitive: int = optional(
         "Counts from 1 to this one are sensitive.", default=4, ge=1, le=1000
     )
@@ -122,6 +125,8 @@ class JobReport(Section):
         """Note designs that are not there, and checks that nobody may allow to fail."""
         if self.designs is not None:
             reading.require_file(("report",), "designs", self.designs)
+        if self.frontier is not None:
+            reading.require_file(("report",), "frontier", self.frontier)
         if self.limits.all_tables is not None and self.audit is None:
             reading.add(
                 ("report", "limits"),

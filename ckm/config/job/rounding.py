@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -24,6 +24,13 @@ class JobRounding(Section):
     base: int = Field(ge=3, le=1000, description="Published numbers are multiples of it.")
     bound: int | None = optional("How far a number may lie from the true count.", ge=1)
     exact: bool = optional("Find the table that deviates least, if small.", default=False)
+    counts: Literal["all", "small"] = optional(
+        "Round all counts, or groups of records below the base alone, to it or to 0.",
+        default="all",
+    )
+    limit_s: float = optional(
+        "When the search within bound, or for exact, ends.", default=60.0, gt=0
+    )
 
     @property
     def settings(self) -> RoundingSettings:
@@ -37,6 +44,13 @@ class JobRounding(Section):
                 _WHERE,
                 Message("bound must be {base} or more: half the base.", base=self.base // 2),
                 key="bound",
+            )
+        if self.exact and self.counts == "small":
+            reading.add(
+                _WHERE,
+                Message("exact is for all counts, and small ones are rounded within a bound."),
+                Message("remove exact; bound = {bound} is tight", bound=self.base - 1),
+                key="exact",
             )
 
     def add_problems_beside(self, job: Job, reading: Reading) -> None:

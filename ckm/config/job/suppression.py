@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from ckm.config.lines import Place
+from ckm.config.lines import KeyPath
 from ckm.config.problems import did_you_mean, heading
 from ckm.config.section import FilePath, Items, Label, ReadAs, Section, optional
 from ckm.engine.request import quantile_of, variable_of
@@ -57,6 +57,9 @@ class CellsSection(Section):
     path: FilePath = Field(description="The .hst of tau-ARGUS, or CSV with a header.")
     table: Label = Field(description="The table whose cells it names.")
     measure: Label | None = optional("The measure that is meant; without it, all of them.")
+    unknown: Literal["refuse", "ignore"] | None = optional(
+        "What becomes of lines of cells that are not there; without it, as in [suppression]."
+    )
 
 
 class PriorSection(Section):
@@ -94,11 +97,16 @@ class JobSuppression(Section):
         | None
     ) = optional("Within what readers know every number beforehand.")
     costs: Label = optional(
-        'What it costs to hide a cell: its number, "one", or a measure such as "count".',
+        'What it costs to hide a cell: its number, "one", a measure such as "count", or '
+        '"sqrt:jobs", of a variable that no table need show.',
         default="value",
     )
     cells: Items[CellsSection] = optional(
         "Files that call cells safe, unsafe or protected, with levels and costs.", default=()
+    )
+    unknown: Literal["refuse", "ignore"] = optional(
+        "What becomes of lines, and of keep and prefer, of cells that are not there.",
+        default="refuse",
     )
     keep: list[dict[str, str]] = optional(
         "Cells that are published, by dimension and category.", default=[]
@@ -282,6 +290,8 @@ class JobSuppression(Section):
                 )
         if self.costs in {"value", "one", "count"}:
             return
+        if self.costs.removeprefix("sqrt:") not in {self.costs, ""}:
+            return  # of a variable that no table need show
         variable = variable_of(self.costs)
         if variable is not None and self.costs == f"sum:{variable}":
             is_there = all(self.costs in columns for columns in measures.values())
@@ -292,11 +302,14 @@ class JobSuppression(Section):
                 "costs are no measure {costs!r} that all tables show.",
                 costs=Argument(self.costs),
             )
-            hint = Message('"value", "one", "count", "weighted", or "sum:…" of every table')
+            hint = Message(
+                '"value", "one", "count", "weighted", "sum:…" of every table, or "sqrt:…" of '
+                "any variable"
+            )
             reading.add(_WHERE, text, hint, key="costs")
 
 
-def add_problems_without_noise(where: Place, job: Job, reading: Reading) -> None:
+def add_problems_without_noise(where: KeyPath, job: Job, reading: Reading) -> None:
     """Note what noise has, and a job that adds none has not."""
     if job.ptable is not None:
         hint = Message("write two jobs, and publish the tables of one of them")

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ckm.config.lines import Place
+from ckm.config.lines import KeyPath
 from ckm.config.reading import Reading
 from ckm.config.section import Items, Label, Section, Some, Words, optional
 from ckm.engine.request import TableRequest
@@ -50,7 +50,7 @@ class JobTable(Section):
         return TableRequest(**{f.name: getattr(self, f.name) for f in fields(TableRequest)})
 
     @property
-    def place(self) -> Place:
+    def place(self) -> KeyPath:
         """Where it stands in the file."""
         return ("table", self.name)
 

@@ -80,8 +80,9 @@ def mean_decimals(decimals: int | None) -> int | None:
 
 
 def published_mean(total: Floats, divisor: Floats, noise: MagnitudeNoise) -> Floats:
-    """Return the published means of cells, masked where the divisor is published as 0."""
+    """Return the published means of cells, masked where few are divided by, as published."""
     mean = published_ratio(total, divisor)
+    mean[np.asarray(divisor, np.float64) < noise.mean_from] = np.nan
     decimals = mean_decimals(noise.decimals)
     if decimals is not None:
         mean = np.round(mean, decimals) + 0.0  # no minus before a zero

@@ -1,10 +1,8 @@
 """How the amounts of a table are perturbed: the noise of a variable, and of every one."""
 
-import hashlib
-import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from ckm.engine.magnitudes.noise.scale import Base, Flex, Proportional, Scale
@@ -19,6 +17,7 @@ from ckm.engine.magnitudes.sensitive.named import NamedCell, as_named_cells
 from ckm.errors import ConfigError
 from footing.checks import is_number, option_of, problems_of, require_number
 from footing.messages import Argument, Message, Name, joined
+from footing.serialisation import digest_of, plain_fields
 from ptable import PTable
 
 Rules: TypeAlias = Literal["ckm", "cellkey", "tauargus"]
@@ -82,6 +81,9 @@ class MagnitudeNoise:
         Whether a sum is published as 0 wherever the published count is 0. Then no sum tells
         that somebody is in such a cell, and sums of small cells are too low on average, see
         `zeroed_share`.
+    mean_from
+        The least published count, or weighted count, of which a mean is published: what one
+        or two contributors have on average is not. It changes no noise.
     same_key
         For ``rules="cellkey"``: whether the first component has the cell key as it is.
     key_decimals
@@ -113,6 +115,7 @@ class MagnitudeNoise:
     decimals: int | None = 0
     period: str = ""
     zero_with_count: bool = False
+    mean_from: int = 3
     same_key: bool = True
     key_decimals: int = 8
 
@@ -205,7 +208,9 @@ class MagnitudeNoise:
         """
         is_several = self.n_components > 1 or self.rules != "ckm"
         n_values = self.n_components if self.base == "top" and is_several else 0
-        return max([n_values, *(condition.n_top for condition in self.sensitive)])
+        # of sensitive cells the noise is made from the largest contributors
+        n_least = 1 if self.sensitive or self.named_cells else 0
+        return max([n_values, n_least, *(condition.n_top for condition in self.sensitive)])
 
     @property
     def fingerprint(self) -> str:
@@ -231,8 +236,7 @@ class MagnitudeNoise:
         content += [_plain(self.scale), self.base, self.factors, self.least_noise]
         content += [[_plain(condition) for condition in self.sensitive]]
         content += [self.signed, self.jitter]
-        text = json.dumps(content, separators=(",", ":"))
-        return hashlib.sha256(text.encode("ascii")).hexdigest()
+        return digest_of(content, is_compact=True)
 
     @property
     def least_share(self) -> float:
@@ -299,6 +303,11 @@ class MagnitudeNoise:
             yield Message("sensitive must be a tuple of conditions")
 
     def _range_problems(self) -> Iterator[str]:
+        if type(self.mean_from) is not int or self.mean_from < 1:
+            yield Message(
+                "mean_from must be an integer of at least 1, not {value!r}",
+                value=Argument(self.mean_from),
+            )
         values: Any = self.factors
         is_list = isinstance(values, tuple) and 1 <= len(values) <= _MAX_COMPONENTS
         if not is_list or not all(is_number(v, above=0, maximum=1) for v in values):
@@ -360,7 +369,7 @@ class MagnitudeNoise:
 
 
 def _plain(part: Scale | Condition) -> list[object]:
-    return [type(part).__name__, *asdict(part).values()]
+    return [type(part).__name__, *plain_fields(part).values()]
 
 
 def _last_variance(table: PTable) -> float:

@@ -23,25 +23,38 @@ def round_additive(
     one line go against each other, as long as that brings the table nearer in least squares.
     The result is near a local optimum.
     """
-    running = np.rint(np.cumsum(start[sums.inner]) / base)
+    inner = round_inner(sums, published, start=start[sums.inner], base=base)
+    whole: Integers = np.rint(sums.matrix @ inner).astype(np.int64)
+    return whole
+
+
+def round_inner(sums: TableSums, published: Floats, *, start: Floats, base: int) -> Floats:
+    """Return the inner cells of such a table; `start` has a number for each of them."""
+    running = np.rint(np.cumsum(start) / base)
     inner = np.maximum(np.diff(running, prepend=0.0), 0.0) * base
-    search = _Search(sums, inner, published, base=float(base))
+    return nearer_by_moves(sums, inner, published, base=base)
+
+
+def nearer_by_moves(
+    sums: TableSums, inner: Floats, published: Floats, *, base: int, most: float = np.inf
+) -> Floats:
+    """Move inner cells by the base, alone and in pairs, while that brings the table nearer."""
+    search = _Search(sums, inner, published, base=float(base), most=most)
     for _ in range(_MAX_SWEEPS):
         n_moved = search.move_cells() + search.move_pairs()
         if n_moved <= _FEW * len(inner):
             break
-    whole: Integers = np.rint(sums.matrix @ search.inner).astype(np.int64)
-    return whole
+    return search.inner
 
 
 class _Search:
     """Local search among tables that add up."""
 
     def __init__(
-        self, sums: TableSums, inner: Floats, published: Floats, *, base: float
+        self, sums: TableSums, inner: Floats, published: Floats, *, base: float, most: float
     ) -> None:
         self.inner = inner
-        self._base = base
+        self._base, self._most = base, most - base
         n_cells, n_inner = sums.matrix.shape
         # what is left over, and a 0 for cells that are part of fewer sums than others
         self._rest = np.append(sums.matrix @ inner - published, 0.0)
@@ -67,7 +80,7 @@ class _Search:
             slope = float(self._rest[self._sums[cell]].sum())
             if slope > least[cell] and self.inner[cell] >= self._base:
                 self._move(cell, -self._base)
-            elif slope < -least[cell]:
+            elif slope < -least[cell] and self.inner[cell] <= self._most:
                 self._move(cell, self._base)
             else:
                 continue
@@ -81,8 +94,9 @@ class _Search:
             line = self._lines[number]
             slope = self._rest[self._sums[line]].sum(axis=1)
             high = np.where(self.inner[line] >= self._base, slope, -np.inf)
-            down, up = int(line[high.argmax()]), int(line[slope.argmin()])
-            gain = float(high.max() - slope.min())
+            low = np.where(self.inner[line] <= self._most, slope, np.inf)
+            down, up = int(line[high.argmax()]), int(line[low.argmin()])
+            gain = float(high.max() - low.min())
             if gain > self._base * self._n_apart(down, up) / 2 + 1e-9:
                 self._move(down, -self._base)
                 self._move(up, self._base)
@@ -95,8 +109,9 @@ class _Search:
             return np.zeros(0, np.int64)
         slopes = self._slopes()
         high = np.where(self.inner >= self._base, slopes, -np.inf)
+        low = np.where(self.inner <= self._most, slopes, np.inf)
         gain = np.maximum.reduceat(high[self._line_cells], self._starts)
-        gain -= np.minimum.reduceat(slopes[self._line_cells], self._starts)
+        gain -= np.minimum.reduceat(low[self._line_cells], self._starts)
         return np.flatnonzero(gain > self._base * self._apart / 2 + 1e-9)
 
     def _slopes(self) -> Floats:

@@ -85,4 +85,4 @@ class Additivity(Generic[_Data]):
     def record(self, folder: Path) -> InternalRecord:
         """Write what the method before writes, and tell the changes."""
         before = self._method.record(folder)
-        return replace(before, last={**before.last, "additivity": self._restorer.as_dict()})
+        return replace(before, last={**before.last, "additivity": self._restorer.to_dict()})

@@ -6,7 +6,7 @@ counts serve to measure, for inside use, what it changed.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ckm.errors import ReleaseError
 from ckm.methods.additivity.effect import RestorationEffect, measure_restoration
 from ckm.methods.additivity.restore import restore_additivity
 from footing.messages import Message, Name, said
+from footing.serialisation import plain_fields
 
 if TYPE_CHECKING:
     from ckm.engine.protection import Protected
@@ -136,9 +137,9 @@ class Restorer:
         """Put into words, for the internal report, what was changed."""
         return tuple(_words(name, change) for name, change in self.changes.items())
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what was changed as JSON values, for the internal manifest."""
-        return {name: asdict(change) for name, change in self.changes.items()}
+        return {name: plain_fields(change) for name, change in self.changes.items()}
 
 
 def _originals(protected: Protected) -> Integers:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckm.errors import ReleaseError
-from ckm.methods.additivity.controlled_rounding import round_additive, round_exactly
+from ckm.methods.additivity.block_programs import within_bound
+from ckm.methods.additivity.controlled_rounding import round_exactly, round_inner
+from ckm.methods.additivity.small_counts import round_small
 from footing.messages import Message
 
 if TYPE_CHECKING:
@@ -23,25 +25,45 @@ def round_counts(
     base: int,
     bound: int | None = None,
     exact: bool = False,
+    limit_s: float = 60.0,
+    small: Integers | None = None,
 ) -> Integers:
-    """Round true counts to multiples of a base that add up.
+    """Round true counts, to multiples of a base or small ones alone, so that they add up.
 
-    `leaf` has, for each group of records, a finest cell that holds it.
+    `leaf` has, for each group of records, a finest cell that holds it. `small` has, for each
+    group, how many records it has: then groups below the base become it or 0, and all others
+    stay as they are.
     """
     reach, true = np.inf if bound is None else float(bound), counts.astype(np.float64)
     lower, upper = np.maximum(true - reach, 0.0), true + reach
     if exact and len(leaf):  # without records nothing is to be found
-        return round_exactly(sums, true, base=base, lower=lower, upper=upper)
-    start = true[leaf] / np.bincount(leaf)[leaf]
-    rounded = round_additive(sums, true, start=start, base=base)
+        return round_exactly(sums, true, base=base, lower=lower, upper=upper, limit_s=limit_s)
+    if small is not None:
+        inner = round_small(sums, small, base=base)
+    else:
+        start = true[leaf] / np.bincount(leaf)[leaf]
+        nearest = round_inner(sums, true, start=start, base=base)
+        inner = np.rint(nearest).astype(np.int64)
+    if bound is not None and len(leaf):
+        inner = within_bound(
+            sums,
+            inner,
+            counts,
+            base=base,
+            bound=bound,
+            is_small=small is not None,
+            limit_s=limit_s,
+        )
+    rounded: Integers = np.rint(sums.matrix @ inner).astype(np.int64)
     if ((rounded < lower) | (rounded > upper)).any():
         raise ReleaseError(
             Message(
-                "No table of multiples of {base} that adds up was found within {bound}.",
-                base=base,
+                "No table that adds up was found within {bound}; the nearest one has numbers "
+                "off by {largest}.",
                 bound=bound,
+                largest=np.abs(rounded - counts).max(),
             ),
-            hint=Message("leave out bound, or set exact = true for a small table"),
+            hint=Message("widen bound, raise limit_s, or leave bound out"),
         )
     return rounded
 

@@ -25,6 +25,7 @@ from ckm.methods.suppression import (
     primary_cells,
 )
 from ckm.methods.suppression.a_priori.wishes import APriori
+from ckm.methods.suppression.costs import cell_costs
 from ckm.methods.suppression.office_rules import Requested, ZeroSum
 from ckm.methods.suppression.publish import publish_masked
 from ckm.methods.suppression.secondary.search import (
@@ -375,7 +376,7 @@ def _solved(
             primary = known(1)
         price = values if rules.costs == "value" else np.ones(len(values))
         if rules.costs not in {"value", "one"}:
-            price = completed(laid_out([_numbers(c, rules.costs) for c in own_tables]))
+            price = completed(laid_out([cell_costs(c, rules.costs) for c in own_tables]))
         price = np.where(values == 0, rules.zero_cost or 0.0, np.abs(price))
         price = own_a_priori.costs(price, preferred_cost=rules.preferred_cost)
         cost = np.where(hidden[cells], 0.0, price)

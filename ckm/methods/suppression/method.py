@@ -18,6 +18,7 @@ from ckm.ledger.protection import CellProtection
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
 from ckm.methods.suppression.cell_selection import HiddenCells, choose_hidden
+from ckm.methods.suppression.overview import overview, public_overview
 from footing.messages import Message, Name
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from footing.arrays import Flags
     from footing.progress import Progress
     from reports.facts.release import FileFact
+    from reports.facts.suppression import PublicSuppressionFacts, SuppressionFacts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -138,14 +140,11 @@ class CellSuppression:
 
     def cell_protection(self, protected: Protected) -> CellProtection:
         """Return which cells are hidden, and together with which others."""
-        if self._outcome is None:
-            raise InternalError(
-                Message("Suppressed tables are recorded, and none was suppressed.")
-            )
+        outcome = self._require_outcome()
         return CellProtection(
             method="suppression",
             hidden=np.ma.getmaskarray(np.ma.asarray(protected.counts)),
-            pattern=self._outcome.pattern,
+            pattern=outcome.pattern,
         )
 
     def statement(self) -> Statement:
@@ -164,13 +163,29 @@ class CellSuppression:
             measures=measures,
         )
 
-    def record(self, folder: Path) -> InternalRecord:
-        """Write what readers can work out of hidden cells, and tell the rules."""
+    def overview(self, *, title: str) -> SuppressionFacts:
+        """Return what the office sees at a glance of the tables that were protected."""
+        outcome = self._require_outcome()
+        return overview(outcome.hidden_cells, outcome.audits, self.settings, title=title)
+
+    def public_overview(
+        self, *, rows: Mapping[str, int], title: str, contact: str
+    ) -> PublicSuppressionFacts:
+        """Return what anybody sees of them; `rows` is how many each table has in files."""
+        outcome = self._require_outcome()
+        return public_overview(outcome.hidden_cells, rows=rows, title=title, contact=contact)
+
+    def _require_outcome(self) -> _Outcome:
         if self._outcome is None:
             raise InternalError(
                 Message("Suppressed tables are recorded, and none was suppressed.")
             )
-        files = _write_audits(folder, self._outcome.hidden_cells, self._outcome.audits)
+        return self._outcome
+
+    def record(self, folder: Path) -> InternalRecord:
+        """Write what readers can work out of hidden cells, and tell the rules."""
+        outcome = self._require_outcome()
+        files = _write_audits(folder, outcome.hidden_cells, outcome.audits)
         measures = [dict(measure) for measure in self.statement().measures]
         return InternalRecord(
             method={"suppression": self.settings.record(self._shown), "measures": measures},

@@ -15,6 +15,7 @@ from ckm.engine.inputs import given_cells, open_records
 from ckm.engine.published_table import rows_of
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import CheckFailedError, ConfigError
+from ckm.methods.suppression.costs import cost_variable
 from ckm.methods.suppression.holdings import (
     HOLDING,
     held_by_cell,
@@ -32,6 +33,7 @@ from tables import (
     cube,
     record_groups,
 )
+from tables.cells.cube import record_groups_and_sizes
 from tables.filtering.filters import Filter
 from tables.magnitudes.derived import (
     asked_column,
@@ -144,7 +146,10 @@ class Originals:
             )
 
     def _by_holding(self, requests: Sequence[Request], tables: Sequence[Cells]) -> list[Cells]:
-        """Count holdings as contributors, where records have one."""
+        """Count holdings as contributors, where records or rows of cells have one."""
+        if self.source.cells is not None and self.source.cells.shared:
+            pairs = zip(requests, tables, strict=True)
+            return [self._with_own_contributors(*each) for each in pairs]
         if HOLDING not in self.source.columns:
             return list(tables)
         places = [n for n, request in enumerate(requests) if request.sums]
@@ -156,6 +161,32 @@ class Originals:
         }
         return [by_place.get(n, cells) for n, cells in enumerate(tables)]
 
+    def _with_own_contributors(self, request: Request, cells: Cells) -> Cells:
+        """Take contributors as the rows of a table of cells have them, also those of totals."""
+        rows, amounts = self.source.cells, dict(cells.magnitudes or {})
+        if rows is None:
+            return cells
+        shared = [name for name in amounts if name in rows.shared]
+        if shared and request.where is not None:
+            raise ConfigError(
+                Message(
+                    "A table of {variable!r} has a filter, and the rows of the table of cells "
+                    "tell the holdings of all cells alone.",
+                    variable=Name(shared[0]),
+                ),
+                hint=Message("remove where, or give cells of what it keeps"),
+            )
+        for name in shared:
+            own, top = amounts[name], amounts[name].top.shape[1]
+            number, largest = rows.contributors(self.source, cells, name, top=top)
+            amounts[name] = replace(
+                own,
+                contributors=number,
+                top=largest,
+                top_weight=(largest != 0).astype(np.float64),
+            )
+        return replace(cells, magnitudes=amounts or None)
+
     def groups(self, *, of_one: bool = False) -> list[Groups]:
         """Find, for each table, the groups of records that its cells are made of.
 
@@ -164,7 +195,12 @@ class Originals:
         requests = list(self.requests.values())
         if not of_one and len(requests) == 1 and requests[0].margins == "all":
             return []
-        groups = record_groups(self.source, requests, most=_MAX_GROUPS)
+        return self.groups_and_sizes()[0]
+
+    def groups_and_sizes(self) -> tuple[list[Groups], Integers]:
+        """Find the groups of records that cells of all tables are made of, and their sizes."""
+        requests = list(self.requests.values())
+        groups = record_groups_and_sizes(self.source, requests, most=_MAX_GROUPS)
         if groups is None:
             names = " and ".join(map(repr, self.requests))
             raise CheckFailedError(
@@ -261,6 +297,7 @@ def open_originals(
             key_range=data.key_range,
             hierarchies=job.hierarchies,
             labels=(job.output.total_label, job.output.missing_label),
+            shared=[name for name, amount in data.amounts.items() if amount.holdings],
         )
     source = open_records(
         data.place,
@@ -328,6 +365,13 @@ def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[s
     if job.suppression is not None and job.suppression.request is not None:
         requests = {
             n: replace(r, sums=_with_asked(r.sums, source)) for n, r in requests.items()
+        }
+    costs = None if job.suppression is None else cost_variable(job.suppression.costs)
+    if costs is not None:  # whether or not a table shows it
+        source.require(costs)
+        requests = {
+            n: r if costs in r.sums else replace(r, sums=(*r.sums, costs))
+            for n, r in requests.items()
         }
     sizes = {name: size_column(name) for name in job.signed if job.suppression is not None}
     if sizes:

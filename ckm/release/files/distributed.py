@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from ckm.methods.internal_files import write_ptable
 from ckm.release.job_inputs import load_secret
 from ckm.release.pages.report_pages import LeakCheck
 from footing.messages import Argument, Message, Name
+from footing.serialisation import plain
 from reports.facts.release import PublicFacts, StatedFile
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class DistributedTables:
             rows = engine.write_distributed(request, target, progress=partial(self._tell, name))
             if self._is_kept:
                 files = [StatedFile.of(*file) for file in engine.far_files(place).items()]
-                self._written[place] = [asdict(file) for file in files]
+                self._written[place] = plain(files)
             if not rows:
                 hint = Message("do its filter and its categories fit the data?")
                 raise ConfigError(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from footing.data_files import read_data
+from footing.serialisation import document, plain
 from footing.version import engine_version
 
 if TYPE_CHECKING:
@@ -112,11 +112,11 @@ def public_manifest(
                     {"name": name, "type": kind, "description": words}
                     for name, kind, words in table.columns
                 ],
-                "files": [asdict(file) for file in table.files],
+                "files": plain(table.files),
             }
             for table in tables
         ],
-        "report": [asdict(file) for file in report],
+        "report": plain(report),
     }
 
 
@@ -130,7 +130,7 @@ def _has_sums(tables: Sequence[TableRecord]) -> bool:
 
 def manifest_text(manifest: Mapping[str, Any]) -> str:
     r"""Return a manifest as JSON, for people to read."""
-    return json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return document(manifest, indent=2)
 
 
 def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:

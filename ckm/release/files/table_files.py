@@ -23,7 +23,7 @@ from ckm.formats.csv_text import formulas, is_formula, without_formulas
 from ckm.formats.registry import format_named
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.opening import RELEASE_KINDS
-from ckm.release.pages.report_pages import FILES, is_draft
+from ckm.release.pages.report_pages import FILES, OVERVIEWS, is_draft
 from footing.messages import Enumeration, Message, Name, named, said
 from footing.places import as_connectors_know, is_below, is_matched
 
@@ -296,7 +296,8 @@ def refuse_foreign(folder: Path) -> None:
         manifest = json.loads((folder / "internal" / "manifest.json").read_bytes())
         ours = {"public/manifest.json", "internal/manifest.json", "internal/job.toml"}
         ours |= {"internal/pt.parquet", *(f"public/{f['file']}" for f in manifest["public"])}
-        ours |= {f"{place}/{name}" for place, names in FILES.items() for name in names}
+        names = {place: (*own, *OVERVIEWS) for place, own in FILES.items()}
+        ours |= {f"{place}/{name}" for place, own in names.items() for name in own}
         ours |= {f"internal/{name}" for name in _inside(manifest)}
         is_release = manifest["kind"] in RELEASE_KINDS
     except (OSError, ValueError, KeyError, TypeError):
@@ -338,7 +339,8 @@ def _inside(manifest: Mapping[str, Any]) -> Iterator[str]:
 def refuse_overlap(job: Job, target: Path) -> None:
     """Refuse an output that holds an input, or that a glob of the data would read back."""
     inputs = [job.path, *job.input_files()]
-    inputs += [path for path in (job.keys.secret, job.report.designs) if path is not None]
+    others = (job.keys.secret, job.report.designs, job.report.frontier)
+    inputs += [path for path in others if path is not None]
     if job.ledger is not None and isinstance(job.ledger.target, Path):
         inputs.append(job.ledger.target)
     for path in inputs:

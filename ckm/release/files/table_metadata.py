@@ -117,7 +117,7 @@ class TableWords:
         if self._job.suppression is not None:
             return "suppression"
         if self._job.rounding is not None:
-            return "rounding"
+            return "small_rounding" if self._job.rounding.counts == "small" else "rounding"
         return "additive" if self._job.output.additive else "method"
 
     def _hierarchies(self, columns: Mapping[str, str]) -> dict[str, list[str]]:

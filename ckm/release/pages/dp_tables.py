@@ -13,7 +13,8 @@ from dp.aggregates.release import Released, ReleasedTable
 from footing.version import engine_version
 from reports import Report, make_report
 from reports.facts.copying import fact_of
-from reports.facts.dp_tables import DPPartFact, DPRowFact, DPTableFact, DPTablesFacts
+from reports.facts.dp_tables import DPPartFact, DPTableFact, DPTablesFacts
+from reports.facts.quantity import Quantity
 
 
 def page_of(result: Released, *, title: str, language: str, links: Mapping[str, str]) -> Report:
@@ -61,7 +62,7 @@ def _table_fact(table: ReleasedTable) -> DPTableFact:
             for item, numbers in zip(answers.items, _triples(answers, 0), strict=True)
         ),
         numbers=tuple(
-            DPRowFact(group=", ".join(key), what=what, value=value, low=low, high=high)
+            Quantity(what, value, subject=", ".join(key), low=low, high=high)
             for key, what, (value, low, high) in rows_of(table)
         ),
     )

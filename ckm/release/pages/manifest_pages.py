@@ -8,12 +8,12 @@ public one follows from it, and is accepted and brought up to date by the next r
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ckm.release.files.manifest import manifest_text
 from ckm.release.pages.report_pages import FILES, Edition
+from footing.serialisation import plain_fields
 from reports.facts.release import FileFact
 
 _MANIFEST = "manifest.json"
@@ -67,4 +67,4 @@ def _merged(
 def _record(name: str, text: str) -> dict[str, Any]:
     raw = text.encode()
     digest = hashlib.sha256(raw).hexdigest()
-    return asdict(FileFact(file=name, bytes=len(raw), sha256=digest))
+    return plain_fields(FileFact(file=name, bytes=len(raw), sha256=digest))

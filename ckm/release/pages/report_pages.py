@@ -134,6 +134,9 @@ FILES = {
     for edition in EDITIONS
 }
 
+#: The names of the overviews of a suppression, in either edition.
+OVERVIEWS = ("overview.json", *(f"overview.{language}.html" for language in LANGUAGES))
+
 
 def is_draft(name: str) -> bool:
     """Tell whether a file is what a killed run left of a page or a manifest."""

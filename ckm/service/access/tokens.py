@@ -10,13 +10,14 @@ import logging
 import re
 import secrets
 import threading
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from ckm.config.service.sections import Role
 from ckm.errors import ConfigError
 from footing.files import locked, require_private, write_whole
 from footing.messages import Message, Name
+from footing.serialisation import digest_of, document, plain
 from footing.text_files import read_text
 
 if TYPE_CHECKING:
@@ -172,15 +173,14 @@ class TokenFile:
         return True
 
     def _write(self, entries: list[TokenEntry]) -> None:
-        text = json.dumps(_content([asdict(entry) for entry in entries]), indent=1)
-        write_whole(self.path, text + "\n", error=ConfigError, is_private=True)
+        content = _content(plain(entries))
+        write_whole(self.path, document(content), error=ConfigError, is_private=True)
 
 
 def _content(tokens: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what a file of tokens holds: the tokens, and a digest of them."""
     content = {"schema": 1, "tokens": tokens}
-    text = json.dumps(content, sort_keys=True).encode()
-    return content | {"digest": hashlib.sha256(text).hexdigest()}
+    return content | {"digest": digest_of(content)}
 
 
 def _require_sound(entry: TokenEntry) -> None:

@@ -9,12 +9,13 @@ import base64
 import hashlib
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from footing.arrays import along
+from footing.serialisation import canonical
 from risk.reconstruction.least_squares import are_cells, variance_left
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class FilteredSet:
 
     def to_text(self) -> str:
         """Return it as JSON; equal sets have equal texts."""
-        return json.dumps(asdict(self), sort_keys=True)
+        return canonical(self)
 
     @classmethod
     def of_text(cls, text: str) -> FilteredSet:

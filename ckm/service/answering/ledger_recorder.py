@@ -24,6 +24,7 @@ from ckm.service.answering.query import Query, Selection, are_in_margins
 from ckm.service.answering.variables import Variable
 from ckm.service.rules.shape import Finding
 from footing.messages import Message
+from footing.serialisation import canonical
 from tables import Cells
 from tables.prepared.prepared import Prepared, PreparedCells
 
@@ -185,7 +186,7 @@ class Recorder:
             dimensions=publication.dimensions,
             margins=margins,
             where=" and ".join([*filters, *conditions]) or None,
-            shape=json.dumps(shape, sort_keys=True),
+            shape=canonical(shape),
         )
 
     def _note(self, pairs: tuple[ThinPair, ...]) -> None:

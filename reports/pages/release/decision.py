@@ -2,25 +2,26 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from footing.messages import mark
 from reports.catalogues.release import KEY_FIGURES
-from reports.facts.release import CheckFact, MeasureFact, ReleaseFacts, WorstFact, of_all_cells
+from reports.facts.quantity import Quantity
+from reports.facts.release import (
+    CheckFact,
+    MeasureFact,
+    Outcome,
+    ReleaseFacts,
+    WorstFact,
+    of_all_cells,
+)
 from reports.i18n.languages import Words
 from reports.i18n.messages import translated
-from reports.pages.common import released
-from reports.parts import Cell, Entry, Lines, Table
+from reports.pages.common import quantities, released
+from reports.parts import Cell, Entry, Table
 
 _MAX_TITLES, _MAX_WARNINGS = 12, 4
 _TABLE = re.compile(r"^\[\[table\]\] '([^']*)'")
-
-
-class _Figure(NamedTuple):
-    """A figure by its name in the catalogue: what was found, and the limit of the office."""
-
-    name: str
-    found: Entry
-    limit: Entry
 
 
 def decision_parts(words: Words, facts: ReleaseFacts) -> dict[str, Any]:
@@ -51,28 +52,30 @@ def _titles(words: Words, facts: ReleaseFacts) -> dict[str, str]:
 
 def _table(words: Words, facts: ReleaseFacts) -> Table:
     return (
-        Lines(words, list(_figures(words, facts)))
-        .text(
-            "Figure",
-            lambda line: Cell(
-                text=words.say(KEY_FIGURES[line.name].name),
-                small=words.say(KEY_FIGURES[line.name].meaning),
-            ),
-        )
-        .number("Found", lambda line: line.found)
-        .text("Limit of the office", lambda line: line.limit)
+        quantities(words, _figures(words, facts), name=mark("Figure"), value=mark("Found"))
+        .text("Limit of the office", lambda one: Cell(text=one.limit, outcome=one.outcome))
         .table("key-figures", words.say("Six figures"))
     )
 
 
-def _figures(words: Words, facts: ReleaseFacts) -> Iterator[_Figure]:
+def _figures(words: Words, facts: ReleaseFacts) -> Iterator[Quantity]:
     checks = {check.name: check for check in facts.checks}
     measures = {fact.name: fact for fact in of_all_cells(facts.utility) if fact.cells == "all"}
     share, amount = words.numbers.share, words.numbers.amount
     absent = words.say("not computed")
 
-    def limited(name: str, check: str, unit: str, value: Entry) -> _Figure:
-        return _Figure(name, value, _limit(words, checks.get(check), unit))
+    def limited(name: str, check: str, unit: str, value: Entry) -> Quantity:
+        figure = KEY_FIGURES[name]
+        cell = value if isinstance(value, Cell) else Cell(text=value)
+        limit, outcome = _limit(words, checks.get(check), unit)
+        return Quantity(
+            figure.name,
+            cell.text,
+            note=cell.small,
+            meaning=figure.meaning,
+            limit=limit,
+            outcome=outcome,
+        )
 
     yield limited("posterior", "posterior", "probability", _worst(words, facts))
     yield limited("sure", "known-small", "share", _sure(words, facts))
@@ -97,13 +100,12 @@ def _figures(words: Words, facts: ReleaseFacts) -> Iterator[_Figure]:
         yield limited(name, check, "share", _counted(words, measures.get(name)))
 
 
-def _limit(words: Words, check: CheckFact | None, unit: str) -> Entry:
+def _limit(words: Words, check: CheckFact | None, unit: str) -> tuple[str, Outcome | None]:
     if check is None or unit not in check.allowed:
-        return words.say("no limit set")
+        return words.say("no limit set"), None
     number = check.allowed[unit]
     text = words.numbers.plain(number) if unit == "aad" else words.numbers.percent(number)
-    limit = words.say("at most %(limit)s", limit=text)
-    return Cell(text=limit, outcome=check.outcome)
+    return words.say("at most %(limit)s", limit=text), check.outcome
 
 
 def _worst(words: Words, facts: ReleaseFacts) -> Entry:

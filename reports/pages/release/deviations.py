@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from reports.catalogues.measures import kind_of
 from reports.catalogues.release import PICTURES
 from reports.catalogues.wording import written
-from reports.charts.bars import Bars, lines_of_shares
+from reports.charts.bars import Bar, Bars, rows
 from reports.facts.release import MeasureFact, SizeFact
 from reports.i18n.languages import Words
 from reports.parts import Cell, Entry, Figure, Lines
@@ -47,10 +47,10 @@ def size_picture(words: Words, sizes: Sequence[SizeFact]) -> list[Figure]:
     )
     bars, write = Bars(**texts), words.numbers
     lines = [
-        (
-            class_name(words, fact.low, fact.high),
-            fact.most_share,
-            words.say(
+        Bar(
+            name=class_name(words, fact.low, fact.high),
+            number=fact.most_share,
+            text=words.say(
                 "± %(count)s: %(share)s",
                 count=write.count(fact.most),
                 share=write.share(fact.most_share),
@@ -66,7 +66,7 @@ def size_picture(words: Words, sizes: Sequence[SizeFact]) -> list[Figure]:
         .number("as a share", lambda fact: fact.half_share, "share")
         .number("Nine tenths, ±", lambda fact: fact.most, "count")
         .number("as a share", lambda fact: fact.most_share, "share")
-        .figure(bars, lines_of_shares(words, bars, lines, write=write.percent))
+        .figure(bars, rows(words, bars, lines, are_shares=True, write=write.percent))
     ]
 
 

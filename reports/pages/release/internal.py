@@ -5,6 +5,7 @@ from typing import Any
 from footing.messages import mark
 from reports.catalogues.pages import headings
 from reports.catalogues.release import CHECKS
+from reports.facts.quantity import Quantity
 from reports.facts.release import CheckFact, ReleaseFacts, TableFact
 from reports.i18n.languages import Words
 from reports.pages.common import (
@@ -13,9 +14,11 @@ from reports.pages.common import (
     has_failed,
     outcome_cell,
     page_title,
+    quantities,
     released_files,
     verdict,
 )
+from reports.pages.frontier import frontier_parts
 from reports.pages.release.decision import decision_parts
 from reports.pages.release.deviations import size_picture
 from reports.pages.release.noise import noise_parts
@@ -54,7 +57,7 @@ def internal_page(
         "title": page_title(words, words.text(facts.title), facts.id),
         "id": facts.id,
         "is_full": is_full,
-        "headings": headings(words, "internal", without=() if scenarios else ("scenarios",)),
+        "headings": headings(words, "internal", without=_without(facts)),
         "verdict": verdict(words, outcomes, () if is_audited else open_ones),
         "has_failed": has_failed(outcomes),
         "decision": decision_parts(words, facts),
@@ -70,11 +73,18 @@ def internal_page(
         "dominated": dominated_table(words, facts.dominated),
         "risk": risk_parts(words, facts.risk),
         "scenarios": scenarios,
+        "frontier": facts.frontier and frontier_parts(words, facts.frontier),
         "inputs": _inputs(words, facts),
         "versions": _versions(words, facts),
         "seconds": _seconds(words, facts),
         "definitions": definitions(words, measures, facts.scenarios, facts.risk),
     }
+
+
+def _without(facts: ReleaseFacts) -> list[str]:
+    """Name the parts of the page that a release has nothing for."""
+    parts = {"scenarios": facts.scenarios, "frontier": facts.frontier}
+    return [name for name, content in parts.items() if content is None]
 
 
 def _checks(words: Words, facts: ReleaseFacts) -> Table:
@@ -176,9 +186,8 @@ def _versions(words: Words, facts: ReleaseFacts) -> Table:
 
 
 def _seconds(words: Words, facts: ReleaseFacts) -> Table:
-    return (
-        Lines(words, facts.reproduction.seconds.items())
-        .text("Stage", lambda line: words.say(_STAGES.get(line[0], line[0])))
-        .number("Seconds", lambda line: line[1], "amount")
-        .table("seconds", words.say("How long it took"))
+    seconds = facts.reproduction.seconds
+    figures = [Quantity(_STAGES.get(n, n), value, "amount") for n, value in seconds.items()]
+    return quantities(words, figures, name=mark("Stage"), value=mark("Seconds")).table(
+        "seconds", words.say("How long it took")
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from footing.messages import mark
 from reports.catalogues.release import (
     BASES,
     DEMANDS,
@@ -11,10 +12,12 @@ from reports.catalogues.release import (
     PARAMETERS,
     PICTURES,
 )
-from reports.charts.bars import Bars, paired_bars
+from reports.charts.bars import Bar, Bars, columns
 from reports.charts.matrix import Matrix, matrix
+from reports.facts.quantity import Quantity
 from reports.facts.release import NoiseClassFact, NoiseFacts
 from reports.i18n.languages import Words
+from reports.pages.common import quantities
 from reports.pages.release.deviations import class_name
 from reports.parts import Cell, Entry, Figure, Lines, Table
 
@@ -31,10 +34,15 @@ def noise_parts(words: Words, noise: NoiseFacts) -> dict[str, Any]:
     return {
         "parameters": _parameters(words, noise),
         "amounts": _amounts(words, noise),
-        "certificate": Lines(words, noise.certificate.items())
-        .text("Demand", lambda line: words.say(DEMANDS.get(line[0], line[0])))
-        .number("Residual", lambda line: line[1], "tiny")
-        .table(
+        "certificate": quantities(
+            words,
+            [
+                Quantity(DEMANDS.get(name, name), residual, "tiny")
+                for name, residual in noise.certificate.items()
+            ],
+            name=mark("Demand"),
+            value=mark("Residual"),
+        ).table(
             "certificate",
             words.say("Certificate of the p-table: by how much it misses each demand"),
         ),
@@ -48,18 +56,15 @@ def _parameters(words: Words, noise: NoiseFacts) -> Table:
     """Name the parameters that say something, with their values."""
     parameters = {n: v for n, v in noise.parameters.items() if v not in _SAYS_NOTHING}
 
-    def value(line: tuple[str, str]) -> str:
-        text = line[1]
+    def value(text: str) -> float | str:
         try:
-            return words.numbers.plain(float(text))
+            return float(text)
         except ValueError:
             return words.say(PARAMETER_VALUES.get(text, text))
 
-    return (
-        Lines(words, parameters.items())
-        .text("Parameter", lambda line: words.say(PARAMETERS.get(line[0], line[0])))
-        .number("Value", value)
-        .table("parameters", words.say("Parameters of the noise"))
+    figures = [Quantity(PARAMETERS.get(n, n), value(text)) for n, text in parameters.items()]
+    return quantities(words, figures, name=mark("Parameter")).table(
+        "parameters", words.say("Parameters of the noise")
     )
 
 
@@ -129,6 +134,17 @@ def _shares(words: Words, noise: NoiseFacts) -> list[Figure]:
     texts = PICTURES["noise-shares"]
     least, most = lines[0][0], lines[-1][0]
     bars = Bars(**texts.say(words, "noise-shares", least=least, most=most, gap=gap))
+    shares = {noise: (designed, actual) for noise, designed, actual in lines}
+    groups = [
+        (
+            name := words.numbers.signed(noise),
+            [
+                Bar(name=name, number=share, is_filled=bool(place))
+                for place, share in enumerate(shares.get(noise, ()))
+            ],
+        )
+        for noise in range(least, most + 1)
+    ]
     return [
         Lines(words, lines)
         .number("Noise", lambda line: line[0], "signed")
@@ -136,7 +152,7 @@ def _shares(words: Words, noise: NoiseFacts) -> list[Figure]:
         .number("Drawn", lambda line: line[2], "probability")
         .figure(
             bars,
-            paired_bars(words, bars, lines),
+            columns(words, bars, groups),
             caption=words.say("Share of draws with each noise"),
         )
     ]

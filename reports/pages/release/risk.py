@@ -10,7 +10,7 @@ from reports.catalogues.release import (
     PICTURES,
     PRIORS,
 )
-from reports.charts.bars import Bars, lines_of_shares
+from reports.charts.bars import Bar, Bars, rows
 from reports.facts.release import AttackFact, PosteriorFact, RiskFacts, WorstFact
 from reports.i18n.languages import Words
 from reports.pages.release.decision import sure_entry
@@ -73,7 +73,8 @@ def posterior_picture(words: Words, posteriors: Sequence[PosteriorFact]) -> list
     bars = Bars(**texts)
     number = words.numbers
     lines = [
-        (number.count(f.published), f.sensitive, number.share(f.sensitive)) for f in selection
+        Bar(name=number.count(f.published), number=f.sensitive, text=number.share(f.sensitive))
+        for f in selection
     ]
     return [
         Lines(words, selection)
@@ -81,7 +82,7 @@ def posterior_picture(words: Words, posteriors: Sequence[PosteriorFact]) -> list
         .number("P(X is sensitive | X′)", lambda fact: fact.sensitive, "probability")
         .figure(
             bars,
-            lines_of_shares(words, bars, lines),
+            rows(words, bars, lines, are_shares=True),
             caption=words.say("Probability that the original count is sensitive"),
         )
     ]

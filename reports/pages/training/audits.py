@@ -11,7 +11,7 @@ from reports.facts.training import AuditFacts, MembershipFact, ModelFact, RateFa
 from reports.i18n.languages import Words
 from reports.pages.training.private import delta, meanings, scheme, unit_of
 from reports.parts import NOTHING, Cell, Entry, Lines, Row, Table, with_interval
-from reports.report import Download, as_csv, as_json, download
+from reports.report import Download, as_csv, download, facts_file
 
 #: Rates below are drawn here: fewer records cannot tell them from none.
 _LEAST_RATE = 1e-3
@@ -299,5 +299,5 @@ def _downloads(facts: AuditFacts) -> list[Download]:
     return [
         download("rates.csv", as_csv(columns, rates)),
         download("curves.csv", as_csv(columns[:4], places)),
-        download("audit.json", as_json(facts)),
+        facts_file("audit.json", facts),
     ]

@@ -1,15 +1,17 @@
 """The privacy card of a model, on one page."""
 
-from operator import itemgetter
 from typing import Any
 
+from footing.messages import mark
 from reports.catalogues.pages import headings
 from reports.catalogues.training import CARD, CARD_TEXTS, DOUBTS, NEIGHBOURS
+from reports.facts.quantity import Quantity
 from reports.facts.training import CardFacts
 from reports.i18n.languages import Words
+from reports.pages.common import quantities
 from reports.pages.training.private import account, delta, neighbours, sampler, scheme, unit_of
-from reports.parts import Cell, Entry, Lines, Table
-from reports.report import Download, as_csv, as_json, download
+from reports.parts import Lines, Table
+from reports.report import Download, as_csv, download, facts_file
 
 
 def card_page(words: Words, facts: CardFacts) -> tuple[str, dict[str, Any]]:
@@ -84,38 +86,35 @@ def _tables(words: Words, facts: CardFacts) -> list[dict[str, Any]]:
     return [
         {
             "id": name,
-            "table": Lines(words, lines(words, facts))
-            .text("Name", itemgetter(0))
-            .text("Value", itemgetter(1))
-            .table(f"{name}-table", caption),
+            "table": quantities(words, figures(words, facts), are_numbers=False).table(
+                f"{name}-table", caption
+            ),
         }
-        for name, caption, lines in parts
+        for name, caption, figures in parts
     ]
 
 
-def _protected(words: Words, facts: CardFacts) -> tuple[tuple[Entry, ...], ...]:
+def _protected(words: Words, facts: CardFacts) -> tuple[Quantity, ...]:
     records = words.say_many(
         "%(n)s record at most of each", "%(n)s records at most of each", facts.records_per_unit
     )
     return (
-        (words.say("Unit"), Cell(text=unit_of(words, facts.unit), small=records)),
-        (
-            words.say("Neighbours"),
-            Cell(
-                text=neighbours(words, facts.adjacency),
-                small=words.say(NEIGHBOURS.get(facts.adjacency, "")),
-            ),
+        Quantity(mark("Unit"), unit_of(words, facts.unit), note=records),
+        Quantity(
+            mark("Neighbours"),
+            neighbours(words, facts.adjacency),
+            note=words.say(NEIGHBOURS.get(facts.adjacency, "")),
         ),
     )
 
 
-def _training(words: Words, facts: CardFacts) -> tuple[tuple[Entry, ...], ...]:
+def _training(words: Words, facts: CardFacts) -> tuple[Quantity, ...]:
     return (
-        (words.say("Batches drawn"), sampler(words, facts.sampling)),
-        (words.say("Batches accounted for"), sampler(words, facts.accounted_sampling)),
-        (words.say("Account"), account(words, facts.accountant)),
-        (
-            words.say("Steps and sampling rate"),
+        Quantity(mark("Batches drawn"), sampler(words, facts.sampling)),
+        Quantity(mark("Batches accounted for"), sampler(words, facts.accounted_sampling)),
+        Quantity(mark("Account"), account(words, facts.accountant)),
+        Quantity(
+            mark("Steps and sampling rate"),
             CARD["steps"].say(
                 words,
                 {
@@ -125,8 +124,8 @@ def _training(words: Words, facts: CardFacts) -> tuple[tuple[Entry, ...], ...]:
                 },
             ),
         ),
-        (
-            words.say("Noise and clipping"),
+        Quantity(
+            mark("Noise and clipping"),
             CARD["noise"].say(
                 words,
                 {
@@ -136,18 +135,20 @@ def _training(words: Words, facts: CardFacts) -> tuple[tuple[Entry, ...], ...]:
                 },
             ),
         ),
-        (words.say("Source of chance"), _text(words, facts.randomness)),
+        Quantity(mark("Source of chance"), _text(words, facts.randomness)),
     )
 
 
-def _uses(words: Words, facts: CardFacts) -> tuple[tuple[Entry, ...], ...]:
+def _uses(words: Words, facts: CardFacts) -> tuple[Quantity, ...]:
     touches = words.listed(_text(words, text) for text in facts.touches)
     return (
-        (words.say("Data, and what of them is public"), facts.data or words.say("not stated")),
-        (words.say("What leaves"), _text(words, facts.released)),
-        (words.say("Other uses of the data"), touches or words.say("none")),
-        (
-            words.say("Settings tried"),
+        Quantity(
+            mark("Data, and what of them is public"), facts.data or words.say("not stated")
+        ),
+        Quantity(mark("What leaves"), _text(words, facts.released)),
+        Quantity(mark("Other uses of the data"), touches or words.say("none")),
+        Quantity(
+            mark("Settings tried"),
             CARD["tried"].say(
                 words, {"trials": facts.trials, "tuning": _text(words, facts.tuning)}
             ),
@@ -176,5 +177,5 @@ def _downloads(facts: CardFacts) -> list[Download]:
     rows += [("doubt", name) for name in facts.doubts]
     return [
         download("card.csv", as_csv(("name", "value"), rows)),
-        download("card.json", as_json(facts)),
+        facts_file("card.json", facts),
     ]

@@ -2,7 +2,8 @@
 
 from collections.abc import Container, Mapping
 
-from reports.catalogues.training import ACCOUNTS, ADJACENCIES, SAMPLINGS, UNITS, Meaning
+from reports.catalogues.training import ACCOUNTS, ADJACENCIES, SAMPLINGS, UNITS
+from reports.catalogues.wording import Meaning
 from reports.i18n.languages import Words
 
 

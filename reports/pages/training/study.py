@@ -3,6 +3,7 @@
 from operator import itemgetter
 from typing import Any
 
+from footing.messages import mark
 from reports.catalogues.pages import headings
 from reports.catalogues.training import (
     CHOICES,
@@ -15,6 +16,7 @@ from reports.catalogues.training import (
 )
 from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, panels
+from reports.facts.quantity import Quantity
 from reports.facts.training import (
     PlanFact,
     PointFact,
@@ -23,6 +25,7 @@ from reports.facts.training import (
     StudyFacts,
 )
 from reports.i18n.languages import Words
+from reports.pages.common import quantities
 from reports.pages.training.private import (
     account,
     delta,
@@ -33,7 +36,7 @@ from reports.pages.training.private import (
     unit_of,
 )
 from reports.parts import NOTHING, Cell, Entry, Lines, Row, Table
-from reports.report import Download, as_csv, as_json, download
+from reports.report import Download, as_csv, download, facts_file
 
 #: What the curves hold for.
 _HOLDS = ("poisson", "add-remove")
@@ -248,24 +251,18 @@ def _corrected(words: Words, run: PublishedRunFact) -> Entry:
 
 
 def _parameters(words: Words, facts: StudyFacts) -> Table:
-    write = words.numbers
-    lines = (
-        (words.say("number of records"), write.count(facts.dataset_size)),
-        (words.say("batch size"), write.count(facts.batch_size)),
-        (words.say("sampling rate q"), write.plain(round(facts.sampling_rate, 6))),
-        (words.say("noise multiplier σ"), write.plain(facts.noise_multiplier)),
-        (words.say("passes over the data"), write.count(facts.epochs)),
-        (words.say("steps"), write.count(facts.steps)),
-        (words.say("δ"), delta(words, facts.delta)),
-        (words.say("ε, classic formula"), write.amount(facts.epsilon)),
-        (words.say("best order α"), write.plain(facts.order)),
+    figures = (
+        Quantity(mark("number of records"), facts.dataset_size, "count"),
+        Quantity(mark("batch size"), facts.batch_size, "count"),
+        Quantity(mark("sampling rate q"), round(facts.sampling_rate, 6)),
+        Quantity(mark("noise multiplier σ"), facts.noise_multiplier),
+        Quantity(mark("passes over the data"), facts.epochs, "count"),
+        Quantity(mark("steps"), facts.steps, "count"),
+        Quantity(mark("δ"), delta(words, facts.delta)),
+        Quantity(mark("ε, classic formula"), facts.epsilon, "amount"),
+        Quantity(mark("best order α"), facts.order),
     )
-    return (
-        Lines(words, lines)
-        .text("Name", itemgetter(0))
-        .number("Value", itemgetter(1))
-        .table("parameters", words.say("The run"))
-    )
+    return quantities(words, figures).table("parameters", words.say("The run"))
 
 
 def _downloads(facts: StudyFacts) -> list[Download]:
@@ -294,5 +291,5 @@ def _downloads(facts: StudyFacts) -> list[Download]:
                 claims,
             ),
         ),
-        download("study.json", as_json(facts)),
+        facts_file("study.json", facts),
     ]

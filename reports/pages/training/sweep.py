@@ -11,7 +11,7 @@ from reports.facts.training import OutcomeFact, SweepFacts
 from reports.i18n.languages import Words
 from reports.pages.training.private import delta, epsilon, meanings, scheme
 from reports.parts import NOTHING, Lines, Row, Table, with_interval
-from reports.report import Download, as_csv, as_json, download
+from reports.report import Download, as_csv, download, facts_file
 
 
 def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:
@@ -179,5 +179,5 @@ def _downloads(facts: SweepFacts) -> list[Download]:
     return [
         download("settings.csv", as_csv(("is_private", *names, *fixed), rows)),
         download("tuning.csv", as_csv(("way", "runs", "epsilon", "delta"), costs)),
-        download("sweep.json", as_json(facts)),
+        facts_file("sweep.json", facts),
     ]

@@ -178,7 +178,7 @@ class VineModel(JointModel):
             "active": self.vine.active,
             "columns": self.columns,
             "account": self.account,
-            "spends": [spend.record() for spend in self.spends],
+            "spends": self.spends,
         }
 
     @classmethod
@@ -202,7 +202,7 @@ class VineModel(JointModel):
         if not _fits(vine, columns):
             raise SynthError(Message("The parts of the model do not fit each other."))
         account = None if content["account"] is None else dict(content["account"])
-        spends = tuple(Spend.from_record(spend) for spend in content["spends"])
+        spends = tuple(Spend.from_dict(spend) for spend in content["spends"])
         return cls(vine=vine, columns=columns, account=account, spends=spends)
 
 

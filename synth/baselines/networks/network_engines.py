@@ -100,7 +100,7 @@ class NetworkModel(JointModel):
                 {"child": one.child, "parents": one.parents, "cumulative": one.cumulative}
                 for one in self.tables
             ],
-            "spends": [spend.record() for spend in self.spends],
+            "spends": self.spends,
         }
 
     @classmethod
@@ -120,7 +120,7 @@ class NetworkModel(JointModel):
         shares = tuple(np.array(one, np.float64) for one in content["shares"])
         if [one.shape for one in shares] != [one.shape for one in bins]:
             raise SynthError(Message("The shares of codes do not fit the bins."))
-        spends = tuple(Spend.from_record(spend) for spend in content["spends"])
+        spends = tuple(Spend.from_dict(spend) for spend in content["spends"])
         return cls(bins=bins, shares=shares, tables=tables, spends=spends)
 
 

@@ -236,10 +236,10 @@ def test_a_message_goes_through_json():
         names=Enumeration(" or ", Name.each("ab")),
         more=Text("elsewhere"),
     )
-    data = json.loads(json.dumps(message.to_data()))
+    data = json.loads(json.dumps(message.to_dict()))
     assert data["message"] == message
     assert data["values"]["name"] == "a"
-    again = Message.from_data(data)
+    again = Message.from_dict(data)
     assert again == message
     assert french(again) == french(message)
-    assert "hunter2" not in json.dumps(Message("{x}", x=Name("a://b:hunter2@c")).to_data())
+    assert "hunter2" not in json.dumps(Message("{x}", x=Name("a://b:hunter2@c")).to_dict())

@@ -286,6 +286,13 @@ def test_a_sealed_but_unchanged_table_is_read(forge, table):
     assert forge(lambda _: None) == table
 
 
+@pytest.mark.parametrize("change", [lambda row: row.pop("bias"), lambda row: row.update(new=1)])
+def test_a_certificate_in_the_form_of_another_version_is_proved_anew(forge, table, change):
+    again = forge(lambda content: list(map(change, content["certificate"]["rows"])))
+    assert again == table
+    assert again.certificate.rows == table.certificate.rows
+
+
 def test_the_order_of_fields_is_no_part_of_a_file(table, tmp_path):
     path = tmp_path / "pt.json"
     table.write(path)

@@ -119,4 +119,4 @@ def test_signs_that_steer_a_terminal_are_written_as_escapes(tmp_path):
 )
 def test_other_records_are_no_guarantee(record):
     with pytest.raises(CertificateError):
-        Guarantee.from_record(record)
+        Guarantee.from_dict(record)

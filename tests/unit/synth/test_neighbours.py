@@ -172,7 +172,7 @@ def written(frame, schema, *, adjacency, method="tables", discovery=None):
     facts = Certificate.of(model).facts
     kept = {name: one for name, one in facts.items() if name not in ("made", "digest")}
     drawn = model.sample(20, rng=np.random.default_rng(1))
-    return json.dumps([model._record(), kept, model.report()]), str(drawn.dtypes), noise.asked
+    return json.dumps([model._content(), kept, model.report()]), str(drawn.dtypes), noise.asked
 
 
 @pytest.mark.slow
@@ -339,7 +339,7 @@ def test_one_record_changes_no_type_whatever_the_frame_holds(kind):
             )
             drawn = model.sample(50, rng=np.random.default_rng(1))
             types_out = drawn.schema if container == "arrow" else drawn.dtypes
-            text = f"{json.dumps(model._record())} {types_out}"
+            text = f"{json.dumps(model._content())} {types_out}"
             assert found.setdefault(container, text) == text, (other, frame)
     assert len(found) == 3
     assert len(seen) > 9
@@ -365,7 +365,7 @@ def test_a_domain_that_is_found_does_not_show_how_a_file_was_read(values):
             )
         except DomainError:
             continue
-        files.add(json.dumps(model._record()))
+        files.add(json.dumps(model._content()))
     assert len(files) == 1
 
 

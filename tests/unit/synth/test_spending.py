@@ -83,7 +83,7 @@ def test_a_certificate_of_the_first_version_still_verifies():
     # The same calls under the prices of today would be worth less than they state.
     newer = Certificate({**facts, "version": 2}).verify()
     assert any("costs more than it states" in one for one in newer)
-    calls = [Call.from_record(one) for one in facts["calls"]]
+    calls = [Call.from_dict(one) for one in facts["calls"]]
     assert all(call.price(is_gaussian=False)[0] <= call.rho * (1 + 1e-9) for call in calls)
 
 

@@ -230,7 +230,7 @@ def test_one_odd_value_does_not_change_the_model(way, tmp_path):
             )
             records = records.set_column(3, "d", coded)
         model = fit(records, ODD)
-        files.add(json.dumps(model._record()["schema"]))
+        files.add(json.dumps(model._content()["schema"]))
         drawn = sampled(model, 50)
         types.add(str(drawn.dtypes if way == "pandas" else drawn.schema))
     assert len(files) == 1
@@ -330,7 +330,7 @@ def test_a_value_of_one_unit_shows_through_with_delta_at_most():
         noise=SimulatedNoise(seed=1),
     )
     call = calls[0]
-    assert call == Call.from_record(call.record())
+    assert call == Call.from_dict(call.to_dict())
     assert call.price()[0] <= 0.5
     assert call.price()[1] <= 0.01
     # By the law itself: a geometric of this scale carries a count of 3 over the threshold.
@@ -426,3 +426,4 @@ def test_the_structure_is_drawn_and_hostile_names_are_harmless():
     import xml.etree.ElementTree as ET
 
     assert ET.fromstring(picture).tag.endswith("svg")  # noqa: S314
+    assert "V de Cramér" in draw_structure(model, language="fr")

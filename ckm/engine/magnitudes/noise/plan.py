@@ -11,7 +11,7 @@ import numpy as np
 
 from ckm.engine.magnitudes.noise.scale import bases
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
-from ckm.errors import InternalError, MagnitudeError
+from ckm.errors import MagnitudeError
 from footing.messages import Message, Name
 from ptable import PTable
 
@@ -181,8 +181,16 @@ def plan_noise(
     if sensitive.any():
         largest = magnitudes.first_sizes
         if not largest.shape[1]:
-            raise InternalError(
-                Message("The largest contributors of sensitive cells were not found.")
+            raise MagnitudeError(
+                Message(
+                    "The noise of sensitive cells needs the largest contributors of "
+                    "{variable!r}, and none were asked for.",
+                    variable=Name(magnitudes.variable),
+                ),
+                hint=Message(
+                    "ask the aggregation for as many as the noise's n_top says, at least 1: "
+                    "Request(…, top=1)"
+                ),
             )
         steps = np.pad(steps, ((0, 0), (0, max(0, largest.shape[1] - steps.shape[1]))))
         for place, used in enumerate(regimes):

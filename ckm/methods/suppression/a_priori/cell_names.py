@@ -26,16 +26,17 @@ class CellNames:
 
     def __init__(self, cells: Cells, dimensions: Sequence[str]) -> None:
         self.dimensions = tuple(dimensions)
-        self._axes = cells.axes
+        self.axes = cells.axes
         self._codes = [_codes(axis) for axis in cells.axes]
         self._total = cells.axes[0].labels[0][0] if cells.axes else ""
         columns = zip(*(rank.tolist() for rank in cells.ranks), strict=True)
-        self._rows = {ranks: row for row, ranks in enumerate(columns)} or {(): 0}
+        rows: dict[tuple[int | None, ...], int] = {r: row for row, r in enumerate(columns)}
+        self._rows = rows or {(): 0}
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names by which a category may be given."""
-        own = (column for axis in self._axes for column in axis.columns)
+        own = (column for axis in self.axes for column in axis.columns)
         return tuple(dict.fromkeys([*self.dimensions, *own]))
 
     def find(self, code_of: Mapping[str, str]) -> int | None:
@@ -44,9 +45,7 @@ class CellNames:
         What is not named is the total, and so is an empty text.
         """
         ranks = []
-        for dimension, axis, codes in zip(
-            self.dimensions, self._axes, self._codes, strict=True
-        ):
+        for dimension, axis, codes in zip(self.dimensions, self.axes, self._codes, strict=True):
             parts = {c: code_of[c] for c in axis.columns if code_of.get(c)}
             rows = [0]
             if len(axis.columns) > 1 and parts:
@@ -58,6 +57,10 @@ class CellNames:
             if len(rows) != 1:
                 return None
             ranks.append(rows[0])
+        return self.at(ranks)
+
+    def at(self, ranks: Sequence[int | None]) -> int | None:
+        """Return the row of a cell by its categories; None where there is none."""
         return self._rows.get(tuple(ranks))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.engine.request import TableRequest
-    from ckm.methods.settings import SuppressionSettings
+    from ckm.methods.settings import CellsFile, SuppressionSettings
     from footing.arrays import Flags, Floats, Integers
     from tables import Cells
 
+logger = logging.getLogger(__name__)
+
 _MAX_NAMED = 5
-_HINT = Message("codes are those of the table; a total is empty or has the label of totals")
+_HINT = Message(
+    "codes are those of the table; a total is empty or has the label of totals; "
+    'unknown = "ignore" leaves out what is said of others'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -158,7 +164,7 @@ class APriori:
         self._problems: list[str] = []
         self._said: dict[int, tuple[int, str]] = {}
         for file in rules.cells:
-            self._take_file(file.path, file.table, file.measure)
+            self._take_file(file)
         for number, cell in enumerate(rules.keep, start=1):
             self._find("keep", number, cell, "kept")
         for number, cell in enumerate(rules.prefer, start=1):
@@ -180,12 +186,17 @@ class APriori:
         common = self._wishes[None]
         return self._wishes.get(measure, common).over(common)
 
-    def _take_file(self, path: Path, table: str, measure: str | None) -> None:
+    def _take_file(self, file: CellsFile) -> None:
+        path, table, n_unknown = file.path, file.table, 0
+        is_lenient = (file.unknown or self._rules.unknown) == "ignore"
         names = self._of(table)
-        a_priori = self._wishes.setdefault(measure, Wishes.none(self._n))
+        a_priori = self._wishes.setdefault(file.measure, Wishes.none(self._n))
         lines = read_lines(path, dimensions=names.dimensions, columns=names.columns)
         for line in lines:
             row = names.find(line.named)
+            if row is None and is_lenient:
+                n_unknown += 1
+                continue
             if row is None:
                 self._problems.append(
                     Message(
@@ -201,6 +212,17 @@ class APriori:
                 self._require_one([cell])
             if line.status == KEPT:  # whatever measure is meant, all have one pattern
                 self._wishes[None].kept[cell] = True
+        if n_unknown:
+            logger.warning(
+                "%s",
+                Message(
+                    "{number:,} lines of {path!r} are of cells that are not there, and were "
+                    "ignored.",
+                    number=n_unknown,
+                    path=Name(path.name),
+                ),
+                extra={"event": "lines ignored"},
+            )
 
     def _require_one(self, cells: Sequence[int] | Integers) -> None:
         """Refuse to choose between two things that are said of a cell."""
@@ -226,7 +248,7 @@ class APriori:
                 is_there |= row is not None
                 if row is not None:
                     getattr(self._wishes[None], field)[self._numbers[table][row]] = True
-        if not is_there:
+        if not is_there and self._rules.unknown == "refuse":
             self._problems.append(
                 Message("cell {number} of {key}", number=number, key=Name(key))
             )

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LINE = re.compile(r"\s*(<\w+>)\s*(.*?)\s*$")
+_DOTS = re.compile(r'\s*// "(.)" stands for "\." in the codes of "(.*)"\s*$')
+#: Of <APRIORI> "file", table, "separator", whether errors are ignored, …
+_LENIENT = re.compile(r',\s*\d+\s*,\s*"[^"]*"\s*,\s*1\b')
 _RULE = re.compile(r"(\w+)\s*\(([^)]*)\)")
 #: What has no effect on the choice of cells.
 _IDLE = {"<READTABLE>", "<WRITETABLE>", "<GOINTERACTIVE>", "<LOGBOOK>", "<VERSIONINFO>"}
@@ -31,13 +34,23 @@ class Batch:
     rules: dict[str, object] = field(default_factory=dict)
     apriori: Path | None = None
     separator: str = ","
+    is_lenient: bool = False
+    #: dimension → what stands for dots in its codes, as `argus_files` says
+    dots: dict[str, str] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
+
+    def code(self, dimension: str, text: str) -> str:
+        """Return a code as it was before dots were taken out."""
+        return text.replace(self.dots[dimension], ".") if dimension in self.dots else text
 
 
 def read_batches(path: Path) -> list[Batch]:
     """Read a batch, table by table."""
     batches: list[tuple[Batch, dict[str, Path]]] = []
+    dots: dict[str, str] = {}
     for number, line in enumerate(read_text(path).splitlines(), start=1):
+        if (comment := _DOTS.match(line)) is not None:
+            dots[comment[2]] = comment[1]
         if not line.strip() or line.lstrip().startswith(("//", "\\\\")):
             continue
         match = _LINE.match(line)
@@ -52,7 +65,8 @@ def read_batches(path: Path) -> list[Batch]:
         word, rest = match[1].upper(), match[2]
         opens = word in {"<OPENTABLEDATA>", "<OPENMETADATA>"}
         if not batches or (opens and word in batches[-1][1]):
-            batches.append((Batch(data=path, metadata=path), {}))
+            batches.append((Batch(data=path, metadata=path, dots=dots), {}))
+            dots = {}
         if opens:
             batches[-1][1][word] = near(path, (tokens(rest) or [""])[0])
         elif word == "<OPENMICRODATA>":
@@ -104,6 +118,7 @@ def _take(batch: Batch, word: str, rest: str, path: Path) -> None:
         batch.apriori = near(path, (tokens(rest) or [""])[0])
         marks = re.findall(r'"([^"]*)"', rest)
         batch.separator = marks[1] if len(marks) > 1 else ","
+        batch.is_lenient = _LENIENT.search(rest) is not None
     elif word == "<SUPPRESS>":
         batch.left_out.append(f"{word} {rest}: the method is chosen anew")
     elif word not in _IDLE:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
 from footing.messages import Message, Name, said
+from tables import CodeTree, RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -182,24 +183,8 @@ def hierarchy_text(children: Mapping[str, Sequence[str]], *, root: str, lead: st
 
 def read_hierarchy(path: Path, *, lead: str) -> dict[str, str]:
     """Return code → the code above it; empty for those that stand under the total."""
-    parents: dict[str, str] = {}
-    above: list[str] = []
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
-        code, depth = line.strip(), 0
-        while lead and code.startswith(lead):
-            code, depth = code[len(lead) :].strip(), depth + 1
-        if not code:
-            continue
-        if depth > len(above) or code in parents:
-            what = Message("is there twice") if code in parents else Message("skips a level")
-            raise ConfigError(
-                Message(
-                    "In {path!r}, the code of line {number} {what}.",
-                    path=Name(path.name),
-                    number=number,
-                    what=what,
-                )
-            )
-        above = [*above[:depth], code]
-        parents[code] = above[depth - 1] if depth else ""
-    return parents
+    try:
+        tree = CodeTree.read_hrc(path, lead=lead)
+    except RequestError as error:
+        raise ConfigError(error.problem, hint=error.hint) from None
+    return {code: parent or "" for code, parent in tree.parents.items()}

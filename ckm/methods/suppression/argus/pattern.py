@@ -11,6 +11,7 @@ import numpy as np
 from ckm.errors import ConfigError
 from ckm.methods.suppression.a_priori.cell_names import CellNames
 from ckm.methods.suppression.argus.metadata import read_text
+from ckm.methods.suppression.argus.write import argus_codes
 from ckm.methods.suppression.cell_selection import HiddenCells, choose_hidden
 from ckm.methods.suppression.original_cells import open_originals
 from footing.messages import Message, Name
@@ -65,6 +66,8 @@ def hidden_cells(path: Path, names: CellNames, n_cells: int) -> Flags:
     The status is a letter, or a number of tau-ARGUS right after the value.
     """
     text, k = read_text(path), len(names.dimensions)
+    # as `argus_files` writes codes: whole paths, or without dots
+    written = [{c: rank for rank, c in enumerate(argus_codes(a)[0])} for a in names.axes]
     mark = max(",;\t|", key=text.count)
     statuses, gone = np.full(n_cells, _UNKNOWN), []
     for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=mark), start=1):
@@ -81,6 +84,8 @@ def hidden_cells(path: Path, names: CellNames, n_cells: int) -> Flags:
                 )
             )
         cell = names.find(dict(zip(names.dimensions, fields, strict=False)))
+        if cell is None:
+            cell = names.at([own.get(code) for own, code in zip(written, fields, strict=False)])
         if cell is None:
             if is_hidden:
                 gone.append(Message("line {number}", number=number))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -77,20 +79,34 @@ def _converted(batch: Batch) -> Converted:
         variable = metadata.variable(name)
         if variable.hierarchy:
             file = near(batch.metadata, variable.hierarchy)
-            trees[name] = read_hierarchy(file, lead=variable.lead)
+            tree = read_hierarchy(file, lead=variable.lead)
+            trees[name] = {batch.code(name, c): batch.code(name, p) for c, p in tree.items()}
     files = {f"tree-{name}.csv": _tree_text(tree) for name, tree in trees.items()}
     for row in rows:
         for name in batch.dimensions:
-            if row[name] in {"", metadata.variable(name).total}:
-                row[name] = _TOTAL
-    files["cells.csv"] = _cells_text(batch, metadata, rows, trees)
+            is_total = row[name] in {"", metadata.variable(name).total}
+            row[name] = _TOTAL if is_total else batch.code(name, row[name])
+    numbers = _frequencies(batch, metadata, rows, trees)
+    files["cells.csv"] = _cells_text(batch, metadata, numbers)
     lines = _said(batch, metadata, rows)
     if lines:
         files["cells-said.csv"] = _csv([*batch.dimensions, *_SAID], lines)
     if batch.apriori is not None:
         files["cells-said.hst"] = _apriori(batch, metadata, read_text(batch.apriori))
+    is_count = _is_count(batch, metadata, rows)
+    if numbers.has_holdings and not is_count:
+        batch.left_out.append(
+            Message(
+                "frequencies as those of records: totals have fewer than their cells, so they "
+                "are read as numbers of holdings"
+            )
+        )
     files["job.toml"] = _job_text(
-        batch, metadata, files, is_count=_is_count(batch, metadata, rows)
+        batch,
+        metadata,
+        files,
+        is_count=is_count,
+        has_holdings=numbers.has_holdings,
     )
     return Converted(files=files, left_out=tuple(batch.left_out))
 
@@ -119,32 +135,80 @@ def _rows(batch: Batch, metadata: Metadata) -> list[dict[str, str]]:
     return rows
 
 
-def _cells_text(
+@dataclass(frozen=True, slots=True)
+class _Frequencies:
+    """How many contribute to each row that is taken over.
+
+    Parameters
+    ----------
+    rows
+        The rows; without frequencies, those of the finest level, one record each.
+    records
+        For each row, how many records it stands for, which add up.
+    has_holdings
+        Whether frequencies are of contributors who give to several cells, and do not.
+    """
+
+    rows: Sequence[Mapping[str, str]]
+    records: Sequence[str]
+    has_holdings: bool = False
+
+
+def _frequencies(
     batch: Batch,
     metadata: Metadata,
     rows: Sequence[Mapping[str, str]],
     trees: Mapping[str, Mapping[str, str]],
-) -> str:
-    """Write the cells; without frequencies, those of the finest level, one record each."""
-    frequency, largest = metadata.of("frequency")[:1], metadata.of("largest")
-    numbers = [batch.response, *frequency, *largest]
+) -> _Frequencies:
+    """Tell frequencies of records from those of holdings, of which totals have fewer."""
     own_rows = [row for row in rows if row[batch.response] not in _EMPTY]
-    if not frequency:
-        above = {name: {_TOTAL, *trees.get(name, {}).values()} for name in batch.dimensions}
-        own_rows = [
-            row for row in own_rows if all(row[n] not in above[n] for n in batch.dimensions)
-        ]
+    coarse = {name: {_TOTAL, *trees.get(name, {}).values()} for name in batch.dimensions}
+    is_finest = [all(row[n] not in coarse[n] for n in batch.dimensions) for row in own_rows]
+    if not metadata.of("frequency"):
+        finest = [row for row, is_own in zip(own_rows, is_finest, strict=True) if is_own]
+        return _Frequencies(finest, ["1"] * len(finest))
+    (frequency,) = metadata.of("frequency")[:1]
+    texts = [row[frequency] for row in own_rows]
+    if not all(text.isdigit() for text in texts):
+        return _Frequencies(own_rows, texts)
+    sums: Counter[tuple[str, ...]] = Counter()
+    for row, is_own in zip(own_rows, is_finest, strict=True):
+        if is_own:
+            above = [_with_parents(row[n], trees.get(n, {})) for n in batch.dimensions]
+            for place in itertools.product(*above):
+                sums[place] += int(row[frequency])
+    added = [sums[tuple(row[n] for n in batch.dimensions)] for row in own_rows]
+    pairs = [(int(text), n) for text, n in zip(texts, added, strict=True)]
+    if all(own <= n for own, n in pairs) and any(own < n for own, n in pairs):
+        return _Frequencies(own_rows, list(map(str, added)), has_holdings=True)
+    return _Frequencies(own_rows, texts)
+
+
+def _with_parents(code: str, tree: Mapping[str, str]) -> list[str]:
+    """Return a code, those above it, and the total."""
+    codes = [code]
+    while tree.get(codes[-1]) and len(codes) <= len(tree):
+        codes.append(tree[codes[-1]])
+    return [*codes, _TOTAL]
+
+
+def _cells_text(
+    batch: Batch,
+    metadata: Metadata,
+    numbers: _Frequencies,
+) -> str:
+    """Write the cells, with how many records each stands for."""
+    frequency, largest = metadata.of("frequency")[:1], metadata.of("largest")
+    own = [batch.response, *largest, *(frequency if numbers.has_holdings else ())]
     lines = [
         {
             **{name: row[name] for name in batch.dimensions},
-            **{
-                name: row[name].replace(",", ".") for name in numbers if row[name] not in _EMPTY
-            },
-            _N: row[frequency[0]] if frequency else "1",
+            **{name: row[name].replace(",", ".") for name in own if row[name] not in _EMPTY},
+            _N: number,
         }
-        for row in own_rows
+        for row, number in zip(numbers.rows, numbers.records, strict=True)
     ]
-    header = [*batch.dimensions, batch.response, *largest, _N]
+    header = [*batch.dimensions, *own, _N]
     return _csv(header, [{name: line.get(name, "0") for name in header} for line in lines])
 
 
@@ -182,8 +246,8 @@ def _apriori(batch: Batch, metadata: Metadata, text: str) -> str:
     writer = csv.writer(buffer, delimiter=batch.separator, lineterminator="\n")
     for fields in csv.reader(io.StringIO(text), delimiter=batch.separator):
         own = [field.strip() for field in fields]
-        pairs = zip(own, totals, strict=False)
-        codes = ["" if code == total else code for code, total in pairs]
+        named = zip(batch.dimensions, own, totals, strict=False)
+        codes = ["" if code == total else batch.code(n, code) for n, code, total in named]
         writer.writerow([*codes, *own[len(totals) :]])
     return buffer.getvalue()
 
@@ -201,7 +265,12 @@ def _csv(header: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
 
 
 def _job_text(
-    batch: Batch, metadata: Metadata, files: Mapping[str, str], *, is_count: bool
+    batch: Batch,
+    metadata: Metadata,
+    files: Mapping[str, str],
+    *,
+    is_count: bool,
+    has_holdings: bool,
 ) -> str:
     """Write the job that protects the table by the rules of the batch."""
     largest = metadata.of("largest")
@@ -209,7 +278,9 @@ def _job_text(
     lines += ["[data]", 'path = "cells.csv"', f"cells = {_toml(batch.dimensions)}"]
     lines += [f'count = "{_N}"']
     if not is_count:
-        lines += [f"[data.amounts.{_toml(batch.response)}]", f'n = "{_N}"']
+        number = metadata.of("frequency")[0] if has_holdings else _N
+        lines += [f"[data.amounts.{_toml(batch.response)}]", f"n = {_toml(number)}"]
+        lines += ["holdings = true"] * has_holdings
         lines += [f"largest = {_toml(largest)}"] * bool(largest)
     lines.append("[suppression]")
     for key, value in batch.rules.items():
@@ -223,6 +294,7 @@ def _job_text(
     for name in ("cells-said.csv", "cells-said.hst"):
         if name in files:
             lines += ["[[suppression.cells]]", f'path = "{name}"', 'table = "table"']
+            lines += ['unknown = "ignore"'] * (batch.is_lenient and name.endswith(".hst"))
     trees = [name for name in batch.dimensions if f"tree-{name}.csv" in files]
     lines += ["[hierarchies]"] * bool(trees)
     lines += [f"{_toml(name)} = {_toml(f'tree-{name}.csv')}" for name in trees]

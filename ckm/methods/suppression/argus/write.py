@@ -13,6 +13,7 @@ from ckm.errors import ConfigError
 from ckm.methods.suppression.a_priori.files import SAFE, UNSAFE
 from ckm.methods.suppression.a_priori.wishes import APriori, Wishes
 from ckm.methods.suppression.argus.metadata import Metadata, Variable, hierarchy_text
+from ckm.methods.suppression.costs import cell_costs
 from ckm.methods.suppression.grid import Grid
 from ckm.methods.suppression.office_rules import Requested
 from ckm.methods.suppression.original_cells import open_originals
@@ -32,21 +33,25 @@ if TYPE_CHECKING:
     from tables.cells.axes import Axis
 
 _SEPARATOR, _LEAD, _SHOWN = ";", "@", 2
+_MODULAR, _OPTIMAL = "MOD(1, 5, 1, 1, 1)", "OPT(1, 5)"
+#: In place of a dot, at which the modular method of pytauargus 0.6.0 ends in a crash.
+_INSTEAD_OF_DOT = "_-~"
+DOTS = '// "{mark}" stands for "." in the codes of "{name}"\n'
 _BATCH = """// written by ckm
-<OPENTABLEDATA> "{stem}.tab"
+{comments}<OPENTABLEDATA> "{stem}.tab"
 <OPENMETADATA> "{stem}.rda"
 <SPECIFYTABLE> {dimensions}|"{response}"||""
 <SAFETYRULE> {rules}
 <READTABLE>
-{apriori}<SUPPRESS> MOD(1, 5, 1, 1, 1)
+{apriori}<SUPPRESS> {method}
 <WRITETABLE> (1, 3, AS+, "{stem}.out.csv")
 """
 
 
-def argus_files(job: Job) -> dict[str, str]:
+def argus_files(job: Job, *, is_optimal: bool = False) -> dict[str, str]:
     """Return the files of tau-ARGUS for each table and measure of a job, by their names.
 
-    They hold true numbers.
+    They hold true numbers. The batch asks for the modular method, or for the optimal one.
     """
     if job.suppression is None:
         raise ConfigError(
@@ -70,7 +75,12 @@ def argus_files(job: Job) -> dict[str, str]:
             if measure == "count" or measure.startswith("sum:"):
                 own_a_priori = a_priori.of(measure, number, np.ones(len(number), bool))
                 table = _Table(
-                    f"{name}-{measure.replace(':', '-')}", cells, measure, rules, own_a_priori
+                    f"{name}-{measure.replace(':', '-')}",
+                    cells,
+                    measure,
+                    rules,
+                    own_a_priori,
+                    is_optimal=is_optimal,
                 )
                 files |= table.files(request.dimensions)
     if not files:
@@ -90,10 +100,17 @@ class _Table:
     measure: str
     rules: SuppressionSettings
     wish: Wishes
+    is_optimal: bool = False
 
     def files(self, dimensions: Sequence[str]) -> dict[str, str]:
         """Write table, metadata, hierarchies, what is known beforehand, and the batch."""
-        codes = [_codes(axis) for axis in self.cells.axes]
+        codes, comments = [], ""
+        for name, axis in zip(dimensions, self.cells.axes, strict=True):
+            own, mark = argus_codes(axis)
+            _require_codes(axis, own)
+            codes.append(own)
+            if mark is not None:
+                comments += DOTS.format(mark=mark, name=name)
         grid, texts = Grid.of(self.cells), dict[str, str]()
         variables = []
         for name, own, parents in zip(dimensions, codes, grid.parents, strict=True):
@@ -121,11 +138,14 @@ class _Table:
         apriori = self._apriori(list(zip(*places, strict=True)))
         if apriori:
             texts[f"{self.stem}.hst"] = apriori
+        has_dots = any("." in code for own in codes for code in own)
         texts[f"{self.stem}.arb"] = _BATCH.format(
             stem=self.stem,
             dimensions="".join(f'"{name}"' for name in dimensions),
             response=response,
             rules=self._rules(),
+            comments=comments,
+            method=_OPTIMAL if self.is_optimal or has_dots else _MODULAR,
             apriori=f'<APRIORI> "{self.stem}.hst", 1, "{_SEPARATOR}", 0, 0\n' * bool(apriori),
         )
         return texts
@@ -162,8 +182,7 @@ class _Table:
         if rules.costs == "one":
             price = np.ones(len(values))
         elif rules.costs != "value":
-            variable = variable_of(rules.costs)
-            price = self.cells.count if variable is None else self._amounts(variable).total
+            price = cell_costs(self.cells, rules.costs)
         price = self.wish.costs(
             np.asarray(price, np.float64), preferred_cost=rules.preferred_cost
         )
@@ -207,7 +226,7 @@ class _Table:
 
     def _apriori(self, places: Sequence[tuple[str, ...]]) -> str:
         """Write what is known of cells beforehand."""
-        a_priori, texts = self.wish, []
+        a_priori = self.wish
         lines: dict[int, list[str]] = {}
         for which, word in ((a_priori.status == SAFE, "s"), (a_priori.status == UNSAFE, "u")):
             lines |= {cell: [word] for cell in np.flatnonzero(which & ~a_priori.kept).tolist()}
@@ -224,13 +243,21 @@ class _Table:
         ).tolist():
             low, high = _texts(np.array([a_priori.lower[cell], a_priori.upper[cell]]))
             lines.setdefault(cell, []).append(_SEPARATOR.join(("pl", low, high)))
-        for cell, words in sorted(lines.items()):
-            texts += [_SEPARATOR.join((*places[cell], word)) for word in words]
+        said_lines = [(cell, word) for cell, words in sorted(lines.items()) for word in words]
+        # The first line tells pytauargus how many codes there are, and levels have two numbers.
+        said_lines.sort(key=lambda line: line[1].startswith("pl"))
+        if said_lines and said_lines[0][1].startswith("pl"):
+            costs = self._values if (own_costs := self._cost()) is None else own_costs
+            said_lines.insert(0, (0, _SEPARATOR.join(("c", *_texts(costs[:1])))))
+        texts = [_SEPARATOR.join((*places[cell], word)) for cell, word in said_lines]
         return "".join(f"{line}\n" for line in texts)
 
 
-def _codes(axis: Axis) -> list[str]:
-    """Return a code for each category that no other one of the axis has."""
+def argus_codes(axis: Axis) -> tuple[list[str], str | None]:
+    """Return a code for each category that no other one of the axis has.
+
+    The second is what stands for dots in them; None where there is none, or none is free.
+    """
     total = str(axis.labels[0][0])
     parts: list[list[str]] = []
     for texts in zip(*axis.labels, strict=True):
@@ -240,6 +267,13 @@ def _codes(axis: Axis) -> list[str]:
         parts.append(own)
     last = [own[-1] for own in parts]
     codes = last if len(set(last)) == len(last) else ["/".join(own) for own in parts]
+    if not any("." in code for code in codes):
+        return codes, None
+    mark = next((m for m in _INSTEAD_OF_DOT if not any(m in code for code in codes)), None)
+    return [code.replace(".", mark or ".") for code in codes], mark
+
+
+def _require_codes(axis: Axis, codes: Sequence[str]) -> None:
     bad = [code for code in codes if {_SEPARATOR, '"', "\n"} & {*code} or code[:1] == _LEAD]
     if bad or len(set(codes)) < len(codes):
         raise ConfigError(
@@ -253,7 +287,6 @@ def _codes(axis: Axis) -> list[str]:
                 lead=said(_LEAD),
             ),
         )
-    return codes
 
 
 def _decimals(values: NDArray[Any]) -> int:

@@ -293,6 +293,7 @@ def test_a_suppression_in_two_languages_has_the_files_of_a_suppression_in_each(f
     assert 'DATASYMBOL2[fr]="Secret statistique"' in text
     public = manifest(folder / "both", "public")
     listed = {file["file"] for table in public["tables"] for file in table["files"]}
+    listed |= {file["file"] for file in public["report"]}
     assert {*listed, "manifest.json"} == {path.name for path in both.iterdir()}
     assert public["tables"][1]["title"] == {"en": "Jobs", "fr": "Métiers"}
     assert run("suppress", "job.toml", "-o", "both", "--force").exit_code == 0
@@ -320,6 +321,9 @@ def test_the_manifests_say_what_was_done_and_the_public_one_no_more(folder):
         "audit-places.csv",
         "job.toml",
         "manifest.json",
+        "overview.en.html",
+        "overview.fr.html",
+        "overview.json",
     }
 
 
@@ -331,7 +335,7 @@ def test_the_same_job_gives_the_same_files_whatever_the_order_of_records(folder)
     pq.write_table(data.take(order), "people.parquet")
     run("suppress", "job.toml", "-o", "two", "--threads", "1")
     files = sorted(p.name for p in (folder / "one" / "public").iterdir())
-    assert len(files) == 5
+    assert len(files) == 8
     for name in files:
         one, two = (folder / part / "public" / name for part in ("one", "two"))
         assert one.read_bytes() == two.read_bytes()

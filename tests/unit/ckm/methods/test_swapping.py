@@ -104,7 +104,7 @@ def test_swapped_records_are_counted_as_they_lie_now(job):
 
 def test_what_moved_is_known_only_after_the_swap():
     with pytest.raises(InternalError):
-        RecordSwapping(SwapSettings(plan=PLAN, seed=1)).as_dict()
+        RecordSwapping(SwapSettings(plan=PLAN, seed=1)).to_dict()
 
 
 def test_a_swap_is_told_from_another_by_its_plan_and_what_decides():

@@ -102,8 +102,10 @@ def test_what_lies_behind_a_rounded_number_stays_inside(folder):
     assert (inside["most"] >= inside[["original", "published"]].max(axis=1)).all()
     assert (inside["most"] - inside["least"] >= 2).all()
     manifest = json.loads((folder / "out/internal/manifest.json").read_text())
-    assert manifest["rounding"] == {"base": 5, "bound": 4, "exact": True}
+    asked = {"base": 5, "bound": 4, "exact": True, "counts": "all", "limit_s": 60.0}
+    assert manifest["rounding"] == asked
     assert 0 < manifest["changes"]["largest"] <= 4
+    assert abs(manifest["changes"]["bias"]) <= manifest["changes"]["mean"] <= 4
     public = json.loads((folder / "out/public/manifest.json").read_text())
     assert "multiple of one number" in public["method"][0]
     release(read_job("job.toml"), "out", force=True)  # a release of ours is replaced
@@ -118,6 +120,50 @@ def test_a_rounding_is_checked_before_it_is_made(folder):
     done = CliRunner().invoke(app, ["check", "job.toml"])
     assert done.exit_code == 0, done.stderr
     assert "the release can be made" in done.stderr
+
+
+SMALL = 'rounding = { base = 3, bound = 2, counts = "small" }'
+
+
+def test_small_counts_are_rounded_and_all_others_are_those_that_add_up(folder):
+    text = JOB.replace("rounding = { base = 5, bound = 4, exact = true }", SMALL)
+    (folder / "job.toml").write_text(text)
+    done = CliRunner(env={"CKM_LOG_FORMAT": "text"}).invoke(
+        app, ["release", "job.toml", "-o", "out"]
+    )
+    assert done.exit_code == 0, done.stderr
+    told = list(lines(folder))
+    same: dict[tuple, set] = {}
+    for count, line, _ in told:
+        same.setdefault(tuple(line), set()).add(int(count))
+    assert all(len(numbers) == 1 for numbers in same.values())
+    everybody = pd.read_parquet(folder / "out/public/all.parquet")
+    inner = everybody[(everybody["town"] != "Total") & (everybody["sex"] != "Total")]
+    by_town = inner.groupby("town")["count"].sum()
+    totals = everybody[(everybody["town"] != "Total") & (everybody["sex"] == "Total")]
+    assert by_town.to_dict() == totals.set_index("town")["count"].to_dict()
+    deviations = [int(count) - true_count(said) for count, _, said in told]
+    assert 0 < max(map(abs, deviations)) <= 2
+    assert not {1, 2} & {int(count) for count, _, _ in told}
+    manifest = json.loads((folder / "out/internal/manifest.json").read_text())
+    assert manifest["rounding"]["counts"] == "small"
+    assert manifest["changes"]["largest"] == max(map(abs, deviations))
+    assert set(manifest["changes"]["bias_of_small"]) <= {"1", "2"}
+    public = json.loads((folder / "out/public/manifest.json").read_text())
+    assert public["method"][0].startswith("Small counts of the finest groups were rounded")
+    inside = (folder / "out/internal/audit-all.csv").read_text()
+    assert inside.startswith('"region","town","sex","original","published"\n')
+
+
+def test_how_far_numbers_lie_from_the_truth_is_told_before_the_release(folder):
+    (folder / "job.toml").write_text(
+        JOB.replace("rounding = { base = 5, bound = 4, exact = true }", SMALL)
+    )
+    env = {"CKM_LOG_FORMAT": "text"}
+    done = CliRunner(env=env).invoke(app, ["check", "job.toml"])
+    assert done.exit_code == 0, done.stderr
+    assert "numbers lie up to 2 from the true counts" in done.stderr
+    assert "true counts are published off on average: 1 by " in done.stderr
 
 
 def test_nobody_to_count_and_dimensions_of_any_name_are_rounded(folder):
@@ -135,6 +181,7 @@ def test_nobody_to_count_and_dimensions_of_any_name_are_rounded(folder):
     [
         ("bound = 4", "bound = 1", "bound must be 2 or more"),
         ("base = 5", "base = 2", "base"),
+        ("exact = true", 'exact = true, counts = "small"', "exact is for all counts"),
         ('"sex"]', '"sex"]\nmeasures = ["sum:id"]', "is for counts"),
         ("hierarchies", "suppression = { threshold = 3 }\nhierarchies", "true numbers beside"),
         ("hierarchies", "ptable = { path = 'x' }\nhierarchies", "in two ways"),

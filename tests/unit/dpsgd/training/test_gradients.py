@@ -470,3 +470,34 @@ def test_squares_too_small_for_a_float_do_not_hide_a_length(places):
     found = books.clipped_sum(losses, norm=1e-3, copies=1)
     assert float(found.gradients["weight"].norm()) <= 1e-3
     assert not found.within.any()
+
+
+class Attentive(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.before, self.top = nn.Linear(4, 4), nn.Linear(4, 2)
+        self.inner = nn.MultiheadAttention(4, 2, batch_first=True)
+
+    def forward(self, x):
+        x = self.before(x)
+        return self.top(self.inner(x, x, x)[0].mean(1))
+
+
+@pytest.mark.parametrize(
+    "frozen",
+    [("in_proj_weight", "in_proj_bias"), ("out_proj",), ("in_proj_weight",), ("before",)],
+)
+def test_attention_that_is_frozen_in_part_has_the_gradients_of_the_rest(frozen):
+    torch.manual_seed(1)
+    model = Attentive()
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad = not any(part in name for part in frozen)
+    x, y = torch.randn(5, 3, 4), torch.randint(0, 2, (5,))
+    books = RecordGradients(model)
+    found = books.clipped_sum(losses(model, x, y), norm=math.inf)
+    with books.unwatched():
+        trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
+        wanted = torch.autograd.grad(losses(model, x, y).sum(), [*trained.values()])
+    assert set(found.gradients) == set(trained)
+    for name, gradient in zip(trained, wanted, strict=True):
+        assert torch.allclose(found.gradients[name], gradient, atol=1e-5), name

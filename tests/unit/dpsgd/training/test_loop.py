@@ -193,6 +193,42 @@ def test_steps_every_few_pieces_are_those_of_whole_batches(is_divided):
     assert torch.allclose(model.weight, trained(), atol=1e-6)
 
 
+def test_losses_are_weighed_added_and_shown_as_nothing():
+    found = []
+    for way in (
+        lambda loss, _: loss,
+        lambda loss, other: loss * 0.5 + 0.5 * other,
+        lambda loss, other: 1 + 2 * loss - other + torch.tensor(3.0),
+        lambda loss, other: sum([0.25 * loss, 0.75 * other]),
+        lambda loss, _: -1 * -loss,
+    ):
+        model, optimizer, loader, criterion = begun()
+        shown = 0.0
+        for inputs, labels in loader:
+            outputs = model(inputs)
+            loss = way(criterion(outputs, labels), criterion(outputs, labels))
+            loss.backward()
+            optimizer.step()
+            shown += loss.detach()
+            assert f"{loss:.3f} {loss} {shown / 7}" == "Loss(…) Loss(…) Loss(…)"
+            with pytest.raises(DPSGDError, match="statistic"):
+                loss.detach().item()
+        found.append(model.weight.detach().clone())
+    for other in found[1:]:
+        assert torch.allclose(found[0], other, atol=1e-6)
+
+
+def test_parameters_in_a_loss_beside_the_records_are_refused():
+    model, _, loader, criterion = begun()
+    inputs, labels = next(iter(loader))
+    loss = criterion(model(inputs), labels)
+    for wrong in (lambda: loss + model.weight.norm(), lambda: loss * torch.ones(len(inputs))):
+        with pytest.raises(DPSGDError, match="weight_decay"):
+            wrong()
+    with pytest.raises(DPSGDError, match="two passes"):
+        loss + criterion(model(inputs[:1]), labels[:1])
+
+
 def test_a_loss_divided_by_another_number_is_refused():
     model, _, loader, criterion = begun()
     inputs, labels = next(iter(loader))

@@ -3,6 +3,7 @@
 import pytest
 
 from ptable import Limits, NoiseSpec, PTableError, StackedSpec
+from ptable.design.limits import _shares, default_floor
 
 
 def textbook(n=60):
@@ -67,6 +68,31 @@ def test_a_limit_on_what_is_believed_needs_a_prior(name):
 def test_a_prior_with_gaps_is_refused(prior, problem):
     with pytest.raises(PTableError, match=rf"priors\[1\] .*{problem}"):
         NoiseSpec(max_noise=5, limits=Limits(priors=(PRIOR, prior)))
+
+
+def test_a_guess_is_limited_for_all_sensitive_counts_or_class_by_class():
+    one = Limits(priors=(PRIOR,), sensitive=(1, 2), best_guess=0.9)
+    assert one.guesses == (((1, 2), 0.9),)
+    assert Limits(priors=(PRIOR,), best_guess=0.9).guesses == (((), 0.9),)
+    assert Limits(priors=(PRIOR,)).guesses == ()
+    each = Limits(priors=(PRIOR,), best_guess={(1, 2): 0.9, (3, 4): 0.8})
+    assert each.guesses == (((1, 2), 0.9), ((3, 4), 0.8))
+
+
+def test_shares_that_sum_to_one_but_for_rounding_stay_as_they_are():
+    nearly = (0.0, 0.5, 0.5 + 5e-10)
+    assert _shares(nearly, last=2, needed=2) == (nearly, None)
+    assert _shares((0.0, 3.0, 1.0), last=2, needed=2) == ((0.0, 0.75, 0.25), None)
+    assert _shares((0.0, 0.5, 0.4), last=2, needed=2)[0] == pytest.approx((0, 5 / 9, 4 / 9))
+
+
+def test_rows_vary_by_two_or_by_as_much_as_they_may():
+    assert [default_floor(variance) for variance in (None, 0.5, 2.0, 3.0)] == [
+        2.0,
+        0.5,
+        2.0,
+        2.0,
+    ]
 
 
 def test_a_class_of_guesses_is_one_of_sensitive_counts():

@@ -21,7 +21,7 @@ from ptable.design.shapes import (
     weak_honesty,
 )
 
-#: Counts 0 to 2: neither symmetry, nor honest in the row of 1, nor with one mean.
+#: Counts 0 to 2: neither symmetric, nor honest in the row of 1, nor with one mean.
 UNEVEN = np.array([[0.6, 0.3, 0.1], [0.5, 0.3, 0.2], [0.0, 0.4, 0.6]])
 EVEN = np.array([[0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]])
 
@@ -34,26 +34,47 @@ def breach(matrix, constraint):
 
 
 @pytest.mark.parametrize(
-    ("constraint", "uneven", "even"),
+    ("constraint", "option", "uneven", "even"),
     [
-        (symmetry, 0.3, 0.0),
-        (fairness, 0.3, 0.0),
-        (weak_honesty, 1 / 3 - 0.3, 0.0),
-        (row_honesty, 0.2, 0.0),
-        (column_honesty, 0.1, 0.0),
-        (row_monotony, 0.2, 0.0),
-        (column_monotony, 0.1, 0.0),
-        (unbiasedness, 0.5, 0.5),
-        (privacy(0.0), 0.5, 0.4),
-        (privacy(np.log(3)), 0.5, 0.0),
-        (smoothness(np.log(2)), 0.4, 0.2),
-        (largest_noise(1), 0.1, 0.1),
-        (invariance([0.5, 0.3, 0.2]), 0.05, 0.12),
+        (symmetry, None, 0.3, 0.0),
+        (fairness, None, 0.3, 0.0),
+        (weak_honesty, None, 1 / 3 - 0.3, 0.0),
+        (row_honesty, None, 0.2, 0.0),
+        (column_honesty, None, 0.1, 0.0),
+        (row_monotony, None, 0.2, 0.0),
+        (column_monotony, None, 0.1, 0.0),
+        (unbiasedness, None, 0.5, 0.5),
+        (privacy, 0.0, 0.5, 0.4),
+        (privacy, np.log(3), 0.5, 0.0),
+        (smoothness, np.log(2), 0.4, 0.2),
+        (largest_noise, 1, 0.1, 0.1),
+        (invariance, [0.5, 0.3, 0.2], 0.05, 0.12),
     ],
 )
-def test_each_says_by_how_much_a_matrix_is_off(constraint, uneven, even):
-    assert breach(UNEVEN, constraint) == pytest.approx(uneven, abs=1e-12)
-    assert breach(EVEN, constraint) == pytest.approx(even, abs=1e-12)
+def test_each_says_by_how_much_a_matrix_is_off(constraint, option, uneven, even):
+    named = constraint if option is None else constraint(option)
+    assert breach(UNEVEN, named) == pytest.approx(uneven, abs=1e-12)
+    assert breach(EVEN, named) == pytest.approx(even, abs=1e-12)
+    other = constraint(option[::-1]) if constraint is invariance else named
+    # the same from the other end
+    assert breach(UNEVEN[::-1, ::-1], other) == pytest.approx(uneven, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        (lambda: privacy(0.5), "neighbouring counts differ by a factor of at most e^0.5"),
+        (
+            lambda: smoothness(0.5),
+            "published counts differ by a factor of at most e^0.5 in every",
+        ),
+        (lambda: invariance([1.0]), "the distribution that counts have"),
+        (lambda: largest_noise(3), "noise to 3 in either direction"),
+        (lambda: all_of(fairness, largest_noise(3)), "as any other.\nKeep noise to 3"),
+    ],
+)
+def test_each_says_in_words_what_it_asks_for(named, words):
+    assert words in named().__doc__
 
 
 def test_they_go_beside_a_specification_as_well():

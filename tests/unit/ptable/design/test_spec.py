@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ptable import InfeasibleError, NoiseSpec, PTableError
+from ptable import InfeasibleError, Limits, NoiseSpec, PTableError
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,39 @@ def test_a_wrong_setting_is_named_with_what_must_hold(fields, words):
     with pytest.raises(PTableError, match=words) as caught:
         NoiseSpec(**{"max_noise": 2, "variance": 1.0, **fields})
     assert "hint:" in str(caught.value)
+
+
+PRIOR = (0.0, *(1 / (i * (i + 1)) for i in range(1, 40)))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"objective": "best"}, "objective must be one of"),
+        ({"objective": "least-variance", "limits": Limits(posterior=None)}, "needs a prior"),
+        ({"objective": "distance-to"}, "'distance-to' and a target go together"),
+        ({"step": 2}, "limits are for counts: with steps or anchors"),
+        ({"anchors": (2, 3)}, "limits are for counts: with steps or anchors"),
+        ({"max_noise": (2,) * 5}, "max_noise must have at least 6 values: with limits"),
+        ({"limits": Limits(priors=(PRIOR,), variance_floor=(1.0,))}, "variance_floor must be"),
+        ({"limits": Limits(priors=(PRIOR,), variance_ceiling=(1.0,))}, "variance_ceiling must"),
+        ({"limits": 3}, "limits must be Limits, not a int"),
+        ({"limits": None, "variance": None}, "variance must be given"),
+        ({"limits": None, "objective": "least-variance"}, "objective and target need limits"),
+    ],
+)
+def test_limits_that_do_not_fit_the_noise_are_named(fields, words):
+    fields = {"max_noise": 2, "variance": 2.0, "limits": Limits(priors=(PRIOR,)), **fields}
+    with pytest.raises(PTableError, match=words) as caught:
+        NoiseSpec(**fields)
+    assert "hint:" in str(caught.value)
+
+
+def test_limits_that_fit_the_noise_are_settled():
+    limits = Limits(priors=(PRIOR,), variance_floor=(0.5,) * 6)
+    spec = NoiseSpec(max_noise=(2,) * 6, variance=2.0, limits=limits)
+    assert spec.limits.sensitive == (1, 2)
+    assert (spec.last_count, len(spec.limits.priors[0])) == (6, 40)
 
 
 def test_the_ends_of_what_may_be_asked_for_belong_to_it():

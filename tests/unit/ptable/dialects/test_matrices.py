@@ -7,6 +7,7 @@ import pytest
 
 from ptable import PTable, PTableError
 from ptable.dialects.matrices import (
+    _columns_needed,
     read_destatis,
     read_superstar,
     write_destatis,
@@ -185,6 +186,11 @@ def test_a_rule_beyond_ten_thousand_columns_is_refused_without_a_search():
     with pytest.raises(PTableError, match="cannot hold the rule for large counts") as caught:
         write_superstar(long, Writing())
     assert caught.value.hint is None
+
+
+def test_a_rule_of_ten_thousand_columns_is_looked_for():
+    long = table([[0], *([n % 7] for n in range(9_997))], [[2]] * 9_998)
+    assert _columns_needed(long, 1) == 9_997
 
 
 # --- counts by noise -----------------------------------------------------------------------

@@ -1,13 +1,14 @@
 """The bars over the keys: which noise falls to which key."""
 
 import re
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import pytest
 
 from ptable import Mechanism, NoiseSpec, PTable, solve
-from ptable.pictures.bars import DOWN, UP, ZERO, on_noise, perturbation
+from ptable.pictures.bars import DOWN, UP, ZERO, _pieces_of, on_noise, perturbation
 from ptable.pictures.svg import INK
 from tests.drawings import (
     SVG,
@@ -103,6 +104,18 @@ def test_intervals_finer_than_the_picture_are_sampled_and_said():
     drawn = [int(line[3].replace("\N{MINUS SIGN}", "-")) for line in lines[3:]]
     keys = [(2 * part + 1) * 16384 // 2000 for part in range(1000)]
     assert drawn == table.lookup([3] * 1000, keys, key_range=16384).tolist()
+
+
+@pytest.mark.parametrize(
+    ("n_pieces", "width"), [(1000, Fraction(1, 4000)), (1001, Fraction(1, 1000))]
+)
+def test_a_row_is_drawn_as_it_is_up_to_a_thousand_pieces(n_pieces, width):
+    noise = tuple(n % 3 for n in range(n_pieces))
+    widths = [1 if n % 2 == 0 else 3 for n in range(n_pieces)]
+    widths[-1] += 4000 - sum(widths)
+    upper = tuple(np.cumsum(widths).tolist())
+    table = PTable(noise=((0,), noise), upper=((4000,), upper), key_range=4000)
+    assert _pieces_of(table, 1)[0][:2] == (0, width)
 
 
 def test_the_row_for_large_counts_is_drawn_before_all_others():

@@ -68,6 +68,13 @@ def hold_in_card_of_two(svg):
     assert all(base <= high - 3 for *_, base, _ in spans(svg))
 
 
+def test_words_that_fill_a_line_to_its_end_stay_in_it():
+    drawing = Drawing("Notes")
+    drawing.room = text_width("one two", 11)
+    drawing.note("one two three")
+    assert texts(drawing.finish("x"))[1:] == ["one two", clip("three", drawing.room, 11)]
+
+
 def test_one_word_wider_than_the_card_is_cut():
     drawing = Drawing("Wide")
     drawing.note("short " + "W" * 300 + " end")

@@ -6,9 +6,26 @@ from itertools import pairwise
 
 import pytest
 
-from ptable import Certificate, NoiseSpec, PTable, PTableError, PTableWarning, solve
+from ptable import (
+    Certificate,
+    Limits,
+    NoiseSpec,
+    PTable,
+    PTableError,
+    PTableWarning,
+    solve,
+)
 from ptable.design.stack import StackedSpec
-from ptable.proof.certificate import breaches, certify
+from ptable.proof.certificate import (
+    _certify_limited,
+    _differences,
+    _is_close,
+    breaches,
+    certify,
+    prove_again,
+)
+from ptable.proof.limits import LimitsCertificate
+from ptable.solver.joint import Joint
 
 
 @pytest.fixture(scope="module")
@@ -434,6 +451,28 @@ def test_the_integers_of_a_table_are_named_for_all_that_they_break(table):
     assert broken(tilted) == ("the mean noise of count 5 is off",)
 
 
+def test_the_integers_may_leave_the_variance_by_four_keys_on_each_noise():
+    spec = NoiseSpec(max_noise=1, variance=0.5)
+    for off, is_told in ((-4, False), (4, False), (-5, True), (5, True)):
+        beside = 2**30 + off
+        rows = [{0: 2**32}, {-1: beside, 0: 2**32 - 2 * beside, 1: beside}]
+        told = breaches(PTable.from_units(rows).with_proof(spec, None))
+        assert told == (("the variance drift of count 1 is too large",) if is_told else ())
+
+
+def test_a_certificate_of_another_version_is_proved_again_from_figures_alone(table):
+    stored = json.loads(json.dumps(table.certificate.to_dict()))
+    assert prove_again(table, stored) == replace(table.certificate, record=None)
+    for change in ({"multipliers": ["much", 0.0]}, {"peak": "left"}):
+        rows = [stored["rows"][0] | change, *stored["rows"][1:]]
+        with pytest.raises(PTableError, match="something else than figures in its rows"):
+            prove_again(table, stored | {"rows": rows})
+    with pytest.raises(PTableError, match="without a specification"):
+        prove_again(table.with_proof(None, None), stored)
+    with pytest.raises(PTableError, match="does not say which programs"):
+        prove_again(table, stored | {"solver": {"numpy": "2\n"}})
+
+
 def test_as_many_rows_as_asked_for_are_certified(table):
     prices = [(row.multipliers, row.peak) for row in table.certificate.rows]
     with pytest.raises(PTableError, match="5 rows, the p-table has 5 and the certificate 4"):
@@ -441,3 +480,44 @@ def test_as_many_rows_as_asked_for_are_certified(table):
     short = PTable.from_units(_units(table)[:-1])
     with pytest.raises(PTableError, match="5 rows, the p-table has 4 and the certificate 5"):
         certify(table.spec, short, prices, solver={})
+
+
+def test_figures_of_limits_are_alike_to_their_last_digits_and_in_their_form():
+    assert _is_close([[0.5, "a"], None], [[0.5 + 1e-13, "a"], None])
+    assert not _is_close([0.5], [0.6])
+    assert not _is_close([0.5], [0.5, 0.5])
+    assert not _is_close([0.5], None)
+    assert not _is_close(0.5, None)
+    assert not _is_close("a", "b")
+
+
+def test_figures_of_limits_that_are_missing_on_one_side_are_named(table):
+    limits = LimitsCertificate(
+        objective="entropy", loss=0.5, bound=None, least=None, worst=(), margin=1e-4,
+        budget=None, entropy=0.5, entropy_bound=None, solver_entropy=0.5, loss_multipliers=(),
+        entropy_multipliers=(), kept=(),
+    )  # fmt: skip
+    one = replace(table.certificate, limits=limits)
+    other = replace(one, limits=replace(limits, loss=0.6, own="a rule"))
+    assert _differences(one, one) == []
+    names = {
+        "loss of the limits",
+        "own of the limits",
+    }  # a file holds no rule where there is none
+    assert set(_differences(one, other)) == set(_differences(other, one)) == names
+
+
+def test_a_row_of_limits_is_certified_from_its_integers():
+    prior = (0.0, *(1 / (i * (i + 1)) for i in range(1, 40)))
+    limits = Limits(priors=(prior,), variance_floor=0.5)
+    joint = Joint.of(NoiseSpec(max_noise=2, variance=1.0, limits=limits))
+    row = _certify_limited(joint, joint.rows[0], {-1: 2, 0: 4, 1: 2}, 8)
+    assert (row.variance, row.requested_variance, row.bias, row.note) == (0.5, 1.0, 0.0, "")
+    assert (row.residual, row.variance_drift, row.min_probability) == (0.0, 0.0, 0.0)
+    assert row.entropy == row.entropy_bound == pytest.approx(1.5 * math.log(2))
+    assert _certify_limited(joint, joint.rows[0], {-2: 1, 0: 6, 2: 1}, 8).residual == math.inf
+    narrow = _certify_limited(joint, joint.rows[0], {-1: 1, 0: 6, 1: 1}, 8)
+    assert narrow.variance_drift == 0.25  # a quarter below the floor
+    wide = _certify_limited(joint, joint.rows[0], {-1: 4, 2: 2, 0: 2}, 8)
+    assert wide.variance_drift == 0.5
+    assert wide.shape_excess == 0

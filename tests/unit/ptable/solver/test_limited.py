@@ -2,6 +2,8 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,9 +11,27 @@ from scipy.optimize import linprog
 
 from ptable import InfeasibleError, Limits, NoiseSpec, PTable, PTableError, quantise, solve
 from ptable.advice.figures import cautions, figures
+from ptable.errors import InternalError
 from ptable.proof.limits import worst_of
+from ptable.solver import limited
 from ptable.solver.joint import Joint
+from ptable.solver.limited import (
+    _STEP,
+    _beyond,
+    _cap_column,
+    _change,
+    _cleaned,
+    _floored,
+    _longer,
+    _rank,
+    _refuse,
+    _spread,
+    _thirds,
+    solve_limited,
+)
+from ptable.solver.row import RowProblem
 from ptable.solver.solve import program
+from ptable.solver.statement import JointAnswer
 
 
 def shares(decay, n=400):
@@ -423,3 +443,166 @@ def test_the_program_of_limits_is_printed_with_its_sizes(table):
     ):
         assert formula in text
     assert "12 rows, 109 probabilities, 224 auxiliaries" in text
+
+
+# --- steps from probabilities to keys --------------------------------------------------------
+
+
+def tied(max_noise=2, **options):
+    limits = Limits(priors=(TEXTBOOK,), posterior=0.9, neighbours=None)
+    limits = replace(limits, **options.pop("limits", {}))
+    spec = {"variance": 1.0, "limits": limits, "objective": "least-variance", **options}
+    return Joint.of(NoiseSpec(max_noise=max_noise, **spec))
+
+
+def test_the_solvers_of_both_programs_are_told_with_what_they_said():
+    table = solve_limited(tied(variance=2.0, limits={"posterior": 0.95}))
+    assert table.statuses == {"HiGHS": "optimal", "Clarabel": "optimal"}
+    assert table.least > 0
+
+
+def test_the_largest_floor_is_that_of_the_row_that_can_vary_least():
+    with pytest.raises(InfeasibleError, match="count 1 cannot vary by more than 2") as caught:
+        solve_limited(tied(variance=None, limits={"variance_floor": 2.5}))
+    hint = "use a variance_floor of at most 1.998, or one per row"
+    assert caught.value.hint == hint
+    limits = {"variance_floor": 2.5, "zeros_in_prior": True, "priors": ((1.0, *TEXTBOOK[1:]),)}
+    with pytest.raises(InfeasibleError, match="row of count 1") as caught:
+        solve_limited(tied(variance=None, zero_bias=0.5, limits=limits))
+    assert caught.value.hint == hint  # zeros have no floor
+
+
+def test_what_nothing_keeps_is_answered_by_what_is_near_and_a_solver_that_gave_up_by_itself(
+    monkeypatch,
+):
+    joint = tied()
+    monkeypatch.setattr(limited, "nearest_limits", lambda *_, **__: ("posterior 0.91",))
+    for status in ("infeasible", "infeasible_inaccurate", "failed"):
+        with pytest.raises(InfeasibleError, match="No p-table keeps all") as caught:
+            _refuse(joint, JointAnswer(status=status), None)
+        assert caught.value.hint == "one of these is enough, all else as it is: posterior 0.91"
+    monkeypatch.setattr(limited, "nearest_limits", lambda *_, **__: ())
+    with pytest.raises(InfeasibleError) as caught:
+        _refuse(joint, JointAnswer(status="infeasible"), None)
+    assert caught.value.hint.startswith("no single limit is in the way")
+    with pytest.raises(InternalError, match="The solver gave up: unbounded"):
+        _refuse(joint, JointAnswer(status="unbounded"), None)
+
+
+def test_prices_lose_the_noise_of_floats_and_those_of_inequalities_their_sign():
+    prices = np.array([1e-14, -1e-14, 0.5, -0.5])
+    for relation, cleaned in (("=", [0, 0, 0.5, -0.5]), ("≤", [0, 0, 0.5, 0])):
+        assert _cleaned(SimpleNamespace(relation=relation), prices).tolist() == cleaned
+
+
+def test_tails_that_get_no_key_are_closed_unless_they_have_a_floor():
+    joint = tied(max_noise=12)
+    tails = {(i, j) for i, j in joint.entries if abs(j - i) > 9}  # 4 and 5 deviations
+    assert tails
+    assert _beyond(joint, None) == tails
+    law = np.zeros(len(joint.entries))
+    law[joint.place[20, 31]] = 1e-6
+    assert _beyond(joint, law) == tails - {(20, 31)}
+    law[joint.place[20, 31]] = 1.0 / 11**2 * 4  # a variance of 4
+    assert _beyond(joint, law) == {(i, j) for i, j in tails if i != 20}
+    floored = tied(max_noise=12, min_probability=1e-9)
+    assert _beyond(floored, None) == frozenset()
+    assert _floored(floored) == set(floored.entries)
+    assert _floored(joint) == set()
+
+
+def test_a_tail_grows_where_its_end_still_has_keys():
+    joint = tied(max_noise=20)
+    closed = frozenset((i, j) for i, j in joint.entries if abs(j - i) > 9)
+    trial = replace(joint, closed=closed)
+    law = np.zeros(len(trial.entries))
+    for i, v, p in ((1, 9, 1e-8), (2, 9, 1e-5), (30, 9, 1e-8), (31, -9, 1e-8), (32, 9, 1e-12)):
+        law[trial.place[i, i + v]] = p
+    steps = range(10, 10 + _STEP)
+    assert _longer(trial, law) == {  # a sensitive count needs more: a few keys tell it
+        *((2, 2 + v) for v in steps),
+        *((30, 30 + v) for v in steps),
+        *((31, 31 - v) for v in steps),
+    }
+
+
+def test_what_a_sensitive_count_hardly_ever_shows_is_closed_and_stays_closed(monkeypatch):
+    def of(trial, *, own):
+        assert own is None
+        law = [1e-8 if ends in {(1, 0), (3, 1)} else 0.2 for ends in trial.entries]
+        answer = JointAnswer(status="optimal", values=np.array(law))
+        return SimpleNamespace(solve=lambda: answer)
+
+    monkeypatch.setattr(limited, "JointStatement", SimpleNamespace(of=of))
+    for options, closed in (({}, {(1, 0)}), ({"min_probability": 1e-9}, set())):
+        answer, trial = _spread(tied(**options), frozenset(), None)
+        assert answer.is_solved
+        assert trial.closed == closed
+    plain = Joint.of(NoiseSpec(max_noise=2, variance=1.0))
+    assert _spread(plain, frozenset(), None)[1].closed == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("limit", "zeros", "left"),
+    [(0.4, False, 66), (0.4, True, 71), (0.5, False, 99), (0.6, False, 100), (1.0, False, 100)],
+)
+def test_a_sensitive_count_keeps_as_many_keys_as_its_posterior_allows(limit, zeros, left):
+    joint = tied(limits={"zeros_in_prior": zeros})
+    units = {1: {-1: 100, 0: 7}, 2: {-2: 100, -1: 7}}
+    prior = [4 / 2**32, 0.5, 0.5]  # zeros are as many as 8 keys of a count are
+    _cap_column(joint, units, (0, [1, 2], [1], prior), limit)
+    assert units == {1: {-1: left, 0: 7}, 2: {-2: 100, -1: 7}}
+
+
+def test_a_symmetric_row_gets_what_it_lacks_in_the_middle_or_on_both_sides():
+    even = RowProblem(count=5, noise=(-2, -1, 1, 2), variance=Fraction(2), symmetric=True)
+    units = {5: {-2: 3, -1: 9, 1: 9, 2: 3}}
+    assert _change(tied(), even, units, (4, 0, None)) == {1: 2, -1: 2}
+    whole = replace(even, noise=(-1, 0, 1))
+    assert _change(tied(), whole, {5: {-1: 1, 0: 5, 1: 1}}, (3, 0, None)) == {0: 3}
+
+
+@pytest.mark.parametrize(("lacking", "tilt"), [(3, 0), (5, -2), (1, 2), (-2, 1), (0, 4)])
+def test_a_row_gets_few_keys_that_mend_its_sum_and_its_mean(lacking, tilt):
+    row = RowProblem(count=1, noise=(-1, 0, 2), variance=Fraction(1))
+    change = _change(tied(), row, {1: {-1: 400, 0: 500, 2: 200}}, (lacking, tilt, None))
+    assert sum(change.values()) == lacking
+    assert sum(v * n for v, n in change.items()) == tilt
+    assert max(map(abs, change.values())) <= 9
+
+
+def test_a_change_ranks_by_how_much_it_disturbs():
+    row = RowProblem(count=3, noise=(-1, 0, 1), variance=Fraction(1))
+    keys = {-1: 10, 0: 20, 1: 10}
+    assert _rank(row, keys, {0: 2}, None) == pytest.approx(0.1)
+    assert _rank(row, keys, {0: 2, 1: -3}, None) == pytest.approx(0.3)
+    assert _rank(row, keys, {0: 2}, Fraction(5)) == pytest.approx(0.1 + 5e-6)
+    assert _rank(row, keys, {1: 2}, Fraction(-5)) == pytest.approx(0.2 + 7e-6)
+    peaked = replace(row, n_left=2, n_right=2)
+    assert _rank(peaked, keys, {0: -16}, None) == pytest.approx(0.8 + 2 * (10 - 4 - 4))
+    assert _rank(peaked, keys, {0: -12}, None) == pytest.approx(0.6)
+
+
+def test_a_third_value_is_offered_first_where_other_counts_have_keys():
+    joint = tied()
+    row = joint.rows[0]
+    assert row.noise == (-1, 0, 1, 2)
+    units = {1: dict.fromkeys(row.noise, 100), 2: {0: 1}, 3: {-1: 0}}  # both published as 2
+    offers = list(_thirds(joint, row, units, [0, 1]))
+    assert offers[:5] == [(0, 0), (1, 1), (1, -1), (1, 2), (1, -2)]
+    assert max(amount for _, amount in offers) == 11
+    assert {v for v, _ in offers} == set(row.noise)
+
+
+def test_a_third_value_has_room_under_the_ratio():
+    joint = tied(max_noise=8, limits={"ratio": 2.0, "sensitive": (1,), "posterior": None})
+    row = joint.rows[0]
+    roomy = {5, 6, 8}
+    beside = {v - 1: 52 if v in roomy else 50 for v in row.noise}
+    crowded = {v - 2: 0 if v in roomy else 1000 for v in row.noise}
+    units = {1: dict.fromkeys(row.noise, 100), 2: beside, 3: crowded}
+    _, *offers = _thirds(joint, row, units, [0, 1])
+    # twice 52 are four keys more than it has
+    assert offers == [
+        (v, sign * n) for v in sorted(roomy) for n in (1, 2, 3, 4) for sign in (1, -1)
+    ]

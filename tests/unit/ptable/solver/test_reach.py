@@ -278,3 +278,11 @@ def test_a_row_with_one_peak_does_not_reach_all_that_lies_between_its_ends():
 
 def test_a_row_without_noise_reaches_nothing():
     assert not reaches(row(()))
+
+
+@pytest.mark.parametrize(
+    ("rule", "ends"), [("exact", (102, 694)), ("at-least", (28, 694)), ("at-most", (102, 865))]
+)
+def test_a_bound_on_staying_leaves_the_variance_its_side(rule, ends):
+    problem = row(range(-3, 4), floor=Fraction(1, 100), p_stay=Fraction(1, 5), p_stay_rule=rule)
+    assert [100 * end.value for end in variance_bounds(problem)] == list(ends)

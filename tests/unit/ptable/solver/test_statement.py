@@ -2,18 +2,20 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
-from ptable import NoiseSpec
+from ptable import Limits, NoiseSpec
 from ptable.solver import statement
 from ptable.solver.dual import maximise
+from ptable.solver.joint import Joint
 from ptable.solver.row import RowProblem
 from ptable.solver.solve import program
-from ptable.solver.statement import Statement, answers, solved
+from ptable.solver.statement import JointAnswer, JointStatement, Statement, answers, solved
 
 SPECS = {
     "plain": NoiseSpec(max_noise=5, variance=3.0),
@@ -32,6 +34,15 @@ SPECS = {
     "symmetric": NoiseSpec(max_noise=5, variance=0.9, symmetric=True),
     "zeros": NoiseSpec(max_noise=5, variance=2.0, zero_bias=0.2),
 }
+
+
+PRIOR = tuple(0.0 if i == 0 else 1 / (i * (i + 1)) for i in range(40))
+
+
+def tied(objective="least-variance"):
+    """Tie a few rows together by a limit."""
+    limits = Limits(priors=(PRIOR,), posterior=0.8, neighbours=None)
+    return Joint.of(NoiseSpec(max_noise=2, variance=2.0, limits=limits, objective=objective))
 
 
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
@@ -123,6 +134,63 @@ def test_rows_with_one_law_and_rows_that_are_the_same_are_told():
     )
     assert "rows with one distribution alone" in text
     assert "P[i, j] ≤ P[i, j ± 1]" in text
+
+
+def test_rows_that_are_tied_go_to_the_solver_of_their_kind_which_may_give_up(monkeypatch):
+    solvers = []
+
+    def give_up(problem, solver, **_):
+        solvers.append((problem, solver))
+        return "failed"
+
+    monkeypatch.setattr(statement, "solved", give_up)
+    linear = JointStatement.of(tied())
+    greatest = JointStatement.of(replace(tied(), budget=1.0))
+    round_ = JointStatement.of(tied(), own=lambda p, *_: [cp.sum_squares(p[1]) <= 1])
+    assert [one.is_linear for one in (linear, greatest, round_)] == [True, False, False]
+    for one in (linear, greatest, round_):
+        assert one.solve() == JointAnswer(status="failed")
+        assert not one.is_feasible()
+    assert [solver for _, solver in solvers] == [
+        *("HIGHS", "HIGHS"),  # the least loss, and whether there is any table
+        *("CLARABEL", "HIGHS"),  # entropy is not linear, its constraints are
+        *("CLARABEL", "CLARABEL"),
+    ]
+    assert [problem for problem, _ in solvers[::2]] == [
+        one.problem for one in (linear, greatest, round_)
+    ]
+
+
+def test_the_constraints_of_somebody_are_held_against_a_table_that_he_did_not_solve():
+    joint = tied()
+    law = np.zeros(len(joint.entries))
+    law[joint.place[1, 1]], law[joint.place[2, 2]] = 0.5, 0.3
+    own = JointStatement.of(joint, own=lambda p, *_: [p[1, 1] <= 0.2, p[2, 2] <= 0.1])
+    assert own.violation(law) == pytest.approx(0.3)
+    assert own.violation(np.zeros_like(law)) == 0
+    assert JointStatement.of(joint).violation(law) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("objective", "first", "last"),
+    [
+        (
+            "least-variance",
+            "minimise    Σ_ij w_i (j - i)² P[i, j]",
+            "then the greatest entropy",
+        ),
+        ("entropy", "maximise    Σ_ij -P[i, j] ln P[i, j]", "            6 rows, 29 probabil"),
+    ],
+)
+def test_a_program_of_tied_rows_is_printed_with_its_sizes(objective, first, last):
+    stated = JointStatement.of(tied(objective), own=lambda p, *_: [p[1, 1] <= 0.2])
+    head, *lines, end = str(stated).splitlines()
+    assert head == first
+    assert lines[0].startswith("subject to  Σ_j P[i, j] = 1")
+    assert any("π_i P[i, j] ≤ τ Σ_k π_k P[k, j]" in line for line in lines)
+    assert any(line.strip() == "and 1 constraints of your own" for line in lines)
+    assert end.startswith(last)
+    assert "own" not in str(JointStatement.of(tied(objective)))
 
 
 @pytest.mark.slow

@@ -384,3 +384,44 @@ def test_a_total_of_another_name_is_seen_by_counts_and_keys_in_any_dimension():
     with open_source(pa.table(columns | {"key": [9, 4, 1, 15]})) as source:
         given.take(source)
         cube(source, given.keys, [Request(dimensions=["sex"])])
+
+
+SHARED = {
+    "sex": ["F", "M", "Total"],
+    "n": [5171, 6283, 11454],
+    "pay": [10.0, 30.0, 40.0],
+    "pay_n": [2, 3, 4],  # who gives to both is one of them
+    "pay_1": [6.0, 20.0, 26.0],
+    "pay_2": [4.0, 8.0, 8.0],
+}
+
+
+def contributors_of(columns):
+    given = GivenCells(dimensions=("sex",), count="n", shared=("pay",))
+    with open_source(pa.table(columns)) as source:
+        given.take(source)
+        (cells,) = cube(source, given.keys, [Request(dimensions=["sex"], sums=["pay"], top=2)])
+        number, largest = given.contributors(source, cells, "pay", top=2)
+        labels = cells.axes[0].labels[0][cells.ranks[0]].tolist()
+        return {
+            c: (n, *own) for c, n, own in zip(labels, number, largest.tolist(), strict=True)
+        }
+
+
+def test_contributors_who_give_to_several_cells_are_those_of_the_rows_of_totals():
+    assert contributors_of(SHARED) == {"F": (2, 6, 4), "M": (3, 20, 8), "Total": (4, 26, 8)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"pay_n": [2, 3, 6]}, "more contributors, or smaller ones, than their cells"),
+        ({"pay_1": [6.0, 20.0, 19.0]}, "more contributors, or smaller ones, than their cells"),
+        ({"pay_2": [4.0, 8.0, 27.0]}, "largest contributions to 'pay' that are not those"),
+        ({k: v[:2] for k, v in SHARED.items()}, "totals of 'pay' have no row of their own"),
+        ({"pay": [10.0, 30.0, 41.0]}, "not the sums of their cells in 'pay'"),
+    ],
+)
+def test_rows_of_totals_that_no_holdings_have_are_refused(changes, problem):
+    with pytest.raises(DataError, match=problem):
+        contributors_of(SHARED | changes)

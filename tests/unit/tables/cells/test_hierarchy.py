@@ -171,6 +171,23 @@ def test_trees_are_read_in_both_layouts(tmp_path):
     assert read(tmp_path, 'level,name\n@,"a, b"\n@@,c\n') == {"a, b": None, "c": "a, b"}
 
 
+def test_trees_of_tau_argus_are_read_as_hierarchies(tmp_path):
+    path = tmp_path / "nace.hrc"
+    path.write_text("A\n@A01\n@@ A01.1\n@@A01.2\n\nB\r\n", encoding="utf-8")
+    parents = {"A": None, "A01": "A", "A01.1": "A01", "A01.2": "A01", "B": None}
+    assert dict(CodeTree.read(path).parents) == parents
+    path.write_bytes("É\n@É1\nB\n".encode("cp1252"))
+    assert dict(CodeTree.read(path).parents) == {"É": None, "É1": "É", "B": None}
+    for text, problem in (
+        ("A\n@@A1\n", "line 2 skips a level"),
+        ("A\n@B\nB\n", "line 3 appears twice"),
+        ("\n", "needs at least one code"),
+    ):
+        path.write_text(text)
+        with pytest.raises(RequestError, match=problem):
+            CodeTree.read(path)
+
+
 def test_codes_of_a_tree_are_the_texts_of_its_file(tmp_path):
     wanted = {"all": None, "A": "all", " A": "all", "A ": " A", "\u00a0A": " A"}
     by_parent = "code,parent\nall,\nA,all\n A,all\nA , A\n\u00a0A, A\n"

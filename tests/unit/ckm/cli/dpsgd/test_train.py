@@ -701,9 +701,12 @@ def test_a_sweep_over_what_cannot_be_is_refused(folder, wrong):
 
 
 def test_memory_is_shown_by_formula_and_measured_in_a_process_each(folder, monkeypatch):
-    found = run("memory", "--formulas", "--units", 26, "--batch", 64, "--factor", 2)
-    assert found.exit_code == 0, found.output
-    assert "63.4" in found.output
+    for name in ("--batch", "--batch-size"):
+        found = run("memory", "--formulas", "--units", 26, name, "64,128", "--factor", 2)
+        assert found.exit_code == 0, found.output
+        assert "63.4" in found.output
+        assert "128" in found.output
+    assert run("memory", "--formulas", "--units", 26, "--batch-size", "1.5").exit_code == 2
     assert run("memory", "--formulas").exit_code == 2
     measured = []
 
@@ -726,7 +729,7 @@ def test_memory_is_shown_by_formula_and_measured_in_a_process_each(folder, monke
 
 
 def test_every_verb_has_an_example_and_completion(folder):
-    for name in ("train", "predict", "card", "sweep", "memory"):
+    for name in ("train", "predict", "card", "charge", "sweep", "memory"):
         shown = run(name, "--help")
         assert shown.exit_code == 0
         assert "Examples:" in shown.output

@@ -16,7 +16,7 @@ from ckm.formats import FORMATS
 from ckm.service.access.tokens import TokenFile
 from ckm.service.http.app import make_app
 from ckm.service.table_service import TableService
-from reports.charts.service import charts
+from reports.charts.bars import bars_of_table
 from reports.facts.service import Chart
 from reports.i18n.languages import words_of
 from tests.strategies import examples
@@ -507,7 +507,7 @@ def test_margins_of_error_are_told_and_drawn_where_they_can_be_seen(told):
     assert "The margin of error is ±" not in both.text_content()
     for numbers, n_lines in (((12, 30), 2), ((12_000, 30_000), 0)):
         chart = Chart(names=("a", "b"), panels=(("", numbers),), n_bars=2)
-        (drawn,) = charts(words_of("en"), chart, title="Sex", margin=4)
+        (drawn,) = bars_of_table(words_of("en"), chart, title="Sex", margin=4)
         assert drawn.count('class="halo"') == n_lines
         assert max(map(float, re.findall('<text x="([0-9.]+)"', drawn))) < 400
 

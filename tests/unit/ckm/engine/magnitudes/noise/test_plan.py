@@ -4,6 +4,7 @@ from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from ckm.engine.magnitudes import (
@@ -17,9 +18,8 @@ from ckm.engine.magnitudes import (
     plan_noise,
 )
 from ckm.engine.magnitudes.noise.plan import Regime, two_sided
-from ckm.errors import InternalError
 from ptable import PTable
-from tables import Secret
+from tables import Request, Secret, StoredKeys, cube, open_source
 from tables.magnitudes.amounts import Magnitudes
 from tests.amounts import amounts
 
@@ -94,8 +94,30 @@ def test_negative_amounts_and_weights_are_refused_unless_declared():
 
 def test_keys_of_the_largest_contributors_are_not_made_up():
     cells = changed(amounts([[5.0]]), first_sizes=np.zeros((1, 0)))
-    with pytest.raises(InternalError, match="were not found"):
+    with pytest.raises(MagnitudeError, match="none were asked for"):
         perturb_magnitudes(cells, MagnitudeNoise.start(), secret=SECRET)
+
+
+def test_a_cube_of_amounts_of_either_sign_has_the_contributors_that_its_noise_asks_for():
+    records = pa.table(
+        {
+            "area": [*"ABBBB"],
+            "x": [-1.5, 2.0, 3.0, -9.0, 1.0],
+            "key": pa.array(range(5), "uint8"),
+        }
+    )
+    noise = MagnitudeNoise.start(spread=0.15, signed=True)
+
+    def published(top):
+        request = Request(dimensions=["area"], sums=["x"], top=top)
+        with open_source(records) as source:
+            (cells,) = cube(source, StoredKeys(column="key"), [request])
+        return perturb_magnitudes(cells.magnitudes["x"], noise, secret=SECRET)
+
+    assert published(noise.n_top).shape == (3,)
+    with pytest.raises(MagnitudeError, match="none were asked for") as caught:
+        published(0)
+    assert "n_top" in caught.value.hint
 
 
 def test_reprs_hold_no_amount():

@@ -78,6 +78,14 @@ def cells_file(folder, text, name="cells.hst", more=""):
     return f'[[suppression.cells]]\npath = "{name}"\ntable = "work"\n{more}'
 
 
+def test_costs_may_be_the_square_root_of_a_variable_that_no_table_shows(folder):
+    assert hidden(folder, 'costs = "sqrt:pay"') == {"Na", "Nb", "Wa", "Wb"}
+    with (folder / "out/public/work.csv").open(newline="") as file:
+        assert csv.DictReader(file).fieldnames == ["region", "branch", "count"]
+    with pytest.raises(Exception, match="'wealth'"):
+        hidden(folder, 'costs = "sqrt:wealth"', out="o4")
+
+
 def test_the_cheapest_cells_are_hidden_beside_the_unsafe_one(folder):
     assert hidden(folder) == {"Nb", "Nc", "Sb", "Sc"}
 
@@ -260,6 +268,25 @@ def test_cells_of_hierarchies_are_named_by_code_or_by_columns():
 def test_cells_of_the_job_that_are_not_there_are_named(folder):
     with pytest.raises(ConfigError, match=r"not there: cell 1 of keep; cell 1 of prefer"):
         hidden(folder, 'keep = [{ region = "Q" }]\nprefer = [{ sex = "F" }]')
+
+
+@pytest.mark.parametrize("rules", ["", 'unknown = "ignore"'])
+def test_what_is_said_of_cells_that_are_not_there_is_ignored_where_that_is_asked(
+    folder, rules, caplog
+):
+    text = "Q,a,u\nW,b,c,0.01\nN,z,pl,1,2\n"
+    own = "" if rules else 'unknown = "ignore"'
+    more = cells_file(folder, text, more=own)
+    assert hidden(folder, rules, more=more) == {"Nb", "Nc", "Wb", "Wc"}
+    assert "2 lines of 'cells.hst' are of cells that are not there" in caplog.text
+    strict = cells_file(folder, text, more='unknown = "refuse"')
+    with pytest.raises(ConfigError, match=r"not there: line 1 of 'cells.hst'; line 3"):
+        hidden(folder, rules, more=strict, out="o2")
+
+
+def test_entries_of_cells_that_are_not_there_are_ignored_where_that_is_asked(folder):
+    rules = 'unknown = "ignore"\nkeep = [{ region = "Q" }]\nprefer = [{ sex = "F" }]'
+    assert hidden(folder, rules) == hidden(folder, out="o2")
 
 
 def test_an_unsafe_cell_is_not_kept_unless_it_is_called_safe(folder):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -133,6 +134,91 @@ def test_a_table_that_went_to_tau_argus_and_back_is_suppressed_alike(folder, mea
     assert converted.left_out == ("<SUPPRESS> MOD(1, 5, 1, 1, 1): the method is chosen anew",)
 
 
+GROUPS = """
+schema = 1
+data = {{ path = "f.parquet", id = "id" }}
+[suppression]
+threshold = 3
+p_percent = 10.0
+{rules}
+[hierarchies]
+nace = "nace.csv"
+[[table]]
+name = "t"
+dimensions = ["nace", "zone"]
+measures = ["sum:turnover"]
+"""
+
+
+def firms_of_groups(folder, rules='holding = "group"', *, nace="A0.{}"):
+    """Firms of which some belong to holdings in several cells; codes have dots."""
+    n, random = 71, np.random.default_rng(5)
+    leaves = [*(nace.format(k) for k in (1, 2, 3)), "B0.1"]
+    records = {
+        "id": range(n),
+        "nace": random.choice(leaves, n, p=(0.3, 0.3, 0.1, 0.3)).tolist(),
+        "zone": [f"Z{k}" for k in random.integers(0, 5, n)],
+        "turnover": np.ceil(random.lognormal(4, 1.5, n)).tolist(),
+        "group": [f"H{k}" if k < 4 else None for k in random.integers(0, 9, n)],
+    }
+    pq.write_table(pa.table({k: list(v) for k, v in records.items()}), folder / "f.parquet")
+    (folder / "nace.csv").write_text(
+        "code,parent\nA,\nA0.1,A\nA0.2,A\nA0.3,A\nB,\nB0.1,B\n".replace("A0.", nace[:-2])
+    )
+    (folder / "groups.toml").write_text(GROUPS.format(rules=rules))
+    return read_job(folder / "groups.toml")
+
+
+def primary(path):
+    with path.open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["status"] == "primary"]
+    return {(row["nace"], row["zone"]) for row in rows}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rules", ['holding = "group"', ""])
+def test_a_batch_with_holdings_or_without_is_read_back_with_its_unsafe_cells(tmp_path, rules):
+    plan = firms_of_groups(tmp_path, rules)
+    write(tmp_path / "argus", argus_files(plan))
+    conversion = job_of_batch(tmp_path / "argus" / f"{STEM}.arb")
+    assert ("holdings = true" in conversion.files["job.toml"]) == bool(rules)
+    assert any("numbers of holdings" in text for text in conversion.left_out) == bool(rules)
+    write(tmp_path / "back", conversion.files)
+    release_true_numbers(plan, tmp_path / "o1")
+    release_true_numbers(read_job(tmp_path / "back" / "job.toml"), tmp_path / "o2")
+    own = primary(tmp_path / "o1/internal/audit-t.csv")
+    assert own
+    assert own == primary(tmp_path / "o2/internal/audit-table.csv")
+
+
+def test_dots_of_codes_go_where_the_modular_method_reads_them_and_come_back(tmp_path):
+    plan = firms_of_groups(tmp_path)
+    files = argus_files(plan)
+    arb, tab = files[f"{STEM}.arb"], files[f"{STEM}.tab"]
+    assert '// "_" stands for "." in the codes of "nace"\n' in arb
+    assert "<SUPPRESS> MOD(1, 5, 1, 1, 1)" in arb
+    assert "A0_1;Z" in tab
+    assert "A0_1" in files[f"{STEM}-nace.hrc"]
+    write(tmp_path / "argus", files)
+    back = job_of_batch(tmp_path / "argus" / f"{STEM}.arb").files
+    assert "A0.1,A\n" in back["tree-nace.csv"]
+    assert "\nA0.1,Z" in back["cells.csv"]
+    assert "<SUPPRESS> OPT(1, 5)" in argus_files(plan, is_optimal=True)[f"{STEM}.arb"]
+    full = argus_files(firms_of_groups(tmp_path, nace="A_-~.{}"))
+    assert "<SUPPRESS> OPT(1, 5)" in full[f"{STEM}.arb"]
+    assert "A_-~.1;Z" in full[f"{STEM}.tab"]
+
+
+def test_levels_are_never_the_first_line_which_tells_how_many_codes_there_are(tmp_path):
+    (tmp_path / "levels.csv").write_text("nace,zone,lower,upper\nA,,5,7\n")
+    rules = 'cells = [{ path = "levels.csv", table = "t" }]'
+    files = argus_files(firms_of_groups(tmp_path, rules))
+    first, second = files[f"{STEM}.hst"].splitlines()
+    assert second == "A;Total;pl;5;7"
+    value = files[f"{STEM}.tab"].splitlines()[0].split(";")[2]
+    assert first.split(";")[2:] == ["c", value]
+
+
 TAB = """T;x;9;5;4
 T;y;20;7;9
 T;;29;12;9
@@ -203,6 +289,14 @@ def test_a_batch_by_hand_is_read_with_its_totals_rules_and_hints(tmp_path):
         "place,kind,turn,top,ckm_n",
         "Total,x,9,4,5",
     ]
+
+
+def test_a_batch_that_ignores_errors_of_its_a_priori_file_does_so_here(tmp_path):
+    for mark, is_lenient in (("0", False), ("1", True)):
+        path = batch(tmp_path, more=f'<APRIORI> "x.hst",1,",",{mark},0')
+        (path.parent / "x.hst").write_text("Q,x,u\n")
+        text = job_of_batch(path).files["job.toml"]
+        assert ('unknown = "ignore"' in text) == is_lenient
 
 
 def test_rules_of_a_batch_decide_what_is_hidden(tmp_path):
@@ -406,7 +500,7 @@ def test_a_hierarchy_that_skips_a_level_or_repeats_a_code_is_named(tmp_path):
     path = tmp_path / "x.hrc"
     path.write_text("A\n@A1\n@@A11\nB\n")
     assert read_hierarchy(path, lead="@") == {"A": "", "A1": "A", "A11": "A1", "B": ""}
-    for text, said in (("A\n@@A1\n", "line 2 skips"), ("A\n@B\nB\n", "line 3 is there twice")):
+    for text, said in (("A\n@@A1\n", "line 2 skips"), ("A\n@B\nB\n", "line 3 appears twice")):
         path.write_text(text)
         with pytest.raises(ConfigError, match=said):
             read_hierarchy(path, lead="@")
@@ -473,6 +567,24 @@ def test_tau_argus_reads_the_files_and_finds_the_same_unsafe_cells(folder):
     assert unsafe
     assert theirs["Total", "a"] == 10  # protected
     assert 11 in theirs.values()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    find_spec("pytauargus") is None, reason="pytauargus is not installed: nothing to read them"
+)
+@pytest.mark.parametrize("is_optimal", [False, True])
+@pytest.mark.parametrize("rules", ['holding = "group"', ""])
+def test_batches_run_as_they_are_written(tmp_path, rules, is_optimal):
+    (tmp_path / "levels.csv").write_text("nace,zone,lower,upper\nA,,5,7\n")
+    rules += '\ncells = [{ path = "levels.csv", table = "t" }]'
+    plan = firms_of_groups(tmp_path, rules)
+    write(tmp_path / "argus", argus_files(plan, is_optimal=is_optimal))
+    program = [sys.executable, "-c", PROGRAM, str(tmp_path / "argus" / f"{STEM}.arb")]
+    subprocess.run(program, check=True, capture_output=True, cwd=tmp_path / "argus")
+    choice = choice_of_pattern(plan, tmp_path / "argus" / f"{STEM}.out.csv")
+    (system,) = choice.systems
+    assert system.disclosed.size == 0
 
 
 def test_metadata_are_read_as_they_are_written(folder):

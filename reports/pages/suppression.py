@@ -1,0 +1,178 @@
+"""The overview of a suppression: what is hidden, why, at what loss, and against whom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reports.catalogues.pages import headings
+from reports.catalogues.wording import WordLists
+from reports.charts.matrix import Matrix, matrix
+from reports.parts import NOTHING, Figure, Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reports.facts.suppression import (
+        PatternFact,
+        PublicSuppressionFacts,
+        SuppressionFacts,
+    )
+    from reports.i18n.languages import Words
+    from reports.parts import Table
+
+_WORDS = WordLists("suppression")
+_SENTENCES, _PUBLIC = _WORDS.sentences("sentences"), _WORDS.sentences("public")
+_RULES = _WORDS.sentences("rules")
+
+
+def suppression_page(words: Words, facts: SuppressionFacts) -> tuple[str, dict[str, Any]]:
+    """Arrange what the office sees of a suppression."""
+    cells = sum(level.cells for level in facts.levels)
+    unsafe = sum(level.primary for level in facts.levels)
+    hidden = unsafe + sum(level.secondary for level in facts.levels)
+    values: dict[str, float | str] = {"cells": cells, "unsafe": unsafe, "hidden": hidden}
+    return "suppression.html", {
+        "title": facts.title or words.say("Overview of a suppression"),
+        "headings": headings(
+            words, "suppression", without=() if facts.patterns else ("pattern",)
+        ),
+        "verdict": _SENTENCES["verdict"].say(words, values),
+        "audit": _SENTENCES["audited" if facts.is_audited else "unaudited"].say(words),
+        "measures": _measures(words, facts),
+        "rules": [_rule(words, name, numbers) for name, numbers in facts.rules],
+        "levels": _levels(words, facts),
+        "against": list(_against(words, facts)),
+        "patterns": [
+            _pattern(words, pattern, place) for place, pattern in enumerate(facts.patterns)
+        ],
+    }
+
+
+def public_suppression_page(
+    words: Words, facts: PublicSuppressionFacts
+) -> tuple[str, dict[str, Any]]:
+    """Arrange what anybody may know of a suppression."""
+    cells = sum(table.cells for table in facts.tables)
+    hidden = sum(table.hidden for table in facts.tables)
+    values: dict[str, float | str] = {"cells": cells, "hidden": hidden}
+    return "suppression-public.html", {
+        "title": facts.title or words.say("Suppressed numbers"),
+        "headings": headings(words, "suppression_public"),
+        "verdict": _PUBLIC["some" if hidden else "none"].say(words, values),
+        "original": _PUBLIC["original"].say(words),
+        "why": _PUBLIC["why"].say(words),
+        "reading": [_PUBLIC[name].say(words) for name in ("blank", "total", "parts")],
+        "tables": Lines(words, facts.tables)
+        .text("Table", lambda table: table.table)
+        .number("Cells", lambda table: table.cells, "count")
+        .number("Suppressed", lambda table: table.hidden, "count")
+        .number("Share", lambda table: table.hidden / max(table.cells, 1), "share")
+        .table("tables", words.say("Suppressed numbers by table")),
+    }
+
+
+def _rule(words: Words, name: str, numbers: tuple[float, ...]) -> str:
+    values = dict(zip("ab", numbers, strict=False))
+    return _RULES[name].say(words, values)
+
+
+def _against(words: Words, facts: SuppressionFacts) -> Iterator[str]:
+    """Say who is protected against whom."""
+    yield _SENTENCES["outsiders"].say(words)
+    if facts.prior is not None:
+        below, above = facts.prior
+        yield _SENTENCES["prior"].say(words, {"below": below, "above": above})
+    if not facts.coalition:
+        yield _SENTENCES["nobody"].say(words)
+        return
+    yield _SENTENCES["contributors"].say(words)
+    if facts.coalition > 1:
+        yield _SENTENCES["pairs"].say(words)
+    if facts.has_holdings:
+        yield _SENTENCES["holdings"].say(words)
+    yield _SENTENCES["others"].say(words)
+
+
+def _measures(words: Words, facts: SuppressionFacts) -> Table:
+    say = words.say
+    return (
+        Lines(words, facts.measures)
+        .text("Measure", lambda fact: fact.measure)
+        .number("Cells", lambda fact: fact.cells, "count")
+        .number("Unsafe", lambda fact: fact.unsafe, "count")
+        .number("Hidden", lambda fact: fact.hidden, "count")
+        .number("Value hidden", lambda fact: fact.lost, "share")
+        .text("Search", lambda fact: fact.method)
+        .number("Gap that is proven", lambda fact: fact.gap, "share")
+        .number("One possible value", lambda fact: fact.exact, "count")
+        .table(
+            "measures",
+            say("What was hidden for each measure"),
+            notes=[
+                say("Whatever one measure hides is hidden in all columns of all tables."),
+                say("The value hidden is a share of all cells, totals among them."),
+                say("Hidden cells of one possible value are safe ones, hidden in vain."),
+            ],
+        )
+    )
+
+
+def _levels(words: Words, facts: SuppressionFacts) -> Table:
+    hidden = [(level, level.primary + level.secondary) for level in facts.levels]
+    return (
+        Lines(words, hidden)
+        .text("Table", lambda line: line[0].table)
+        .text("By", lambda line: ", ".join(line[0].columns) or words.say("the total"))
+        .number("Cells", lambda line: line[0].cells, "count")
+        .number("Unsafe", lambda line: line[0].primary, "count")
+        .number("Hidden for others", lambda line: line[0].secondary, "count")
+        .number("Hidden", lambda line: line[1] / max(line[0].cells, 1), "share")
+        .table("levels", words.say("Hidden cells by table and level"), n_heads=2)
+    )
+
+
+def _pattern(words: Words, fact: PatternFact, place: int) -> Figure:
+    """Draw which cells are hidden: U unsafe, H for the sake of others."""
+    is_flat = all(cells == 1 for _, _, cells, _, _ in fact.cells)
+    shares = {
+        (row, column): (hidden / max(cells, 1), _mark(cells, unsafe, hidden))
+        for row, column, cells, unsafe, hidden in fact.cells
+    }
+    labels = Matrix(
+        id=f"pattern-{place}",
+        title=words.say("Hidden cells of %(table)s", table=fact.table),
+        description=words.say(
+            "The share of cells that is hidden, for each pair of categories."
+        ),
+        across=fact.across,
+        down=fact.down,
+        columns=fact.columns,
+        rows=fact.rows,
+        home={},
+    )
+    notes = [
+        words.say(
+            "U is an unsafe cell, H one that is hidden for the sake of others, P one that is "
+            "published."
+        )
+    ]
+    if not is_flat:
+        notes = [words.say("Shades are shares of the cells over all further dimensions.")]
+
+    def entry(row: tuple[int, str], column: int) -> str:
+        if (row[0], column) not in shares:
+            return NOTHING
+        return shares[row[0], column][1] or "P"
+
+    return (
+        Lines(words, list(enumerate(fact.rows)))
+        .text("Row", lambda row: row[1])
+        .texts(dict(enumerate(fact.columns)), entry)
+        .figure(labels, matrix(words, labels, shares), notes=notes)
+    )
+
+
+def _mark(cells: int, unsafe: int, hidden: int) -> str:
+    if cells == 1:
+        return "U" if unsafe else "H" if hidden else ""
+    return f"{hidden}/{cells}" if hidden else ""
