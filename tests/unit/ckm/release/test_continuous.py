@@ -187,7 +187,7 @@ def test_a_report_without_an_exception_says_nothing_of_one(folder):
     [
         (job(more=EXCEPTION, by="region", measures='"sum:income"'), "the job sums it, too"),
         (job(more=EXCEPTION, by="region"), "dimension of no table"),
-        (job(more=EXCEPTION + 'check = "aad"\n'), "two things"),
+        (job(more=EXCEPTION + 'check = "aad"\n'), "several things"),
         (job(SUPPRESSION, more=EXCEPTION), "exceptions is for noise"),
     ],
 )
