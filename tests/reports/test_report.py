@@ -251,6 +251,14 @@ def test_rows_that_serve_larger_counts_in_turn_say_so():
     assert "2 or more" in internal(straight, is_full=True).html
 
 
+@pytest.mark.parametrize("text", ["inf", "nan", "-Infinity", "none", "0.25"])
+def test_a_parameter_of_the_noise_is_a_number_where_it_is_finite(text):
+    facts = made.quiet()
+    noise = replace(facts.noise, parameters={"max_noise": text})
+    page = internal(replace(facts, noise=noise)).html
+    assert text in page
+
+
 @pytest.mark.slow
 @given(texts, texts, floats, st.sampled_from(["en", "fr"]))
 def test_no_text_and_no_number_breaks_a_page(name, reason, number, language):

@@ -1,5 +1,7 @@
 """The noise of a release: as designed, as drawn, and what it made of original counts."""
 
+import contextlib
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -57,10 +59,10 @@ def _parameters(words: Words, noise: NoiseFacts) -> Table:
     parameters = {n: v for n, v in noise.parameters.items() if v not in _SAYS_NOTHING}
 
     def value(text: str) -> float | str:
-        try:
-            return float(text)
-        except ValueError:
-            return words.say(PARAMETER_VALUES.get(text, text))
+        with contextlib.suppress(ValueError):
+            if math.isfinite(number := float(text)):
+                return number
+        return words.say(PARAMETER_VALUES.get(text, text))
 
     figures = [Quantity(PARAMETERS.get(n, n), value(text)) for n, text in parameters.items()]
     return quantities(words, figures, name=mark("Parameter")).table(
