@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ckm.config.comparison.method_settings import MethodChoice
     from reports.facts.release import Text
 
+_NO_PART_OF_A_METHOD = "limit_s"
 _VARIANTS = ("way", "keys", "others")
 _CLOSE = 1e-9
 #: Shares that are 1 where the same question has the same answer.
@@ -269,10 +270,12 @@ def _shown(choice: MethodChoice) -> dict[str, str | float]:
     """Write parameters as somebody sets them; of a path, the name."""
     texts: dict[str, str | float] = {}
     for name, value in choice.parameters.items():
-        if name in _VARIANTS:
+        if name in _VARIANTS or name == _NO_PART_OF_A_METHOD:
             continue
         if name == "path":
             texts[name] = Path(value).name
+        elif isinstance(value, bool):
+            texts[name] = str(value).lower()
         else:
             texts[name] = " ".join(value) if isinstance(value, tuple) else value
     return texts

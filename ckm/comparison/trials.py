@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ckm.ledger import Ledger
     from ckm.methods.method import Method, Statement
     from ckm.release.opening import OpenedMethod
-    from footing.arrays import Floats
+    from footing.arrays import Floats, Integers
     from tables import Cells
 
 #: Whether a table that was not planned is refused, or protected by itself.
@@ -422,16 +422,19 @@ class SingleTable:
         del progress
         return {self.name: self.table}
 
-    def groups(self, *, of_one: bool = False) -> list[Any]:
-        """Return the groups of records of one table: its finest cells, if they are wanted."""
-        if not of_one:
-            return []
+    def groups(self) -> list[Any]:
+        """Return nothing: a table with all its margins is made of no other groups."""
+        return []
+
+    def groups_and_sizes(self) -> tuple[list[Any], Integers]:
+        """Return the groups of records of one table, its finest cells, and their sizes."""
         axes = zip(self.table.axes, self.table.ranks, strict=True)
         is_finest = np.ones(len(self.table), bool)
         for axis, ranks in axes:
             is_finest &= np.isin(ranks, axis.levels[0].ranks)
         ranks_of_groups = tuple(ranks[is_finest] for ranks in self.table.ranks)
-        return [(np.ones(int(is_finest.sum()), bool), ranks_of_groups)]
+        groups = [(np.ones(int(is_finest.sum()), bool), ranks_of_groups)]
+        return groups, np.asarray(self.table.count[is_finest], np.int64)
 
     def finest(self) -> None:
         """Return nothing: one table is linked to no other."""

@@ -187,13 +187,10 @@ class Originals:
             )
         return replace(cells, magnitudes=amounts or None)
 
-    def groups(self, *, of_one: bool = False) -> list[Groups]:
-        """Find, for each table, the groups of records that its cells are made of.
-
-        One table with all margins has none, unless they are asked for: its finest cells.
-        """
+    def groups(self) -> list[Groups]:
+        """Find the groups that cells are made of; a table with all its margins has none."""
         requests = list(self.requests.values())
-        if not of_one and len(requests) == 1 and requests[0].margins == "all":
+        if len(requests) == 1 and requests[0].margins == "all":
             return []
         return self.groups_and_sizes()[0]
 
