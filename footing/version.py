@@ -37,7 +37,7 @@ def engine_version() -> str:
             return metadata.version(_DISTRIBUTION)
         except metadata.PackageNotFoundError:  # unpacked, and not installed
             pass
-    return f"{NUMBER}.dev0+s{_digest(Path(__file__).parents[1])}"
+    return version_of_build()
 
 
 def version_of_build() -> str:
