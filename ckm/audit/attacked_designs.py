@@ -65,7 +65,7 @@ class Trial:
         """Give the mean of a figure of the audit over secrets; None where none was made."""
         return fmean(self._values(name)) if self.audits else None
 
-    def error(self, name: str) -> float | None:
+    def standard_error(self, name: str) -> float | None:
         """Give its standard error; None with fewer than two secrets."""
         values = self._values(name)
         return stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
@@ -245,7 +245,7 @@ def _fact(trial: Trial, allowed: Mapping[str, float]) -> AttackedFact:
         audit=trial.mean("audit"),
         together=trial.mean("together"),
         alone=trial.mean("alone"),
-        error=trial.error("audit"),
+        error=trial.standard_error("audit"),
         **trial.formulas,
         is_as_safe=as_safe_as(allowed, trial) if trial.audits else None,
     )

@@ -46,8 +46,8 @@ def test_a_design_is_as_safe_where_no_attack_finds_more(one, is_safe):
 
 def test_shares_of_an_audit_are_means_over_secrets_with_their_error():
     assert trial(0.2, 0.4).mean("audit") == pytest.approx(0.3)
-    assert trial(0.2, 0.4).error("audit") == pytest.approx(0.1)
-    assert trial(0.2).error("audit") is None
+    assert trial(0.2, 0.4).standard_error("audit") == pytest.approx(0.1)
+    assert trial(0.2).standard_error("audit") is None
     assert trial().mean("together") is None
 
 
