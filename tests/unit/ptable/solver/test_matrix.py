@@ -16,7 +16,8 @@ def test_without_a_constraint_nothing_is_lost():
 
 def test_the_greatest_entropy_is_a_draw_of_all():
     design = solve_matrix(3, objective="entropy")
-    assert design.transition == pytest.approx(np.full((4, 4), 0.25), abs=1e-6)
+    # Clarabel 0.9 comes as near as 1.1e-6, later versions nearer.
+    assert design.transition == pytest.approx(np.full((4, 4), 0.25), abs=5e-6)
     assert design.loss == pytest.approx(-np.log(4))
 
 
