@@ -72,7 +72,7 @@ __getattr__ = _moved(
         "TableModel": "synth.marginals.model",
         "draw_structure": "synth.picture",
         "guarantee_beside": "synth.guarantee",
-        "Settings": "synth:TableSettings",
+        "Settings": f"{__name__}:TableSettings",
         "structure": "synth.picture",
     },
 )

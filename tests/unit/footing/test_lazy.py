@@ -1,4 +1,4 @@
-"""Public names that come when they are used, and names that have others now (and on a wheel)."""
+"""Public names that come when they are used, and names that have others now."""
 
 import pytest
 
