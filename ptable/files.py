@@ -94,6 +94,31 @@ def read_table(path: str | os.PathLike[str]) -> PTable:
     return _check(head, noise, upper, source.name)
 
 
+def is_table(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a file says of itself that it is a p-table of ours, sound or not.
+
+    Parameters
+    ----------
+    path
+        The file; one that cannot be read, or has another suffix, is none.
+    """
+    source = Path(path)
+    if source.suffix == ".json":
+        try:
+            return bool(json.loads(source.read_text(encoding="utf-8"))["format"] == _FORMAT)
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return False
+    if source.suffix == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            return _METADATA in (pq.read_schema(source).metadata or {})
+        except (OSError, pa.ArrowException):
+            return False
+    return False
+
+
 def _head(table: PTable) -> dict[str, Any]:
     head = {
         "format": _FORMAT,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from footing.errors import ExplainedError
 from footing.messages import Message, Name
 from footing.places import list_files
+from ptable.files import is_table
 from tables.source.earlier_csv import renamed_columns
 from tables.source.spill import SpillFolder
 
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 _HIDDEN = "."
 _MANIFEST = "manifest.json"
 _MOST_BYTES = 100_000_000
+#: What is said where nothing is otherwise; else each text, and what to do.
+_Answer: TypeAlias = tuple[str, list[tuple[str, str]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,64 +71,42 @@ def compare_with_last_version(folder: Path) -> Iterator[UpgradeFinding]:
         if look is None:
             continue
         try:
-            findings = list(look(path))
+            same, others = look(path)
         except ExplainedError as error:
             yield UpgradeFinding(
                 path=name, state="refused", text=error.problem, hint=error.hint or ""
             )
             continue
-        for finding in findings:
-            yield dataclasses.replace(finding, path=name)
+        if not others:
+            yield UpgradeFinding(path=name, state="same", text=same)
+        for text, hint in others:
+            yield UpgradeFinding(path=name, state="otherwise", text=text, hint=hint)
 
 
-def _look_at(path: Path) -> Callable[[Path], Iterator[UpgradeFinding]] | None:
+def _look_at(path: Path) -> Callable[[Path], _Answer] | None:
     """Return what looks at a file; None for what is none of ours."""
     if path.suffix == ".toml":
         from ckm.config.read import keys_in, kind_of
 
         return _job if {"data", "table"} <= keys_in(path) and kind_of(path) == "job" else None
-    if path.suffix == ".json" and path.stat().st_size < _MOST_BYTES:
-        return _table if _is_table_of_json(path) else None
-    if path.suffix == ".parquet":
-        return _table if _is_table_of_parquet(path) else None
-    return None
+    if path.suffix == ".json" and path.stat().st_size >= _MOST_BYTES:
+        return None
+    return _table if is_table(path) else None
 
 
-def _is_table_of_json(path: Path) -> bool:
-    try:
-        return bool(json.loads(path.read_text(encoding="utf-8"))["format"] == "ptable")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return False
-
-
-def _is_table_of_parquet(path: Path) -> bool:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return b"ptable" in (pq.read_schema(path).metadata or {})
-    except (OSError, pa.ArrowException):
-        return False
-
-
-def _table(path: Path) -> Iterator[UpgradeFinding]:
+def _table(path: Path) -> _Answer:
     from ptable import PTable
 
     table = PTable.read(path)
-    text = Message("p-table {id}, the same noise as before", id=Name(table.id[:12]))
-    yield UpgradeFinding(path=path, state="same", text=text)
+    return Message("p-table {id}, the same noise as before", id=Name(table.id[:12])), []
 
 
-def _job(path: Path) -> Iterator[UpgradeFinding]:
+def _job(path: Path) -> _Answer:
     from ckm.config import read_job
 
     job = read_job(path)
     others = [*_otherwise_in_ledger(job), *_otherwise_in_csv(job)]
-    if not others:
-        same = Message("a job that this version reads as before")
-        yield UpgradeFinding(path=path, state="same", text=same)
-    for text, hint in others:
-        yield UpgradeFinding(path=path, state="otherwise", text=text, hint=hint)
+    return Message("a job that this version reads as before"), others
 
 
 def _otherwise_in_ledger(job: Job) -> Iterator[tuple[str, str]]:

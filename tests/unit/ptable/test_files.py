@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ptable import Mechanism, NoiseSpec, PTable, PTableError, solve
-from ptable.files import _checksum, read_table, write_table
+from ptable.files import _checksum, is_table, read_table, write_table
 
 
 @pytest.fixture(scope="module")
@@ -476,3 +476,17 @@ def test_a_file_whose_mechanism_builds_another_table_is_refused(change, tmp_path
     file.write_text(json.dumps({**content, "rows": rows}))
     with pytest.raises(PTableError, match=r"The p-table is not what .* builds"):
         PTable.read(file)
+
+
+def test_a_file_says_whether_it_is_a_p_table_even_where_it_is_damaged(tmp_path):
+    table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    for suffix in (".json", ".parquet"):
+        table.write(tmp_path / f"pt{suffix}")
+        assert is_table(tmp_path / f"pt{suffix}")
+        (tmp_path / f"other{suffix}").write_text("{}")
+        assert not is_table(tmp_path / f"other{suffix}")
+    damaged = tmp_path / "pt.json"
+    damaged.write_text(damaged.read_text().replace('"key_range": 4294967296', '"key_range": 9'))
+    assert is_table(damaged)
+    assert not is_table(tmp_path / "absent.json")
+    assert not is_table(tmp_path / "pt.csv")
