@@ -25,38 +25,20 @@ from typing import Any
 
 import numpy as np
 
+from bench.audit import ACS_COLUMNS
 from bench.measure import arguments, in_process, print_table
 from bench.reconstruction import SHARED
+from ckm.config.job.report import ATTACKS
 
 DESIGNS = ((5, 3.0, 0), (5, 3.0, 2), (8, 6.5, 4))
 #: Floors of rows of small counts and of full rows, as shares of V.
 FLOORS = ((0.8, 1.0), (0.6, 1.0), (0.4, 1.0), (0.6, 0.6))
-_ACS = {
-    "place": "PUMA",
-    "sex": "SEX",
-    "race": "RAC1P",
-    "age10": "AGEP",
-    "married": "MSP",
-    "education": "EDU",
-}
 _TABLES = (
     ("place", "sex", "race"),
     ("place", "age10", "married"),
     ("sex", "race", "education"),
     ("age10", "married", "education"),
     ("place", "race", "education"),
-)
-_ATTACKS = (
-    "differencing",
-    "geographic-differencing",
-    "two-partition",
-    "small-cell",
-    "repeated-answers",
-    "hidden-bound",
-    "linear-reconstruction",
-    "subset-sums",
-    "margin-bounds",
-    "additive-keys",
 )
 
 
@@ -67,7 +49,7 @@ def acs_job(folder: Path) -> Path:
     from tables import Secret
 
     people = pd.read_parquet(SHARED / "data" / "acs_national_2019.parquet")
-    columns = {name: people[column] for name, column in _ACS.items()}
+    columns = {name: people[column] for name, column in ACS_COLUMNS.items()}
     columns["age10"] = columns["age10"] // 10
     texts = {name: column.astype(str) for name, column in columns.items()}
     pd.DataFrame({"id": range(len(people)), **texts}).to_parquet(folder / "people.parquet")
@@ -162,7 +144,7 @@ def _figures(trial: Any) -> dict[str, Any]:
         "thin differences": fmean(one.together.share for one in differences),
         "thin sets": differences[0].together.n_small,
         "persons": fmean(_attribute(audit) for audit in trial.audits),
-        **{name: _success(facts[name]) for name in _ATTACKS},
+        **{name: _success(facts[name]) for name in ATTACKS},
     }
 
 
@@ -182,7 +164,7 @@ def main() -> None:
     sizes = arguments(str(__doc__), persons=400_000, secrets=3, small=2, data="ACS,demo")
     for data in sizes.data.split(","):
         answer = in_process(attack, data, sizes.persons, sizes.secrets, sizes.small)
-        names = ["loss", "audit", "together", "alone", "thin differences", "persons", *_ATTACKS]
+        names = ["loss", "audit", "together", "alone", "thin differences", "persons", *ATTACKS]
         rows = [
             [
                 "D {}, V {}, js {}".format(*row["design"]),

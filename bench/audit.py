@@ -38,7 +38,7 @@ path = "pt.parquet"
 [rules]
 maximum_variables = 3
 """
-_ACS = {
+ACS_COLUMNS = {
     "place": "PUMA",
     "sex": "SEX",
     "race": "RAC1P",
@@ -50,7 +50,7 @@ _ACS = {
 
 def acs() -> dict[str, Any]:
     people = pd.read_parquet(SHARED / "data" / "acs_national_2019.parquet")
-    columns = {name: people[column] for name, column in _ACS.items()}
+    columns = {name: people[column] for name, column in ACS_COLUMNS.items()}
     columns["age10"] = columns["age10"] // 10
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -58,7 +58,9 @@ def acs() -> dict[str, Any]:
         pd.DataFrame({"id": range(len(people)), **texts}).to_parquet(folder / "people.parquet")
         solve(NoiseSpec(max_noise=5, variance=3.0, small=2)).write(folder / "pt.parquet")
         Secret(np.random.default_rng(1).bytes(32)).write(folder / "secret.key")
-        return audited(folder, _HEAD.format(id="id") + _variables(list(_ACS)), areas=None)
+        return audited(
+            folder, _HEAD.format(id="id") + _variables(list(ACS_COLUMNS)), areas=None
+        )
 
 
 def many(persons: int, areas: int) -> dict[str, Any]:
