@@ -15,12 +15,12 @@ INSTALL := -m pip install --quiet --no-compile
 # Their examples are tests of `make check`.
 PACKAGES := ckm dp dpsgd footing ptable rappor reports risk synth tables
 # Workers of tests share the cores: threads of linear algebra would wait for each other.
-test lowest check: export OPENBLAS_NUM_THREADS := 1
+test lowest check long: export OPENBLAS_NUM_THREADS := 1
 # The tests start many processes: without bytecode each would compile the project again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format lowest versions pictures docs dist check bench clean
+.PHONY: help setup demo test lint format lowest versions pictures docs dist check long bench clean
 
 help: ## list the recipes
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,7 +41,7 @@ demo: $(BIN)/.core ## generate a register, release six protected tables, compare
 	$(BIN)/ckm demo --out demo --force
 
 test: setup ## run the tests in five minutes: few examples, no servers, browsers or long runs
-	$(BIN)/python -m pytest $(PYTEST_ARGS) --durations=25 -m "not slow"
+	$(BIN)/python -m pytest $(PYTEST_ARGS) --durations=25 -m "not slow and not long"
 
 lint: setup ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .
@@ -73,7 +73,7 @@ $(LOWEST)/.made: pyproject.toml constraints.txt
 	@touch $@
 
 lowest: $(LOWEST)/.made ## run a choice of tests on the lowest versions that pyproject.toml admits
-	$(LOWEST)/bin/python -m pytest $(PYTEST_ARGS) -m "not slow" $(LOWEST_TESTS)
+	$(LOWEST)/bin/python -m pytest $(PYTEST_ARGS) -m "not slow and not long" $(LOWEST_TESTS)
 
 # With uv, which fetches each version of a library once for all environments of this machine.
 versions: setup ## run a choice of tests on the wheel with each newer Python that is on this machine
@@ -102,7 +102,10 @@ check: ## all that CI runs: lint, lowest versions, newer Pythons, the tests with
 	$(MAKE) --jobs=2 lint lowest docs versions
 	$(MANY) $(MAKE) test
 	$(BIN)/python -m pytest $(PYTEST_ARGS) --doctest-modules $(PACKAGES)
-	$(MANY) $(BIN)/python -m pytest $(SLOW_ARGS) --durations=25 -m slow
+	$(MANY) $(BIN)/python -m pytest $(SLOW_ARGS) --durations=25 -m "slow and not long"
+
+long: setup ## run the tests that take minutes each: large simulations, long attacks, many fits
+	$(BIN)/python -m pytest $(PYTEST_ARGS) --durations=25 -m long
 
 bench: setup ## time and memory against the peers (minutes)
 	$(BIN)/python -m bench
