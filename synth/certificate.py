@@ -153,6 +153,21 @@ class Certificate:
                 }
                 for rule, how in model.kept_rules()
             ],
+            **(
+                {
+                    "parents": [
+                        {
+                            "rule": one.label,
+                            "declared_by": one.declared_by,
+                            "kept_by": how,
+                            "violations": None if violations is None else violations[one.label],
+                        }
+                        for one, how in model.kept_parents()
+                    ]
+                }
+                if model.schema.parents
+                else {}
+            ),
             "data": None if data is None else _described(Path(data), data_name),
             "audit": None if audit is None else dict(audit),
             "utility": None if utility is None else dict(utility),
@@ -424,7 +439,7 @@ def _wrong_declarations(facts: Mapping[str, Any], schema: Schema | None) -> list
         )
     wrong += [
         Message("Records break the rule {rule!r}.", rule=Name(rule["rule"]))
-        for rule in facts["rules"]
+        for rule in [*facts["rules"], *facts.get("parents", ())]
         if rule["violations"]
     ]
     return wrong

@@ -23,6 +23,7 @@ from synth.methods import CodeModel, is_unprotected, reader_of
 from synth.sampling import Drawn, draw_kept
 from synth.schema.coding import draw_numbers, encode_column, grid_numbers
 from synth.schema.columns import Numeric, Plain
+from synth.schema.nesting import Nest, Parents, narrowed, repair_nests
 from synth.schema.rules.constraints import (
     constraints_of,
     derive,
@@ -179,6 +180,9 @@ class Model:
         condition = self._wish(where)
         self._narrow(allowed, condition)
         source = np.random.default_rng(rng)
+        nests = [] if self.engine.nests else self.schema.nests()
+        sizes = [column.size for column in self.schema.columns]
+        allowed = narrowed(allowed, nests, sizes=sizes)
         drawn_from = {
             place: flags for place, flags in allowed.items() if names[place] not in derived
         }
@@ -186,6 +190,7 @@ class Model:
         def draw(size: int) -> Drawn:
             with np.errstate(invalid="ignore", divide="ignore"):
                 sample = self.engine.sample(size, rng=source, allowed=drawn_from)
+            sample = repair_nests(sample, nests, rng=source, allowed=allowed)
             numbers = {
                 column.name: draw_numbers(sample[:, place], column, rng=source)
                 for place, column in enumerate(self.schema.columns)
@@ -204,6 +209,8 @@ class Model:
                 mask &= flags[records.codes[:, place]]
             for name in fixed.keys() & derived.keys():
                 mask &= records.numbers[name] == fixed[name]
+            for nest in nests:
+                mask &= ~nest.contradictions(records.codes)
             for verdict in self._judged(rules, records):
                 mask &= ~verdict.false
             for verdict in self._judged(condition, records):
@@ -222,7 +229,20 @@ class Model:
         """
         verdicts = self._judged(self._rules(), records)
         together = zip(self.schema.rules, verdicts, strict=True)
-        return {rule.name: int(verdict.false.sum()) for rule, verdict in together}
+        return {rule.name: int(verdict.false.sum()) for rule, verdict in together} | {
+            one.label: int(nest.contradictions(records.codes).sum())
+            for one, nest in self._nests()
+        }
+
+    def kept_parents(self) -> list[tuple[Parents, str]]:
+        """Return what nests, with how it is kept: by construction, or by drawing codes again."""
+        how = "construction" if self.engine.nests else "repair"
+        return [(one, how) for one, _ in self._nests()]
+
+    def _nests(self) -> list[tuple[Parents, Nest]]:
+        names, nests = self.schema.names, self.schema.nests()
+        by_pair = {(names[one.child], names[one.parent]): one for one in nests}
+        return [(one, by_pair[one.child, one.parent]) for one in self.schema.parents or ()]
 
     def kept_rules(self) -> list[tuple[EditRule, str]]:
         """Return each rule with how it is kept: by construction, by redrawing, or by both."""
@@ -255,7 +275,8 @@ class Model:
                 for column in self.schema.columns
             ],
             "tables": [list(call.columns) for call in self.calls if call.what == "table"],
-            "rules": {rule.name: how for rule, how in self.kept_rules()},
+            "rules": {rule.name: how for rule, how in self.kept_rules()}
+            | {one.label: how for one, how in self.kept_parents()},
             "priors": [dict(prior) for prior in self.priors],
         }
 

@@ -28,6 +28,8 @@ class CodeModel(ABC):
 
     kind: ClassVar[str]
     spends: tuple[Any, ...] = ()
+    #: Codes that nest, of which it draws no impossible pair.
+    nests: tuple[Any, ...] = ()
 
     @property
     @abstractmethod

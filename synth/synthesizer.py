@@ -25,6 +25,7 @@ from synth.marginals.spending import calls_of
 from synth.methods import SINGLE, CodeModel, fitter_of, is_unprotected
 from synth.schema.coding import check_names, encode
 from synth.schema.discovery import Discovery, discover, find_bins, stood_in, wide_columns
+from synth.schema.nesting import labels_under_rules
 from synth.schema.public import patterns_of
 from synth.schema.rules.constraints import constraints_of, identities_of, modelled_sizes
 from synth.schema.units import within_bound
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from footing.arrays import Floats, Integers
     from synth.marginals.spending import Budget, Call
+    from synth.schema.nesting import Nest
     from synth.schema.public import Prior, Rule
     from synth.schema.schema import Schema
 
@@ -299,11 +301,14 @@ class Synthesizer:
         rho = budget.concentrated(aside=aside) - sum(call.rho for call in calls)
         constraints = constraints_of(schema, method=self.method)
         rules = [one.table for one in constraints if one.table is not None]
-        _require_possible(rules, modelled_sizes(schema))
+        nests = schema.nests()
+        _require_possible(rules, nests, modelled_sizes(schema))
         return {
             "rho": rho * (1 - 1e-12),
             "rules": rules,
             "published": [prior.published(schema) for prior in priors],
+            # Other methods know nothing of what nests: what they draw is repaired.
+            **({"nests": nests} if nests and self.method == "tables" else {}),
         }
 
     def _taken(self, frame: Any) -> tuple[pd.DataFrame, str]:
@@ -401,9 +406,17 @@ class Synthesizer:
         return [(min(one, weight), max(one, weight)) for one in places]
 
 
-def _require_possible(rules: Sequence[Rule], sizes: Sequence[int]) -> None:
+def _require_possible(
+    rules: Sequence[Rule], nests: Sequence[Nest], sizes: Sequence[int]
+) -> None:
     """Refuse rules that no record can keep together, before anything is spent."""
-    groups = [patterns_of(at, size=size, rules=rules) for at, size in enumerate(sizes)]
+
+    def alike(column: int, kinds: Integers) -> Integers:
+        patterns = patterns_of(column, size=sizes[column], rules=rules)
+        both = patterns * (int(kinds.max()) + 1) + kinds
+        return np.asarray(np.unique(both, return_inverse=True)[1])
+
+    groups = labels_under_rules(sizes, nests, label=alike)
     firsts = [np.unique(group, return_index=True)[1] for group in groups]
     masks = [
         (
@@ -412,6 +425,10 @@ def _require_possible(rules: Sequence[Rule], sizes: Sequence[int]) -> None:
         )
         for rule in rules
     ]
+    for one in nests:
+        mask = one.mask(groups[one.parent], groups[one.child])
+        pair = (one.parent, one.child)
+        masks.append((pair, mask) if pair[0] < pair[1] else (pair[::-1], mask.T))
     Network([len(first) for first in firsts], [], masks).calibrate([])
 
 

@@ -27,6 +27,7 @@ from synth.marginals.draft import ModelDraft
 from synth.marginals.measuring import Measurer, Neighbours, NoiseSource, SecureNoise
 from synth.marginals.model import TableModel
 from synth.marginals.spending import LARGER, PrivacyAccountant, TableSettings
+from synth.schema.nesting import Nest, labels_under_rules
 from synth.schema.public import Published, Rule, coarse_table, patterns_of, workload_weights
 
 _EXACT = 1 - 1e-9
@@ -47,6 +48,7 @@ def fit_codes(
     label: int | None = None,
     rules: Sequence[Rule] = (),
     published: Sequence[Published] = (),
+    nests: Sequence[Nest] = (),
     settings: TableSettings | None = None,
 ) -> TableModel:
     """Fit a model to confidential records, for a price of rho at most.
@@ -73,6 +75,8 @@ def fit_codes(
         Combinations that no record has.
     published
         Tables that are public already.
+    nests
+        Codes that lie in codes of other columns, those of coarser columns first.
     settings
         How the budget is spent.
 
@@ -115,7 +119,14 @@ def fit_codes(
     accountant = PrivacyAccountant(float(rho))
     measurer = Measurer(codes, sizes, neighbours, accountant, noise or SecureNoise())
     job = _Job(
-        measurer, sizes, is_ordered, tuple(rules), tuple(published), accountant.rho, settings
+        measurer,
+        sizes,
+        is_ordered,
+        tuple(rules),
+        tuple(published),
+        tuple(nests),
+        accountant.rho,
+        settings,
     )
     draft = job.start()
     job.choose_and_measure(draft, weights, with_triples=workload is None)
@@ -125,6 +136,7 @@ def fit_codes(
         shares=tuple(draft.shares),
         tables=draft.measured(),
         masks=tuple(draft.masks),
+        nests=tuple(nests),
         records=draft.total,
         spends=tuple(accountant.spends),
         rho=accountant.rho,
@@ -144,6 +156,7 @@ class _Job:
     ordered: list[bool]
     rules: tuple[Rule, ...]
     published: tuple[Published, ...]
+    nests: tuple[Nest, ...]
     rho: float
     settings: TableSettings
 
@@ -152,14 +165,21 @@ class _Job:
         margins = self._margins()
         n_records = self.measurer.public_records()
         total = _total(margins) if n_records is None else max(float(n_records), 1.0)
-        groups = self._groups(margins, total)
+        masses = self._masses(margins, total)
+        groups = self._groups(masses, total)
         shares = [
             shrink_within(counts, group, scale=scale, is_ordered=is_ordered)
             for (counts, scale), group, is_ordered in zip(
                 margins, groups, self.ordered, strict=True
             )
         ]
+        for column in {one.child for one in self.nests}:
+            shares[column] = _shares_of(masses[column], groups[column])
         masks = [(rule.columns, _allowed(rule, groups)) for rule in self.rules]
+        for one in self.nests:
+            mask = one.mask(groups[one.parent], groups[one.child])
+            pair = (one.parent, one.child)
+            masks.append((pair, mask) if pair[0] < pair[1] else (pair[::-1], mask.T))
         draft = ModelDraft(total, groups, shares, masks)
         for column, (counts, scale) in enumerate(margins):
             coarse = coarse_table(counts, [groups[column]])
@@ -171,6 +191,8 @@ class _Job:
             if len(one.columns) > 1:
                 counts = coarse_table(one.counts, [groups[c] for c in one.columns])
                 draft.add(one.columns, counts, scale=one.deviation, slack=self.settings.slack)
+        if self.nests:  # margins of columns that nest say the same twice: fitted, they agree
+            draft.fit(self.settings, steps=self.settings.steps)
         self.measurer.regroup(groups)
         return draft
 
@@ -285,22 +307,44 @@ class _Job:
                 margins.append((counts.astype(np.float64), scale))
         return margins
 
-    def _groups(self, margins: Sequence[_Margin], total: float) -> list[Integers]:
+    def _masses(self, margins: Sequence[_Margin], total: float) -> list[Floats]:
+        """Return about how many records each code has, of a child given its parent."""
+        masses = [onto_simplex(counts, total=total) for counts, _ in margins]
+        is_done = set[int]()
+        for one in self.nests:  # coarsest first
+            if one.child in is_done:  # of two parents the first counts
+                continue
+            is_done.add(one.child)
+            counts, scale = margins[one.child]
+            # A code without a parent is in a group of its own.
+            size = len(counts)
+            groups = np.where(one.above < 0, one.values + np.arange(size), one.above)
+            _, groups = np.unique(groups, return_inverse=True)
+            within = shrink_within(counts, groups, scale=scale)
+            is_placed = one.above >= 0
+            given = np.where(is_placed, masses[one.parent][one.above] * within, 0.0)
+            rest = total - masses[one.child][~is_placed].sum()
+            given *= max(rest, 0.0) / max(given.sum(), 1e-9)
+            masses[one.child] = np.where(is_placed, given, masses[one.child])
+        return masses
+
+    def _groups(self, masses: Sequence[Floats], total: float) -> list[Integers]:
         price = self.settings.table_price(self.rho, tables=self._tables(total))
         least = self.settings.least_group * self.measurer.scale_of(price)
         most = self.settings.how_many_groups(self.rho)
-        return [
-            group_codes(
-                onto_simplex(counts, total=total),
+
+        def group(column: int, kinds: Integers) -> Integers:
+            is_ordered = self.ordered[column]
+            patterns = patterns_of(column, size=self.sizes[column], rules=self.rules)
+            return group_codes(
+                masses[column],
                 is_ordered=is_ordered,
                 most=most * (1 if is_ordered else 2),
                 least=least,
-                patterns=patterns_of(column, size=len(counts), rules=self.rules),
+                patterns=patterns * (int(kinds.max()) + 1) + kinds,
             )
-            for column, ((counts, _), is_ordered) in enumerate(
-                zip(margins, self.ordered, strict=True)
-            )
-        ]
+
+        return labels_under_rules(self.sizes, self.nests, label=group)
 
     def _tables(self, total: float) -> int:
         return self.settings.how_many(total, columns=len(self.sizes), rho=self.rho)
@@ -329,6 +373,13 @@ class _Prices:
         price = self.of(columns)
         self._spare -= price - self._least
         return price
+
+
+def _shares_of(masses: Floats, groups: Integers) -> Floats:
+    """Return the share in its group of each code, alike where a group has no mass."""
+    sums = np.bincount(groups, masses)[groups]
+    members = np.bincount(groups)[groups]
+    return np.divide(masses, sums, out=1.0 / members, where=sums > 0)
 
 
 def _total(margins: Sequence[tuple[Floats, float]]) -> float:

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from footing.arrays import Columns, Flags, Floats, Integers
 from footing.messages import Argument, Message
+from footing.serialisation import plain_fields
 from synth.errors import SynthError
 from synth.marginals.belief import Network
 from synth.marginals.drawing import draw_codes, draw_within
 from synth.marginals.spending import Spend
 from synth.methods import CodeModel
+from synth.schema.nesting import Nest, narrowed_below
 from synth.schema.public import coarse_table
 
 _STEEPEST = 50.0  # of a tilt, from the least to the largest value of a column
@@ -65,6 +67,9 @@ class TableModel(CodeModel):
         The measured tables.
     masks
         Combinations of groups that the rules allow (1) or not (0).
+    nests
+        Codes that lie in codes of other columns, those of coarser columns first: the finest code
+        that is drawn tells the others.
     records
         How many records there are, from noisy counts unless it is public.
     spends
@@ -91,6 +96,7 @@ class TableModel(CodeModel):
     shares: tuple[Floats, ...]
     tables: tuple[Measured, ...]
     masks: tuple[tuple[Columns, Floats], ...] = ()
+    nests: tuple[Nest, ...] = ()
     records: float
     spends: tuple[Spend, ...]
     rho: float
@@ -143,13 +149,15 @@ class TableModel(CodeModel):
                 Message("The number of records cannot be {number}.", number=number)
             )
         shares = dict(enumerate(self.shares))
-        for column, flags in (allowed or {}).items():
+        allowed = narrowed_below(allowed or {}, self.nests)
+        for column, flags in allowed.items():
             weights = shares[column] * flags
             # Whoever asks for a value that noise left without a share gets it.
             shares[column] = weights if weights.any() else flags.astype(np.float64)
-        evidence = {
-            c: np.bincount(self.groups[c], shares[c]).astype(float) for c in allowed or {}
-        }
+        evidence = {c: np.bincount(self.groups[c], shares[c]).astype(float) for c in allowed}
+        for one in self.nests:  # the codes that lie in it say how likely a parent is
+            if one.parent in evidence:
+                evidence[one.parent] = (evidence[one.parent] > 0).astype(float)
         _, beliefs = self.network.calibrate(
             [table.potential for table in self.tables], evidence=evidence
         )
@@ -161,6 +169,9 @@ class TableModel(CodeModel):
             )
             for column, group in enumerate(self.groups):
                 part[:, column] = draw_within(coarse[column], group, shares[column], rng=rng)
+            for one in reversed(self.nests):  # finest first
+                wrong = one.contradictions(part)
+                part[wrong, one.parent] = one.above[part[wrong, one.child]]
         return codes
 
     def expected(self, first: int, second: int) -> Floats:
@@ -256,6 +267,7 @@ class TableModel(CodeModel):
                 {"columns": columns, "allowed": mask.astype(int)}
                 for columns, mask in self.masks
             ],
+            **({"nests": [plain_fields(one) for one in self.nests]} if self.nests else {}),
             "records": self.records,
             "spends": self.spends,
             "rho": self.rho,
@@ -283,6 +295,15 @@ class TableModel(CodeModel):
                 (tuple(int(c) for c in mask["columns"]), np.asarray(mask["allowed"], float))
                 for mask in content["masks"]
             ),
+            nests=tuple(
+                Nest(
+                    child=int(one["child"]),
+                    parent=int(one["parent"]),
+                    above=np.asarray(one["above"], np.int64),
+                    values=int(one["values"]),
+                )
+                for one in content.get("nests", ())
+            ),
             records=float(content["records"]),
             spends=tuple(Spend.from_dict(spend) for spend in content["spends"]),
             rho=float(content["rho"]),
@@ -308,6 +329,12 @@ class TableModel(CodeModel):
             are_inside = all(0 <= column < len(sizes) for column in columns)
             fits = fits and are_inside and values.shape == tuple(sizes[c] for c in columns)
             fits = fits and bool(np.isfinite(values).all())
+        for one in self.nests:
+            are_inside = {one.child, one.parent} <= {*range(len(sizes))}
+            fits = fits and are_inside and one.above.shape == self.groups[one.child].shape
+            fits = fits and one.values <= len(self.groups[one.parent])
+            fits = fits and -1 <= one.above.min(initial=0) <= one.above.max(initial=-1)
+            fits = fits and bool(one.above.max(initial=-1) < one.values)
         if not fits:
             raise SynthError(Message("The parts of the model do not fit each other."))
         return self

@@ -16,6 +16,7 @@ from footing.text_files import read_text
 from synth.errors import SchemaError, UndeclaredError
 from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole, is_text
 from synth.schema.grid import MOST
+from synth.schema.nesting import Nest, Parents, nests_of
 from synth.schema.rules.rules import EditRule, ParsedRule, parse_rule
 
 _FORMAT = "ckm-synth-schema"
@@ -79,6 +80,9 @@ class Schema:
         The columns to synthesise.
     rules
         What holds for every record.
+    parents
+        Which column's codes lie in another's. None where nobody said: columns whose lists of
+        values look so are then counted, at a price; an empty list says that none do.
     unit
         Who is protected.
     weight
@@ -104,6 +108,7 @@ class Schema:
 
     columns: tuple[Column, ...]
     rules: tuple[EditRule, ...] = ()
+    parents: tuple[Parents, ...] | None = None
     unit: Unit = field(default_factory=Unit)
     weight: str | None = None
     ignored: tuple[str, ...] = ()
@@ -115,7 +120,13 @@ class Schema:
         all_rules: tuple[EditRule | str, ...] = tuple(self.rules)
         rules = (one if isinstance(one, EditRule) else EditRule(text=one) for one in all_rules)
         object.__setattr__(self, "rules", tuple(rules))
+        if self.parents is not None:
+            object.__setattr__(self, "parents", tuple(self.parents))
         self._check_names()
+        if {one.child for one in self.parents or ()}.isdisjoint(self.undeclared) and {
+            one.parent for one in self.parents or ()
+        }.isdisjoint(self.undeclared):
+            self.nests()
         for rule in self.rules:
             if self.is_declared or not {*rule.columns} & {*self.undeclared}:
                 self.parsed(rule)
@@ -231,6 +242,10 @@ class Schema:
         """Return a rule that knows the columns."""
         return parse_rule(rule, {column.name: column for column in self.columns})
 
+    def nests(self) -> list[Nest]:
+        """Return the declared parents as codes, those of coarser columns first."""
+        return nests_of(self.parents or (), self.columns)
+
     def with_column(self, column: Column) -> Schema:
         """Return a schema with another declaration of a column.
 
@@ -312,6 +327,11 @@ class Schema:
             "columns": columns,
             "unit": set_fields(self.unit),
             "rules": [set_fields(rule) for rule in self.rules],
+            **(
+                {}
+                if self.parents is None
+                else {"parents": [set_fields(one) for one in self.parents]}
+            ),
         }
 
     @classmethod
@@ -422,7 +442,7 @@ def _read(content: Any) -> Schema:
     if content.get("version", 1) != 1:
         raise SchemaError(Message("The schema is of a newer version."))
     rest = {name: value for name, value in content.items() if name not in ("format", "version")}
-    for name, least in (("columns", 1), ("rules", 0), ("ignored", 0)):
+    for name, least in (("columns", 1), ("rules", 0), ("parents", 0), ("ignored", 0)):
         if not isinstance(rest.get(name, [] if least == 0 else None), list):
             problems.append(Message("{name}: a list", name=Name(name)))
     _refuse(problems)
@@ -435,6 +455,11 @@ def _read(content: Any) -> Schema:
         one if isinstance(one, str) else _part(f"rules[{place}]", one, EditRule, problems)
         for place, one in enumerate(rest.get("rules", []))
     ]
+    if "parents" in rest:
+        parts["parents"] = [
+            _part(f"parents[{place}]", one, Parents, problems)
+            for place, one in enumerate(rest["parents"])
+        ]
     if "unit" in rest:
         parts["unit"] = _part("unit", rest["unit"], Unit, problems)
     if not all(isinstance(one, str) for one in rest.get("ignored", [])):
