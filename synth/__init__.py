@@ -22,6 +22,7 @@ from synth.schema.columns import Category, Date, Real, Whole
 from synth.schema.discovery import discover
 from synth.schema.lint import lint
 from synth.schema.migration import schema_from
+from synth.schema.nesting import Parents
 from synth.schema.rules.rules import EditRule, code_hierarchy
 from synth.schema.schema import Schema, Unit
 from synth.synthesizer import Synthesizer
@@ -38,6 +39,7 @@ __all__ = [
     "Mechanism",
     "Model",
     "OverspentError",
+    "Parents",
     "Real",
     "RuleError",
     "Schema",

@@ -29,6 +29,7 @@ from synth.errors import CertificateError
 from synth.marginals.spending import Call
 from synth.methods import METHODS, is_unprotected, origin_of
 from synth.schema.discovery import is_unpaid
+from synth.schema.nesting_count import COUNTED
 from synth.schema.rules.constraints import modelled_sizes
 from synth.schema.schema import Schema
 
@@ -435,6 +436,19 @@ def _wrong_declarations(facts: Mapping[str, Any], schema: Schema | None) -> list
         wrong.append(
             Message(
                 "Domains were found, and not paid for: {columns!r}.", columns=Name.each(free)
+            )
+        )
+    counted = {tuple(one["columns"]) for one in facts["calls"] if one["what"] == "nesting"}
+    unpaid = [
+        one.label
+        for one in own_schema.parents or ()
+        if one.declared_by == COUNTED and (one.child, one.parent) not in counted
+    ]
+    if unpaid:
+        wrong.append(
+            Message(
+                "Codes that nest were counted, and not paid for: {names!r}.",
+                names=Name.each(unpaid),
             )
         )
     wrong += [

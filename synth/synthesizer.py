@@ -26,6 +26,8 @@ from synth.methods import SINGLE, CodeModel, fitter_of, is_unprotected
 from synth.schema.coding import check_names, encode
 from synth.schema.discovery import Discovery, discover, find_bins, stood_in, wide_columns
 from synth.schema.nesting import labels_under_rules
+from synth.schema.nesting_count import SHARE as SHARE_OF_NESTS
+from synth.schema.nesting_count import count_nests, undeclared_nests
 from synth.schema.public import patterns_of
 from synth.schema.rules.constraints import constraints_of, identities_of, modelled_sizes
 from synth.schema.units import within_bound
@@ -34,7 +36,7 @@ from synth.weighing import SHARE, weight_of, with_total
 if TYPE_CHECKING:
     import pandas as pd
 
-    from footing.arrays import Floats, Integers
+    from footing.arrays import AnyIntegers, Floats, Integers
     from synth.marginals.spending import Budget, Call
     from synth.schema.nesting import Nest
     from synth.schema.public import Prior, Rule
@@ -187,6 +189,7 @@ class Synthesizer:
         priors: Sequence[Prior],
     ) -> Model:
         self._check_terms(budget, discovery=discovery, priors=priors)
+        self.schema.require_distinct()
         if discovery is None:
             self.schema.require_declared()
         noise.tell("encode", 0, 1)
@@ -198,10 +201,24 @@ class Synthesizer:
             records, budget, discovery, neighbours, noise
         )
         schema = schema.with_single_cells() if self.method in SINGLE else schema.cut_at_rules()
+        codes = encode(records, schema)
         noise.tell("fit", 0, _STEPS)
         terms = self._terms(schema, budget, discovery_calls, aside, priors)
+        proposals = undeclared_nests(schema)
+        if proposals and not isinstance(budget, Claim):
+            self._try(codes, schema, budget, neighbours, terms)
+            schema, nesting_calls = count_nests(
+                codes,
+                schema,
+                proposals,
+                rho=float(terms["rho"]) * SHARE_OF_NESTS,
+                neighbours=neighbours,
+                noise=noise,
+            )
+            discovery_calls = [*discovery_calls, *nesting_calls]
+            terms = self._terms(schema, budget, discovery_calls, aside, priors)
         aside_rho = self._part_for_total(schema, terms)
-        engine = self._engine(records, schema, noise, neighbours, terms)
+        engine = self._engine(codes, schema, noise, neighbours, terms)
         calls = [*discovery_calls, *calls_of(engine.spends, schema.names)]
         if aside_rho:
             common_terms: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
@@ -222,17 +239,33 @@ class Synthesizer:
             container=container,
         )
 
+    def _try(
+        self,
+        codes: AnyIntegers,
+        schema: Schema,
+        budget: Budget | Claim,
+        neighbours: Neighbours,
+        terms: Mapping[str, Any],
+    ) -> None:
+        """Refuse what a fit refuses, up to its first look at the records."""
+        with suppress(_FirstLookError):
+            still = _WatchedNoise(SecureNoise(), budget, None)
+            self._engine(codes, schema, still, neighbours, terms)
+
     def _engine(
         self,
-        records: pd.DataFrame,
+        codes: AnyIntegers,
         schema: Schema,
         noise: _WatchedNoise,
         neighbours: Neighbours,
         terms: Mapping[str, Any],
     ) -> CodeModel:
         """Return what is fitted to the codes of the records."""
-        codes, sizes = encode(records, schema), modelled_sizes(schema)
-        codes[:, [place for place, size in enumerate(sizes) if size == 1]] = 0
+        sizes = modelled_sizes(schema)
+        single = [place for place, size in enumerate(sizes) if size == 1]
+        if codes[:, single].any():
+            codes = codes.copy()
+            codes[:, single] = 0
         engine: CodeModel = fitter_of(self.method)(
             codes,
             sizes=sizes,
@@ -344,9 +377,7 @@ class Synthesizer:
         trial, schema = stood_in(records, self.schema)
         schema = schema.cut_at_rules()
         terms = self._terms(schema, budget, (), aside, ())
-        with suppress(_FirstLookError):
-            still = _WatchedNoise(SecureNoise(), budget, None)
-            self._engine(trial, schema, still, neighbours, terms)
+        self._try(encode(trial, schema), schema, budget, neighbours, terms)
         rho = budget.concentrated(aside=aside)
         common_terms: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
         schema, calls = discover(

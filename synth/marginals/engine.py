@@ -32,7 +32,7 @@ from synth.schema.public import Published, Rule, coarse_table, patterns_of, work
 
 _EXACT = 1 - 1e-9
 _LEAST_ROUND = 0.02  # a share of the budget that is worth another round
-_LEAST = 8  # how many of the smallest tables cost as much as a usual one
+_2 = 8  # how many of the smallest tables cost as much as a usual one
 _Margin = tuple["Floats", float]
 
 
@@ -165,16 +165,13 @@ class _Job:
         margins = self._margins()
         n_records = self.measurer.public_records()
         total = _total(margins) if n_records is None else max(float(n_records), 1.0)
-        masses = self._masses(margins, total)
-        groups = self._groups(masses, total)
+        groups = self._groups(margins, total)
         shares = [
             shrink_within(counts, group, scale=scale, is_ordered=is_ordered)
             for (counts, scale), group, is_ordered in zip(
                 margins, groups, self.ordered, strict=True
             )
         ]
-        for column in {one.child for one in self.nests}:
-            shares[column] = _shares_of(masses[column], groups[column])
         masks = [(rule.columns, _allowed(rule, groups)) for rule in self.rules]
         for one in self.nests:
             mask = one.mask(groups[one.parent], groups[one.child])
@@ -308,27 +305,24 @@ class _Job:
         return margins
 
     def _masses(self, margins: Sequence[_Margin], total: float) -> list[Floats]:
-        """Return about how many records each code has, of a child given its parent."""
+        """Return about how many records each code has; those of a parent share what it has.
+
+        A coarser code is counted more precisely than the sum of the finer ones in it.
+        """
         masses = [onto_simplex(counts, total=total) for counts, _ in margins]
-        is_done = set[int]()
+        nearest = {one.child: one for one in reversed(self.nests)}  # of several the first
         for one in self.nests:  # coarsest first
-            if one.child in is_done:  # of two parents the first counts
+            if one is not nearest[one.child]:
                 continue
-            is_done.add(one.child)
-            counts, scale = margins[one.child]
-            # A code without a parent is in a group of its own.
-            size = len(counts)
-            groups = np.where(one.above < 0, one.values + np.arange(size), one.above)
-            _, groups = np.unique(groups, return_inverse=True)
-            within = shrink_within(counts, groups, scale=scale)
+            own, parent = masses[one.child], masses[one.parent]
             is_placed = one.above >= 0
-            given = np.where(is_placed, masses[one.parent][one.above] * within, 0.0)
-            rest = total - masses[one.child][~is_placed].sum()
-            given *= max(rest, 0.0) / max(given.sum(), 1e-9)
-            masses[one.child] = np.where(is_placed, given, masses[one.child])
+            sums = np.bincount(one.above[is_placed], own[is_placed], minlength=len(parent))
+            factors = np.divide(parent, sums, out=np.zeros(len(parent)), where=sums > 0)
+            masses[one.child] = np.where(is_placed, own * factors[one.above], own)
         return masses
 
-    def _groups(self, masses: Sequence[Floats], total: float) -> list[Integers]:
+    def _groups(self, margins: Sequence[_Margin], total: float) -> list[Integers]:
+        masses = self._masses(margins, total)
         price = self.settings.table_price(self.rho, tables=self._tables(total))
         least = self.settings.least_group * self.measurer.scale_of(price)
         most = self.settings.how_many_groups(self.rho)
@@ -336,10 +330,12 @@ class _Job:
         def group(column: int, kinds: Integers) -> Integers:
             is_ordered = self.ordered[column]
             patterns = patterns_of(column, size=self.sizes[column], rules=self.rules)
+            most_own = most * (1 if is_ordered else 2)
             return group_codes(
                 masses[column],
                 is_ordered=is_ordered,
-                most=most * (1 if is_ordered else 2),
+                # Each group of parents has one of rare codes, so that fewer stay alone.
+                most=max(most_own - int(kinds.max()), most_own // 2),
                 least=least,
                 patterns=patterns * (int(kinds.max()) + 1) + kinds,
             )
@@ -359,8 +355,8 @@ class _Prices:
         self._settings, self._rho, self._sizes, self.number = settings, rho, sizes, number
         pairs = [a * b for a, b in combinations([size for size in sizes if size > 1], 2)]
         self._usual = float(np.mean(np.array(pairs or [1]) ** LARGER)) ** (1 / LARGER)
-        self._least = settings.table_price(rho, tables=number) / _LEAST
-        self._spare = number * (_LEAST - 1) * self._least
+        self._least = settings.table_price(rho, tables=number) / _2
+        self._spare = number * (_2 - 1) * self._least
 
     def of(self, columns: Columns) -> float:
         """Return what a table may cost; `_least` is kept for each one that may follow."""
@@ -373,13 +369,6 @@ class _Prices:
         price = self.of(columns)
         self._spare -= price - self._least
         return price
-
-
-def _shares_of(masses: Floats, groups: Integers) -> Floats:
-    """Return the share in its group of each code, alike where a group has no mass."""
-    sums = np.bincount(groups, masses)[groups]
-    members = np.bincount(groups)[groups]
-    return np.divide(masses, sums, out=1.0 / members, where=sums > 0)
 
 
 def _total(margins: Sequence[tuple[Floats, float]]) -> float:

@@ -30,6 +30,7 @@ _LAWS = {
     "bounds": "fine discrete Gaussian",
     "bins": "fine discrete Gaussian",
     "total": "fine discrete Gaussian",
+    "nesting": "fine discrete Gaussian",
     "choice": "exponential",
 }
 

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -105,6 +106,8 @@ class Category(Column):
         a value is refused.
     is_ordered
         Whether the values come in an order.
+    is_case_sensitive
+        Whether values that differ by capitals alone are two.
 
     Examples
     --------
@@ -119,11 +122,13 @@ class Category(Column):
     values: tuple[Plain, ...] | None = None
     other: Plain = None
     is_ordered: bool = False
+    is_case_sensitive: bool = False
 
     def __post_init__(self) -> None:
         Column.__post_init__(self)
-        if self.is_ordered not in {False, True}:
-            raise SchemaError(Message("is_ordered is true or false."))
+        for name in ("is_ordered", "is_case_sensitive"):
+            if getattr(self, name) not in {False, True}:
+                raise SchemaError(Message("{name} is true or false.", name=Name(name)))
         if self.values is None:
             return
         if not _is_list(self.values) or not self.values:
@@ -179,6 +184,26 @@ class Category(Column):
     def is_ranked(self) -> bool:
         """Whether the values come in an order."""
         return self.is_ordered
+
+    def alike(self) -> str | None:
+        """Return what is wrong where people would take two declared values for one.
+
+        Examples
+        --------
+        >>> print(Category(name="sex", values=("F", "M", "m")).alike())
+        Two values of 'sex' differ by capitals, spaces or accents written in two ways alone.
+        """
+        texts = [value for value in self.values or () if is_text(value)]
+        plain = [unicodedata.normalize("NFC", " ".join(str(text).split())) for text in texts]
+        if not self.is_case_sensitive:
+            plain = [text.casefold() for text in plain]
+        if len({*plain}) == len(plain):
+            return None
+        return Message(
+            "Two values of {name!r} differ by capitals, spaces or accents written in two ways "
+            "alone.",
+            name=Name(self.name),
+        )
 
     def _labels(self) -> list[str]:
         return [str(value) for value in self.known]

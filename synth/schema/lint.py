@@ -1,16 +1,19 @@
 """What is missing from a schema, or would leak, told without a look at any value."""
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from footing.messages import Argument, Message
+from footing.messages import Argument, Message, Name
+from footing.serialisation import set_fields
 from synth.errors import SchemaError
 from synth.marginals.measuring import Neighbours
 from synth.marginals.spending import Budget, TableSettings
 from synth.schema.columns import Category, Column, Numeric
 from synth.schema.discovery import Discovery
+from synth.schema.nesting_count import SHARE, undeclared_nests
 from synth.schema.rules.constraints import constraints_of, identities_of
 from synth.schema.schema import Schema
 
@@ -87,7 +90,13 @@ def lint(
     if schema.unit.name == "record":
         text = Message("the unit is a record: whoever has several is protected less")
         findings.append(_finding("note", "unit", text))
-    return [*findings, *_of_rules(schema), *_of_names(schema, names)]
+    return [
+        *findings,
+        *_of_values(schema),
+        *_of_nests(schema),
+        *_of_rules(schema),
+        *_of_names(schema, names),
+    ]
 
 
 def _finding(level: str, place: str, text: str) -> Finding:
@@ -196,6 +205,44 @@ def _of_numbers(column: Numeric, columns: int) -> Iterator[Finding]:
         yield _finding(
             "note", column.name, Message("values out of bounds are put on the bounds")
         )
+
+
+def _of_values(schema: Schema) -> Iterator[Finding]:
+    """Name columns of which two values are one, as people write them."""
+    for column in schema.columns:
+        if isinstance(column, Category) and (problem := column.alike()):
+            yield _finding("error", column.name, problem)
+
+
+def _of_nests(schema: Schema) -> Iterator[Finding]:
+    """Say which lists of values look nested, and which codes of parents nothing lies in."""
+    proposals = undeclared_nests(schema)
+    for one in proposals:
+        yield _finding(
+            "warning",
+            one.child,
+            Message(
+                "its codes look nested in {parent!r}: each begins with one of its codes. Say so: "
+                "{entry}, or that nothing nests: {nothing}. Not declared, it is counted in the "
+                "records, for {price:.1%} of the budget",
+                parent=Name(one.parent),
+                entry=Name(f'"parents": [{json.dumps(set_fields(one), ensure_ascii=False)}]'),
+                nothing=Name('"parents": []'),
+                price=SHARE / len(proposals),
+            ),
+        )
+    for nest in schema.nests() if schema.is_declared else ():
+        empty = {*range(nest.values)} - {*nest.above.tolist()}
+        if empty and (nest.above >= 0).all():
+            yield _finding(
+                "warning",
+                schema.names[nest.parent],
+                Message(
+                    "no code of {child!r} lies in {number} of its codes: they are never drawn",
+                    child=Name(schema.names[nest.child]),
+                    number=len(empty),
+                ),
+            )
 
 
 def _of_rules(schema: Schema) -> Iterator[Finding]:

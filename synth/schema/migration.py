@@ -1,14 +1,17 @@
 """Data dictionaries and schemas of other tools; what they do not declare stays undeclared."""
 
+import csv
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from footing.messages import Argument, Message, Name, said
 from synth.errors import SchemaError
 from synth.schema.columns import Category, Column, Date, Real, Whole
+from synth.schema.nesting import parents_in_tree
 from synth.schema.schema import Schema
 from synth.schema.xml_dictionaries import Told, told_by_xml
 
@@ -121,8 +124,13 @@ def _told(description: Mapping[str, Any]) -> Iterator[Told]:
 
 
 def _schema(entries: Iterator[Told], by: str) -> Schema:
-    columns = []
+    columns, tree = list[Column](), dict[str, str]()
     for one in entries:
+        for code, above in one.above.items():
+            if tree.setdefault(code, above) != above:
+                raise SchemaError(
+                    Message("A code of {name!r} has two parents.", name=Argument(one.name))
+                )
         try:
             columns.append(_column(one, by))
         except (ValueError, OverflowError) as error:
@@ -138,7 +146,44 @@ def _schema(entries: Iterator[Told], by: str) -> Schema:
                     problem=said(problem),
                 )
             ) from None
-    return Schema(columns=tuple(columns))
+    parents = parents_in_tree(columns, tree=tree.items(), declared_by=by)
+    return Schema(columns=tuple(columns), parents=tuple(parents) or None)
+
+
+def with_tree(schema: Schema, path: Path, *, declared_by: str = "") -> Schema:
+    """Return a schema with the parents that a code list tells: a CSV of codes and those above.
+
+    Parameters
+    ----------
+    schema
+        The schema.
+    path
+        A CSV file with a header and two columns: a code, and the coarser code it lies in.
+    declared_by
+        Who declared it; without a word its file did.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            rows = [row for row in list(csv.reader(lines))[1:] if row]
+    except (OSError, ValueError, csv.Error):
+        raise SchemaError(Message("{path!r} cannot be read.", path=Name(path.name))) from None
+    if not rows or any(len(row) < 2 for row in rows):
+        raise SchemaError(
+            Message("{path!r} is no list of codes and their parents.", path=Name(path.name)),
+            hint=Message("a CSV file with a header and two columns: code,parent"),
+        )
+    tree = [(row[0].strip(), row[1].strip()) for row in rows]
+    parents = parents_in_tree(schema.columns, tree=tree, declared_by=declared_by or path.name)
+    if not parents:
+        raise SchemaError(
+            Message(
+                "{path!r} leads the codes of no column to those of another.",
+                path=Name(path.name),
+            ),
+            hint=Message("every value of the finer column needs a line, and those above it"),
+        )
+    old = [one for one in schema.parents or () if one.child not in {p.child for p in parents}]
+    return replace(schema, parents=(*old, *parents))
 
 
 def _column(entry: Told, by: str) -> Column:
@@ -203,6 +248,11 @@ def _csvw(entry: Mapping[str, Any]) -> Told:
     kind = {"base": kind} if isinstance(kind, str) else kind
     base, form = kind.get("base", "string"), _CODES.fullmatch(str(kind.get("format", "")))
     members = entry.get("qb:codeList", {}).get("skos:memberList", ())
+    above = {
+        str(one["skos:notation"]): str(one["skos:broader"])
+        for one in members
+        if one.get("skos:broader")
+    }
     codes = [one["skos:notation"] for one in members]
     if form and base == "string":
         codes = form[1].split("|")
@@ -211,4 +261,4 @@ def _csvw(entry: Mapping[str, Any]) -> Told:
     missing = {} if entry.get("required") or not nulls else {"null": None}
     missing |= {one: one for one in nulls if one}
     low, high = (kind.get(f"{end}imum", kind.get(f"{end}Inclusive")) for end in ("min", "max"))
-    return Told(title, base, codes, missing, low, high)
+    return Told(title, base, codes, missing, low, high, above=above)

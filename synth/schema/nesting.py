@@ -21,7 +21,7 @@ from synth.schema.columns import Category, Column, Plain, is_text
 _MOST_PREFIX = 100
 _MOST_SHOWN = 5
 _FEW = 1e-6
-_LEAST_BRANCHING = 1.5  # codes for each code of the parent, of columns that look nested
+_LEAST_BRANCHING = 1.2  # codes for each code of the parent, of columns that look nested
 _MOST_PROPOSALS = 8
 
 
@@ -319,11 +319,19 @@ def nested_looking(columns: Sequence[Column]) -> list[Parents]:
         if isinstance(column, Category) and column.is_declared and len(column.known) > 1
     }
     widths = {name: {len(value) for value in values} for name, values in lists.items()}
-    # Prefixes are read where all values of the parent are equally long: else they may mislead.
+    numbers = {
+        column.name
+        for column in columns
+        if isinstance(column, Category) and not all(map(is_text, column.values or ()))
+    }
+    # Prefixes are read where all values of the parent are equally long, and no single digits of
+    # whole numbers, which every number begins with: else they mislead more often than not.
     coarse = {
-        name: (widths[name].copy().pop(), {*values})
+        name: (width, {*values})
         for name, values in lists.items()
-        if len(widths[name]) == 1 and len(values) > 1
+        if len(widths[name]) == 1
+        and len(values) > 1
+        and (width := min(widths[name])) > (name in numbers)
     }
     proposals: list[Parents] = []
     for child, values in lists.items():
@@ -411,6 +419,8 @@ def parents_in_tree(
 ) -> list[Parents]:
     """Return the parents of all columns that a code list tells, each with its nearest one."""
     pairs = list(tree)
+    if not pairs:
+        return []
     nearest: list[Parents] = []
     for child in columns:
         ways = [
@@ -435,20 +445,14 @@ def repair_nests(
     """Return records in which every code lies in its parent: one that does not is drawn again.
 
     The coarser code stays, as it is counted more precisely. Of the finer ones in it one is
-    drawn, as often as the other records have each; any of them where none has one.
+    drawn, as often as all records together have each; any of them where none has one.
     """
     codes = codes.copy()
     for one in nests:  # coarsest first
         wrong = np.flatnonzero(one.contradictions(codes))
         if not wrong.size:
             continue
-        size = len(one.above)
-        is_right = np.ones(len(codes), bool)
-        is_right[wrong] = False
-        child = codes[:, one.child]
-        weights = np.bincount(child[is_right], minlength=size).astype(np.float64)
-        # Where no record is right, all that were drawn say which are frequent.
-        weights += _FEW * (np.bincount(child, minlength=size) + _FEW)
+        weights = np.bincount(codes[:, one.child], minlength=len(one.above)) + _FEW
         weights *= (one.above >= 0) & allowed.get(one.child, True)
         order = np.argsort(one.above, kind="stable")
         steps = np.concatenate(([0.0], np.cumsum(weights[order])))

@@ -214,6 +214,28 @@ class Schema:
                 ),
             )
 
+    def require_distinct(self) -> None:
+        """Raise an error if people would take two declared values of a column for one.
+
+        Raises
+        ------
+        SchemaError
+            With the names of the columns.
+        """
+        problems = [
+            problem
+            for column in self.columns
+            if isinstance(column, Category) and (problem := column.alike())
+        ]
+        if problems:
+            raise SchemaError(
+                joined("\n  ", [Message("The schema does not hold together:"), *problems]),
+                hint=Message(
+                    "declare one of them, and recode the records; where capitals tell values "
+                    'apart: "is_case_sensitive": true'
+                ),
+            )
+
     def column(self, name: str) -> Column:
         """Return a column.
 

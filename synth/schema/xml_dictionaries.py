@@ -28,6 +28,8 @@ class Told(NamedTuple):
     low: Any = None
     high: Any = None
     decimals: int | None = None
+    #: The coarser code that each code lies in, of those that have one.
+    above: Mapping[str, str] = {}
 
 
 def told_by_xml(content: bytes, name: str) -> Iterator[Told]:
@@ -96,7 +98,27 @@ def _ddi(var: "Element") -> Told:
         kind = "number" if decimals else "int"
     codes = list(dict.fromkeys(code for code in codes if code not in missing.values()))
     ends = limits.get("min"), limits.get("max")
-    return Told(var.get("name", ""), kind, codes, missing, *ends, decimals)
+    above = _groups_of(var)
+    return Told(var.get("name", ""), kind, codes, missing, *ends, decimals, above)
+
+
+def _groups_of(var: "Element") -> dict[str, str]:
+    """Return the label of the group that each category of a variable lies in."""
+    values = {
+        one.get("ID"): (one.findtext("catValu") or "").strip() for one in var.iter("catgry")
+    }
+    above: dict[str, str] = {}
+    for group in var.iterfind("catgryGrp"):
+        label = (group.findtext("labl") or group.get("ID") or "").strip()
+        for member in (group.get("catgry") or "").split():
+            code = values.get(member, "")
+            if code and label and above.setdefault(code, label) != label:
+                raise SchemaError(
+                    Message(
+                        "A code of {name!r} has two parents.", name=Name(var.get("name", ""))
+                    )
+                )
+    return above
 
 
 def _attributes(one: "Element | None") -> Mapping[str, str]:
@@ -139,7 +161,17 @@ def _sdmx(root: "Element") -> Iterator[Told]:
         ends = shape.get("minValue"), shape.get("maxValue")
         decimals = int(shape["decimals"]) if "decimals" in shape else None
         name, kind = one.get("id") or concept or "", shape.get("textType", "")
-        yield Told(name, kind, codes, {}, *ends, decimals)
+        above = {} if code_list is None else dict(_parents_of(code_list))
+        yield Told(name, kind, codes, {}, *ends, decimals, above)
+
+
+def _parents_of(code_list: "Element") -> Iterator[tuple[str, str]]:
+    """Yield each code of a list with the code that lies above it, of those that have one."""
+    for code in code_list.iterfind("Code"):
+        parent = code.find("Parent")
+        above = _referred(parent) or ("" if parent is None else (parent.text or "").strip())
+        if above:
+            yield code.get("id", ""), above
 
 
 def _referred(element: "Element | None") -> str | None:
