@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from footing.arrays import Flags
+from footing.arrays import AnyIntegers, Flags
 from footing.files import new_file, write_whole
 from footing.messages import Argument, Message, Name
 from footing.progress import Progress
@@ -204,13 +204,11 @@ class Model:
             return Drawn(codes, numbers)
 
         def is_kept(records: Drawn) -> Flags:
-            mask = np.ones(len(records.codes), bool)
+            mask = ~_are_impossible(nests, records.codes)
             for place, flags in allowed.items():
                 mask &= flags[records.codes[:, place]]
             for name in fixed.keys() & derived.keys():
                 mask &= records.numbers[name] == fixed[name]
-            for nest in nests:
-                mask &= ~nest.contradictions(records.codes)
             for verdict in self._judged(rules, records):
                 mask &= ~verdict.false
             for verdict in self._judged(condition, records):
@@ -235,7 +233,7 @@ class Model:
         }
 
     def kept_parents(self) -> list[tuple[Parents, str]]:
-        """Return what nests, with how it is kept: by construction, or by drawing codes again."""
+        """Return what nests, with how it is kept: by construction, or by repair."""
         how = "construction" if self.engine.nests else "repair"
         return [(one, how) for one, _ in self._nests()]
 
@@ -443,6 +441,13 @@ class Model:
                 low, high = column.bounds
                 fixed[name] = int(np.clip(grid_numbers(one, column)[0], low, high))
         return allowed, fixed
+
+
+def _are_impossible(nests: Sequence[Nest], codes: AnyIntegers) -> Flags:
+    mask = np.zeros(len(codes), bool)
+    for nest in nests:
+        mask |= nest.contradictions(codes)
+    return mask
 
 
 def _written(name: str) -> str:

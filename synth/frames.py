@@ -27,8 +27,13 @@ if TYPE_CHECKING:
 CONTAINERS = ("pandas", "arrow", "polars")
 
 
-def read_records(path: str | os.PathLike[str]) -> Any:
-    """Read records from a Parquet or CSV file."""
+def read_records(path: str | os.PathLike[str], *, schema: Schema | None = None) -> Any:
+    """Read records from a Parquet or CSV file.
+
+    An empty cell of CSV is null, and ``""`` in quotes a text without letters. In columns of a
+    schema that declare such a text and no null both are that text: most programs write it
+    without quotes.
+    """
     import pyarrow as pa
 
     file = Path(path)
@@ -38,7 +43,7 @@ def read_records(path: str | os.PathLike[str]) -> Any:
 
             return pq.read_table(file)
         if file.suffix.lower() == ".csv":
-            return _read_csv(file)
+            return _with_blanks(_read_csv(file), schema)
     except (OSError, ValueError, pa.ArrowException):
         # The library's own words may quote a record.
         raise DomainError(
@@ -86,6 +91,17 @@ def _read_csv(file: Path) -> Any:
     )
     parse = arrow_csv.ParseOptions(newlines_in_values=True)
     return arrow_csv.read_csv(file, convert_options=convert, parse_options=parse)
+
+
+def _with_blanks(table: Any, schema: Schema | None) -> Any:
+    """Return a table in which empty cells are texts, where these are declared and no null is."""
+    for column in () if schema is None else schema.columns:
+        values = [*(getattr(column, "values", None) or ()), *column.missing.values()]
+        if "" in values and not column.has_null and column.name in table.column_names:
+            place = table.column_names.index(column.name)
+            filled = table.column(place).fill_null("")
+            table = table.set_column(place, column.name, filled)
+    return table
 
 
 def write_records(records: Any, path: str | os.PathLike[str]) -> None:

@@ -41,7 +41,7 @@ _PROTECTION = CellProtection(method="dp", is_compared=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DPRelease:
-    """What a release did; None of it for a dry run."""
+    """What a release did; None of it for a dry run, and nothing left where no ledger is yet."""
 
     path: Path
     plan: Plan
@@ -66,7 +66,8 @@ def release_dp(
     out
         The folder; nothing is replaced.
     dry_run
-        Tell what it costs, and what errors to expect. No data are opened, nothing is charged.
+        Tell what it costs, and what errors to expect. No data are opened, nothing is charged,
+        and the ledger need not be there yet.
     memory_limit, threads
         Limits of DuckDB.
 
@@ -84,6 +85,8 @@ def release_dp(
     """
     plan, path = job.plan, resolve_target(out)
     check_target(path, None)
+    if dry_run and not job.ledger.path.exists():
+        return DPRelease(path=path, plan=plan, released=None, left="")
     ledger = BudgetLedger.open(job.ledger.path)
     require_left(ledger, plan.guarantee)
     _require_one_method(job)

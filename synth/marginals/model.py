@@ -68,8 +68,8 @@ class TableModel(CodeModel):
     masks
         Combinations of groups that the rules allow (1) or not (0).
     nests
-        Codes that lie in codes of other columns, those of coarser columns first: the finest code
-        that is drawn tells the others.
+        Codes that lie in codes of other columns, coarser columns first. The finest code that
+        is drawn tells the others.
     records
         How many records there are, from noisy counts unless it is public.
     spends

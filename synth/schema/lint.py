@@ -222,9 +222,9 @@ def _of_nests(schema: Schema) -> Iterator[Finding]:
             "warning",
             one.child,
             Message(
-                "its codes look nested in {parent!r}: each begins with one of its codes. Say so: "
-                "{entry}, or that nothing nests: {nothing}. Not declared, it is counted in the "
-                "records, for {price:.1%} of the budget",
+                "its codes look nested in {parent!r}: each begins with one of its codes. Say "
+                "so: {entry}, or that nothing nests: {nothing}. Not declared, it is counted in "
+                "the records, for {price:.1%} of the budget",
                 parent=Name(one.parent),
                 entry=Name(f'"parents": [{json.dumps(set_fields(one), ensure_ascii=False)}]'),
                 nothing=Name('"parents": []'),

@@ -54,6 +54,8 @@ def read_dictionary(path: Path, *, declared_by: str = "") -> Schema:
         raise SchemaError(
             Message("{path!r} is no description of columns.", path=Name(path.name))
         )
+    if dictionary.get("format") == "ckm-synth-schema":
+        return Schema.from_dict(dictionary)
     return schema_from(dictionary, declared_by=by)
 
 

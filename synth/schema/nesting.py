@@ -1,7 +1,7 @@
-"""Codes that nest: each code of one column lies in one code of another, by a public code list.
+"""Codes that nest: each code of a column lies in one of another, by a public code list.
 
-Nothing here looks at records. What code lists look like is a proposal; only whoever declares it,
-or a noisy count of the records at a price, says that it holds.
+Nothing here looks at records. What code lists look like is a proposal; only whoever declares
+it, or a noisy count of the records at a price, says that it holds.
 """
 
 from __future__ import annotations
@@ -296,7 +296,7 @@ def _require_agreement(nests: Sequence[Nest], names: Sequence[str]) -> None:
 
 
 def nested_looking(columns: Sequence[Column]) -> list[Parents]:
-    """Return the columns whose lists of values look nested: each value begins with one of another.
+    """Return the columns whose lists of values look nested: each begins with one of another.
 
     Only the nearest coarser column of each is proposed. That code lists look so proves nothing
     of the records: a place of birth is written like a place of residence.
@@ -507,7 +507,7 @@ def labels_under_rules(
     nests
         What nests; codes of a label lie in parents of one label.
     label
-        Given a column, and numbers that are equal for codes which may share a label: the labels.
+        Given a column, and numbers, equal for codes that may share a label: the labels.
     """
     labels: dict[int, Integers] = {}
     above: dict[int, list[Nest]] = {}

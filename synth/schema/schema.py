@@ -463,7 +463,14 @@ def _read(content: Any) -> Schema:
         )
     if content.get("version", 1) != 1:
         raise SchemaError(Message("The schema is of a newer version."))
-    rest = {name: value for name, value in content.items() if name not in ("format", "version")}
+    # "$schema" is where editors find what may stand here.
+    rest = {
+        name: value
+        for name, value in content.items()
+        if name not in ("format", "version", "$schema")
+    }
+    if rest.get("parents", ()) is None:
+        del rest["parents"]
     for name, least in (("columns", 1), ("rules", 0), ("parents", 0), ("ignored", 0)):
         if not isinstance(rest.get(name, [] if least == 0 else None), list):
             problems.append(Message("{name}: a list", name=Name(name)))

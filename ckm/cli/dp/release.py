@@ -71,7 +71,9 @@ def carry_out_plan(
         _show(terminal, done)
         terminal.step(
             "dry run complete",
-            Message("no data opened, nothing charged; left: {left}", left=said(done.left)),
+            Message("no data opened, nothing charged; left: {left}", left=said(done.left))
+            if done.left
+            else Message("no data opened, nothing charged; there is no ledger yet"),
         )
         return
     entry = done.released.entry

@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from synth import Schema
     from synth.evaluation.records import Kind
 
 _PLAIN = re.compile(r"(?!-0(\.0+)?$)-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 
-def records_of(path: Path) -> Any:
+def records_of(path: Path, *, schema: Schema | None = None) -> Any:
     """Return the records of a file, for fitting."""
     from synth.frames import read_records
 
-    return office_table(path) if is_office(path) else read_records(path)
+    return office_table(path) if is_office(path) else read_records(path, schema=schema)
 
 
 def column_names(path: Path) -> list[str]:

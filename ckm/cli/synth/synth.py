@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ckm.cli.synth.evaluate import compare, evaluate
 from ckm.cli.synth.record_files import column_names, records_of
 from ckm.cli.synth.report import report
+from ckm.cli.synth.sanitise import sanitise
+from ckm.cli.synth.settings import settings_from
 from ckm.cli.synth.sweep import sweep
 from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ckm.cli.terminal.console import Terminal
-    from synth import Budget
+    from synth import Budget, Schema
     from synth.claims import Claim
 
 
@@ -91,6 +92,17 @@ def check(
 @click.argument("file", metavar="[OTHER]", type=PATH, required=False)
 @click.option("--from-dictionary", "dictionary", type=PATH, help="The same as OTHER.")
 @click.option(
+    "--from-header",
+    "header",
+    type=PATH,
+    help="Records: a skeleton with the names of their columns; no value is read.",
+)
+@click.option(
+    "--tree",
+    type=PATH,
+    help="A public code list, as CSV of codes and the codes above them: which codes nest.",
+)
+@click.option(
     "--declared-by", default="", show_default=False, help="Who declared it, from what."
 )
 @_output_options
@@ -99,6 +111,8 @@ def schema(
     *,
     file: Path | None,
     dictionary: Path | None,
+    header: Path | None,
+    tree: Path | None,
     declared_by: str,
     output: Path,
     force: bool,
@@ -106,13 +120,19 @@ def schema(
 ) -> None:
     """Make a schema from a data dictionary or another tool's; what it lacks stays undeclared.
 
+    Without a dictionary, --from-header gives a skeleton to fill in, and beside it a JSON Schema
+    for editors, ckm-synth.schema.json. Of CSV the first line is read and nothing after it; of
+    Parquet and Arrow, the types as well, which propose a kind.
+
     Known: DDI-Codebook and SDMX structures (XML); CSVW metadata, the dictionaries of NIST's
     excerpts, SDV metadata and plain lists (JSON). Minima, maxima and frequencies of a file,
     which a code book may hold besides, are not read.
 
     Examples
     --------
+    ckm synth schema --from-header people.csv -o schema.json
     ckm synth schema --from-dictionary book.xml -o schema.json
+    ckm synth schema schema.json --tree communes.csv -o with-parents.json
 
     schema.json, written by hand
     ----------------------------
@@ -122,16 +142,24 @@ def schema(
       {"name": "sex", "kind": "category", "values": ["F", "M"], "missing": {"unknown": null}}],
      "rules": ["if age < 15 then hours == 0"]}
     """
-    from synth.schema.migration import read_dictionary
+    from synth.schema.migration import read_dictionary, with_tree
 
-    sources = [one for one in (file, dictionary) if one is not None]
-    if len(sources) != 1:
+    sources = [one for one in (file, dictionary, header) if one is not None]
+    if len(sources) != 1 or (header is not None and tree is not None):
         raise click.UsageError(
-            Message("Name one dictionary: ckm synth schema --from-dictionary FILE.")
+            Message(
+                "Name one dictionary, or one file with a header: ckm synth schema "
+                "--from-dictionary FILE, or --from-header FILE."
+            )
         )
-    new_schema = read_dictionary(sources[0], declared_by=declared_by)
-    with _written(output, force=force, dry_run=dry_run) as draft:
-        new_schema.write(draft)
+    if header is not None:
+        new_schema = _skeleton(header, output, force=force, dry_run=dry_run)
+    else:
+        new_schema = read_dictionary(sources[0], declared_by=declared_by)
+        if tree is not None:
+            new_schema = with_tree(new_schema, tree, declared_by=declared_by)
+        with _written(output, force=force, dry_run=dry_run) as draft:
+            new_schema.write(draft)
     open_ones = (
         Message("; not declared: {undeclared}", undeclared=Name.each(new_schema.undeclared))
         if new_schema.undeclared
@@ -143,6 +171,21 @@ def schema(
             "{number} columns{open_ones}", number=len(new_schema.columns), open_ones=open_ones
         ),
     )
+
+
+def _skeleton(header: Path, output: Path, *, force: bool, dry_run: bool) -> Schema:
+    """Write a skeleton, and what editors check it by beside it."""
+    from footing.serialisation import document
+    from synth.schema.skeleton import EDITOR_FILE, editor_schema, skeleton, skeleton_text
+
+    new_schema = skeleton(header)
+    with _written(output, force=force, dry_run=dry_run) as draft:
+        draft.write_text(skeleton_text(new_schema), encoding="utf-8")
+    # The same of every skeleton: one that is there already is as good.
+    beside = output.with_name(EDITOR_FILE)
+    with _written(beside, force=True, dry_run=dry_run) as draft:
+        draft.write_text(document(editor_schema()), encoding="utf-8")
+    return new_schema
 
 
 @synth.command()
@@ -233,17 +276,23 @@ def fit(
         method=method,
         label=label,
         workload=[tuple(table.split(",")) for table in tables] or None,
-        settings=settings_of(method, _settings(settings)),
+        settings=settings_of(method, settings_from(settings)),
     )
     budget = _budget(method, epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
     if discovery is None:
         synthesizer.schema.require_declared()
     unit = synthesizer.schema.unit.name
+    if dry_run and ledger is not None and not ledger.exists():
+        terminal.warn(
+            "no ledger", Message("there is no ledger {name!r} yet", name=Name(ledger.name))
+        )
+        ledger = None
     charge = _payment(budget, unit, ledger=ledger, who=who, is_simulated=simulate is not None)
     if dry_run:
         for file in filter(None, (output, picture)):
             check_output(file, force=force)
-        synthesizer.check(records_of(data), budget, discovery=discovery)
+        own_records = records_of(data, schema=synthesizer.schema)
+        synthesizer.check(own_records, budget, discovery=discovery)
         terminal.step(
             "dry run complete", Message("dry run: a model would go to {output}", output=output)
         )
@@ -257,7 +306,7 @@ def fit(
         drawing = None
         if picture is not None:
             drawing = files.enter_context(_written(picture, force=force, dry_run=False))
-        records = records_of(data)
+        records = records_of(data, schema=synthesizer.schema)
         charge(f"synthetic records, {output.name}")
         with terminal.progress() as report_progress:
             model = synthesizer.fit(
@@ -449,22 +498,6 @@ def _payment(
     return lambda what: account.spend(cost, who=who, what=what)
 
 
-def _settings(texts: tuple[str, ...]) -> dict[str, Any]:
-    """Read settings as a file of TOML would: numbers are numbers, all else is text."""
-    values: dict[str, Any] = {}
-    for one in texts:
-        name, sign, text = one.partition("=")
-        if not sign:
-            raise click.UsageError(
-                Message("A setting is a name, =, and a value: --set truncation=2.")
-            )
-        try:
-            values[name.strip()] = json.loads(text)
-        except (ValueError, RecursionError):
-            values[name.strip()] = text.strip()
-    return values
-
-
 @contextlib.contextmanager
 def _written(target: Path, *, force: bool, dry_run: bool) -> Iterator[Path]:
     """Yield a temporary name of the same kind; rename it when all went well."""
@@ -487,5 +520,5 @@ def _secret(file: Path) -> bytes:
         ) from None
 
 
-for _command in (evaluate, compare, report, sweep):
+for _command in (evaluate, compare, report, sanitise, sweep):
     synth.add_command(_command)

@@ -129,6 +129,14 @@ def test_a_dry_run_tells_cost_and_errors_and_opens_no_data(folder):
     assert BudgetLedger.open("budget.db").entries() == ()
 
 
+def test_a_dry_run_needs_no_ledger_and_a_release_does(folder):
+    (folder / "budget.db").unlink()
+    result = run("plan.toml", "-o", "out", "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert "there is no ledger yet" in result.output
+    assert run("plan.toml", "-o", "out").exit_code != 0
+
+
 def test_nothing_is_charged_where_a_column_does_not_fit(folder):
     (folder / "plan.toml").write_text(PLAN.replace('"sector"', '"trade"'))
     result = run("plan.toml", "-o", "out")

@@ -375,3 +375,55 @@ def test_records_that_cannot_be_read_cost_nothing(folder, ledger):
     (folder / "people.parquet").write_bytes(b"no records")
     assert fit(folder, "--ledger", folder / "budget.db", "--who", "Ada").exit_code != 0
     assert ledger.entries() == ()
+
+
+def test_a_skeleton_comes_from_a_header_and_is_filled_in_by_hand(folder):
+    made = run("schema", "--from-header", folder / "people.csv", "-o", folder / "draft.json")
+    assert made.exit_code == 0, made.output
+    assert (folder / "ckm-synth.schema.json").exists()
+    content = json.loads((folder / "draft.json").read_text())
+    assert [one["name"] for one in content["columns"]] == ["age", "sex"]
+    checked = run("check", folder / "draft.json", "--data", folder / "people.csv")
+    assert checked.exit_code == 1
+    assert "read off the records it leaks" in checked.output
+    content["columns"][0] = {"kind": "whole", "name": "age", "low": 0, "high": 99}
+    content["columns"][1]["values"] = ["F", "M"]
+    (folder / "schema.json").write_text(json.dumps(content))
+    assert fit(folder, "--dry-run").exit_code == 0
+
+
+def test_a_code_list_tells_which_codes_nest(folder):
+    columns = [
+        Category(name="town", values=["t1", "t2", "t3"]),
+        Category(name="region", values=["x", "y"]),
+    ]
+    Schema(columns=columns).write(folder / "schema.json")
+    (folder / "tree.csv").write_text("code,parent\nt1,d\nt2,d\nt3,e\nd,x\ne,y\n")
+    tree = ("--tree", folder / "tree.csv", "-o", folder / "nested.json")
+    made = run("schema", folder / "schema.json", *tree)
+    assert made.exit_code == 0, made.output
+    assert Schema.read(folder / "nested.json").parents[0].codes == {
+        "t1": "x",
+        "t2": "x",
+        "t3": "y",
+    }
+    (folder / "tree.csv").write_text("code,parent\nt1,x\nt1,y\n")
+    assert "two parents" in run("schema", folder / "schema.json", *tree, "--force").output
+
+
+def test_an_empty_cell_is_the_text_that_is_declared(folder):
+    (folder / "people.csv").write_text("age,sex\n" + "17,\n18,M\n" * 50)
+    without_null = [SCHEMA.columns[0], Category(name="sex", values=["", "M"])]
+    Schema(columns=without_null).write(folder / "schema.json")
+    assert fit(folder, "--dry-run", data="people.csv").exit_code == 0
+    Schema(columns=[SCHEMA.columns[0], Category(name="sex", values=["M"])]).write(
+        folder / "schema.json"
+    )
+    assert fit(folder, "--dry-run", data="people.csv").exit_code == 3
+
+
+def test_a_dry_run_needs_no_ledger(folder):
+    assert (
+        fit(folder, "--dry-run", "--ledger", folder / "none.db", "--who", "Ada").exit_code == 0
+    )
+    assert fit(folder, "--ledger", folder / "none.db", "--who", "Ada").exit_code != 0
