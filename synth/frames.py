@@ -94,7 +94,7 @@ def _read_csv(file: Path) -> Any:
 
 
 def _with_blanks(table: Any, schema: Schema | None) -> Any:
-    """Return a table in which empty cells are texts, where these are declared and no null is."""
+    """Return a table in which empty cells are texts, where such are declared and no null."""
     for column in () if schema is None else schema.columns:
         values = [*(getattr(column, "values", None) or ()), *column.missing.values()]
         if "" in values and not column.has_null and column.name in table.column_names:

@@ -56,8 +56,9 @@ class PlanLedger(Section):
     who: Label = Field(description="Who releases.")
 
     def add_problems(self, reading: Reading) -> None:
-        """Note a ledger that is not there."""
-        reading.require_file(("ledger",), "path", self.path)
+        """Note a ledger that is not there, unless nothing is charged."""
+        if reading.needs_ledger:
+            reading.require_file(("ledger",), "path", self.path)
 
 
 class PlanReleaseLedger(RecordsLedger):
@@ -156,7 +157,11 @@ def _table(section: TableSection) -> TablePlan:
     )
 
 
-def read_dp_plan(path: Path | str) -> DPPlanFile:
-    """Read and check a plan; relative paths start at its folder. The data are not opened."""
+def read_dp_plan(path: Path | str, *, needs_ledger: bool = True) -> DPPlanFile:
+    """Read and check a plan; relative paths start at its folder. The data are not opened.
+
+    Without `needs_ledger` the ledger need not be there, as for a dry run.
+    """
     reading, document = open_settings(path, kind="plan")
+    reading.needs_ledger = needs_ledger
     return build(DPPlanFile, document, reading)

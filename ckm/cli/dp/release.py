@@ -63,7 +63,7 @@ def carry_out_plan(
     from ckm.release.dp_tables import release_dp
     from dp.aggregates.plan import warnings_of
 
-    job = read_dp_plan(file)
+    job = read_dp_plan(file, needs_ledger=not dry_run)
     for text in warnings_of(job.plan):
         terminal.warn("delta", text)
     done = release_dp(job, output, dry_run=dry_run, **limits)
