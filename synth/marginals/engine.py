@@ -173,9 +173,9 @@ class _Job:
             )
         ]
         masks = [(rule.columns, _allowed(rule, groups)) for rule in self.rules]
-        for one in self.nests:
-            mask = one.mask(groups[one.parent], groups[one.child])
-            pair = (one.parent, one.child)
+        for nest in self.nests:
+            mask = nest.mask(groups[nest.parent], groups[nest.child])
+            pair = (nest.parent, nest.child)
             masks.append((pair, mask) if pair[0] < pair[1] else (pair[::-1], mask.T))
         draft = ModelDraft(total, groups, shares, masks)
         for column, (counts, scale) in enumerate(margins):

@@ -148,7 +148,7 @@ class Nest:
 
 
 def _one_parent_each(child: str, codes: Mapping[str, Plain]) -> dict[str, Plain]:
-    if not isinstance(codes, Mapping) or not codes:
+    if not codes or not hasattr(codes, "items"):
         raise SchemaError(
             Message("The parents of {child!r} are an object of codes.", child=Name(child))
         )
