@@ -115,10 +115,12 @@ people <- data.frame(
   person = 1e9 + 1e6 * seq_len(n),  # doubles: R would write 1.001e+09
   p = rep_len(sprintf("%02d", 1:4), n), v = rep(c("007", "1e3", "NA"), each = n / 3),
   w = rep_len(c(1.5, 2, 3.25), n), income = exp(seq(5, 9, length.out = n)),
-  region = rep(c("1", "2"), each = n / 2), commune = sprintf("%d%03d", rep(1:2, each = n / 2), 1:20)
+  region = rep(c("1", "2"), each = n / 2),
+  commune = sprintf("%d%03d", rep(1:2, each = n / 2), 1:20)
 )
 tabulate <- function(...) {
-  ckm_tabulate(people, id = "person", secret = "secret.key", ptable = ckm_ptable(D = 5, V = 3), ...)
+  ptable <- ckm_ptable(D = 5, V = 3)
+  ckm_tabulate(people, id = "person", secret = "secret.key", ptable = ptable, ...)
 }
 cells <- tabulate(c("p", "v"))
 stopifnot(identical(unique(cells$p), c("Total", "01", "02", "03", "04")))
