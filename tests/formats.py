@@ -63,7 +63,7 @@ def database(path: Path, settings: str, version: str) -> dict[str, Any]:
         for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type='table'"):
             columns = connection.execute(f"SELECT name, type FROM pragma_table_info('{table}')")
             content[table] = {f"{name} {kind}": 0 for name, kind in columns}
-        rows = dict(connection.execute(f"SELECT name, content FROM {settings}"))  # noqa: S608
+        rows = dict(connection.execute(f"SELECT name, content FROM {settings}"))
     content["settings"] = {name: _content(text) for name, text in rows.items()}
     top = _content(rows.get("settings", "{}"))
     return format_of(content, rows.get(version) or top.get(version, ""))
