@@ -31,9 +31,8 @@ _ACS = ("PUMA", "SEX", "RAC1P", "HISP", "MSP", "EDU", "NOC", "OWN_RENT", "INDP",
 
 def _below(parents: list[str], number: int, rng: np.random.Generator, width: int) -> list[str]:
     """Return codes that begin with their parent; each parent has one at least."""
-    above = np.sort(
-        np.concatenate([np.arange(len(parents)), rng.integers(0, len(parents), number)])
-    )[:number]
+    others = rng.integers(0, len(parents), number - len(parents))
+    above = np.sort(np.concatenate([np.arange(len(parents)), others]))
     seen: dict[int, int] = {}
     codes = []
     for one in above.tolist():

@@ -22,6 +22,7 @@ _MOST_PREFIX = 100
 _MOST_SHOWN = 5
 _FEW = 1e-6
 _LEAST_BRANCHING = 1.2  # codes for each code of the parent, of columns that look nested
+_LEAST_FILLED = 0.8  # of the codes of a parent that others lie in
 _MOST_PROPOSALS = 8
 
 
@@ -341,7 +342,8 @@ def nested_looking(columns: Sequence[Column]) -> list[Parents]:
                 parent == child
                 or not 0 < width < min(widths[child], default=0)
                 or len(values) < _LEAST_BRANCHING * len(above)
-                or {value[:width] for value in values} != above
+                or not (prefixes := {value[:width] for value in values}) <= above
+                or len(prefixes) < _LEAST_FILLED * len(above)
             ):
                 continue
             best = max(filter(None, (best, (len(above), width, parent))))

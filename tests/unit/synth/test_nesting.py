@@ -292,6 +292,13 @@ def test_lists_that_are_alike_by_accident_do_not_look_nested(child, parent):
     assert nested_looking(columns) == []
 
 
+def test_a_coarse_code_in_which_nothing_lies_does_not_hide_that_others_nest():
+    regions = [*"ABCDE", "Z"]
+    towns = [f"{one}{two}" for one in "ABCDE" for two in (1, 2)]
+    columns = [Category(name="t", values=towns), Category(name="r", values=regions)]
+    assert [one.label for one in nested_looking(columns)] == ["t in r"]
+
+
 @pytest.mark.parametrize(
     "values", [["Paris", "paris"], ["Lyon", "Lyon "], ["Orl\u00e9ans", "Orle\u0301ans"]]
 )
