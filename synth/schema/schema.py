@@ -123,9 +123,8 @@ class Schema:
         if self.parents is not None:
             object.__setattr__(self, "parents", tuple(self.parents))
         self._check_names()
-        if {one.child for one in self.parents or ()}.isdisjoint(self.undeclared) and {
-            one.parent for one in self.parents or ()
-        }.isdisjoint(self.undeclared):
+        named = {name for one in self.parents or () for name in (one.child, one.parent)}
+        if named.isdisjoint(self.undeclared):
             self.nests()
         for rule in self.rules:
             if self.is_declared or not {*rule.columns} & {*self.undeclared}:
@@ -217,11 +216,23 @@ class Schema:
     def require_distinct(self) -> None:
         """Raise an error if people would take two declared values of a column for one.
 
+        Parents of columns without declared values are refused as well: what is found later
+        might contradict them, and would be paid for by then.
+
         Raises
         ------
         SchemaError
             With the names of the columns.
         """
+        named = {name for one in self.parents or () for name in (one.child, one.parent)}
+        if without := sorted(named & {*self.undeclared}):
+            raise SchemaError(
+                Message(
+                    "Parents are declared of columns without declared values: {names}.",
+                    names=Name.each(without),
+                ),
+                hint=Message("declare their values, from the code list that tells the parents"),
+            )
         problems = [
             problem
             for column in self.columns

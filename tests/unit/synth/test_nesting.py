@@ -22,6 +22,7 @@ from synth import (
     lint,
 )
 from synth.marginals.spending import TableSettings, gaussian_price
+from synth.schema.discovery import Discovery
 from synth.schema.migration import read_dictionary
 from synth.schema.nesting import Parents, nested_looking, parents_from_tree
 from synth.schema.nesting_count import COUNTED, SHARE
@@ -317,6 +318,17 @@ def test_capitals_tell_values_apart_where_that_is_declared():
     Synthesizer(schema=schema).check(
         pd.DataFrame({"s": ["a", "A"]}), Budget(epsilon=1, delta=1e-5)
     )
+
+
+def test_parents_of_values_that_are_to_be_found_are_refused_before_they_are_paid_for():
+    columns = [Category(name="town"), Category(name="region", values=REGIONS)]
+    schema = Schema(columns=columns, parents=[Parents(child="town", parent="region", prefix=1)])
+    with pytest.raises(SchemaError, match="without declared values: town"):
+        Synthesizer(schema=schema).check(
+            people()[["town", "region"]],
+            Budget(epsilon=1, delta=1e-5),
+            discovery=Discovery(share=0.1),
+        )
 
 
 SDMX = """<Structure><Codelist id="CL_R"><Code id="R1"/><Code id="R2"/></Codelist>
