@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ckm.cli.terminal.console import Terminal
-    from synth import Budget, Schema
+    from synth import Budget, Model, Schema
     from synth.claims import Claim
 
 
@@ -321,6 +321,7 @@ def fit(
             drawing.write_text(
                 draw_structure(model, language=terminal.language), encoding="utf-8"
             )
+    _tell_nests(terminal, model)
     if model.account is not None:
         terminal.warn("not private", words_of(model.account))
     else:
@@ -464,6 +465,19 @@ def _budget(
             )
         )
     return Claim(epsilon=epsilon)
+
+
+def _tell_nests(terminal: Terminal, model: Model) -> None:
+    """Say which codes lie in those of other columns, and how that is kept."""
+    kept = model.kept_parents()
+    if kept:
+        names = Name.each([one.label for one, _ in kept])
+        terminal.step(
+            "codes that nest",
+            Message("no code is drawn outside its parent: {names}", names=names)
+            if kept[0][1] == "construction"
+            else Message("codes outside their parent are drawn again: {names}", names=names),
+        )
 
 
 def _payment(

@@ -427,3 +427,18 @@ def test_a_dry_run_needs_no_ledger(folder):
         fit(folder, "--dry-run", "--ledger", folder / "none.db", "--who", "Ada").exit_code == 0
     )
     assert fit(folder, "--ledger", folder / "none.db", "--who", "Ada").exit_code != 0
+
+
+def test_a_fit_tells_which_codes_nest_and_how_that_is_kept(folder):
+    towns = [f"{one}{two}" for one in "AB" for two in (1, 2, 3)]
+    columns = [
+        Category(name="town", values=towns),
+        Category(name="region", values=["A", "B"]),
+    ]
+    frame = pd.DataFrame({"town": towns * 80})
+    frame["region"] = frame["town"].str[0]
+    frame.to_parquet(folder / "people.parquet")
+    Schema(columns=columns).write(folder / "schema.json")
+    assert "no code is drawn outside its parent: town in region" in fit(folder).output
+    repaired = fit(folder, "--method", "histogram", "--force").output
+    assert "drawn again: town in region" in repaired
