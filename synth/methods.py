@@ -28,6 +28,8 @@ class CodeModel(ABC):
 
     kind: ClassVar[str]
     spends: tuple[Any, ...] = ()
+    #: How many records there are, from noisy counts; 0 where nothing tells.
+    records: float = 0.0
 
     @property
     @abstractmethod
