@@ -5,8 +5,8 @@ All of it is made of noisy counts that were paid for, bounds and cells: post-pro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,7 +28,8 @@ _STEEPEST = 6.0  # of the density in a cell, as a power of the distance from 0
 _RISING = -2.0
 _ALIKE = 20  # a neighbour is no heap if it is not this many times as narrow
 _LEAST_CELLS = 3  # that a tail is fitted to
-_TAIL_SHARE = 0.1  # of the records on a side, from which a tail is fitted
+_BEND = 0.2  # how much the exponent of a tail may change with the logarithm of the distance
+_TAIL_SHARE = 0.2  # of the records on a side, from which a tail is fitted
 _EXPONENTS = (1.05, 8.0)  # of a fitted tail
 
 
@@ -42,34 +43,64 @@ class Tail:
         Distances from zero where it begins, and where the declared bounds end.
     exponent
         Of a Pareto distribution from the edge to the limit; 0 where everything lies at the edge.
-    share
-        The share of the records that are drawn there.
+    part
+        The part of the records of these cells that the distribution explains.
+    start
+        From where on the others are drawn, by the same distribution: they are noise.
+    beyond
+        The distance from zero where the last cell that stands out ends.
 
     Examples
     --------
-    >>> Tail(edge=100, limit=10_000, exponent=1.5, share=0.002).share
-    0.002
+    >>> tail = Tail(edge=100, limit=10_000, exponent=1.5, start=100, beyond=500)
+    >>> tail.draw(np.array([0.0, 0.5, 0.99])).tolist()
+    [100.0, 159.0, 1873.0]
     """
 
     edge: int
     limit: int
     exponent: float
-    share: float = 0.0
+    start: int
+    beyond: int
+    part: float = 1.0
 
     def draw(self, places: Floats) -> Floats:
         """Return the distances from zero at some quantiles."""
         if not self.exponent:
             return np.full(len(places), float(self.edge))
-        ratio = ((self.edge + 1) / (self.limit + 2)) ** self.exponent
-        y = (self.edge + 1) * (1 - places * (1 - ratio)) ** (-1 / self.exponent)
-        return np.clip(np.floor(y) - 1, self.edge, self.limit)
+        is_noise = places < 1 - self.part
+        width = np.where(is_noise, 1 - self.part, self.part)
+        places = np.where(is_noise, places, places - (1 - self.part)) / np.maximum(width, 1e-12)
+        first = np.where(is_noise, self.start, self.edge)
+        ratio = ((first + 1) / (self.limit + 2)) ** self.exponent
+        y = (first + 1) * (1 - places * (1 - ratio)) ** (-1 / self.exponent)
+        return np.clip(np.floor(y) - 1, first, self.limit)
 
     def mean(self, most: float) -> float:
         """Return the mean distance from zero, each `most` at most."""
         if not self.exponent:
             return min(float(self.edge), most)
-        ends = np.array([self.edge], float), np.array([self.limit], float)
-        return float(_means(*ends, np.array([self.exponent + 1]), most)[0])
+        first = np.array([self.edge, self.start], float)
+        ends = first, np.full(2, float(self.limit))
+        means = _means(*ends, np.full(2, self.exponent + 1), most)
+        return float(means @ [self.part, 1 - self.part])
+
+    def share_beyond(self) -> float:
+        """Return the part of the tail that lies beyond the last cell that stands out."""
+        if not self.exponent:
+            return 1.0
+        first = np.array([self.edge, self.start], float) + 1
+        rest = (self.limit + 2.0) ** -self.exponent
+        heights = first**-self.exponent - rest
+        out = max((self.beyond + 1.0) ** -self.exponent - rest, 0.0)
+        return float(np.minimum(out / heights, 1.0) @ [self.part, 1 - self.part])
+
+    def mean_beyond(self) -> float:
+        """Return the mean distance from zero beyond the last cell that stands out."""
+        if not self.exponent:
+            return float(self.edge)
+        ends = np.array([min(self.beyond, self.limit)], float), np.array([self.limit], float)
+        return float(_means(*ends, np.array([self.exponent + 1]), np.inf)[0])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -171,7 +202,7 @@ class NumberLaw:
         """Return it as plain values."""
         tails = {
             name: None if one is None else
-            {"edge": one.edge, "limit": one.limit, "exponent": one.exponent, "share": one.share}
+            {part.name: getattr(one, part.name) for part in fields(Tail)}
             for name, one in (("upper", self.upper), ("lower", self.lower))
         }  # fmt: skip
         return {"exponents": self.exponents.tolist(), **tails, "shift": self.shift}
@@ -183,18 +214,18 @@ class NumberLaw:
         exponents = np.array(content["exponents"], np.float64)
         tails = {
             side: None if (one := content[side]) is None else
-            Tail(edge=int(one["edge"]), limit=int(one["limit"]),
-                 exponent=float(one["exponent"]), share=float(one["share"]))
+            Tail(edge=int(one["edge"]), limit=int(one["limit"]), start=int(one["start"]),
+                 beyond=int(one["beyond"]), exponent=float(one["exponent"]), part=float(one["part"]))
             for side in ("upper", "lower")
         }  # fmt: skip
         law = cls(
             lows=cells[:, 0], highs=cells[:, 1], exponents=exponents, **tails,
             shift=float(content["shift"]),
         )  # fmt: skip
-        ends = [(t.edge, t.limit) for t in tails.values() if t is not None]
+        ends = [(t.start, t.edge, t.limit) for t in tails.values() if t is not None]
         reach = max(abs(int(cells[0, 0])), abs(int(cells[-1, 1])))
         if len(exponents) != len(cells) or not np.isfinite(exponents).all() or not all(
-            0 <= edge <= limit <= reach for edge, limit in ends
+            0 <= start <= edge <= limit <= reach for start, edge, limit in ends
         ):  # fmt: skip
             raise SynthError(Message("How numbers are drawn does not fit the cells."))
         return law
@@ -226,67 +257,96 @@ def law_of(column: Numeric, counts: Floats, *, scale: float) -> NumberLaw | None
         if not len(places) or not stands.any():
             continue
         outwards = places if side > 0 else places[::-1]
-        tails[name], power = _tail(law, outwards, counts, stands)
+        tails[name], power = _tail(law, outwards, counts, stands, scale)
         last = outwards[stands[outwards]][-1:]
         if power and len(last) and exponents[last[0]]:
-            exponents[last[0]] = power + 1  # the cell before the tail has its law
+            exponents[last[0]] = power + 1  # the last cell has the law of the tail
     if not exponents.any() and not any(tails.values()):
         return None
-    total = max(float(counts.sum()), 1e-9)
-    law = replace(law, exponents=exponents, **tails)
-    shares = [float(counts[flags].sum()) / total for flags in law.beyond]
-    both = zip(("upper", "lower"), (law.upper, law.lower), shares, strict=True)
-    tails = {name: one and replace(one, share=share) for name, one, share in both}
-    return replace(law, **tails)
+    return replace(law, exponents=exponents, **tails)
 
 
 def _tail(
-    law: NumberLaw, outwards: Integers, counts: Floats, stands: Flags
+    law: NumberLaw, outwards: Integers, counts: Floats, stands: Flags, scale: float
 ) -> tuple[Tail | None, float]:
-    """Return the tail of one side, and the exponent fitted to the cells before it."""
+    """Return the tail of one side, and the exponent fitted to the cells that stand out."""
     near, far = (end[outwards] for end in law.ends)
     masses = counts[outwards]
     some = np.flatnonzero(stands[outwards])
     limit = int(far[-1])
     if not len(some):  # nothing stands out on this side: all of it is noise, at its edge
         edge = int(near[0])
-        return (Tail(edge=edge, limit=limit, exponent=0.0) if limit > edge + 1 else None), 0.0
+        if limit <= edge + 1:
+            return None, 0.0
+        return Tail(edge=edge, limit=limit, exponent=0.0, start=edge, beyond=edge), 0.0
     last = int(some[-1])
-    exponent = _pareto(near, far, masses, last)
-    if last + 1 == len(outwards):
+    exponent, first, survival = _pareto(near, far, masses, last, scale)
+    beyond = int(far[last]) + 1
+    is_wide = law.exponents[outwards[last]] != 0
+    if (last + 1 == len(outwards) and not is_wide) or limit <= _FAR * max(int(near[last]), 1):
         return None, exponent
-    edge = int(near[last + 1])
-    if limit <= _FAR * max(edge, 1):
-        return None, 0.0
-    return Tail(edge=edge, limit=limit, exponent=exponent), exponent
+    if not exponent:
+        edge = min(beyond, limit)
+        if last + 1 == len(outwards) or limit <= _FAR * max(edge, 1):
+            return None, 0.0
+        return Tail(edge=edge, limit=limit, exponent=0.0, start=edge, beyond=edge), 0.0
+    # What follows from the fit beyond the cells that stand out; what is counted there is noise.
+    cut = last if is_wide else last + 1
+    if cut == len(outwards):
+        return None, exponent
+    heights = survival(np.array([near[cut], far[last] + 1, limit + 1]))
+    explained = masses[first : last + 1].sum() * (heights[0] - heights[2]) / (1 - heights[1])
+    explained = min(explained, masses[cut : last + 1].sum() + 2 * masses[cut:].sum())
+    part = min(float(explained / max(masses[cut:].sum(), 1e-9)), 1.0)
+    tail = Tail(
+        edge=int(near[cut]), limit=limit, exponent=exponent, start=int(near[first]),
+        beyond=min(beyond, limit), part=part,
+    )  # fmt: skip
+    return tail, exponent
 
 
-def _pareto(near: Floats, far: Floats, masses: Floats, last: int) -> float:
-    """Return the exponent that is likeliest for the outermost cells; 0 where these are few."""
-    from scipy.optimize import minimize_scalar
+def _pareto(
+    near: Floats, far: Floats, masses: Floats, last: int, scale: float
+) -> tuple[float, int, Callable[[Floats], Floats]]:
+    """Return the exponent that fits at the last cell that stands out, and the first cell used.
 
-    survivors = np.cumsum(masses[::-1])[::-1]
-    positive = near > 0
-    if not positive.any():
-        return 0.0
-    goal = max(_TAIL_SHARE * survivors[positive][0], 8 * survivors[last])
-    first = int(np.flatnonzero(positive & ((survivors <= goal) | (np.arange(len(near)) == last)))[0])
-    first = min(first, max(last - _LEAST_CELLS + 1, int(np.flatnonzero(positive)[0])))
-    if last - first + 1 < _LEAST_CELLS:
-        return 0.0
-    ends = np.append(near[first : last + 1], near[last + 1] if last + 1 < len(near) else far[last] + 1)
-    outer = float(masses[last + 1 :].sum())
-    top = far[-1] + 1 if outer else np.inf
+    The exponent is 0 where cells are few. Third is the share of the records from the first cell on
+    that lie farther than some distances.
 
-    def loss(exponent: float) -> float:
-        heights = (ends + 1) ** -exponent
-        rest = (top + 1) ** -exponent if np.isfinite(top) else 0.0
-        whole = np.log(max(heights[0] - (rest if outer else heights[-1]), 1e-300))
-        parts = masses[first : last + 1] @ np.log(np.maximum(heights[:-1] - heights[1:], 1e-300))
-        tail = outer * np.log(max(heights[-1] - rest, 1e-300)) if outer else 0.0
-        return float((masses[first:].sum()) * whole - parts - tail)
+    Notes
+    -----
+    Survivors fall with ``exp(-a l - b l**2 / 2)``, ``l`` the logarithm of the distance: Pareto's
+    distribution where ``b`` is 0, about a lognormal one where it is above. A ``b`` has to be
+    worth its price. The exponent is that at the edge, and half a step of mean length farther.
+    """
+    from scipy.optimize import minimize
 
-    return float(minimize_scalar(loss, bounds=_EXPONENTS, method="bounded").x)
+    survivors = np.cumsum(masses[: last + 1][::-1])[::-1]
+    positive = np.flatnonzero(near[: last + 1] > 0)
+    if len(positive) < _LEAST_CELLS:
+        return 0.0, last, np.zeros_like
+    goal = max(_TAIL_SHARE * survivors[positive[0]], 8 * survivors[last])
+    few = np.flatnonzero(survivors <= goal)
+    first = max(min(int(few[0]), last - _LEAST_CELLS + 1), int(positive[0]))
+    some, start = masses[first : last + 1], float(near[first]) + 1
+    steps = np.log((np.append(near[first : last + 1], far[last] + 1) + 1) / start)
+    variances = some + scale**2 + 1
+
+    def loss(values: Floats) -> float:
+        heights = np.exp(-values[0] * steps - values[1] * steps**2 / 2)
+        parts = heights[:-1] - heights[1:]
+        misses = some - some.sum() * parts / max(parts.sum(), 1e-300)
+        return float((misses**2 / variances).sum() + (values[1] / _BEND) ** 2)
+
+    bounds = [(0.1, _EXPONENTS[1]), (0.0, 2.0)]
+    power, bend = minimize(loss, [1.5, 0.05], bounds=bounds, method="L-BFGS-B").x.tolist()
+
+    def survival(distances: Floats) -> Floats:
+        far_steps = np.log((distances + 1) / start)
+        return np.asarray(np.exp(-power * far_steps - bend * far_steps**2 / 2))
+
+    at_edge = max(power + bend * float(np.log((near[last] + 1) / start)), 0.1)
+    return float(np.clip(at_edge + bend / at_edge, *_EXPONENTS)), first, survival
 
 
 def _slopes(law: NumberLaw, counts: Floats, scale: float) -> Floats:

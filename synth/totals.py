@@ -36,7 +36,7 @@ MOST_SHARE = 0.2
 _MOST = 2**20  # a record counts as this at most: sums stay exact on the lattice of the noise
 _PRIOR = 0.3  # how far, as a share, the model may be from the total of a category
 _LOSS = 0.5  # what is cut off is fitted, and half of it may be wrong
-_GENTLE = 0.25  # a shift of exponents that narrow cells do not notice
+_WITHIN = 0.1  # how far off, in widths of a cell, the mean of its numbers may be
 _SHIFTS = (-3.0, 6.0)
 _FARTHEST = 3.0  # how many times the total of the cells, once these are drawn as suits it
 _DRAWN = 2**15  # records that tell what a method without margins expects
@@ -241,7 +241,8 @@ def _measure(
         scale *= math.sqrt(2)
     whole = float(measured.sum())
     whole_scale = scale * math.sqrt(len(measured))
-    goal = _shrunk(whole, float(counts @ values), whole_scale, 1.0)
+    spread = _spread(law, counts[:size], limits, _scale(plan.engine, place) or 0.0)
+    goal = _shrunk(whole, float(counts @ values), whole_scale, spread)
     law, engine = _met(plan.engine, place, law, counts, goal, limits)
     if by is not None and isinstance(engine, TableModel):
         engine = _met_by(engine, place, by, law, measured, goal, scale, limits)
@@ -291,7 +292,7 @@ def _cut_off(law: NumberLaw, counts: Floats, side: int, reach: int, scale: float
     for limit in limits.tolist():
         most, least = (limit, -np.inf) if side > 0 else (np.inf, -limit)
         part = float((side * law.means(most=most, least=least)[is_side]) @ counts[is_side])
-        costs.append(math.hypot(_LOSS * (whole - part), scale * limit))
+        costs.append(_LOSS * (whole - part) + scale * limit)
     return int(limits[int(np.argmin(costs))])
 
 
@@ -322,10 +323,18 @@ def _whole_means(law: NumberLaw, counts: Floats, limits: tuple[int, int]) -> Flo
     return np.append(means, np.zeros(len(counts) - len(means)))
 
 
-def _shrunk(measured: float, expected: float, scale: float, prior: float) -> float:
-    """Return the total to meet: as measured, as far as that says more than the model."""
-    width = (prior * expected) ** 2
-    share = width / (width + scale**2) if width else 1.0
+def _spread(law: NumberLaw, counts: Floats, limits: tuple[int, int], scale: float) -> float:
+    """Return how far off the total of the cells may be: by their noise, and by their width."""
+    most, least = limits[0], -limits[1]
+    noise = scale * law.means(most=most, least=least)
+    ends = (np.clip(end, least, most) for end in (law.lows, law.highs))
+    widths = counts * np.subtract(*ends) * _WITHIN
+    return float(math.hypot(np.linalg.norm(noise), np.linalg.norm(widths)))
+
+
+def _shrunk(measured: float, expected: float, scale: float, spread: float) -> float:
+    """Return the mean of a measured total and of that of the model, by their precisions."""
+    share = spread**2 / (spread**2 + scale**2) if spread else 1.0
     return share * measured + (1 - share) * expected
 
 
@@ -334,11 +343,9 @@ def _met(
 ) -> tuple[NumberLaw, CodeModel]:
     """Bring the laws within cells, and then the chances of cells, to a total."""
     expected = float(counts @ _whole_means(law, counts, limits))
-    is_table = isinstance(engine, TableModel)
     ratio = goal / expected if expected > 0 else 1.0
-    is_near = is_table and 2 / 3 < ratio < 3 / 2
-    ends = (-_GENTLE, _GENTLE) if is_near else _SHIFTS
-    law = replace(law, shift=_shift_for(law, counts, goal, limits, ends))
+    if not (isinstance(engine, TableModel) and 2 / 3 < ratio < 3 / 2):
+        law = replace(law, shift=_shift_for(law, counts, goal, limits, _SHIFTS))
     if isinstance(engine, TableModel):
         values = _whole_means(law, counts, limits)
         rest = float(counts @ values)
@@ -380,7 +387,7 @@ def _met_by(
     expected = joint @ values
     expected = expected * (goal / expected.sum()) if expected.sum() > 0 else expected
     goals = np.array([
-        _shrunk(float(m), float(e), scale, _PRIOR) for m, e in zip(measured, expected, strict=True)
+        _shrunk(float(m), float(e), scale, _PRIOR * float(e)) for m, e in zip(measured, expected, strict=True)
     ])  # fmt: skip
     goals = np.maximum(goals, 0.0)
     goals *= goal / goals.sum() if goals.sum() > 0 else 1.0
@@ -394,14 +401,17 @@ def _told(
     """Return what is told of an amount: noisy figures and what follows from them alone."""
     means = np.abs(law.means())
     size = len(means)
-    beyond = law.beyond[0] | law.beyond[1]
     whole = max(float(means @ counts[:size]), 1e-9)
-    share = float(counts[:size][beyond].sum()) / max(float(counts.sum()), 1e-9)
-    part = float(means[beyond] @ counts[:size][beyond]) / whole
+    share = part = 0.0
+    for tail, cells in zip((law.upper, law.lower), law.beyond, strict=True):
+        if tail is not None:
+            number = float(counts[:size][cells].sum()) * tail.share_beyond()
+            share += number / max(float(counts.sum()), 1e-9)
+            part += number * tail.mean_beyond() / whole
     factor = column.factor
     note: dict[str, Any] = {
         "column": column.name, "beyond_records": share, "beyond_total": part,
-        "edges": [None if t is None else t.edge / factor for t in (law.lower, law.upper)],
+        "edges": [None if t is None else t.beyond / factor for t in (law.lower, law.upper)],
     }  # fmt: skip
     doubts = [part > _DOUBTFUL]
     if measured is not None and scale is not None:
