@@ -24,7 +24,6 @@ from synth.marginals.measuring import Neighbours, NoiseSource, SecureNoise
 from synth.marginals.spending import calls_of
 from synth.methods import SINGLE, CodeModel, fitter_of, is_unprotected
 from synth.schema.coding import check_names, encode
-from synth.schema.columns import colliding
 from synth.schema.discovery import Discovery, discover, find_bins, stood_in, wide_columns
 from synth.schema.public import patterns_of
 from synth.schema.rules.constraints import constraints_of, identities_of, modelled_sizes
@@ -279,16 +278,6 @@ class Synthesizer:
     ) -> None:
         """Refuse a claim where a budget is kept, a budget where none is, and what contradicts."""
         require_sound(self.schema)
-        for column in self.schema.columns:
-            if colliding(column):
-                raise SchemaError(
-                    Message(
-                        "Column {column!r}: two values differ in the form of their signs or in "
-                        "spaces alone.",
-                        column=Name(column.name),
-                    ),
-                    hint=Message("write them alike in the records, and declare one"),
-                )
         if not is_unprotected(self.method):
             if isinstance(budget, Claim):
                 raise SynthError(

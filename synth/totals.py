@@ -14,7 +14,7 @@ from synth.errors import SchemaError
 from synth.marginals.model import TableModel
 from synth.marginals.spending import Spend, calls_of
 from synth.schema.coding import encode_column, number_values
-from synth.schema.columns import Numeric, Real, Whole
+from synth.schema.columns import Numeric, Real, Whole, colliding
 from synth.schema.rules.constraints import identities_of
 from synth.tails import NumberLaw, law_of
 
@@ -221,6 +221,7 @@ def _measure(
     column, names = total.column, schema.names
     place, base = names.index(column.name), _base(column)
     law = plan.laws.get(column.name) or _plain(column)
+    is_fitted = column.law == "fitted"
     law = replace(law, lows=law.lows - base, highs=law.highs - base)
     counts = plan.expected()(place)
     size = law.lows.size
@@ -243,20 +244,23 @@ def _measure(
     whole_scale = scale * math.sqrt(len(measured))
     spread = _spread(law, counts[:size], limits, _scale(plan.engine, place) or 0.0)
     goal = _shrunk(whole, float(counts @ values), whole_scale, spread)
-    law, engine = _met(plan.engine, place, law, counts, goal, limits)
+    law, engine = _met(plan.engine, place, law, counts, goal, limits, is_fitted=is_fitted)
     if by is not None and isinstance(engine, TableModel):
         engine = _met_by(engine, place, by, law, measured, goal, scale, limits)
     law = replace(law, lows=law.lows + base, highs=law.highs + base)
     plan.engine = engine
-    plan.laws[column.name] = law
+    if is_fitted:
+        plan.laws[column.name] = law
     counts = plan.expected()(place)
     plan.notes.append(_told(column, law, counts, whole, whole_scale, limits=limits, by=total.by, base=base))
 
 
 def _plain(column: Numeric) -> NumberLaw:
-    """Return a law that draws evenly."""
-    cells = np.array(column.grid.cells(), np.int64)
-    return NumberLaw(lows=cells[:, 0], highs=cells[:, 1], exponents=np.zeros(len(cells)))
+    """Return the law of a column whose numbers are drawn as its declaration says."""
+    low, high = np.array(column.grid.cells(), np.int64).T
+    if column.law in ("middle", "lowest"):
+        low = high = low + (high - low) // 2 if column.law == "middle" else low
+    return NumberLaw(lows=low, highs=high, exponents=np.zeros(len(low)))
 
 
 def _base(column: Numeric) -> int:
@@ -339,12 +343,14 @@ def _shrunk(measured: float, expected: float, scale: float, spread: float) -> fl
 
 
 def _met(
-    engine: CodeModel, place: int, law: NumberLaw, counts: Floats, goal: float, limits: tuple[int, int]
-) -> tuple[NumberLaw, CodeModel]:
+    engine: CodeModel, place: int, law: NumberLaw, counts: Floats, goal: float,
+    limits: tuple[int, int], *, is_fitted: bool,
+) -> tuple[NumberLaw, CodeModel]:  # fmt: skip
     """Bring the laws within cells, and then the chances of cells, to a total."""
     expected = float(counts @ _whole_means(law, counts, limits))
     ratio = goal / expected if expected > 0 else 1.0
-    if not (isinstance(engine, TableModel) and 2 / 3 < ratio < 3 / 2):
+    is_near = isinstance(engine, TableModel) and 2 / 3 < ratio < 3 / 2
+    if is_fitted and not is_near:
         law = replace(law, shift=_shift_for(law, counts, goal, limits, _SHIFTS))
     if isinstance(engine, TableModel):
         values = _whole_means(law, counts, limits)
@@ -414,10 +420,11 @@ def _told(
         "edges": [None if t is None else t.beyond / factor for t in (law.lower, law.upper)],
     }  # fmt: skip
     doubts = [part > _DOUBTFUL]
+    sign = -1 if limits[1] and not limits[0] else 1
     if measured is not None and scale is not None:
         note |= {
             "clipped_at": [-limits[1] / factor, limits[0] / factor], "base": base / factor,
-            "total": measured / factor, "scale": scale / factor, "by": by,
+            "total": measured * sign / factor, "scale": scale / factor, "by": by,
         }  # fmt: skip
         doubts.append(scale > _DOUBTFUL * abs(measured))
     return note | {"is_doubtful": any(doubts)}
@@ -437,7 +444,17 @@ def warning_of(note: Mapping[str, Any]) -> Message | None:
 
 
 def require_sound(schema: Schema) -> None:
-    """Refuse amounts that contradict what is declared of their columns, before any payment."""
+    """Refuse what contradicts itself in a schema, before any payment."""
+    for column in schema.columns:
+        if colliding(column):
+            raise SchemaError(
+                Message(
+                    "Column {column!r}: two values differ in the form of their signs or in spaces "
+                    "alone.",
+                    column=Name(column.name),
+                ),
+                hint=Message("write them alike in the records, and declare one"),
+            )
     for one in schema.amounts or ():
         column = schema.column(one.column)
         if isinstance(column, Numeric) and column.is_declared:

@@ -195,10 +195,15 @@ class TableModel(CodeModel):
         column
             The column.
         """
-        _, beliefs = self.network.calibrate([table.potential for table in self.tables])
-        places = [table.columns for table in self.tables]
-        coarse = self.network.marginals(beliefs)[places.index((column,))]
+        coarse = self._margins[(column,)]
         return np.asarray(coarse[self.groups[column]] * self.shares[column])
+
+    @cached_property
+    def _margins(self) -> dict[Columns, Floats]:
+        """The chances of the groups of each column, for one calibration of the network."""
+        _, beliefs = self.network.calibrate([table.potential for table in self.tables])
+        tables = zip(self.tables, self.network.marginals(beliefs), strict=True)
+        return {table.columns: one for table, one in tables if len(table.columns) == 1}
 
     def tilted(self, column: int, values: Floats, *, mean: float) -> Self:
         """Return the model nearest to this one in which a column has a mean.
