@@ -84,7 +84,9 @@ def fitted(world: tuple[str, float, float, int], is_declared: bool, file: int, s
         "clipped": made.clip(upper=cut).sum() / real.clip(upper=cut).sum(),
         "total": made.sum() / real.sum(),
     }
-    figures |= {f"p{q}": made.quantile(q / 100) / max(real.quantile(q / 100), 1) for q in (50, 90, 99)}
+    figures |= {
+        f"p{q}": made.quantile(q / 100) / max(real.quantile(q / 100), 1) for q in (50, 90, 99)
+    }
     figures["warned"] = float(any(one["is_doubtful"] for one in model.report()["amounts"]))
     return {name: float(value) for name, value in figures.items()}
 

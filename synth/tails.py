@@ -162,7 +162,9 @@ class NumberLaw:
         """Return the exponents with a shift, of cells that are wide."""
         return np.where(self.exponents == 0, 0.0, self.exponents + shift)
 
-    def means(self, *, most: float = np.inf, least: float = -np.inf, shift: float = 0.0) -> Floats:
+    def means(
+        self, *, most: float = np.inf, least: float = -np.inf, shift: float = 0.0
+    ) -> Floats:
         """Return the mean number of each cell, or of the tail it lies in, cut off at two limits."""
         near, far = self.ends
         caps = np.where(self.sides < 0, -least, most)
@@ -377,7 +379,9 @@ def _slopes(law: NumberLaw, counts: Floats, scale: float) -> Floats:
                 if left == right or not known[at]:
                     continue
                 run = middles[right] - middles[left]
-                slopes[at] = np.clip(-(heights[right] - heights[left]) / run, _RISING, _STEEPEST)
+                slopes[at] = np.clip(
+                    -(heights[right] - heights[left]) / run, _RISING, _STEEPEST
+                )
         wide = widths[places] > 2
         exponents[places] = np.where(wide & (slopes == 0), 1e-6, slopes)
     return exponents
@@ -431,4 +435,5 @@ def _quantiles(near: Floats, far: Floats, exponents: Floats, places: Floats) -> 
 def _shifted(tail: Tail, shift: float) -> Tail:
     if not tail.exponent or not shift:
         return tail
-    return replace(tail, exponent=max(tail.exponent + shift, 0.3))
+    # Where little is known beyond, a total that was cut off says nothing for a heavier tail.
+    return replace(tail, exponent=tail.exponent + max(shift, 0.0))

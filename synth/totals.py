@@ -37,7 +37,7 @@ _MOST = 2**20  # a record counts as this at most: sums stay exact on the lattice
 _PRIOR = 0.3  # how far, as a share, the model may be from the total of a category
 _LOSS = 0.5  # what is cut off is fitted, and half of it may be wrong
 _WITHIN = 0.1  # how far off, in widths of a cell, the mean of its numbers may be
-_SHIFTS = (-3.0, 6.0)
+_SHIFTS, _NEAR_SHIFTS = (-3.0, 6.0), (-0.5, 0.5)
 _FARTHEST = 3.0  # how many times the total of the cells, once these are drawn as suits it
 _DRAWN = 2**15  # records that tell what a method without margins expects
 _DOUBTFUL = 0.25  # of a total: what noise or a fitted tail makes of it
@@ -92,7 +92,11 @@ def totals_of(schema: Schema, *, method: str = "tables") -> list[Total]:
     derived, totals = identities_of(schema), list[Total]()
     if schema.weight is not None and method == "tables":
         column = schema.column(schema.weight)
-        if isinstance(column, Numeric) and column.domain_size > 1 and column.name not in derived:
+        if (
+            isinstance(column, Numeric)
+            and column.domain_size > 1
+            and column.name not in derived
+        ):
             totals.append(Total(column=column, share=WEIGHT_SHARE))
     amounts = _amounts(schema)
     free = MOST_SHARE / max(sum(one.share for one in amounts), MOST_SHARE)
@@ -157,7 +161,11 @@ def drawn_by_law(
     derived = identities_of(schema)
     expected = plan.expected()
     for place, column in enumerate(schema.columns):
-        if isinstance(column, Numeric) and column.name not in derived and column.domain_size > 1:
+        if (
+            isinstance(column, Numeric)
+            and column.name not in derived
+            and column.domain_size > 1
+        ):
             scale = _scale(engine, place)
             if scale is not None and (law := law_of(column, expected(place), scale=scale)):
                 plan.laws[column.name] = law
@@ -252,7 +260,9 @@ def _measure(
     if is_fitted:
         plan.laws[column.name] = law
     counts = plan.expected()(place)
-    plan.notes.append(_told(column, law, counts, whole, whole_scale, limits=limits, by=total.by, base=base))
+    plan.notes.append(
+        _told(column, law, counts, whole, whole_scale, limits=limits, by=total.by, base=base)
+    )
 
 
 def _plain(column: Numeric) -> NumberLaw:
@@ -349,9 +359,10 @@ def _met(
     """Bring the laws within cells, and then the chances of cells, to a total."""
     expected = float(counts @ _whole_means(law, counts, limits))
     ratio = goal / expected if expected > 0 else 1.0
-    is_near = isinstance(engine, TableModel) and 2 / 3 < ratio < 3 / 2
-    if is_fitted and not is_near:
-        law = replace(law, shift=_shift_for(law, counts, goal, limits, _SHIFTS))
+    is_near = 2 / 3 < ratio < 3 / 2
+    if is_fitted and not (is_near and isinstance(engine, TableModel)):
+        ends = _NEAR_SHIFTS if is_near else _SHIFTS
+        law = replace(law, shift=_shift_for(law, counts, goal, limits, ends))
     if isinstance(engine, TableModel):
         values = _whole_means(law, counts, limits)
         rest = float(counts @ values)
@@ -363,7 +374,11 @@ def _met(
 
 
 def _shift_for(
-    law: NumberLaw, counts: Floats, goal: float, limits: tuple[int, int], ends: tuple[float, float]
+    law: NumberLaw,
+    counts: Floats,
+    goal: float,
+    limits: tuple[int, int],
+    ends: tuple[float, float],
 ) -> float:
     """Return the shift of exponents with which the cells come nearest to a total."""
     low, high = ends
@@ -434,6 +449,13 @@ def warning_of(note: Mapping[str, Any]) -> Message | None:
     """Return what is to be said of an amount that is uncertain; None where nothing is."""
     if not note["is_doubtful"]:
         return None
+    if note["beyond_total"] <= _DOUBTFUL:
+        return Message(
+            "{column!r}: the total of synthetic records is uncertain. The noise of the measured "
+            "total, of scale {scale:,.0f}, is more than a quarter of it.",
+            column=Name(note["column"]),
+            scale=float(note["scale"]),
+        )
     return Message(
         "{column!r}: the total of synthetic records is uncertain. {part:.0%} of it lies beyond "
         "the last cell that stands out of its noise, with {share:.2%} of the records.",

@@ -160,5 +160,7 @@ def _fit(
         margins=tuple(margins),
         correlation=correlation,
         spends=tuple(accountant.spends),
-        records=max(float(np.average(sums, weights=precisions)), 1.0) if public is None else public,
+        records=max(float(np.average(sums, weights=precisions)), 1.0)
+        if public is None
+        else public,
     )

@@ -263,7 +263,10 @@ class TableModel(CodeModel):
                 factors[row] = _tilt(counts / counts.sum(), levels, goal / counts.sum())
         potential = factors if column == second else factors.T
         table = Measured(
-            columns=(first, second), counts=np.zeros(potential.shape), scale=0.0, potential=potential
+            columns=(first, second),
+            counts=np.zeros(potential.shape),
+            scale=0.0,
+            potential=potential,
         )
         return replace(self, tables=(*self.tables, table))
 

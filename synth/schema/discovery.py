@@ -300,7 +300,9 @@ def is_unpaid(column: Column, paid: Sequence[str]) -> bool:
     if FOUND in parts and not {*paid} & {"categories", "bounds"}:
         return True
     return (
-        BINS_FOUND in parts and isinstance(column, Numeric) and paid.count("bins") <= _digits(column)
+        BINS_FOUND in parts
+        and isinstance(column, Numeric)
+        and paid.count("bins") <= _digits(column)
     )
 
 

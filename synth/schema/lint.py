@@ -186,7 +186,9 @@ def _outweighed(column: Numeric) -> int:
     for side in filter(None, sides):
         first, last = side[0], side[-1]
         small = column.factor if column.is_uncut else sum(first) / 2
-        numbers.append(int((sum(last) / 2 if not column.is_uncut else last[1] / 2) / max(small, 1)))
+        numbers.append(
+            int((sum(last) / 2 if not column.is_uncut else last[1] / 2) / max(small, 1))
+        )
     return max(numbers)
 
 

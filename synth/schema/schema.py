@@ -230,7 +230,10 @@ class Schema:
                 )
             if not isinstance(self.column(one.column), (Whole, Real)):
                 raise SchemaError(
-                    Message("The amount {column!r} is no column of numbers.", column=Name(one.column))
+                    Message(
+                        "The amount {column!r} is no column of numbers.",
+                        column=Name(one.column),
+                    )
                 )
             by = None if one.by is None else self.column(one.by)
             if by is not None and not (isinstance(by, Category) and by.is_declared):
@@ -392,7 +395,11 @@ class Schema:
             **set_fields(self),
             "columns": columns,
             "unit": set_fields(self.unit),
-            **({} if self.amounts is None else {"amounts": [set_fields(a) for a in self.amounts]}),
+            **(
+                {}
+                if self.amounts is None
+                else {"amounts": [set_fields(a) for a in self.amounts]}
+            ),
             "rules": [set_fields(rule) for rule in self.rules],
         }
 

@@ -37,7 +37,9 @@ def test_noise_in_far_cells_does_not_make_the_total():
     numbers = pareto(1.5)
     counts = counts_of(numbers, noise=12)
     counts[-3:] = 20  # not 3.6 scales
-    even = COLUMN.grid.draw(RNG(1).choice(len(counts), 20_000, p=counts / counts.sum()), rng=RNG(1))
+    even = COLUMN.grid.draw(
+        RNG(1).choice(len(counts), 20_000, p=counts / counts.sum()), rng=RNG(1)
+    )
     law = law_of(COLUMN, counts, scale=12)
     assert even.sum() > 5 * numbers.sum()
     assert drawn(law, counts)[1].sum() == pytest.approx(numbers.sum(), rel=0.25)
@@ -83,7 +85,9 @@ def test_means_are_those_of_the_numbers_drawn():
     for most in (np.inf, 3000.0):
         codes = np.repeat(np.arange(COLUMN.grid.size), 2000)
         numbers = np.minimum(law.draw(codes, rng=RNG(5)), most)
-        cells = np.where(law.beyond[0], np.flatnonzero(law.beyond[0])[0], np.arange(len(counts)))
+        cells = np.where(
+            law.beyond[0], np.flatnonzero(law.beyond[0])[0], np.arange(len(counts))
+        )
         means = np.bincount(cells[codes], numbers) / np.bincount(cells[codes])
         told = law.means(most=most)
         places = np.unique(cells)
@@ -129,4 +133,6 @@ def test_a_law_in_a_file_must_fit_its_cells():
     with pytest.raises(SynthError):
         NumberLaw.from_dict({**content, "exponents": [1.0]}, COLUMN.grid)
     with pytest.raises(SynthError):
-        NumberLaw.from_dict({**content, "upper": {**content["upper"], "limit": 10**9}}, COLUMN.grid)
+        NumberLaw.from_dict(
+            {**content, "upper": {**content["upper"], "limit": 10**9}}, COLUMN.grid
+        )
