@@ -31,6 +31,7 @@ WORLDS = {
 }
 RECORDS, FILES, SEEDS, DELTA = 20_000, 4, 5, 1e-5
 _BOUND = 1000  # times p99
+_LIMITS = {"clipped": 0.05, "total": 0.1, "p50": 0.1, "p90": 0.1, "p99": 0.25}
 
 
 def firms(shape: str, power: float, zeros: float, others: int, *, seed: int) -> pd.DataFrame:
@@ -69,10 +70,10 @@ def schema_of(frame: pd.DataFrame, *, is_declared: bool) -> synth.Schema:
     return synth.Schema(columns=tuple(columns), **amounts)
 
 
-def fitted(world: tuple[str, float, float, int], is_declared: bool, file: int, seed: int, epsilon: float) -> dict[str, float]:  # fmt: skip
-    """Fit once; return figures of the amount as shares of the true ones, and whether it warned."""
-    frame = firms(*world, seed=100 + file)
-    schema = schema_of(frame, is_declared=is_declared)
+def fitted(
+    frame: pd.DataFrame, schema: synth.Schema, *, seed: int, epsilon: float
+) -> dict[str, float]:
+    """Fit once; return figures of the amount over the true ones, and whether it warned."""
     model = synth.Synthesizer(schema=schema).fit(
         frame,
         synth.Budget(epsilon=epsilon, delta=DELTA),
@@ -94,24 +95,21 @@ def fitted(world: tuple[str, float, float, int], is_declared: bool, file: int, s
 def rows_of(name: str, epsilon: float, *, is_declared: bool) -> Iterator[list[object]]:
     """Yield a row a kind of file: how many fits are near, and the farthest."""
     for title, world in WORLDS[name].items():
-        results = pd.DataFrame(
-            [
-                fitted(world, is_declared, file, seed, epsilon)
-                for file in range(FILES)
-                for seed in range(SEEDS)
-            ]
-        )
+        runs = []
+        for file in range(FILES):
+            frame = firms(*world, seed=100 + file)
+            schema = schema_of(frame, is_declared=is_declared)
+            runs += [fitted(frame, schema, seed=seed, epsilon=epsilon) for seed in range(SEEDS)]
+        results = pd.DataFrame(runs)
         off = (results - 1).abs()
         outside = ~results["total"].between(0.5, 2) & (results["warned"] == 0)
-        yield [
-            f"{title}{', declared' if is_declared else ''}",
-            *(
-                f"{int((off[c] <= limit).sum())}/{len(results)} ({results[c].min():.2f}–{results[c].max():.2f})"
-                for c, limit in (("clipped", 0.05), ("total", 0.1), ("p50", 0.1), ("p90", 0.1), ("p99", 0.25))
-            ),
-            int(results["warned"].sum()),
-            int(outside.sum()),
-        ]  # fmt: skip
+        cells = [
+            f"{int((off[name] <= limit).sum())}/{len(results)} "
+            f"({results[name].min():.2f}–{results[name].max():.2f})"
+            for name, limit in _LIMITS.items()
+        ]
+        declared = ", declared" if is_declared else ""
+        yield [title + declared, *cells, int(results["warned"].sum()), int(outside.sum())]
 
 
 def main() -> None:

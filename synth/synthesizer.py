@@ -276,7 +276,7 @@ class Synthesizer:
     def _check_terms(
         self, budget: Budget | Claim, *, discovery: Discovery | None, priors: Sequence[Prior]
     ) -> None:
-        """Refuse a claim where a budget is kept, a budget where none is, and what contradicts."""
+        """Refuse a claim where a budget is kept, a budget where none is, contradictions."""
         require_sound(self.schema)
         if not is_unprotected(self.method):
             if isinstance(budget, Claim):

@@ -1,4 +1,4 @@
-"""How numbers are drawn within wide noisy cells, and beyond the last that stands out of its noise.
+"""How numbers are drawn within wide noisy cells, and beyond the last that stands out.
 
 All of it is made of noisy counts that were paid for, bounds and cells: post-processing.
 """
@@ -21,7 +21,7 @@ from synth.schema.columns import Date, Numeric
 if TYPE_CHECKING:
     from synth.schema.grid import Grid
 
-#: Scales of its noise from which on a cell stands out: 1 in 100 columns of 64 empty cells has one.
+#: Scales of its noise from which on a cell stands out: of 100 empty columns of 64 cells, one.
 STANDS_OUT = 3.6
 _FAR = 2.0  # how many times as far as the last cell that stands out the bound must be
 _STEEPEST = 6.0  # of the density in a cell, as a power of the distance from 0
@@ -42,7 +42,7 @@ class Tail:
     edge, limit
         Distances from zero where it begins, and where the declared bounds end.
     exponent
-        Of a Pareto distribution from the edge to the limit; 0 where everything lies at the edge.
+        Of a Pareto distribution from edge to limit; 0 where everything lies at the edge.
     part
         The part of the records of these cells that the distribution explains.
     start
@@ -162,23 +162,21 @@ class NumberLaw:
         """Return the exponents with a shift, of cells that are wide."""
         return np.where(self.exponents == 0, 0.0, self.exponents + shift)
 
-    def means(
-        self, *, most: float = np.inf, least: float = -np.inf, shift: float = 0.0
-    ) -> Floats:
-        """Return the mean number of each cell, or of the tail it lies in, cut off at two limits."""
+    def means(self, *, most: float = np.inf, least: float = -np.inf) -> Floats:
+        """Return the mean number of each cell, or of its tail, cut off at two limits."""
         near, far = self.ends
         caps = np.where(self.sides < 0, -least, most)
-        means = self.sides * _means(near, far, self.moved(self.shift + shift), caps)
+        means = self.sides * _means(near, far, self.moved(self.shift), caps)
         mixed = self.sides == 0
         if mixed.any():
-            grid = [np.clip(np.linspace(a, b, 201), least, most).mean()
-                    for a, b in zip(self.lows[mixed], self.highs[mixed], strict=True)]  # fmt: skip
-            means[mixed] = grid
+            cells = zip(self.lows[mixed], self.highs[mixed], strict=True)
+            grids = [np.clip(np.linspace(low, high, 201), least, most) for low, high in cells]
+            means[mixed] = [grid.mean() for grid in grids]
         for tail, cells, cap, sign in zip(
             (self.upper, self.lower), self.beyond, (most, -least), (1, -1), strict=True
         ):
             if tail is not None:
-                means[cells] = sign * _shifted(tail, self.shift + shift).mean(cap)
+                means[cells] = sign * _shifted(tail, self.shift).mean(cap)
         return np.asarray(means)
 
     def draw(self, codes: AnyIntegers, *, rng: np.random.Generator) -> Integers:
@@ -214,12 +212,18 @@ class NumberLaw:
         """Read what `to_dict` gave, for the cells of a column."""
         cells = np.array(grid.cells(), np.int64)
         exponents = np.array(content["exponents"], np.float64)
-        tails = {
-            side: None if (one := content[side]) is None else
-            Tail(edge=int(one["edge"]), limit=int(one["limit"]), start=int(one["start"]),
-                 beyond=int(one["beyond"]), exponent=float(one["exponent"]), part=float(one["part"]))
+        kinds = {"exponent": float, "part": float}
+        tails: dict[str, Any] = {
+            side: None
+            if content[side] is None
+            else Tail(
+                **{
+                    one.name: kinds.get(one.name, int)(content[side][one.name])
+                    for one in fields(Tail)
+                }
+            )
             for side in ("upper", "lower")
-        }  # fmt: skip
+        }
         law = cls(
             lows=cells[:, 0], highs=cells[:, 1], exponents=exponents, **tails,
             shift=float(content["shift"]),
@@ -278,24 +282,17 @@ def _tail(
     limit = int(far[-1])
     if not len(some):  # nothing stands out on this side: all of it is noise, at its edge
         edge = int(near[0])
-        if limit <= edge + 1:
-            return None, 0.0
-        return Tail(edge=edge, limit=limit, exponent=0.0, start=edge, beyond=edge), 0.0
+        return (_at_edge(edge, limit) if limit > edge + 1 else None), 0.0
     last = int(some[-1])
     exponent, first, survival = _pareto(near, far, masses, last, scale)
     beyond = int(far[last]) + 1
     is_wide = law.exponents[outwards[last]] != 0
-    if (last + 1 == len(outwards) and not is_wide) or limit <= _FAR * max(int(near[last]), 1):
+    # What follows from the fit beyond the cells that stand out; what is counted there is noise.
+    cut = last if is_wide and exponent else last + 1
+    if cut == len(outwards) or limit <= _FAR * max(int(near[cut]), 1):
         return None, exponent
     if not exponent:
-        edge = min(beyond, limit)
-        if last + 1 == len(outwards) or limit <= _FAR * max(edge, 1):
-            return None, 0.0
-        return Tail(edge=edge, limit=limit, exponent=0.0, start=edge, beyond=edge), 0.0
-    # What follows from the fit beyond the cells that stand out; what is counted there is noise.
-    cut = last if is_wide else last + 1
-    if cut == len(outwards):
-        return None, exponent
+        return _at_edge(beyond, limit), 0.0
     heights = survival(np.array([near[cut], far[last] + 1, limit + 1]))
     explained = masses[first : last + 1].sum() * (heights[0] - heights[2]) / (1 - heights[1])
     explained = min(explained, masses[cut : last + 1].sum() + 2 * masses[cut:].sum())
@@ -307,19 +304,23 @@ def _tail(
     return tail, exponent
 
 
+def _at_edge(edge: int, limit: int) -> Tail:
+    return Tail(edge=edge, limit=limit, exponent=0.0, start=edge, beyond=edge)
+
+
 def _pareto(
     near: Floats, far: Floats, masses: Floats, last: int, scale: float
 ) -> tuple[float, int, Callable[[Floats], Floats]]:
     """Return the exponent that fits at the last cell that stands out, and the first cell used.
 
-    The exponent is 0 where cells are few. Third is the share of the records from the first cell on
-    that lie farther than some distances.
+    The exponent is 0 where cells are few. Third is the share of the records from the first cell
+    on that lie farther than some distances.
 
     Notes
     -----
-    Survivors fall with ``exp(-a l - b l**2 / 2)``, ``l`` the logarithm of the distance: Pareto's
-    distribution where ``b`` is 0, about a lognormal one where it is above. A ``b`` has to be
-    worth its price. The exponent is that at the edge, and half a step of mean length farther.
+    Survivors fall with ``exp(-a l - b l**2 / 2)``, ``l`` the logarithm of the distance: as
+    Pareto's distribution where ``b`` is 0, about as a lognormal one where it is above. A ``b``
+    has to be worth its price. The exponent is that at the edge, and a mean step farther.
     """
     from scipy.optimize import minimize
 
@@ -354,8 +355,8 @@ def _pareto(
 def _slopes(law: NumberLaw, counts: Floats, scale: float) -> Floats:
     """Return by which power of the distance from zero chances fall within each wide cell.
 
-    The densities of neighbours are joined by a power: straight lines of logarithms. Cells that do
-    not stand out of their noise tell no slope.
+    The densities of neighbours are joined by a power: straight lines of logarithms. Cells
+    that do not stand out of their noise tell no slope.
     """
     near, far = law.ends
     widths = far - near + 1

@@ -68,7 +68,7 @@ class Total:
 
 @dataclass(slots=True)
 class DrawingPlan:
-    """A model with the laws of its numbers, what totals cost, and what is told of each amount."""
+    """A model, the laws of its numbers, what totals cost, and what is told of each amount."""
 
     engine: CodeModel
     records: float
@@ -111,9 +111,12 @@ def totals_of(schema: Schema, *, method: str = "tables") -> list[Total]:
 def _amounts(schema: Schema) -> list[Total]:
     if schema.amounts is None:
         wide = [
-            one for one in schema.columns
-            if isinstance(one, (Whole, Real)) and one.name != schema.weight and one.is_found_wide
-        ]  # fmt: skip
+            one
+            for one in schema.columns
+            if isinstance(one, (Whole, Real))
+            and one.is_found_wide
+            and one.name != schema.weight
+        ]
         return [Total(column=one, share=WIDE_SHARE) for one in wide]
     totals = []
     for one in schema.amounts:
@@ -178,7 +181,7 @@ def drawn_by_law(
             column = schema.column(name)
             if isinstance(column, Numeric):
                 counts = plan.expected()(place)
-                plan.notes.append(_told(column, law, counts, None, None))
+                plan.notes.append(_told(column, law, counts))
     return plan
 
 
@@ -227,42 +230,33 @@ def _measure(
 ) -> None:
     """Measure one total, and bring the plan to it."""
     column, names = total.column, schema.names
-    place, base = names.index(column.name), _base(column)
-    law = plan.laws.get(column.name) or _plain(column)
-    is_fitted = column.law == "fitted"
-    law = replace(law, lows=law.lows - base, highs=law.highs - base)
-    counts = plan.expected()(place)
-    size = law.lows.size
-    unit_scale = neighbours.counting(rho).scale
-    limits = _limits(total, law, counts[:size], unit_scale, base)
+    place = names.index(column.name)
+    by = None if total.by is None else names.index(total.by)
+    base = int(min(max(column.bounds[0], 0), column.bounds[1]))
+    law, counts = plan.laws.get(column.name) or _plain(column), plan.expected()(place)
+    limits = _limits(total, law, counts, neighbours.counting(rho).scale, base)
     step = -(-max(limits) // _MOST)
     how = neighbours.counting(rho, most=max(max(limits) // step, 1))
-    by = None if total.by is None else names.index(total.by)
-    sums = _sums(records, schema, total, limits=limits, step=step, base=base)
-    noisy = noise.add(sums, how) * step
+    noisy = noise.add(_sums(records, schema, total, limits, step=step, base=base), how) * step
     columns = (place,) if by is None else (place, by)
     plan.calls += calls_of([Spend.of("total", how, columns=columns)], names)
-    scale = how.scale * step
-    measured = noisy if noisy.ndim == 1 else noisy[:, 0] - noisy[:, 1]
-    is_signed = noisy.ndim == 2 and noisy.shape[1] == 2
-    values = _whole_means(law, counts, limits)
-    if is_signed:
-        scale *= math.sqrt(2)
-    whole = float(measured.sum())
-    whole_scale = scale * math.sqrt(len(measured))
-    spread = _spread(law, counts[:size], limits, _scale(plan.engine, place) or 0.0)
-    goal = _shrunk(whole, float(counts @ values), whole_scale, spread)
-    law, engine = _met(plan.engine, place, law, counts, goal, limits, is_fitted=is_fitted)
-    if by is not None and isinstance(engine, TableModel):
-        engine = _met_by(engine, place, by, law, measured, goal, scale, limits)
-    law = replace(law, lows=law.lows + base, highs=law.highs + base)
-    plan.engine = engine
-    if is_fitted:
+    meeting = _Meeting(
+        law=law,
+        limits=limits,
+        base=base,
+        sums=np.asarray(noisy @ [1, -1] if noisy.ndim == 2 else noisy, np.float64),
+        scale=how.scale * step * math.sqrt(noisy.ndim),
+        cell_scale=_scale(plan.engine, place) or 0.0,
+        is_fitted=column.law == "fitted",
+    )
+    goal = meeting.goal(counts)
+    law, plan.engine = meeting.met(plan.engine, place, counts, goal)
+    if by is not None and isinstance(plan.engine, TableModel):
+        plan.engine = replace(meeting, law=law).met_by(plan.engine, place, by, goal)
+    if meeting.is_fitted:
         plan.laws[column.name] = law
     counts = plan.expected()(place)
-    plan.notes.append(
-        _told(column, law, counts, whole, whole_scale, limits=limits, by=total.by, base=base)
-    )
+    plan.notes.append(_told(column, law, counts) | meeting.told(column, counts, total.by))
 
 
 def _plain(column: Numeric) -> NumberLaw:
@@ -273,77 +267,180 @@ def _plain(column: Numeric) -> NumberLaw:
     return NumberLaw(lows=low, highs=high, exponents=np.zeros(len(low)))
 
 
-def _base(column: Numeric) -> int:
-    """Return the number nearest to zero within the bounds, from which amounts count."""
-    low, high = column.bounds
-    return int(min(max(low, 0), high))
-
-
 def _limits(
     total: Total, law: NumberLaw, counts: Floats, scale: float, base: int
 ) -> tuple[int, int]:
-    """Return where amounts are cut off, above and below the base: as stated, or as noise says."""
-    stated = (total.most, total.least)
+    """Return where amounts are cut off, above and below the base: stated, or as noise says."""
     limits = []
-    for side, limit in zip((1, -1), stated, strict=True):
-        reach = max(int(law.highs[-1]) if side > 0 else -int(law.lows[0]), 0)
-        if limit is not None:
-            number = abs(round(float(limit) * total.column.factor) - base)
-            limits.append(min(max(number, 1), reach) if reach else 0)
+    for side, stated in ((1, total.most), (-1, total.least)):
+        reach = max(int(law.highs[-1]) - base if side > 0 else base - int(law.lows[0]), 0)
+        if stated is None:
+            limits.append(_cut_off(law, counts, (side, reach), scale, base))
         else:
-            limits.append(_cut_off(law, counts, side, reach, scale))
+            number = abs(round(float(stated) * total.column.factor) - base)
+            limits.append(min(max(number, 1), reach))
     return limits[0], limits[1]
 
 
-def _cut_off(law: NumberLaw, counts: Floats, side: int, reach: int, scale: float) -> int:
+def _cut_off(
+    law: NumberLaw, counts: Floats, side: tuple[int, int], scale: float, base: int
+) -> int:
     """Return the distance at which noise and what is cut off are least together."""
+    sign, reach = side
     if reach <= 0:
         return 0
+
+    def part(limit: float) -> float:
+        ends = (limit, 0.0) if sign > 0 else (0.0, limit)
+        return sign * float(counts @ _values(law, len(counts), ends, base))
+
     limits = np.unique(np.geomspace(1, reach, 60).round())
-    is_side = law.sides != -side
-    whole = float((side * law.means()[is_side]) @ counts[is_side])
-    costs = []
-    for limit in limits.tolist():
-        most, least = (limit, -np.inf) if side > 0 else (np.inf, -limit)
-        part = float((side * law.means(most=most, least=least)[is_side]) @ counts[is_side])
-        costs.append(_LOSS * (whole - part) + scale * limit)
+    whole = part(np.inf)
+    costs = [_LOSS * (whole - part(limit)) + scale * limit for limit in limits.tolist()]
     return int(limits[int(np.argmin(costs))])
 
 
+def _values(law: NumberLaw, size: int, limits: tuple[float, float], base: int) -> Floats:
+    """Return the mean of each code less the base, cut off, and 0 for the kinds of missing."""
+    means = law.means(most=base + limits[0], least=base - limits[1]) - base
+    return np.append(means, np.zeros(size - len(means)))
+
+
 def _sums(
-    records: pd.DataFrame, schema: Schema, total: Total, *,
-    limits: tuple[int, int], step: int, base: int,
-) -> Integers:  # fmt: skip
-    """Return the sums of amounts in whole steps: a row a category, a column a side of the base."""
+    records: pd.DataFrame,
+    schema: Schema,
+    total: Total,
+    limits: tuple[int, int],
+    *,
+    step: int,
+    base: int,
+) -> Integers:
+    """Return sums in whole steps: a row a category, a column a side where there are two."""
     numbers, is_number = number_values(records[total.column.name], total.column)
     rows, size = np.zeros(len(numbers), np.int64), 1
     if total.by is not None:
         one = schema.column(total.by)
         rows, size = encode_column(records[total.by], one).astype(np.int64), one.size
     moved = np.where(is_number, numbers - base, 0)
-    sides = [s for s, limit in zip((1, -1), limits, strict=True) if limit] or [1]
-    sums = np.zeros((size, len(sides)), np.int64)
-    for at, side in enumerate(sides):
-        limit = limits[0] if side > 0 else limits[1]
+    sums = np.zeros((size, 2), np.int64)
+    for at, (side, limit) in enumerate(zip((1, -1), limits, strict=True)):
         np.add.at(sums[:, at], rows, np.clip(side * moved, 0, limit) // step)
-    return sums[:, 0] * (1 if sides == [1] else 1) if len(sides) == 1 else sums
+    if all(limits):
+        return sums
+    return sums[:, 0] if limits[0] else -sums[:, 1]
 
 
-def _whole_means(law: NumberLaw, counts: Floats, limits: tuple[int, int]) -> Floats:
-    """Return the mean of each code, cut off, 0 for the kinds of missing."""
-    means = law.means(most=limits[0], least=-limits[1])
-    only_below = limits[0] == 0 and limits[1] > 0
-    means = -means if only_below else means
-    return np.append(means, np.zeros(len(counts) - len(means)))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Meeting:
+    """A measured total, and what brings a model to it. No record is seen here."""
 
+    law: NumberLaw
+    limits: tuple[int, int]
+    base: int
+    sums: Floats
+    scale: float
+    cell_scale: float
+    is_fitted: bool
 
-def _spread(law: NumberLaw, counts: Floats, limits: tuple[int, int], scale: float) -> float:
-    """Return how far off the total of the cells may be: by their noise, and by their width."""
-    most, least = limits[0], -limits[1]
-    noise = scale * law.means(most=most, least=least)
-    ends = (np.clip(end, least, most) for end in (law.lows, law.highs))
-    widths = counts * np.subtract(*ends) * _WITHIN
-    return float(math.hypot(np.linalg.norm(noise), np.linalg.norm(widths)))
+    @property
+    def whole_scale(self) -> float:
+        """The scale of the noise of the sum over all categories."""
+        return self.scale * math.sqrt(len(self.sums))
+
+    def expected(self, counts: Floats, *, shift: float | None = None) -> float:
+        """Return the total that a model expects."""
+        return float(counts @ self.values(len(counts), shift=shift))
+
+    def values(self, size: int, *, shift: float | None = None) -> Floats:
+        """Return what a record of each code counts as on average."""
+        law = self.law if shift is None else replace(self.law, shift=shift)
+        return _values(law, size, self.limits, self.base)
+
+    def goal(self, counts: Floats) -> float:
+        """Return the mean of the measured total and of that of the cells, by their precisions.
+
+        Cells may be off by their noise, and by where in a wide one the numbers lie.
+        """
+        law = self.law
+        noise = self.cell_scale * self.values(len(counts))
+        ends = np.clip(
+            [law.lows, law.highs], self.base - self.limits[1], self.base + self.limits[0]
+        )
+        widths = counts[: len(law.lows)] * (ends[1] - ends[0]) * _WITHIN
+        spread = math.hypot(float(np.linalg.norm(noise)), float(np.linalg.norm(widths)))
+        total = float(self.sums.sum())
+        return _shrunk(total, self.expected(counts), self.whole_scale, spread)
+
+    def met(
+        self, engine: CodeModel, place: int, counts: Floats, goal: float
+    ) -> tuple[NumberLaw, CodeModel]:
+        """Bring the laws within cells, and then the chances of cells, to a total."""
+        expected = self.expected(counts)
+        ratio = goal / expected if expected else 1.0
+        is_near = 2 / 3 < ratio < 3 / 2
+        law = self.law
+        if self.is_fitted and not (is_near and isinstance(engine, TableModel)):
+            law = replace(law, shift=self._shift(counts, goal, is_near=is_near))
+        if isinstance(engine, TableModel):
+            values = self.values(len(counts), shift=law.shift)
+            rest = float(counts @ values)
+            ends = sorted((rest / _FARTHEST, rest * _FARTHEST))
+            goal = goal if all(self.limits) else min(max(goal, ends[0]), ends[1])
+            if abs(rest - goal) > 1e-6 * abs(goal) and np.ptp(values) > 0:
+                engine = engine.tilted(place, values, mean=goal / engine.records)
+        return law, engine
+
+    def _shift(self, counts: Floats, goal: float, *, is_near: bool) -> float:
+        """Return the shift of exponents with which the cells come nearest to a total."""
+        low, high = _NEAR_SHIFTS if is_near else _SHIFTS
+        # Of amounts below the base a steeper law makes the total larger.
+        sign = 1 if self.limits[0] else -1
+
+        def miss(shift: float) -> float:
+            return sign * (self.expected(counts, shift=shift) - goal)
+
+        for end, is_beyond in ((low, miss(low) <= 0), (high, miss(high) >= 0)):
+            if is_beyond:
+                return end if miss(0.0) != miss(end) else 0.0
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if miss(middle) > 0 else (low, middle)
+        return (low + high) / 2
+
+    def met_by(self, engine: TableModel, place: int, by: int, goal: float) -> TableModel:
+        """Bring each category to its total, as far as that stands out of its noise."""
+        first, second = sorted((place, by))
+        joint = engine.expected(first, second)
+        joint = joint if by == first else joint.T  # a row a category
+        values = self.values(joint.shape[1])
+        expected = joint @ values
+        if expected.sum():
+            expected = expected * (goal / expected.sum())
+        pairs = zip(self.sums.tolist(), expected.tolist(), strict=True)
+        goals = np.array([_shrunk(m, e, self.scale, _PRIOR * abs(e)) for m, e in pairs])
+        goals = goals if all(self.limits) else np.maximum(goals, 0.0)
+        if goals.sum():
+            goals = goals * (goal / goals.sum())
+        return engine.tilted_by(place, by, values, totals=goals)
+
+    def told(self, column: Numeric, counts: Floats, by: str | None) -> dict[str, Any]:
+        """Return what is told of the measured total, in the unit of the column."""
+        factor, low, high = (
+            column.factor,
+            self.base - self.limits[1],
+            self.base + self.limits[0],
+        )
+        records = float(counts[: len(self.law.lows)].sum())
+        total = float(self.sums.sum()) + self.base * records
+        part = float(_beyond(self.law, counts)[1])
+        is_noisy = self.whole_scale > _DOUBTFUL * abs(total)
+        return {
+            "total": total / factor,
+            "scale": self.whole_scale / factor,
+            "clipped_at": [low / factor, high / factor],
+            "by": by,
+            "is_doubtful": is_noisy or part > _DOUBTFUL,
+        }
 
 
 def _shrunk(measured: float, expected: float, scale: float, spread: float) -> float:
@@ -352,97 +449,30 @@ def _shrunk(measured: float, expected: float, scale: float, spread: float) -> fl
     return share * measured + (1 - share) * expected
 
 
-def _met(
-    engine: CodeModel, place: int, law: NumberLaw, counts: Floats, goal: float,
-    limits: tuple[int, int], *, is_fitted: bool,
-) -> tuple[NumberLaw, CodeModel]:  # fmt: skip
-    """Bring the laws within cells, and then the chances of cells, to a total."""
-    expected = float(counts @ _whole_means(law, counts, limits))
-    ratio = goal / expected if expected > 0 else 1.0
-    is_near = 2 / 3 < ratio < 3 / 2
-    if is_fitted and not (is_near and isinstance(engine, TableModel)):
-        ends = _NEAR_SHIFTS if is_near else _SHIFTS
-        law = replace(law, shift=_shift_for(law, counts, goal, limits, ends))
-    if isinstance(engine, TableModel):
-        values = _whole_means(law, counts, limits)
-        rest = float(counts @ values)
-        if expected > 0:  # beyond that noise would have to be met
-            goal = min(max(goal, rest / _FARTHEST), rest * _FARTHEST)
-        if abs(rest - goal) > 1e-6 * abs(goal) and np.ptp(values) > 0:
-            engine = engine.tilted(place, values, mean=goal / engine.records)
-    return law, engine
-
-
-def _shift_for(
-    law: NumberLaw,
-    counts: Floats,
-    goal: float,
-    limits: tuple[int, int],
-    ends: tuple[float, float],
-) -> float:
-    """Return the shift of exponents with which the cells come nearest to a total."""
-    low, high = ends
-
-    def miss(shift: float) -> float:
-        return float(counts @ _whole_means(replace(law, shift=shift), counts, limits)) - goal
-
-    if miss(low) <= 0:
-        return low if miss(0.0) != miss(low) else 0.0
-    if miss(high) >= 0:
-        return high if miss(0.0) != miss(high) else 0.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if miss(middle) > 0 else (low, middle)
-    return (low + high) / 2
-
-
-def _met_by(
-    engine: TableModel, place: int, by: int, law: NumberLaw, measured: Floats,
-    goal: float, scale: float, limits: tuple[int, int],
-) -> TableModel:  # fmt: skip
-    """Bring each category to its total, as far as that stands out of its noise."""
-    first, second = sorted((place, by))
-    joint = engine.expected(first, second)
-    joint = joint if by == first else joint.T  # a row a category
-    values = _whole_means(law, joint[0], limits)
-    expected = joint @ values
-    expected = expected * (goal / expected.sum()) if expected.sum() > 0 else expected
-    goals = np.array([
-        _shrunk(float(m), float(e), scale, _PRIOR * float(e)) for m, e in zip(measured, expected, strict=True)
-    ])  # fmt: skip
-    goals = np.maximum(goals, 0.0)
-    goals *= goal / goals.sum() if goals.sum() > 0 else 1.0
-    return engine.tilted_by(place, by, values, totals=goals)
-
-
-def _told(
-    column: Numeric, law: NumberLaw, counts: Floats, measured: float | None, scale: float | None,
-    *, limits: tuple[int, int] = (0, 0), by: str | None = None, base: int = 0,
-) -> dict[str, Any]:  # fmt: skip
-    """Return what is told of an amount: noisy figures and what follows from them alone."""
+def _beyond(law: NumberLaw, counts: Floats) -> tuple[float, float]:
+    """Return which share of the records and of the total lies beyond the last cells."""
     means = np.abs(law.means())
-    size = len(means)
-    whole = max(float(means @ counts[:size]), 1e-9)
-    share = part = 0.0
+    some = counts[: len(means)]
+    whole, share, part = max(float(means @ some), 1e-9), 0.0, 0.0
     for tail, cells in zip((law.upper, law.lower), law.beyond, strict=True):
         if tail is not None:
-            number = float(counts[:size][cells].sum()) * tail.share_beyond()
+            number = float(some[cells].sum()) * tail.share_beyond()
             share += number / max(float(counts.sum()), 1e-9)
             part += number * tail.mean_beyond() / whole
-    factor = column.factor
-    note: dict[str, Any] = {
-        "column": column.name, "beyond_records": share, "beyond_total": part,
-        "edges": [None if t is None else t.beyond / factor for t in (law.lower, law.upper)],
-    }  # fmt: skip
-    doubts = [part > _DOUBTFUL]
-    sign = -1 if limits[1] and not limits[0] else 1
-    if measured is not None and scale is not None:
-        note |= {
-            "clipped_at": [-limits[1] / factor, limits[0] / factor], "base": base / factor,
-            "total": measured * sign / factor, "scale": scale / factor, "by": by,
-        }  # fmt: skip
-        doubts.append(scale > _DOUBTFUL * abs(measured))
-    return note | {"is_doubtful": any(doubts)}
+    return share, min(part, 1.0)
+
+
+def _told(column: Numeric, law: NumberLaw, counts: Floats) -> dict[str, Any]:
+    """Return what is told of an amount: noisy figures and what follows from them alone."""
+    share, part = _beyond(law, counts)
+    edges = [None if t is None else t.beyond / column.factor for t in (law.lower, law.upper)]
+    return {
+        "column": column.name,
+        "beyond_records": share,
+        "beyond_total": part,
+        "edges": edges,
+        "is_doubtful": part > _DOUBTFUL,
+    }
 
 
 def warning_of(note: Mapping[str, Any]) -> Message | None:
@@ -451,8 +481,8 @@ def warning_of(note: Mapping[str, Any]) -> Message | None:
         return None
     if note["beyond_total"] <= _DOUBTFUL:
         return Message(
-            "{column!r}: the total of synthetic records is uncertain. The noise of the measured "
-            "total, of scale {scale:,.0f}, is more than a quarter of it.",
+            "{column!r}: the total of synthetic records is uncertain. The noise of the "
+            "measured total, of scale {scale:,.0f}, is more than a quarter of it.",
             column=Name(note["column"]),
             scale=float(note["scale"]),
         )
@@ -471,8 +501,8 @@ def require_sound(schema: Schema) -> None:
         if colliding(column):
             raise SchemaError(
                 Message(
-                    "Column {column!r}: two values differ in the form of their signs or in spaces "
-                    "alone.",
+                    "Column {column!r}: two values differ in the form of their signs or in "
+                    "spaces alone.",
                     column=Name(column.name),
                 ),
                 hint=Message("write them alike in the records, and declare one"),
@@ -486,8 +516,8 @@ def require_sound(schema: Schema) -> None:
                 if limit is not None:
                     raise SchemaError(
                         Message(
-                            "The amount {column!r} is cut off at a {name} of the wrong sign: its "
-                            "bounds have no number on that side of 0.",
+                            "The amount {column!r} is cut off at a {name} of the wrong sign: "
+                            "its bounds have no number on that side of 0.",
                             column=Name(one.column),
                             name=Name(name),
                         ),

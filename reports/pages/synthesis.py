@@ -183,8 +183,9 @@ def _amounts(words: Words, facts: SynthesisFacts, *, by_part: bool = False) -> T
             n_heads=1 + several,
             notes=[
                 words.say(
-                    "Sampling alone: in 19 of 20 cases, another sample of as many real records is "
-                    "off by this at most. Totals are for as many records as there are real ones."
+                    "Sampling alone: in 19 of 20 cases, another sample of as many real records "
+                    "is off by this at most. Totals are for as many records as there are real "
+                    "ones."
                 )
             ],
         )
@@ -240,8 +241,8 @@ def _amounts_picture(words: Words, facts: SynthesisFacts) -> Figure | None:
             svg,
             notes=[
                 words.say(
-                    "Dots: synthetic records. Lines: where another sample of as many real records "
-                    "is in 19 of 20 cases."
+                    "Dots: synthetic records. Lines: where another sample of as many real "
+                    "records is in 19 of 20 cases."
                 )
             ],
         )

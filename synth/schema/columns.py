@@ -540,7 +540,7 @@ def is_text(value: object) -> bool:
 
 
 def colliding(column: Column) -> bool:
-    """Tell whether two values of a column differ in the form of their signs or in spaces alone."""
+    """Tell whether two values differ in the form of their signs or in spaces alone."""
     values = column.values if isinstance(column, Category) else None
     texts = [one for one in (*(values or ()), *column.missing.values()) if is_text(one)]
     forms = {" ".join(unicodedata.normalize("NFC", str(one)).split()) for one in texts}

@@ -156,8 +156,8 @@ def _of_totals(schema: Schema, records: int | None) -> Iterator[Finding]:
             "note",
             one.column.name,
             Message(
-                "its total is measured, for {share:.1%} of the budget, and synthetic records come "
-                "to it",
+                "its total is measured, for {share:.1%} of the budget, and synthetic records "
+                "come to it",
                 share=one.share,
             ),
         )
@@ -170,9 +170,9 @@ def _of_totals(schema: Schema, records: int | None) -> Iterator[Finding]:
                 "warning",
                 column.name,
                 Message(
-                    "one record of noise in the last cell weighs as much as {number:,} records of "
-                    "the first: what lies beyond the last cell that stands out is drawn by a "
-                    "fitted tail; a tighter bound, or outside='clip' at one, makes totals surer",
+                    "one record of noise in the last cell weighs as much as {number:,} records "
+                    "of the first: what lies beyond the last cell that stands out is drawn by "
+                    "a fitted tail; a tighter bound, with outside='clip', makes totals surer",
                     number=number,
                 ),
             )

@@ -72,7 +72,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """A column of numbers whose total matters: it is measured, and synthetic records come to it.
+    """A column of numbers whose total is measured, so that synthetic records come to it.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ class Schema:
             if by is not None and not (isinstance(by, Category) and by.is_declared):
                 raise SchemaError(
                     Message(
-                        "The amount {column!r} has totals by a column that has no declared values.",
+                        "The amount {column!r} has totals by a column without declared values.",
                         column=Name(one.column),
                     ),
                     hint=Message("name a column of categories, and declare its values"),

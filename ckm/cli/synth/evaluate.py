@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from synth.evaluation import Evaluation, EvaluationPlan
 
 _GROUPS = (
-    "amounts", "dependence", "tables", "columns", "detection", "learning", "membership", "nearness", "inference",
+    "amounts", "dependence", "tables", "columns",
+    "detection", "learning", "membership", "nearness", "inference",
 )  # fmt: skip
 _CONTROLS = ("train", "bootstrap", "holdout", "independent")
 #: A narrower terminal has room for these alone.
@@ -273,7 +274,7 @@ def show_figures(terminal: Terminal, evaluations: Mapping[str, Evaluation]) -> N
 
 
 def _show_trust(terminal: Terminal, evaluations: Mapping[str, Evaluation]) -> None:
-    """Say first how far amounts are off, which tables can be used, and how far counts are off."""
+    """Say first how far amounts are off, which tables can be used, how far counts are off."""
     from reports.catalogues.synthesis import CONCLUSIONS, FIGURES
     from reports.i18n.languages import words_of
     from synth.evaluation.conclusions import conclusions

@@ -79,8 +79,8 @@ def amount_words(note: Mapping[str, Any]) -> Message:
     if note.get("total") is None:
         return Message("{column!r}: {beyond}", column=Name(note["column"]), beyond=beyond)
     return Message(
-        "{column!r}: a total of {total:,.0f}, with noise of scale {scale:,.0f}, each amount cut off "
-        "at {most:,.0f}; {beyond}",
+        "{column!r}: a total of {total:,.0f}, with noise of scale {scale:,.0f}, each amount "
+        "cut off at {most:,.0f}; {beyond}",
         column=Name(note["column"]),
         total=float(note["total"]),
         scale=float(note["scale"]),

@@ -1,4 +1,4 @@
-"""Totals, means and quantiles of amounts, beside those of the records and what sampling does."""
+"""Totals, means and quantiles of amounts, beside what sampling alone does."""
 
 import math
 from collections.abc import Iterator, Sequence

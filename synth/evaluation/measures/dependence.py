@@ -31,8 +31,8 @@ def rank_change(real: Records, made: Records, names: Sequence[str]) -> float | N
 def tail_change(real: Records, made: Records, names: Sequence[str]) -> float | None:
     """Give the mean absolute difference of upper tail dependence between numbers.
 
-    Of two columns it is the share of the records with one among its largest 5 per cent that have
-    the other there as well.
+    Of two columns it is the share of the records with one among its largest 5 per cent that
+    have the other there as well.
     """
     if len(names) < 2:
         return None

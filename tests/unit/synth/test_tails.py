@@ -63,7 +63,8 @@ def test_both_tails_are_drawn_alike():
                    edges=sorted({1 - one for one in EDGES[1:]} | {*EDGES}))  # fmt: skip
     numbers = np.concatenate([pareto(1.5), -pareto(1.5, seed=4)])
     law = law_of(column, counts_of(numbers, column, noise=12), scale=12)
-    assert law.upper is not None and law.lower is not None
+    assert law.upper is not None
+    assert law.lower is not None
     codes = column.grid.cell_of(numbers)
     made = law.draw(codes, rng=RNG(1))
     assert (np.sign(made) == np.sign(numbers)).all()

@@ -1,4 +1,4 @@
-"""Totals of weights and amounts: what they cost, how far a unit moves them, and that they are met."""
+"""Totals of weights and amounts: what they cost, how a unit moves them, how they are met."""
 
 import math
 
