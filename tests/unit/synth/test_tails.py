@@ -137,3 +137,12 @@ def test_a_law_in_a_file_must_fit_its_cells():
         NumberLaw.from_dict(
             {**content, "upper": {**content["upper"], "limit": 10**9}}, COLUMN.grid
         )
+
+
+def test_the_largest_of_many_numbers_does_not_make_the_total_by_chance():
+    counts = counts_of(pareto(1.5), noise=12)
+    law = law_of(COLUMN, counts, scale=12)
+    codes = np.repeat(np.arange(len(counts)), np.rint(counts).astype(int))
+    totals = [law.draw(codes, rng=RNG(seed)).sum() for seed in range(40)]
+    assert max(totals) / min(totals) < 1.05
+    assert np.mean(totals) == pytest.approx(law.means() @ np.rint(counts), rel=0.03)
