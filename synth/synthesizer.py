@@ -413,7 +413,9 @@ class Synthesizer:
             return None
         twice = {names.index(one) for one in (self.schema.weight, self.label) if one}
         pairs = combinations(range(len(names)), 2)
-        weights = {pair: 2.0 if twice & {*pair} else 1.0 for pair in pairs}
+        weights: dict[tuple[int, ...], float] = {
+            pair: 2.0 if twice & {*pair} else 1.0 for pair in pairs
+        }
         for one in by:
             first, second = sorted((names.index(one.column), names.index(one.by or "")))
             weights[first, second] = _BY_AMOUNT

@@ -75,7 +75,7 @@ class Tail:
         first = np.where(is_noise, self.start, self.edge)
         ratio = ((first + 1) / (self.limit + 2)) ** self.exponent
         y = (first + 1) * (1 - places * (1 - ratio)) ** (-1 / self.exponent)
-        return np.clip(np.floor(y) - 1, first, self.limit)
+        return np.asarray(np.clip(np.floor(y) - 1, first, self.limit))
 
     def mean(self, most: float) -> float:
         """Return the mean distance from zero, each `most` at most."""
@@ -170,8 +170,8 @@ class NumberLaw:
         means = self.sides * _means(near, far, self.moved(self.shift), caps)
         mixed = self.sides == 0
         if mixed.any():
-            cells = zip(self.lows[mixed], self.highs[mixed], strict=True)
-            grids = [np.clip(np.linspace(low, high, 201), least, most) for low, high in cells]
+            ends = zip(self.lows[mixed], self.highs[mixed], strict=True)
+            grids = [np.clip(np.linspace(low, high, 201), least, most) for low, high in ends]
             means[mixed] = [grid.mean() for grid in grids]
         for tail, cells, cap, sign in zip(
             (self.upper, self.lower), self.beyond, (most, -least), (1, -1), strict=True
@@ -213,18 +213,15 @@ class NumberLaw:
         """Read what `to_dict` gave, for the cells of a column."""
         cells = np.array(grid.cells(), np.int64)
         exponents = np.array(content["exponents"], np.float64)
-        kinds = {"exponent": float, "part": float}
-        tails: dict[str, Any] = {
-            side: None
-            if content[side] is None
-            else Tail(
-                **{
-                    one.name: kinds.get(one.name, int)(content[side][one.name])
-                    for one in fields(Tail)
+        kinds: dict[str, type] = {"exponent": float, "part": float}
+        tails: dict[str, Any] = {"upper": None, "lower": None}
+        for side in tails:
+            if (one := content[side]) is not None:
+                parts: dict[str, Any] = {
+                    part.name: kinds.get(part.name, int)(one[part.name])
+                    for part in fields(Tail)
                 }
-            )
-            for side in ("upper", "lower")
-        }
+                tails[side] = Tail(**parts)
         law = cls(
             lows=cells[:, 0], highs=cells[:, 1], exponents=exponents, **tails,
             shift=float(content["shift"]),
@@ -270,7 +267,7 @@ def law_of(column: Numeric, counts: Floats, *, scale: float) -> NumberLaw | None
             exponents[last[0]] = power + 1  # the last cell has the law of the tail
     if not exponents.any() and not any(tails.values()):
         return None
-    return replace(law, exponents=exponents, **tails)
+    return replace(law, exponents=exponents, upper=tails.get("upper"), lower=tails.get("lower"))
 
 
 def _tail(
@@ -431,14 +428,14 @@ def _quantiles(near: Floats, far: Floats, exponents: Floats, places: Floats) -> 
     safe = np.where(flat, 1.0, up)
     ratio = np.log(high / low)
     steps = np.where(flat, places * ratio, np.log1p(places * np.expm1(safe * ratio)) / safe)
-    return np.clip(np.floor(low * np.exp(steps)) - 1, near, far)
+    return np.asarray(np.clip(np.floor(low * np.exp(steps)) - 1, near, far))
 
 
 def _steadied(places: Floats) -> Floats:
     """Return places near the middles of their steps, that of the last near its mean.
 
-    The largest of many numbers of a heavy tail would else make the total by chance alone: half a
-    step from its end it is right in the median, a fifth of a step from it in the mean.
+    The largest of many numbers of a heavy tail would else make the total by chance alone: half
+    a step from its end it is right in the median, a fifth of a step from it in the mean.
     """
     number = len(places)
     if number < _MANY:

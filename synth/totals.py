@@ -122,8 +122,8 @@ def _amounts(schema: Schema) -> list[Total]:
     for one in schema.amounts:
         column = schema.column(one.column)
         if isinstance(column, Numeric):
-            more = {"most": one.most, "least": one.least, "by": one.by}
-            totals.append(Total(column=column, share=AMOUNT_SHARE, **more))
+            limits = {"most": one.most, "least": one.least}
+            totals.append(Total(column=column, share=AMOUNT_SHARE, by=one.by, **limits))
     return totals
 
 

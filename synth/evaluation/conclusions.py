@@ -211,11 +211,13 @@ def _beside(figure: Figure | None, control: str) -> dict[str, float | str]:
 def _of_amounts(evaluation: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
     """Say first what an office asks first: totals, then quantiles, of all records."""
     some = [f for f in evaluation.figures if f.name.startswith("amount_") and not f.part]
-    for name, is_asked, limit in (
-        ("amounts-near", lambda one: one.name == "amount_total", 0.05),
-        ("amounts-quantiles", lambda one: one.name != "amount_total", 0.1),
-    ):
-        values = [(one.value, one) for one in some if one.value is not None and is_asked(one)]
+    for name, limit in (("amounts-near", 0.05), ("amounts-quantiles", 0.1)):
+        is_total = name == "amounts-near"
+        values = [
+            (one.value, one)
+            for one in some
+            if one.value is not None and (one.name == "amount_total") == is_total
+        ]
         if not values:
             continue
         worst, figure = max(values, key=lambda pair: pair[0])

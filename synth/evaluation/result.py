@@ -221,7 +221,7 @@ def _figure(record: Mapping[str, Any]) -> Figure:
     if record["name"] not in FIGURES:
         raise ValueError
     own = ("real", "made", "sampling")  # which evaluations of earlier versions do not have
-    values = {
+    values: dict[str, Any] = {
         one.name: record.get(one.name) if one.name in own else record[one.name]
         for one in fields(Figure)
         if one.name != "part"

@@ -255,7 +255,9 @@ class TableModel(CodeModel):
             network = wider
         joint = self.coarse((first, second), self.expected(first, second))
         joint = joint if column == second else joint.T  # a row a group of categories
-        levels = np.bincount(self.groups[column], self.shares[column] * values)
+        levels = np.asarray(
+            np.bincount(self.groups[column], self.shares[column] * values), np.float64
+        )
         goals = np.bincount(self.groups[by], totals)
         factors = np.zeros_like(joint)
         for row, (counts, goal) in enumerate(zip(joint, goals, strict=True)):
