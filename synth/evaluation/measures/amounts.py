@@ -59,10 +59,14 @@ def _has_many(column: Floats) -> bool:
 
 
 def main_category(records: Records, amounts: Sequence[str]) -> str | None:
-    """Return the column of categories by which amounts differ most; None where none does."""
+    """Return the column of categories by which amounts differ most; None where none does.
+
+    By the mean square of ranks between categories, so that many of them are not better by that.
+    """
     from scipy.stats import rankdata
 
     ranks = [rankdata(records.values[:, records.place(one)]) for one in amounts]
+    ranks = [one - one.mean() for one in ranks]
     shares: dict[str, float] = {}
     for name, kind in zip(records.names, records.kinds, strict=True):
         codes = records.values[:, records.place(name)]
@@ -71,7 +75,8 @@ def main_category(records: Records, amounts: Sequence[str]) -> str | None:
         if kind.is_category and 2 <= len(values) <= 2 * _MOST_CATEGORIES:
             counts = np.bincount(places)
             shares[name] = sum(
-                float((np.bincount(places, one) ** 2 / counts).sum()) for one in ranks
+                float((np.bincount(places, one) ** 2 / counts).sum()) / (len(values) - 1)
+                for one in ranks
             )
     return max(shares, key=shares.__getitem__, default=None) if amounts else None
 

@@ -19,6 +19,7 @@ from synth import (
     Synthesizer,
     Unit,
     Whole,
+    lint,
 )
 from synth.marginals.spending import TableSettings, gaussian_price
 from synth.totals import WEIGHT_SHARE as SHARE
@@ -276,3 +277,19 @@ def test_amounts_survive_their_file_and_so_does_what_is_told_of_them(tmp_path):
     assert again.report() == model.report()
     one, other = (m.sample(50, rng=np.random.default_rng(1)) for m in (model, again))
     assert one.equals(other)
+
+
+def test_a_check_warns_before_payment_where_one_record_of_noise_outweighs_the_file():
+    wide, near = Whole(name="x", low=0, high=10**6), Whole(name="y", low=0, high=5000)
+    schema = Schema(columns=[wide, near])
+    findings = [one for one in lint(schema, records=6000) if one.level == "warning"]
+    assert [one.place for one in findings if "one record of noise" in one.text] == ["x"]
+    notes = {one.place for one in lint(schema) if "its total is measured" in one.text}
+    assert notes == {"x", "y"}
+
+
+def test_a_check_names_amounts_that_contradict_their_bounds():
+    schema = Schema(
+        columns=[Whole(name="x", low=-900, high=0)], amounts=[Amount(column="x", most=7)]
+    )
+    assert [(one.level, "wrong sign" in one.text) for one in lint(schema)] == [("error", True)]
