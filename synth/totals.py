@@ -13,6 +13,7 @@ from footing.messages import Message, Name
 from synth.errors import SchemaError
 from synth.marginals.model import TableModel
 from synth.marginals.spending import Spend, calls_of
+from synth.methods import METHODS, SINGLE, is_unprotected
 from synth.schema.coding import encode_column, number_values
 from synth.schema.columns import Numeric, Real, Whole, colliding
 from synth.schema.rules.constraints import identities_of
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from synth.methods import CodeModel
     from synth.schema.schema import Schema
 
+#: Methods whose cells are the numbers themselves, or that tell no number of records.
+_WITHOUT = (*SINGLE, "copula-shirley-strict")
 #: The share of the budget for the total of the weights, and for each declared amount.
 WEIGHT_SHARE, AMOUNT_SHARE = 0.01, 0.08
 #: For each wide column without bins, which nobody declared an amount.
@@ -87,7 +90,7 @@ def totals_of(schema: Schema, *, method: str = "tables") -> list[Total]:
     Declared amounts, or, where nothing is declared of amounts, whole and real columns with a
     wide range and no bins. A column that follows from others, or has one code, has none.
     """
-    if method not in ("tables", "histogram", "copula"):
+    if method not in METHODS or method in _WITHOUT or is_unprotected(method):
         return []
     derived, totals = identities_of(schema), list[Total]()
     if schema.weight is not None and method == "tables":
@@ -187,20 +190,15 @@ def drawn_by_law(
 
 def _expected(engine: CodeModel, records: float) -> Callable[[int], Floats]:
     """Return what gives the counts that a model expects of the codes of a column."""
-    from synth.baselines.engines import CopulaModel
-
-    if isinstance(engine, TableModel):
-        return lambda place: engine.records * engine.chances(place)
-    sizes = engine.sizes
     drawn: list[Any] = []
 
     def of(place: int) -> Floats:
-        if isinstance(engine, CopulaModel):
-            shares = np.diff(np.append(0.0, engine.margins[place].cumulative))
-            return np.asarray(shares * engine.records)
+        if (chances := engine.chances(place)) is not None:
+            return np.asarray(chances * records)
         if not drawn:
             drawn.append(engine.sample(_DRAWN, rng=np.random.default_rng(0)))
-        return np.bincount(drawn[0][:, place], minlength=sizes[place]) * records / _DRAWN
+        codes = drawn[0][:, place]
+        return np.bincount(codes, minlength=engine.sizes[place]) * records / _DRAWN
 
     return of
 

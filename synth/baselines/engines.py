@@ -57,6 +57,10 @@ class CopulaModel(JointModel):
         """How many codes each column has."""
         return [len(margin.values) for margin in self.margins]
 
+    def chances(self, column: int) -> Floats:
+        """Return how likely each code of a column is."""
+        return np.diff(np.append(0.0, self.margins[column].cumulative))
+
     def _drawn(self, number: int, rng: np.random.Generator) -> list[Floats]:
         from scipy.special import ndtr
 
