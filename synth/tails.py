@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Scales of its noise from which on a cell stands out: of 100 empty columns of 64 cells, one.
 STANDS_OUT = 3.6
-_FAR = 2.0  # how many times as far as the last cell that stands out the bound must be
+_FAR = 8.0  # how many times as far as the last cell that stands out the bound must be
 _STEEPEST = 6.0  # of the density in a cell, as a power of the distance from 0
 _RISING = -2.0
 _ALIKE = 20  # a neighbour is no heap if it is not this many times as narrow
@@ -287,7 +287,8 @@ def _tail(
     is_wide = law.exponents[outwards[last]] != 0
     # What follows from the fit beyond the cells that stand out; what is counted there is noise.
     cut = last if is_wide and exponent else last + 1
-    if cut == len(outwards) or limit <= _FAR * max(int(near[cut]), 1):
+    is_far = cut < len(outwards) and limit > _FAR * max(int(near[cut]), 1)
+    if not is_far or (far[cut:] == near[cut:]).all():  # few numbers, which noise moves little
         return None, exponent
     if not exponent:
         return _at_edge(beyond, limit), 0.0
