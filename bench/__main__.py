@@ -52,6 +52,7 @@ ALL: dict[str, str | None] = {
     "dpsgd": None,
     "synth_baselines": None,
     "synth": None,
+    "synth_amounts": None,
 }
 
 

@@ -55,7 +55,7 @@ class Tail:
     --------
     >>> tail = Tail(edge=100, limit=10_000, exponent=1.5, start=100, beyond=500)
     >>> tail.draw(np.array([0.0, 0.5, 0.99])).tolist()
-    [100.0, 159.0, 1873.0]
+    [100.0, 159.0, 2040.0]
     """
 
     edge: int
