@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,16 +59,18 @@ def firms(shape: str, power: float, zeros: float, others: int, *, seed: int) -> 
 def schema_of(frame: pd.DataFrame, *, is_declared: bool) -> synth.Schema:
     """Return names, types and bounds of a questionnaire."""
     high = int(_BOUND * frame["amount"].quantile(0.99))
-    columns: list[synth.Column] = []
+    columns: list[Any] = []
     for name in frame.columns:
         if name == "amount":
             columns.append(synth.Whole(name=name, low=0, high=high, outside="clip"))
         elif name == "staff":
             columns.append(synth.Whole(name=name, low=0, high=999))
         else:
-            columns.append(synth.Category(name=name, values=sorted(frame[name].unique())))
-    amounts = {"amounts": [synth.Amount(column="amount")]} if is_declared else {}
-    return synth.Schema(columns=tuple(columns), **amounts)
+            columns.append(
+                synth.Category(name=name, values=tuple(sorted(frame[name].unique())))
+            )
+    amounts = (synth.Amount(column="amount"),) if is_declared else None
+    return synth.Schema(columns=tuple(columns), amounts=amounts)
 
 
 def fitted(
@@ -80,7 +83,7 @@ def fitted(
         noise=synth.SimulatedNoise(seed=seed),
     )
     made = model.sample(RECORDS, rng=np.random.default_rng(1000 + seed))["amount"]
-    real, cut = frame["amount"], frame["amount"].quantile(0.999)
+    real, cut = frame["amount"], float(frame["amount"].quantile(0.999))
     figures = {
         "clipped": made.clip(upper=cut).sum() / real.clip(upper=cut).sum(),
         "total": made.sum() / real.sum(),
@@ -104,9 +107,9 @@ def rows_of(name: str, epsilon: float, *, is_declared: bool) -> Iterator[list[ob
         off = (results - 1).abs()
         outside = ~results["total"].between(0.5, 2) & (results["warned"] == 0)
         cells = [
-            f"{int((off[name] <= limit).sum())}/{len(results)} "
-            f"({results[name].min():.2f}–{results[name].max():.2f})"
-            for name, limit in _LIMITS.items()
+            f"{int((off[figure] <= limit).sum())}/{len(results)} "
+            f"({results[figure].min():.2f}–{results[figure].max():.2f})"
+            for figure, limit in _LIMITS.items()
         ]
         declared = ", declared" if is_declared else ""
         yield [title + declared, *cells, int(results["warned"].sum()), int(outside.sum())]
