@@ -104,16 +104,13 @@ def release_dp(
         )
     ledger = BudgetLedger.open(job.ledger.path)
     require_left(ledger, plan.guarantee)
-    data = job.data.local
-    # The kind that a column of a CSV file has would depend on single records.
-    options = replace(data.read_options, text=True, is_lenient=True)
     limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
     with (
         new_folder(path) as folder,
-        open_source(data.place, table=data.table, options=options, **limits) as source,
+        records_of(job, **limits) as source,
         opened_gate(job.release_ledger) as gate,
     ):
-        if not data.allow_empty:
+        if not job.data.allow_empty:
             source.require_some()
         result = release(
             partial(contributions, source),
@@ -125,6 +122,16 @@ def release_dp(
         _write(job, result, folder)
         _record(gate, source, plan)
     return DPRelease(path=path, plan=plan, released=result, left=str(ledger.left))
+
+
+def records_of(job: DPPlanFile, **limits: Any) -> Source:
+    """Open the records of a plan, for `tables.contributions`.
+
+    The kind that a column of a CSV file has would depend on single records: all are texts.
+    """
+    data = job.data.local
+    options = replace(data.read_options, text=True, is_lenient=True)
+    return open_source(data.place, table=data.table, options=options, **limits)
 
 
 def _left(job: DPPlanFile) -> str:
