@@ -315,7 +315,10 @@ class _Bounding:
         inner = [f"{key} AS {name}" for key, name in zip(keys, self.names, strict=True)]
         inner += [f"{_value_sql(self.source, r)} AS v{n}" for n, r in enumerate(self.readings)]
         inner += [
-            f"row_number() OVER (PARTITION BY {near} ORDER BY hash({content})) AS row_rank",
+            # Contents themselves part those whose hashes are equal: which rows are kept of a unit
+            # follows from them and the number, and from nothing that another unit has.
+            f"row_number() OVER (PARTITION BY {near} ORDER BY "
+            f"{', '.join([f'hash({content})', *columns])}) AS row_rank",
             f"{self._group_sql(who, keys)} AS group_rank",
         ]
         tests = [condition, *(f"{name} IS NOT NULL" for name in (who, *keys))]

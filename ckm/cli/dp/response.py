@@ -11,6 +11,7 @@ import click
 
 from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
 from ckm.cli.terminal.csv_options import csv_options
+from ckm.cli.terminal.output import printable
 from ckm.cli.terminal.output_options import output_options
 from footing.messages import Message, Name, said
 
@@ -113,9 +114,9 @@ def design(
     plain = math.sqrt((1 / size) * (1 - 1 / size) / respondents)
     terminal.tell(Message("an answer costs {cost}", cost=said(str(design.guarantee))))
     terminal.table(
-        ("truth", *answers),
+        ("truth", *map(_heading, answers)),
         [
-            (answer, *(f"{chance:.4f}" for chance in row))
+            (printable(answer), *(f"{chance:.4f}" for chance in row))
             for answer, row in zip(answers, design.transition, strict=True)
         ],
         left=("truth",),
@@ -191,7 +192,10 @@ def estimate(
     found = design.estimate(codes)
     half = NormalDist().inv_cdf(0.975) * found.standard_errors
     lines = [
-        (text, *(f"{100 * value:.2f}" for value in (share, share - reach, share + reach)))
+        (
+            printable(text),
+            *(f"{100 * value:.2f}" for value in (share, share - reach, share + reach)),
+        )
         for text, share, reach in zip(answers, found.shares, half, strict=True)
     ]
     headings = (
@@ -201,6 +205,14 @@ def estimate(
         Message("to"),
     )
     terminal.table(headings, lines, left=headings[:1])
+
+
+def _heading(text: str) -> Any:
+    """Return an answer as a heading: the words of a survey are not translated."""
+    from rich.table import Column
+    from rich.text import Text
+
+    return Column(Text(printable(text)), justify="right")
 
 
 def _codes(
