@@ -36,9 +36,8 @@ def response() -> None:
     Examples
     --------
     ckm dp response design --epsilon 1 --answer no --answer yes --respondents 1000
-    ckm dp response answer truths.csv --column smokes --answer no --answer yes --epsilon 1 \
-        -o answers.csv
-    ckm dp response estimate answers.csv --column smokes --answer no --answer yes --epsilon 1
+    ckm dp response answer truths.csv --column smokes --answer no --answer yes --coins -o a.csv
+    ckm dp response estimate a.csv --column smokes --answer no --answer yes --coins
     """
 
 
