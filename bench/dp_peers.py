@@ -2,8 +2,8 @@
 
 Members of a library, as in Tumult's tutorial, with counts, means, sums and quantiles as in both
 guides; and amounts with bounds from a questionnaire. OpenDP is the library that draws the noise
-here, too, used as its guide does. CKM_TUMULT names an interpreter that has tmlt.analytics; where
-it is not, its lines are left out, and that is said.
+here, too, used as its guide does. CKM_TUMULT names an interpreter that has tmlt.analytics;
+where it is not, its lines are left out, and that is said.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +101,8 @@ def ours(data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     from tables import contributions, open_source
 
     levels = {"level": LEVELS}
-    books = {"column": "books", "lower": 0, "upper": 1_000, "step": 1}
-    age = {"column": "age", "lower": 0, "upper": 120, "step": 1}
+    books: dict[str, Any] = {"column": "books", "lower": 0, "upper": 1_000, "step": 1}
+    age: dict[str, Any] = {"column": "age", "lower": 0, "upper": 120, "step": 1}
     asked: dict[str, tuple[dict[str, Any], Question]] = {
         "count": ({}, Question(kind="units")),
         "counts by level": (levels, Question(kind="units")),
@@ -202,8 +203,10 @@ def opendp_quantiles(
     def quantile(share: float) -> Any:
         make = dp.m.then_private_quantile
         return dp.binary_search_chain(
-            lambda scale: space
-            >> make(dp.max_divergence(), candidates=candidates, alpha=share, scale=scale),
+            lambda scale: (
+                space
+                >> make(dp.max_divergence(), candidates=candidates, alpha=share, scale=scale)
+            ),
             d_in=1,
             d_out=EPSILON / len(shares),
         )
@@ -243,8 +246,7 @@ def theirs(data: dict[str, Any]) -> tuple[dict[str, Callable[[], Any]], dict[str
     lines: dict[str, int] = {}
     for name in ASKED:
         function: Any = globals()[f"opendp_{name.replace(' ', '_')}"]
-        part = asked_of(name, data)
-        calls[name] = lambda function=function, part=part: function(dp, part)
+        calls[name] = partial(function, dp, asked_of(name, data))
         lines[name] = sum(
             bool(line.strip()) and not line.strip().startswith("#")
             for line in inspect.getsource(shared.get(function, function)).splitlines()[1:]

@@ -312,13 +312,13 @@ class _Bounding:
         who, *keys = (_key_sql(self.source, name) for name in (self.unit, *self.by))
         columns = list(dict.fromkeys(quote(r.column) for r in self.readings))
         near, content = ", ".join([who, *keys]), ", ".join(["$salt", who, *columns])
+        # Contents themselves part those whose hashes are equal: which rows are kept of a unit
+        # follows from them and the number, and from nothing that another unit has.
+        order = ", ".join([f"hash({content})", *columns])
         inner = [f"{key} AS {name}" for key, name in zip(keys, self.names, strict=True)]
         inner += [f"{_value_sql(self.source, r)} AS v{n}" for n, r in enumerate(self.readings)]
         inner += [
-            # Contents themselves part those whose hashes are equal: which rows are kept of a unit
-            # follows from them and the number, and from nothing that another unit has.
-            f"row_number() OVER (PARTITION BY {near} ORDER BY "
-            f"{', '.join([f'hash({content})', *columns])}) AS row_rank",
+            f"row_number() OVER (PARTITION BY {near} ORDER BY {order}) AS row_rank",
             f"{self._group_sql(who, keys)} AS group_rank",
         ]
         tests = [condition, *(f"{name} IS NOT NULL" for name in (who, *keys))]

@@ -1,6 +1,7 @@
 """Answers of Tumult Analytics to the questions of bench.dp_peers, a line of JSON for each.
 
-Run by an interpreter that has tmlt.analytics, and Java: file, epsilon, runs.
+Run by an interpreter that has tmlt.analytics, and Java: file, epsilon, runs, and perhaps names
+of questions.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def main() -> None:
     spark.sparkContext.setLogLevel("ERROR")
     frame = spark.read.parquet(file)
     frames = {"members": frame, "few": frame.filter(f"id < {FEW}")}
-    for name, (source, queries) in questions().items():
+    asked = questions()
+    for name in sys.argv[4:] or asked:
+        source, queries = asked[name]
         session = Session.from_dataframe(
             privacy_budget=PureDPBudget(epsilon * runs * 2),
             source_id=source,

@@ -183,4 +183,4 @@ def _columns(
                 )
             number = source.number_sql(sensitive)
             texts[-1] = f"{number}::DOUBLE AS {quote(sensitive)}"
-        return source.arrow(f"SELECT {', '.join(texts)} FROM {source.relation}")
+        return source.arrow(f"SELECT {', '.join(texts)} FROM {source.relation}")  # noqa: S608

@@ -149,7 +149,6 @@ class DPPlanFile(SettingsFile, title="A plan of tables with noise, for ckm"):
         except DPError as error:
             reading.add_error((), error, error.hint or _EXAMPLE)
 
-
     def _add_problems_of_files(self, reading: Reading) -> None:
         """Note files that might fail once the ledger is charged."""
         is_finding = any("find" in table.by.values() for table in self.table)

@@ -207,9 +207,10 @@ def _write(job: DPPlanFile, result: Released, folder: Path) -> None:
         for name in job.output.formats:
             file = folder / f"{table.plan.name}{FORMATS[name].suffixes[0]}"
             write_table(published(table), file, format=name, about=_about(table.plan))
-            sidecar = [file.with_name(file.name + FORMATS[name].sidecar)]
-            for one in [file, *sidecar * bool(FORMATS[name].sidecar)]:
-                files.append(record_file(one, name=one.name))
+            written = [file]
+            if FORMATS[name].sidecar:
+                written.append(file.with_name(file.name + FORMATS[name].sidecar))
+            files += [record_file(one, name=one.name) for one in written]
     text = document(certificate_of(result) | {"files": files}, indent=2)
     (folder / "certificate.json").write_text(text, encoding="utf-8")
     links = {language: f"report.{language}.html" for language in _LANGUAGES}

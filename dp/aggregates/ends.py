@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,7 +63,7 @@ def _interval(
     ends = np.arange(_PLACES + 1) / _PLACES
     least, most = np.full(below.shape, np.inf), np.full(below.shape, -np.inf)
     size = np.where(whole > 0, whole, np.nan)
-    for start, end in zip(ends[:-1], ends[1:], strict=True):
+    for start, end in itertools.pairwise(ends.tolist()):
         # Noise reaches farthest where its two parts are most unequal: at the outer end.
         outer = start if start + end < 1 else end
         reach = reach_of_sum(noise, [1 - outer, outer], beta=beta)

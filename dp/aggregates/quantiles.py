@@ -15,7 +15,7 @@ from footing.arrays import Flags, Integers
 if TYPE_CHECKING:
     from dp.mechanisms.noise import DiscreteGaussian, Geometric
 
-#: Binary digits of a value after the first that a cell tells: 32 cells from a number to its double.
+#: Binary digits after the first by which cells differ: 32 cells from a number to its double.
 DIGITS_OF_CELLS = 5
 #: No cell is wider than the bounds over so many.
 _FEWEST = 256

@@ -356,8 +356,8 @@ class Question:
         )
         intervals = (
             Message(
-                "{at:g}, among {rows:,} rows: from the quantile {low:.4f} to {high:.4f}, and to "
-                "the ends of their cells",
+                "{at:g}, among {rows:,} rows: from the quantile {low:.4f} to {high:.4f}, "
+                "and to the ends of their cells",
                 at=at,
                 rows=rows,
                 low=max(0.0, at - reach / rows),
@@ -458,7 +458,7 @@ class Question:
         }
 
     def _ranked(self, noise: Any, counts: NDArray[np.int64], scope: Scope) -> Answers:
-        """Count all categories, and tell those with the most rows: ranks and rows, with both ends.
+        """Count all categories, and tell ranks and rows of the first, with both ends.
 
         All counts lie within their intervals at once, and so do the ranks that follow.
         """

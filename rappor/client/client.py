@@ -261,7 +261,10 @@ def _instantaneous(
 
 
 def _reports_of_symbols(
-    symbols: Integers, cohorts: Integers, parameters: Parameters, rng: np.random.Generator | None
+    symbols: Integers,
+    cohorts: Integers,
+    parameters: Parameters,
+    rng: np.random.Generator | None,
 ) -> Reports:
     """Keep each symbol, or draw it anew from all k of them with probability ``k p``.
 

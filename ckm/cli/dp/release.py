@@ -115,7 +115,7 @@ def _show(terminal: Terminal, plan: Plan) -> None:
                     "{table}, {what}: {note}",
                     table=Name(part.table),
                     what=said(part.what),
-                    note=note,
+                    note=said(note),
                 )
             )
     terminal.tell(Message("all together: {guarantee}", guarantee=Argument(plan.guarantee)))

@@ -65,9 +65,7 @@ def _design(
     from dp import RandomisedResponse
 
     if len([x for x in (epsilon, direct) if x is not None]) + coins != 1:
-        raise click.UsageError(
-            Message("The design is one of --epsilon, --coins and --direct.")
-        )
+        raise click.UsageError(Message("The design is one of --epsilon, --coins and --direct."))
     if len(set(answers)) < max(2, len(answers)):
         raise click.UsageError(Message("--answer names two answers or more, each once."))
     if epsilon is not None:
@@ -235,7 +233,7 @@ def _codes(
             source.require(name)
         parts = [quote(name) for name in names if name != column]
         parts += [f"{quote(column)}::VARCHAR AS {quote(column)}"]
-        table = source.arrow(f"SELECT {', '.join(parts)} FROM {source.relation}")
+        table = source.arrow(f"SELECT {', '.join(parts)} FROM {source.relation}")  # noqa: S608
     places = {text: place for place, text in enumerate(answers)}
     codes = [places.get(text) for text in table[column].to_pylist()]
     if None in codes:

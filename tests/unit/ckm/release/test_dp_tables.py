@@ -330,52 +330,51 @@ def test_a_dry_run_tells_cells_and_intervals_of_quantiles(folder):
     assert "0.5, among 1,000 rows: from the quantile" in said
 
 
-def written(kind, table):
-    """The records of the fixture, as one kind of "Your data" has them; what the plan says."""
-    frame = table.to_pandas()
-    frame["age"] = frame["age"] + 0.5
-    if kind == "parquet":
-        frame.to_parquet("people.parquet")
-        return 'path = "people.parquet"'
-    if kind == "csv with a decimal comma":
-        frame.to_csv("people.csv", sep=";", decimal=",", index=False)
-        return 'path = "people.csv"\ndecimal = ","'
-    if kind == "a list of files":
-        frame[:900].to_csv("a.csv", index=False)
-        frame[900:].to_csv("b.csv", index=False)
-        return 'path = ["a.csv", "b.csv"]'
-    if kind == "compressed tabs":
-        frame.to_csv("people.tsv.gz", sep="\t", index=False)
-        return 'path = "people.tsv.gz"'
-    if kind == "arrow":
-        feather.write_feather(pa.Table.from_pandas(frame, preserve_index=False), "p.arrow")
-        return 'path = "p.arrow"'
-    if kind == "duckdb":
-        with duckdb.connect("people.duckdb") as db:
-            db.execute("CREATE TABLE persons AS FROM frame")
-        return 'path = "people.duckdb"\ntable = "persons"'
+def _feather(frame):
+    feather.write_feather(pa.Table.from_pandas(frame, preserve_index=False), "people.arrow")
+
+
+def _two_files(frame):
+    frame[:900].to_csv("a.csv", index=False)
+    frame[900:].to_csv("b.csv", index=False)
+
+
+def _duckdb(frame):
+    with duckdb.connect("people.duckdb") as db:
+        db.register("frame", frame)
+        db.execute("CREATE TABLE persons AS FROM frame")
+
+
+def _sqlite(frame):
     with contextlib.closing(sqlite3.connect("people.sqlite")) as db:
         frame.to_sql("persons", db, index=False)
-    return 'database = "sqlite:///people.sqlite"\ntable = "persons"'
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "parquet",
-        "csv with a decimal comma",
-        "a list of files",
-        "compressed tabs",
-        "arrow",
-        "duckdb",
-        "sqlite",
-    ],
-)
+#: What "Your data" lists: how it is written, and what the plan says.
+KINDS = {
+    "parquet": (lambda f: f.to_parquet("people.parquet"), 'path = "people.parquet"'),
+    "csv with a decimal comma": (
+        lambda f: f.to_csv("people.csv", sep=";", decimal=",", index=False),
+        'path = "people.csv"\ndecimal = ","',
+    ),
+    "a list of files": (_two_files, 'path = ["a.csv", "b.csv"]'),
+    "compressed tabs": (
+        lambda f: f.to_csv("people.tsv.gz", sep="\t", index=False),
+        'path = "people.tsv.gz"',
+    ),
+    "arrow": (_feather, 'path = "people.arrow"'),
+    "duckdb": (_duckdb, 'path = "people.duckdb"\ntable = "persons"'),
+    "sqlite": (_sqlite, 'database = "sqlite:///people.sqlite"\ntable = "persons"'),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_plan_reads_what_the_page_on_data_lists(folder, kind):
     table = pq.read_table("people.parquet")
     ages = table["age"].to_numpy() + 0.5
     sexes = np.array(table["sex"].to_pylist())
-    place = written(kind, table)
+    write, place = KINDS[kind]
+    write(table.to_pandas().assign(age=ages))
     plan = DECLARED.replace('path = "people.parquet"', place)
     asked = '{ kind = "sum", column = "age", lower = 0, upper = 100, step = 0.5 },'
     (folder / "plan.toml").write_text(plan.replace('{ kind = "sum", column = "age" },', asked))

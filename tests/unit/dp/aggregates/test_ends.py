@@ -103,5 +103,5 @@ def test_an_interval_is_half_as_wide_as_that_of_rows_and_sum_apart(case, part):
 
 def test_no_rows_at_all_give_a_mean_within_its_bounds():
     found, least, most = drawn(np.zeros(0, np.int64), (2, 7), runs=200)
-    assert ((2 <= found) & (found <= 7)).all()
+    assert ((found >= 2) & (found <= 7)).all()
     assert (least <= most).all()

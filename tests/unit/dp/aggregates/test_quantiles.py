@@ -43,7 +43,8 @@ def test_the_database_puts_steps_into_the_same_cells():
         column="x", limits=(0, 1), digits=quantiles.DIGITS_OF_CELLS, widest=cells.widest
     )
     rows = duckdb.sql(
-        f"SELECT v, ({_bin_sql(reading, 'v')})::BIGINT FROM (SELECT unnest($v) AS v) ORDER BY v",
+        f"SELECT v, ({_bin_sql(reading, 'v')})::BIGINT "
+        "FROM (SELECT unnest($v) AS v) ORDER BY v",
         params={"v": steps.tolist()},
     ).fetchall()
     assert [number - cells.first for _, number in rows] == cells.places(steps).tolist()
