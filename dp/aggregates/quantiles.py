@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,8 @@ DIGITS_OF_CELLS = 5
 #: No cell is wider than the bounds over so many.
 _FEWEST = 256
 _MOST_LEVELS = 8
+#: How much more variance than the least a tree may have, to be quicker.
+_ENOUGH = 1.1
 #: The part of an interval's error that is left to nodes whose cells are not looked at.
 _PRUNING = 0.1
 
@@ -43,7 +45,7 @@ class Cells:
     --------
     >>> cells = Cells(low=0, high=10**7)
     >>> cells.number, cells.widest
-    (992, 15)
+    (786, 15)
     >>> [part[cells.places([1000])].tolist() for part in cells.ends]
     [[992], [1007]]
     """
@@ -106,7 +108,7 @@ class Tree:
     --------
     >>> tree = Tree.of(Cells(low=0, high=10**7), law="laplace")
     >>> tree.branches, tree.levels
-    (10, 3)
+    (29, 2)
     """
 
     cells: Cells
@@ -115,12 +117,13 @@ class Tree:
 
     @classmethod
     def of(cls, cells: Cells, *, law: str) -> Tree:
-        """Return the tree with the least noise on a rank.
+        """Return the tree of most levels whose noise on a rank is nearly the least.
 
         Notes
         -----
         A rank is a sum of ``levels * (branches - 1) + 1`` numbers; each has noise whose
         variance grows with the square of the levels, of the Gaussian law with their number.
+        More levels leave more nodes out that are not looked at.
         """
         power = 2 if law == "laplace" else 1
 
@@ -132,7 +135,10 @@ class Tree:
         for levels in range(1, _MOST_LEVELS + 1):
             branches = max(2, round(number ** (1 / levels)))
             shapes.append((branches + (branches**levels < number), levels))
-        branches, levels = min(shapes, key=noise)
+        enough = _ENOUGH * min(map(noise, shapes))
+        branches, levels = max(
+            (shape for shape in shapes if noise(shape) <= enough), key=lambda shape: shape[1]
+        )
         return cls(cells=cells, branches=branches, levels=levels)
 
     def counts_of(self, counts: Integers) -> list[Integers]:
@@ -183,16 +189,16 @@ class Tree:
 
         Notes
         -----
-        Noise is drawn where it is looked at: for what is inside nodes that may hold one of the
-        quantiles. All noise is independent, so that what is told has the distribution that it
-        has where all of it is drawn, and costs as much.
+        Noise is drawn where it is looked at: inside the outermost nodes that may hold a
+        quantile, and inside the one that seems to. All noise is independent, so that what is
+        told has the distribution that it has where all of it is drawn, and costs as much.
         """
-        is_held = [np.ones((len(counts), 1), np.bool_) for _ in shares]
+        paths = [_Path.of(len(counts)) for _ in shares]
         before = after = np.zeros((len(counts), 1))
-        triples = []
         for level, exact in enumerate(self.counts_of(counts), start=1):
             can_hold = self._can_hold(level)
-            is_drawn = self._inside(np.any(is_held, axis=0)) & can_hold
+            is_open = _open_nodes(paths, before.shape)
+            is_drawn = np.repeat(is_open, self.branches, axis=1) & can_hold
             own = np.zeros(exact.shape)
             own[is_drawn] = noise.release(exact[is_drawn])
             before, after = self._beside(before, after, own)
@@ -202,23 +208,20 @@ class Tree:
                 start = (1 - share) * before - share * (after + own)
                 end = (1 - share) * (before + own) - share * after
                 reach = self.reach(noise, share, level=level, beta=chance)
-                may_start, may_end = start <= reach[0], end >= -reach[1]
-                may_start[:, 0] = may_end[:, can_hold.sum() - 1] = True
-                allowed = self._inside(is_held[place]) & can_hold
-                is_held[place] = _between(may_start & may_end, allowed)
+                may_hold = (start <= reach[0]) & (end >= -reach[1])
+                seems_below = (end < 0) & can_hold
+                paths[place] = paths[place].inside(
+                    may_hold, seems_below, branches=self.branches, used=int(can_hold.sum())
+                )
                 if level == self.levels:
-                    triples.append(self._told(start, end, is_held[place]))
-        value, least, most = zip(*triples, strict=True)
+                    paths[place] = paths[place].ending(start, end)
+        value, least, most = zip(*(path.told(self.cells) for path in paths), strict=True)
         return np.stack(value, axis=1), np.stack(least, axis=1), np.stack(most, axis=1)
 
     def _can_hold(self, level: int) -> Flags:
         """Tell which nodes of a level have cells; the others are known to be empty."""
         nodes = np.arange(self.branches**level) * self.branches ** (self.levels - level)
         return np.asarray(nodes < self.cells.number)
-
-    def _inside(self, is_held: Flags) -> Flags:
-        """Tell which nodes are inside those of the level above."""
-        return np.repeat(is_held, self.branches, axis=1)
 
     def _beside(self, before: Floats, after: Floats, own: Floats) -> tuple[Floats, Floats]:
         """Return the rows before and after each node, from those beside the node above it."""
@@ -229,32 +232,62 @@ class Tree:
             (after[:, :, None] + inside[:, :, -1:] - inside).reshape(own.shape),
         )
 
-    def _told(self, start: Floats, end: Floats, is_held: Flags) -> tuple[Floats, ...]:
-        """Return where the rows below seem to be the share, and the ends of all cells held."""
-        first, last = _outermost(is_held)
-        rows = np.arange(len(is_held))
-        # As many cells as seem to end below: noise errs to both sides.
-        cell = np.clip(first + (is_held & (end < 0)).sum(axis=1), first, last)
-        left, rise = start[rows, cell], end[rows, cell] - start[rows, cell]
+
+def _open_nodes(paths: Sequence[_Path], shape: tuple[int, ...]) -> Flags:
+    """Tell which nodes are looked into."""
+    is_open = np.zeros(shape, np.bool_)
+    groups = np.arange(shape[0])
+    for path in paths:
+        for nodes in (path.first, path.last, path.middle):
+            is_open[groups, nodes] = True
+    return is_open
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Path:
+    """Of each group: between which nodes a quantile may be, in which it seems to, and where."""
+
+    first: Integers
+    last: Integers
+    middle: Integers
+    part: Floats
+
+    @classmethod
+    def of(cls, groups: int) -> _Path:
+        """Return what is known at the root."""
+        root = np.zeros(groups, np.int64)
+        return cls(first=root, last=root, middle=root, part=root.astype(np.float64))
+
+    def inside(self, may_hold: Flags, seems_below: Flags, *, branches: int, used: int) -> _Path:
+        """Go one level down; nodes from ``used`` on are known to be empty."""
+
+        def children(nodes: Integers, flags: Flags) -> Flags:
+            places = nodes[:, None] * branches + np.arange(branches)
+            return np.asarray(np.take_along_axis(flags, places, axis=1))
+
+        start, stop = self.first * branches, np.minimum((self.last + 1) * branches, used) - 1
+        is_first, is_last = children(self.first, may_hold), children(self.last, may_hold)
+        # Where no child may hold it, the next node does: what is not looked at may.
+        skipped = np.where(is_first.any(axis=1), np.argmax(is_first, axis=1), branches)
+        spared = np.where(is_last.any(axis=1), np.argmax(is_last[:, ::-1], axis=1), branches)
+        first, last = start + skipped, (self.last + 1) * branches - 1 - spared
+        last = np.minimum(last, stop)
+        is_none = first > last
+        first, last = np.where(is_none, start, first), np.where(is_none, stop, last)
+        middle = self.middle * branches + children(self.middle, seems_below).sum(axis=1)
+        return replace(self, first=first, last=last, middle=np.clip(middle, first, last))
+
+    def ending(self, start: Floats, end: Floats) -> _Path:
+        """Note where in its cell a quantile seems to be, from its two edges."""
+        groups = np.arange(len(self.middle))
+        left, right = start[groups, self.middle], end[groups, self.middle]
+        rise = right - left
         inside = np.clip(-left / np.where(rise > 0, rise, 1), 0, 1)
-        least, largest = (part.astype(np.float64) for part in self.cells.ends)
-        part = np.where(rise > 0, inside, 0.5)
-        value = np.round(least[cell] + part * (largest[cell] - least[cell]))
-        return value, least[first], largest[last]
+        return replace(self, part=np.where(rise > 0, inside, 0.5))
 
-
-def _between(is_held: Flags, allowed: Flags) -> Flags:
-    """Tell which places lie between the outermost held ones; all that may where none is."""
-    fits = is_held & allowed
-    fits = np.where(fits.any(axis=1, keepdims=True), fits, allowed)
-    first, last = _outermost(fits)
-    places = np.arange(fits.shape[1])
-    return np.asarray(
-        allowed & (places >= first[:, None]) & (places <= last[:, None]), np.bool_
-    )
-
-
-def _outermost(is_held: Flags) -> tuple[Integers, Integers]:
-    """Return the first and the last place that is held."""
-    last = is_held.shape[1] - 1
-    return np.argmax(is_held, axis=1), last - np.argmax(is_held[:, ::-1], axis=1)
+    def told(self, cells: Cells) -> tuple[Floats, Floats, Floats]:
+        """Return the estimate, and the ends of all cells that may hold the quantile."""
+        least, largest = (part.astype(np.float64) for part in cells.ends)
+        width = (largest - least)[self.middle]
+        value = np.round(least[self.middle] + self.part * width)
+        return value, least[self.first], largest[self.last]
