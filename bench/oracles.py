@@ -89,7 +89,9 @@ def main() -> None:
         them = ("pure-ldp", peer["cpu"]) if peer else ("", None)
         lines.append(Line(f"{name}, encode and decode", cpu, "CPU s", *them))
         them = ("pure-ldp", peer["encoding"]) if peer else ("", None)
-        lines.append(Line(f"{name}, encode", encoding, "CPU s", *them, goal=3 if peer else None))
+        lines.append(
+            Line(f"{name}, encode", encoding, "CPU s", *them, goal=3 if peer else None)
+        )
     report(f"Oracles, {given.values} values, epsilon {_EPSILON:g}", lines)
 
 

@@ -52,7 +52,10 @@ def main() -> None:
             squares.append((np.asarray(found) - held) ** 2)
         error = math.sqrt(np.mean(squares))
         cpu = time.process_time() - started
-        print(json.dumps({"name": name, "error": error, "cpu": cpu, "encoding": encoding}), flush=True)
+        print(
+            json.dumps({"name": name, "error": error, "cpu": cpu, "encoding": encoding}),
+            flush=True,
+        )
 
 
 main()

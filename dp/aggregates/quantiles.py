@@ -72,8 +72,9 @@ class Cells:
         """The number of the first cell, in the words of `tables.Reading`."""
         return int(self._numbers(np.array([self.low]))[0])
 
-    def _numbers(self, steps: Integers) -> Integers:
-        sizes = np.abs(steps.astype(np.int64))
+    def _numbers(self, steps: NDArray[Any]) -> Integers:
+        steps = steps.astype(np.int64)
+        sizes = np.abs(steps)
         powers = np.frexp(np.maximum(sizes, 1).astype(np.float64))[1] - 1
         shifts = np.clip(powers - DIGITS_OF_CELLS, 0, self.widest).astype(np.int64)
         return np.sign(steps) * ((shifts << DIGITS_OF_CELLS) + (sizes >> shifts))
