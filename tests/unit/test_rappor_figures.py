@@ -1,4 +1,4 @@
-"""The pages on RAPPOR print one set of figures of the paper's experiment: bench.rappor_paper's."""
+"""Pages on RAPPOR print the same figures of the experiment of the paper: bench.rappor_paper."""
 
 import re
 from pathlib import Path
