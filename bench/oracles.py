@@ -88,9 +88,15 @@ def main() -> None:
         lines.append(Line(what, error, "clients", *them))
         them = ("pure-ldp", peer["cpu"]) if peer else ("", None)
         lines.append(Line(f"{name}, encode and decode", cpu, "CPU s", *them))
-        them = ("pure-ldp", peer["encoding"]) if peer else ("", None)
         lines.append(
-            Line(f"{name}, encode", encoding, "CPU s", *them, goal=3 if peer else None)
+            Line(
+                f"{name}, encode",
+                encoding,
+                "CPU s",
+                peer="pure-ldp" if peer else "",
+                theirs=peer["encoding"] if peer else None,
+                goal=3 if peer else None,
+            )
         )
     report(f"Oracles, {given.values} values, epsilon {_EPSILON:g}", lines)
 

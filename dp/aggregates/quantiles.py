@@ -77,7 +77,8 @@ class Cells:
         sizes = np.abs(steps)
         powers = np.frexp(np.maximum(sizes, 1).astype(np.float64))[1] - 1
         shifts = np.clip(powers - DIGITS_OF_CELLS, 0, self.widest).astype(np.int64)
-        return np.sign(steps) * ((shifts << DIGITS_OF_CELLS) + (sizes >> shifts))
+        numbers = (shifts << DIGITS_OF_CELLS) + (sizes >> shifts)
+        return np.asarray(np.sign(steps) * numbers, np.int64)
 
     @property
     def ends(self) -> tuple[Integers, Integers]:
