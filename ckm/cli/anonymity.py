@@ -89,7 +89,7 @@ def anonymity(
     figures = _figures(found)
     terminal.tell(Message("For inside use only"))
     terminal.table(
-        ("what", "figure"),
+        ("what", Message("figure")),
         [(terminal.say(_WORDS[name]), f"{value:,.4g}") for name, value in figures.items()],
         left=("what",),
     )

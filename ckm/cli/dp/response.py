@@ -111,12 +111,12 @@ def design(
     plain = math.sqrt((1 / size) * (1 - 1 / size) / respondents)
     terminal.tell(Message("an answer costs {cost}", cost=said(str(design.guarantee))))
     terminal.table(
-        ("truth", *map(_heading, answers)),
+        (truth := Message("true answer"), *map(_heading, answers)),
         [
             (printable(answer), *(f"{chance:.4f}" for chance in row))
             for answer, row in zip(answers, design.transition, strict=True)
         ],
-        left=("truth",),
+        left=(truth,),
     )
     terminal.tell(
         Message(
