@@ -43,8 +43,6 @@ class Reading:
         self.path, self.text, self.languages, self.kind = path, text, languages, kind
         self.problems: list[Problem] = []
         self.infeasible: ExplainedError | None = None
-        #: Whether the ledger of a budget must be there; a dry run charges none.
-        self.needs_ledger = True
         #: Tabulates the job, where a command may look at its data.
         self.prior_of_tables: Callable[[Path], Any] | None = None
         self._written: dict[Path, str] = {}

@@ -14,6 +14,9 @@ from synth.schema.grid import LAWS, Grid
 
 #: What a category or a code for missing can be; None is null.
 Plain = str | int | bool | None
+#: In `declared_by` of what was found, for a price, and of bins.
+FOUND = "found in the records, at a price"
+BINS_FOUND = f"bins {FOUND}"
 _LARGEST = 2**53
 _EPOCH = dt.date(1970, 1, 1)
 _SINGLE = 256
@@ -186,24 +189,17 @@ class Category(Column):
         return self.is_ordered
 
     def alike(self) -> str | None:
-        """Return what is wrong where people would take two declared values for one.
+        """Return what is wrong where two declared values differ by capitals alone.
 
         Examples
         --------
         >>> print(Category(name="sex", values=("F", "M", "m")).alike())
-        Two values of 'sex' differ by capitals, spaces or accents written in two ways alone.
+        Two values of 'sex' differ by capitals alone.
         """
-        texts = [value for value in self.values or () if is_text(value)]
-        plain = [unicodedata.normalize("NFC", " ".join(str(text).split())) for text in texts]
-        if not self.is_case_sensitive:
-            plain = [text.casefold() for text in plain]
-        if len({*plain}) == len(plain):
+        texts = [str(value).casefold() for value in self.values or () if is_text(value)]
+        if self.is_case_sensitive or len({*texts}) == len(texts):
             return None
-        return Message(
-            "Two values of {name!r} differ by capitals, spaces or accents written in two ways "
-            "alone.",
-            name=Name(self.name),
-        )
+        return Message("Two values of {name!r} differ by capitals alone.", name=Name(self.name))
 
     def _labels(self) -> list[str]:
         return [str(value) for value in self.known]
@@ -225,7 +221,9 @@ class Numeric(Column):
     spacing
         ``"even"`` bins, or ``"log"``: the wider, the farther from `low`.
     law
-        How values are drawn within a cell: ``"uniform"``, ``"middle"``, ``"lowest"``.
+        How values are drawn within a cell: ``"fitted"`` from the counts of neighbouring cells,
+        and beyond the last that stands out of its noise; ``"uniform"``, ``"middle"``,
+        ``"lowest"`` within the cell whatever is around it.
     outside
         What happens to values out of bounds: ``"refuse"``, or ``"clip"`` them to the bounds.
 
@@ -239,7 +237,7 @@ class Numeric(Column):
     edges: tuple[float | str, ...] = ()
     points: tuple[float | str, ...] = ()
     spacing: str = "even"
-    law: str = "uniform"
+    law: str = "fitted"
     outside: str = "refuse"
     low: float | str | None = None
     high: float | str | None = None
@@ -306,6 +304,11 @@ class Numeric(Column):
         """Whether nothing that is declared says how to cut a wide range."""
         low, high = self.bounds
         return self.bins is None and not self.edges and high - low >= _SINGLE
+
+    @property
+    def is_found_wide(self) -> bool:
+        """Whether the range is wide and its cells are found in the records, or will be."""
+        return self.is_declared and (self.is_uncut or BINS_FOUND in self.declared_by)
 
     @property
     def is_declared(self) -> bool:
@@ -551,6 +554,14 @@ def key_of(value: object) -> tuple[str, object]:
 def is_text(value: object) -> bool:
     """Tell whether something is text, whatever its declared type says."""
     return isinstance(value, str)
+
+
+def colliding(column: Column) -> bool:
+    """Tell whether two values differ in the form of their signs or in spaces alone."""
+    values = column.values if isinstance(column, Category) else None
+    texts = [one for one in (*(values or ()), *column.missing.values()) if is_text(one)]
+    forms = {" ".join(unicodedata.normalize("NFC", str(one)).split()) for one in texts}
+    return len(forms) < len(texts)
 
 
 def _is_list(value: object) -> bool:

@@ -12,7 +12,7 @@ import click
 
 from ckm.cli.synth.evaluate import compare, evaluate
 from ckm.cli.synth.record_files import column_names, records_of
-from ckm.cli.synth.report import report
+from ckm.cli.synth.report import amount_words, report
 from ckm.cli.synth.sanitise import sanitise
 from ckm.cli.synth.settings import settings_from
 from ckm.cli.synth.sweep import sweep
@@ -282,11 +282,7 @@ def fit(
     if discovery is None:
         synthesizer.schema.require_declared()
     unit = synthesizer.schema.unit.name
-    if dry_run and ledger is not None and not ledger.exists():
-        terminal.warn(
-            "no ledger", Message("there is no ledger {name!r} yet", name=Name(ledger.name))
-        )
-        ledger = None
+    ledger = _present(terminal, ledger) if dry_run else ledger
     charge = _payment(budget, unit, ledger=ledger, who=who, is_simulated=simulate is not None)
     if dry_run:
         for file in filter(None, (output, picture)):
@@ -334,6 +330,8 @@ def fit(
                 spent=total_rho,
             ),
         )
+        for note in model.report()["amounts"]:
+            terminal.step("amount", amount_words(note))
     click.echo(str(output))
 
 
@@ -465,6 +463,16 @@ def _budget(
             )
         )
     return Claim(epsilon=epsilon)
+
+
+def _present(terminal: Terminal, ledger: Path | None) -> Path | None:
+    """Return a ledger if it is there; a dry run, which charges none, goes on without it."""
+    if ledger is None or ledger.exists():
+        return ledger
+    terminal.warn(
+        "no ledger", Message("there is no ledger {name!r} yet", name=Name(ledger.name))
+    )
+    return None
 
 
 def _tell_nests(terminal: Terminal, model: Model) -> None:
