@@ -17,6 +17,7 @@ from tables.recoding.variable import words_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
+    from pathlib import Path
     from typing import Unpack
 
     from ckm.config.job.job import Job
@@ -47,6 +48,8 @@ class OpenedMethod:
         Of a job with noise, all that it works with.
     written
         Of tables that workers write: their folders, and the files in each.
+    place
+        Tells the method where the release will lie.
     """
 
     method: Method[Any]
@@ -58,6 +61,7 @@ class OpenedMethod:
     review: Callable[[ReviewTools], Review] = NoReview
     noise: OpenedJob | None = None
     written: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    place: Callable[[Path], None] = lambda _target: None
 
 
 class JobMethod(NamedTuple):
@@ -150,7 +154,7 @@ def opened_suppression(job: Job, **options: Any) -> Iterator[OpenedMethod]:
         )
     method = CellSuppression(job.suppression.settings, shown=job.shown)
     with _opened_originals(job, method, **options) as session:
-        yield session
+        yield replace(session, place=method.place)
 
 
 @contextmanager

@@ -170,6 +170,8 @@ class JobSuppression(Section):
             public = self.previous / "public"
             ends = [[public / f"{t}.{end}" for end in ("parquet", "csv")] for t in tables]
             paths += [p for both in ends for p in [q for q in both if q.is_file()][:1]]
+            pattern = self.previous / "internal" / "pattern.parquet"
+            paths += [pattern] if pattern.is_file() else []
         return paths
 
     def add_problems_beside(self, job: Job, reading: Reading) -> None:

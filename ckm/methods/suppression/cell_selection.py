@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ckm.engine.request import TableRequest
     from ckm.methods.settings import SuppressionSettings
     from ckm.methods.suppression.original_cells import Finest
+    from ckm.methods.suppression.release_pattern import EarlierPatterns
     from footing.arrays import Codes, Flags, Floats, Integers
     from footing.progress import Progress
     from tables import Cells
@@ -191,7 +192,7 @@ class HiddenCells:
         ).items():
             is_mean = measure.startswith("mean:")  # there is none where nobody has a value
             masked = hidden | (_divisor(cells, measure) <= 0) if is_mean else hidden
-            numbers = np.where(hidden, 0, _numbers(cells, measure))
+            numbers = np.where(hidden, 0, numbers_of(cells, measure))
             columns[column] = np.ma.array(
                 np.append(0, numbers), mask=np.append(is_mean, masked)
             )
@@ -207,7 +208,9 @@ def choose_hidden(
     groups: Sequence[Groups] = (),
     whole: Sequence[tuple[str, Cells]] = (),
     finest: Finest | None = None,
-    pattern: Flags | None = None,
+    pattern: Sequence[Flags] = (),
+    earlier: EarlierPatterns | None = None,
+    is_bound: bool = False,
     progress: Progress | None = None,
 ) -> HiddenCells:
     """Choose the cells to hide, for all tables and measures together.
@@ -220,15 +223,19 @@ def choose_hidden(
     of another: whatever as a set of records is a combination of others is linked to them, see
     `additive_relations`. The margins between are cells that nobody sees.
 
-    With a `pattern`, these cells of the first table are hidden, and no other is looked for.
+    With a `pattern`, these cells of the tables are hidden, and no other is looked for. What
+    `earlier` releases of the same records hid stays hidden; where one `is_bound` by them, what
+    they showed is known.
     """
     report_progress = progress or no_progress
     links = _Links(tables, groups, whole, finest)
     relations = links.of(range(len(links.tables)))
     status = np.zeros(relations.n_cells, np.int8)
-    if pattern is not None:
-        status[relations.numbers[0][pattern]] = SECONDARY
-    measures = _wanted(requests, tables)
+    for number, flags in zip(relations.numbers, pattern, strict=False):
+        status[number[flags]] = SECONDARY
+    if earlier is not None:
+        status[earlier.hidden(relations)] = SECONDARY
+    measures = tables_by_measure(requests, tables)
     a_priori = APriori(
         rules, tables, requests, numbers=relations.numbers, n_cells=relations.n_cells
     )
@@ -248,7 +255,10 @@ def choose_hidden(
             a_priori,
             names=[list(tables)[m] for m in members],
             hidden=status > 0,
-            is_given=pattern is not None,
+            published=earlier.shown(measure, relations)
+            if earlier is not None and is_bound
+            else np.zeros(relations.n_cells, bool),
+            is_given=bool(pattern),
             progress=progress,
         )
         status[system.cells[system.suppression.hidden & system.is_shown]] = SECONDARY
@@ -298,7 +308,7 @@ class _Links:
         return self._found[key]
 
 
-def _wanted(
+def tables_by_measure(
     requests: Mapping[str, TableRequest], tables: Mapping[str, Cells]
 ) -> dict[str, tuple[int, ...]]:
     """Return measure → the tables that show it; a mean shows the sum and what divides it."""
@@ -323,6 +333,7 @@ def _solved(
     *,
     names: Sequence[str],
     hidden: Flags,
+    published: Flags,
     is_given: bool,
     progress: Progress | None,
 ) -> MeasureSystem:
@@ -347,7 +358,7 @@ def _solved(
     def completed(values: NDArray[Any]) -> NDArray[Any]:
         return own.with_remainders(values[: own.n_cells - len(own.left)])
 
-    values = completed(laid_out([_numbers(c, measure) for c in own_tables]))
+    values = completed(laid_out([numbers_of(c, measure) for c in own_tables]))
     contributors = laid_out([_contributors(c, measure) for c in own_tables])
 
     def named(numbers: Integers, what: str) -> Places:
@@ -369,8 +380,8 @@ def _solved(
         primary = own_a_priori.primary(primary, values, margin=rules.margin)
         is_there = laid_out([_known_to_be_there(c, rules) for c in own_tables])
         primary = replace(primary, floor=primary.floor * is_there)
-        visible = None if is_given else own_a_priori.kept
-        _require_open(primary, visible)
+        visible = None if is_given else own_a_priori.kept | (published[cells] & is_shown)
+        _require_open(primary, visible, published[cells] & is_shown)
         before, prior = primary, rules.prior
         if prior is not None:
             primary = known(1)
@@ -472,8 +483,18 @@ def _known_to_be_there(cells: Cells, rules: SuppressionSettings) -> Flags:
     return np.asarray((rules.zero_cost is None) | ((below == 1) & (number == 1)))
 
 
-def _require_open(primary: Primary, visible: Flags | None) -> None:
+def _require_open(primary: Primary, visible: Flags | None, published: Flags) -> None:
     """Refuse to publish what the rules call unsafe, unless the office calls it safe."""
+    both = np.flatnonzero(primary.is_primary & published)
+    if both.size:
+        raise UnprotectedError(
+            both,
+            Message(
+                "{size:,} cells are unsafe now, and were published of the same records.",
+                size=both.size,
+            ),
+            hint=None,
+        )
     both = np.flatnonzero(primary.is_primary & (False if visible is None else visible))
     if both.size:
         raise UnprotectedError(
@@ -638,7 +659,7 @@ def _divisor(cells: Cells, mean: str) -> Floats:
     return _magnitudes(cells, str(variable_of(mean))).weight
 
 
-def _numbers(cells: Cells, measure: str) -> NDArray[Any]:
+def numbers_of(cells: Cells, measure: str) -> NDArray[Any]:
     """Return the true numbers of a measure."""
     if measure == "count":
         return cells.count

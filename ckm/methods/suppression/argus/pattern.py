@@ -55,7 +55,7 @@ def choice_of_pattern(job: Job, path: Path, *, progress: Progress | None = None)
             groups=originals.groups() if finest is None else (),
             whole=originals.whole(),
             finest=finest,
-            pattern=pattern,
+            pattern=[pattern],
             progress=progress,
         )
 
