@@ -11,7 +11,12 @@ from ckm.config.lines import KeyPath
 from ckm.config.problems import did_you_mean, heading
 from ckm.config.section import FilePath, Items, Label, ReadAs, Section, optional
 from ckm.engine.request import quantile_of, variable_of
-from ckm.methods.settings import CellsFile, RequestRule, SuppressionSettings
+from ckm.methods.settings import (
+    LARGEST_HIDDEN_SHARE,
+    CellsFile,
+    RequestRule,
+    SuppressionSettings,
+)
 from footing.messages import Argument, Message, Name
 
 if TYPE_CHECKING:
@@ -127,6 +132,12 @@ class JobSuppression(Section):
         "How secondary cells are chosen.", default="auto"
     )
     limit_s: float = optional("When the search stops with the best found.", default=600.0, gt=0)
+    largest_hidden_share: float = optional(
+        "How much of the value of a table's inner cells may be hidden, as a share.",
+        default=LARGEST_HIDDEN_SHARE,
+        gt=0,
+        le=1,
+    )
     audit: bool = optional(
         "Compute what readers can work out of each hidden cell.", default=True
     )

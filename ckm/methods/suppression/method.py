@@ -18,7 +18,8 @@ from ckm.errors import CheckFailedError, ConfigError, InternalError
 from ckm.ledger.protection import CellProtection
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
-from ckm.methods.suppression.cell_selection import HiddenCells, choose_hidden
+from ckm.methods.suppression.cell_selection import HiddenCells, choose_hidden, numbers_of
+from ckm.methods.suppression.hidden_share import HiddenShare, hidden_share, require_share
 from ckm.methods.suppression.overview import overview, public_overview
 from ckm.methods.suppression.release_pattern import (
     PATTERN_FILE,
@@ -146,6 +147,7 @@ class CellSuppression:
         )
         self._outcome = self._chosen(choose, earlier, progress)
         hidden_cells = self._outcome.hidden_cells
+        require_share(_hidden_shares(hidden_cells), self.settings.largest_hidden_share)
         for number, name in enumerate(requests):
             hidden = hidden_cells.hidden[hidden_cells.relations.numbers[number]]
             yield Protected(
@@ -188,13 +190,15 @@ class CellSuppression:
             hidden_cells = choose(pattern=earlier.flags(same))
             audits = hidden_cells.audits(progress=progress)
             if not _failed_cells(hidden_cells, audits).size:
-                logger.info(
+                logger.warning(
                     "%s",
                     Message(
                         "The pattern is that of the release {folder!r}, of the same records "
-                        "with the same demands.",
+                        "with the same demands. Remove its folder, if nobody has seen it, for "
+                        "another one.",
                         folder=Name(same.folder),
                     ),
+                    extra={"event": "earlier pattern"},
                 )
                 return outcome(hidden_cells, audits, (same.folder,))
         hidden_cells = choose() if not earlier else _beside(choose, earlier)
@@ -329,6 +333,16 @@ def _beside(choose: Callable[..., HiddenCells], earlier: EarlierPatterns) -> Hid
             ),
             places=error.places,
         ) from None
+
+
+def _hidden_shares(hidden_cells: HiddenCells) -> Iterator[HiddenShare]:
+    """Yield the share that is hidden of every table, measure by measure."""
+    for system in hidden_cells.systems:
+        for number, name in enumerate(hidden_cells.tables):
+            if number in system.members:
+                values = numbers_of(hidden_cells.tables[name], system.measure)
+                hidden = hidden_cells.hidden[hidden_cells.relations.numbers[number]]
+                yield HiddenShare(name, system.measure, hidden_share(values, hidden))
 
 
 def _value_share(system: MeasureSystem, hidden: Flags) -> float:

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 
 from ckm.engine.published_table import PublishedTable, measure_columns, publish
 from ckm.errors import ConfigError
+from ckm.methods.settings import LARGEST_HIDDEN_SHARE
+from ckm.methods.suppression.hidden_share import HiddenShare, hidden_share, require_share
 from ckm.methods.suppression.secondary.search import Suppression
 from footing.arrays import Flags
 from footing.messages import Message
@@ -23,6 +25,7 @@ def publish_true_numbers(
     table: int = 0,
     measures: Mapping[str, ArrayLike] | None = None,
     empty_cells: str = "auto",
+    largest_hidden_share: float = LARGEST_HIDDEN_SHARE,
 ) -> PublishedTable:
     """Publish the originals of the cells that are not hidden.
 
@@ -42,6 +45,8 @@ def publish_true_numbers(
         alike.
     empty_cells
         ``"auto"``, ``"grid"`` or ``"drop"``, as a request has it.
+    largest_hidden_share
+        How much of a measure's value over all cells, totals among them, may be hidden.
 
     Returns
     -------
@@ -52,6 +57,8 @@ def publish_true_numbers(
     ------
     ConfigError
         If the cells are not those of the table.
+    CheckFailedError
+        If more of the value is hidden than somebody wants.
 
     Examples
     --------
@@ -92,6 +99,9 @@ def publish_true_numbers(
     columns = {}
     for column, values in measures.items():
         numbers = suppression.masked(values, table=table)
+        own = np.asarray(values)[suppression.problem.relations.numbers[table]]
+        share = hidden_share(own, np.ma.getmaskarray(numbers))
+        require_share([HiddenShare(f"table {table}", column, share)], largest_hidden_share)
         columns[column] = np.ma.zeros(n + 1, numbers.dtype)
         columns[column][1:] = numbers
     return publish_masked(cells, columns, empty_cells=empty_cells)

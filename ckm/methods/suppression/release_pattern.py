@@ -43,6 +43,7 @@ _NO_DEMANDS = {
     "preferred_cost",
     "method",
     "limit_s",
+    "largest_hidden_share",
     "audit",
     "unknown",
 }
@@ -298,15 +299,19 @@ def _sets(cells: Cells) -> Words:
     """Return a word for the records of every cell; for the place, where there are no keys."""
     words = _mixed(cells.cell_key.astype(np.uint64)) + _mixed(cells.count.astype(np.uint64))
     bare = np.flatnonzero((cells.count == 0) | (not cells.cell_key.any()))
-    for row in bare.tolist():
-        names = sorted(
-            f"{column}={texts[rank[row]]}"
-            for axis, rank in zip(cells.axes, cells.ranks, strict=True)
-            for column, texts in zip(axis.columns, axis.labels, strict=True)
-            if rank[row]
-        )
-        words[row] += _word("; ".join(names))
+    words[bare] += np.array([_word(_place(cells, row)) for row in bare.tolist()], np.uint64)
     return _mixed(words)
+
+
+def _place(cells: Cells, row: int) -> str:
+    """Name the categories of a cell, in whatever order a table has its dimensions."""
+    names = sorted(
+        f"{column}={texts[rank[row]]}"
+        for axis, rank in zip(cells.axes, cells.ranks, strict=True)
+        for column, texts in zip(axis.columns, axis.labels, strict=True)
+        if rank[row]
+    )
+    return "; ".join(names)
 
 
 def _digests(sets: Words, cells: Cells, measure: str) -> Words:
