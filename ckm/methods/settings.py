@@ -207,6 +207,8 @@ class SuppressionSettings:
         How much of the value of a table's inner cells may be hidden, as a share.
     audit
         Compute what readers can work out of each hidden cell.
+    public_counts
+        Publish counts of cells whose sums are hidden, which everybody then knows.
     """
 
     threshold: int | None = None
@@ -231,6 +233,7 @@ class SuppressionSettings:
     limit_s: float = 600.0
     largest_hidden_share: float = LARGEST_HIDDEN_SHARE
     audit: bool = True
+    public_counts: bool = False
 
     def record(self, text_of: Callable[[Path], str]) -> dict[str, Any]:
         """Return the settings for a manifest, paths as people wrote them."""

@@ -152,7 +152,8 @@ def opened_suppression(job: Job, **options: Any) -> Iterator[OpenedMethod]:
         raise InternalError(
             Message("Cells are to be hidden, and the job has no rules for that.")
         )
-    method = CellSuppression(job.suppression.settings, shown=job.shown)
+    settings = replace(job.suppression.settings, public_counts=job.report.has_public_counts)
+    method = CellSuppression(settings, shown=job.shown)
     with _opened_originals(job, method, **options) as session:
         yield replace(session, place=method.place)
 

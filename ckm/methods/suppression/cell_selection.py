@@ -112,6 +112,8 @@ class HiddenCells:
     relations: Relations
     status: NDArray[np.int8]
     systems: tuple[MeasureSystem, ...]
+    #: whether counts are published of cells whose other numbers are hidden
+    has_public_counts: bool = False
 
     @property
     def hidden(self) -> Flags:
@@ -191,6 +193,9 @@ class HiddenCells:
             self.requests[name].measures, dimensions
         ).items():
             is_mean = measure.startswith("mean:")  # there is none where nobody has a value
+            if measure == "count" and self.has_public_counts:
+                columns[column] = np.ma.array(np.append(0, cells.count))
+                continue
             masked = hidden | (_divisor(cells, measure) <= 0) if is_mean else hidden
             numbers = np.where(hidden, 0, numbers_of(cells, measure))
             columns[column] = np.ma.array(
@@ -235,7 +240,7 @@ def choose_hidden(
         status[number[flags]] = SECONDARY
     if earlier is not None:
         status[earlier.hidden(relations)] = SECONDARY
-    measures = tables_by_measure(requests, tables)
+    measures = tables_by_measure(requests, tables, public_counts=rules.public_counts)
     a_priori = APriori(
         rules, tables, requests, numbers=relations.numbers, n_cells=relations.n_cells
     )
@@ -272,6 +277,7 @@ def choose_hidden(
         relations=relations,
         status=status,
         systems=tuple(systems),
+        has_public_counts=rules.public_counts,
     )
 
 
@@ -309,9 +315,15 @@ class _Links:
 
 
 def tables_by_measure(
-    requests: Mapping[str, TableRequest], tables: Mapping[str, Cells]
+    requests: Mapping[str, TableRequest],
+    tables: Mapping[str, Cells],
+    *,
+    public_counts: bool = False,
 ) -> dict[str, tuple[int, ...]]:
-    """Return measure → the tables that show it; a mean shows the sum and what divides it."""
+    """Return measure → the tables that show it; a mean shows the sum and what divides it.
+
+    Counts that are public are no measure: nobody has to be kept from them.
+    """
     by_measure: dict[str, list[int]] = {}
     for number, (name, request) in enumerate(requests.items()):
         divisor = "count" if tables[name].weight is None else "weighted"
@@ -321,6 +333,8 @@ def tables_by_measure(
                 measures |= {divisor: None, f"sum:{variable_of(measure)}": None}
         for measure in measures:
             by_measure.setdefault(measure, []).append(number)
+    if public_counts:
+        by_measure.pop("count", None)
     return {measure: tuple(members) for measure, members in by_measure.items()}
 
 
@@ -375,7 +389,7 @@ def _solved(
         size = completed(amounts.total) if amounts.is_signed else values  # as rules read it
         amounts = replace(amounts, total=size)
         own_a_priori = a_priori.of(measure, cells, is_shown)
-        primary = _among(mask, is_shown, _primary(measure, amounts, rules))
+        primary = _among(mask, is_shown, _primary(measure, amounts, rules), rules)
         primary = _with_held(primary, links.held.get(str(variable_of(measure))), own.numbers)
         primary = own_a_priori.primary(primary, values, margin=rules.margin)
         is_there = laid_out([_known_to_be_there(c, rules) for c in own_tables])
@@ -506,13 +520,16 @@ def _require_open(primary: Primary, visible: Flags | None, published: Flags) -> 
         )
 
 
-def _among(mask: Flags, is_shown: Flags, primary: Primary) -> Primary:
+def _among(
+    mask: Flags, is_shown: Flags, primary: Primary, rules: SuppressionSettings
+) -> Primary:
     """Leave out margins that nobody sees; that a remainder is not empty, no table tells.
 
-    Nor does anybody know that he is alone in what no table shows.
+    Nor does anybody know that he is alone in what no table shows, unless counts are public:
+    those of tables may tell whoever stands there how many others do.
     """
     contributions = primary.contributions
-    if contributions is not None:
+    if contributions is not None and not rules.public_counts:
         number = np.where(is_shown, contributions.number, _MANY)
         contributions = replace(contributions, number=number)
     return replace(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ckm.methods.settings import SuppressionSettings
     from ckm.methods.suppression import Audit
     from ckm.methods.suppression.cell_selection import MeasureSystem
-    from ckm.methods.suppression.original_cells import Originals
+    from ckm.methods.suppression.original_cells import Finest, Originals
     from footing.arrays import Flags, Integers
     from footing.progress import Progress
     from reports.facts.release import FileFact
@@ -119,6 +119,7 @@ class CellSuppression:
                 )
                 for name, measure in measures
                 if self.settings.threshold is None
+                and not (measure == "count" and self.settings.public_counts)
                 and not measure.startswith("sum:")
                 and not quantile_of(measure)
             ]
@@ -133,7 +134,15 @@ class CellSuppression:
     ) -> Iterator[Protected]:
         """Choose the cells to hide, audit the choice, and give one table after the other."""
         cells, finest, whole = data.cells(progress=progress), data.finest(), data.whole()
-        digests = CellDigests.of(cells, requests, whole=whole, keys=data.key_identity)
+        if self.settings.public_counts:
+            self._require_known_links(requests, finest)
+        digests = CellDigests.of(
+            cells,
+            requests,
+            whole=whole,
+            keys=data.key_identity,
+            public_counts=self.settings.public_counts,
+        )
         earlier = EarlierPatterns.read(self._folders(), digests)
         choose = partial(
             choose_hidden,
@@ -149,13 +158,34 @@ class CellSuppression:
         hidden_cells = self._outcome.hidden_cells
         require_share(_hidden_shares(hidden_cells), self.settings.largest_hidden_share)
         for number, name in enumerate(requests):
-            hidden = hidden_cells.hidden[hidden_cells.relations.numbers[number]]
+            hidden = self._hidden(hidden_cells, number) & (not self.settings.public_counts)
             yield Protected(
                 name=name,
                 request=requests[name],
                 cells=cells[name],
                 table=hidden_cells.publish(name),
                 counts=np.ma.array(cells[name].count, mask=hidden),
+            )
+
+    @staticmethod
+    def _hidden(hidden_cells: HiddenCells, number: int) -> Flags:
+        return hidden_cells.hidden[hidden_cells.relations.numbers[number]]
+
+    def _require_known_links(
+        self, requests: Mapping[str, TableRequest], finest: Finest | None
+    ) -> None:
+        """Refuse public counts of tables whose common groups are too many to be looked at."""
+        is_one = len(requests) == 1 and self.settings.holding is None
+        if finest is None and not is_one:
+            raise CheckFailedError(
+                Message(
+                    "Public counts of linked tables may tell contributors that they are alone "
+                    "in groups that no table shows, and these groups are too many to protect."
+                ),
+                hint=Message(
+                    "publish fewer tables together, tables of fewer categories, or no counts "
+                    "of hidden cells"
+                ),
             )
 
     def _folders(self) -> Iterator[Path]:
@@ -211,7 +241,9 @@ class CellSuppression:
         outcome = self._require_outcome()
         return CellProtection(
             method="suppression",
-            hidden=np.ma.getmaskarray(np.ma.asarray(protected.counts)),
+            hidden=self._hidden(
+                outcome.hidden_cells, list(outcome.hidden_cells.tables).index(protected.name)
+            ),
             pattern=outcome.pattern,
         )
 

@@ -77,13 +77,17 @@ class CellDigests(Disclosive):
         *,
         whole: Iterable[tuple[str, Cells]],
         keys: str,
+        public_counts: bool = False,
     ) -> CellDigests:
         """Digest the cells of tables; `whole` has those with all margins of the others."""
-        arrays = list(tables.values())
+        arrays, measures = (
+            list(tables.values()),
+            tables_by_measure(requests, tables, public_counts=public_counts),
+        )
         sets = [_sets(cells) for cells in arrays]
         by_measure = {
             measure: [(m, _digests(sets[m], arrays[m], measure)) for m in members]
-            for measure, members in tables_by_measure(requests, tables).items()
+            for measure, members in measures.items()
         }
         wholes = [_whole(cells) for cells in {**tables, **dict(whole)}.values()]
         return cls(by_measure=by_measure, wholes=np.concatenate(wholes), keys=keys)

@@ -36,7 +36,11 @@ measures = ["count", "sum:turnover"]
 def folder(tmp_path):
     """Two regions of one firm each, with nearly everything, and two of many."""
     regions = [*"AB", *"C" * 9, *"D" * 9]
-    firms = {"id": list(range(20)), "region": regions, "turnover": [900.0, 800.0, *[100.0] * 18]}
+    firms = {
+        "id": list(range(20)),
+        "region": regions,
+        "turnover": [900.0, 800.0, *[100.0] * 18],
+    }
     pq.write_table(pa.table(firms), tmp_path / "firms.parquet")
     return tmp_path
 
