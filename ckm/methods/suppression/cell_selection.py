@@ -389,7 +389,8 @@ def _solved(
         size = completed(amounts.total) if amounts.is_signed else values  # as rules read it
         amounts = replace(amounts, total=size)
         own_a_priori = a_priori.of(measure, cells, is_shown)
-        primary = _among(mask, is_shown, _primary(measure, amounts, rules), rules)
+        uncounted = own.remainders if rules.public_counts else np.flatnonzero(~is_shown)
+        primary = _among(mask, is_shown, _primary(measure, amounts, rules), uncounted)
         primary = _with_held(primary, links.held.get(str(variable_of(measure))), own.numbers)
         primary = own_a_priori.primary(primary, values, margin=rules.margin)
         is_there = laid_out([_known_to_be_there(c, rules) for c in own_tables])
@@ -397,8 +398,7 @@ def _solved(
         visible = None if is_given else own_a_priori.kept | (published[cells] & is_shown)
         _require_open(primary, visible, published[cells] & is_shown)
         before, prior = primary, rules.prior
-        if prior is not None:
-            primary = known(1)
+        primary = primary if prior is None else known(1)
         price = values if rules.costs == "value" else np.ones(len(values))
         if rules.costs not in {"value", "one"}:
             price = completed(laid_out([cell_costs(c, rules.costs) for c in own_tables]))
@@ -520,17 +520,16 @@ def _require_open(primary: Primary, visible: Flags | None, published: Flags) -> 
         )
 
 
-def _among(
-    mask: Flags, is_shown: Flags, primary: Primary, rules: SuppressionSettings
-) -> Primary:
+def _among(mask: Flags, is_shown: Flags, primary: Primary, uncounted: Integers) -> Primary:
     """Leave out margins that nobody sees; that a remainder is not empty, no table tells.
 
-    Nor does anybody know that he is alone in what no table shows, unless counts are public:
-    those of tables may tell whoever stands there how many others do.
+    Nor does anybody know that he is alone where no table shows it and no public counts may
+    tell; of a remainder, what they tell of its groups is all.
     """
     contributions = primary.contributions
-    if contributions is not None and not rules.public_counts:
-        number = np.where(is_shown, contributions.number, _MANY)
+    if contributions is not None:
+        number = contributions.number.copy()
+        number[uncounted] = _MANY
         contributions = replace(contributions, number=number)
     return replace(
         primary,
