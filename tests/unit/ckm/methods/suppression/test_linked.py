@@ -20,7 +20,7 @@ from ckm.release.suppressed import release_true_numbers
 LEAST, P, PRIOR = 3, 10.0, 200.0
 JOB = """schema = 1
 data = {{ path = "people.parquet", id = "id" }}
-suppression = {{ threshold = 3, p_percent = 10.0, coalition = 0{rules} }}
+suppression = {{ threshold = 3, p_percent = 10.0, coalition = 0, largest_hidden_share = 1.0{rules} }}
 hierarchies = {{ geo = ["region", "town"], zones = ["zone", "town"] }}
 {tables}"""
 #: dimensions and filters of the tables of a job

@@ -16,7 +16,7 @@ from ckm.release.suppressed import release_true_numbers
 JOB = """
 schema = 1
 data = { path = "people.parquet", id = "id" }
-suppression = { threshold = 3, coalition = 0, zero_cost = 0.5 }
+suppression = { threshold = 3, coalition = 0, zero_cost = 0.5, largest_hidden_share = 1.0 }
 hierarchies = { geo = ["region", "town"] }
 table = [{ name = "t", dimensions = ["geo", "branch"], measures = ["count", "sum:x"] }]
 """
