@@ -286,6 +286,7 @@ def demands_of(settings: SuppressionSettings, *more: object) -> str:
     without = replace(settings, previous=None)  # a folder has no content
     record = without.record(lambda path: hashlib.sha256(path.read_bytes()).hexdigest())
     demands = {name: value for name, value in record.items() if name not in _NO_DEMANDS}
+    demands["zero_cost"] = settings.zero_cost is not None
     text = json.dumps([demands, *more], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 

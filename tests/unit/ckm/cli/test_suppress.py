@@ -325,6 +325,7 @@ def test_the_manifests_say_what_was_done_and_the_public_one_no_more(folder):
         "overview.en.html",
         "overview.fr.html",
         "overview.json",
+        "pattern.parquet",
     }
 
 
