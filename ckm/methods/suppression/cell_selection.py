@@ -172,13 +172,15 @@ class HiddenCells:
         report_progress("audit", len(self.systems), len(self.systems))
         return by_measure
 
-    def publish(self, name: str) -> PublishedTable:
+    def publish(self, name: str, *, missing_label: str | None = None) -> PublishedTable:
         """Publish the true numbers of a table's cells that are not hidden.
 
         Parameters
         ----------
         name
             The table.
+        missing_label
+            What a missing category is called, so that none repeats the cell above it.
 
         Examples
         --------
@@ -202,7 +204,12 @@ class HiddenCells:
                 np.append(0, numbers), mask=np.append(is_mean, masked)
             )
         empty = self.requests[name].empty_cells
-        return publish_masked(cells, columns, is_listed=is_listed, empty_cells=empty)
+        return publish_masked(
+            *(cells, columns),
+            is_listed=is_listed,
+            empty_cells=empty,
+            missing_label=missing_label,
+        )
 
 
 def choose_hidden(

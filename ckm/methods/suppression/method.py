@@ -163,7 +163,7 @@ class CellSuppression:
                 name=name,
                 request=requests[name],
                 cells=cells[name],
-                table=hidden_cells.publish(name),
+                table=hidden_cells.publish(name, missing_label=data.job.output.missing_label),
                 counts=np.ma.array(cells[name].count, mask=hidden),
             )
 
