@@ -230,7 +230,8 @@ class CellSuppression:
                     ),
                     extra={"event": "earlier pattern"},
                 )
-                return outcome(hidden_cells, audits, (same.folder,))
+                own_audits = audits if self.settings.audit else {}
+                return outcome(hidden_cells, own_audits, (same.folder,))
         hidden_cells = choose() if not earlier else _beside(choose, earlier)
         audits = hidden_cells.audits(progress=progress) if self.settings.audit else {}
         _require_safe(hidden_cells, audits)
