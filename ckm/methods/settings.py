@@ -233,7 +233,8 @@ class SuppressionSettings:
     limit_s: float = 600.0
     largest_hidden_share: float = LARGEST_HIDDEN_SHARE
     audit: bool = True
-    public_counts: bool = False
+    #: no key of the section: an entry of [[report.exceptions]] says it, who and why
+    public_counts: bool = field(default=False, metadata={"section": "report.exceptions"})
 
     def record(self, text_of: Callable[[Path], str]) -> dict[str, Any]:
         """Return the settings for a manifest, paths as people wrote them."""
