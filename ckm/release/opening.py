@@ -153,7 +153,11 @@ def opened_suppression(job: Job, **options: Any) -> Iterator[OpenedMethod]:
             Message("Cells are to be hidden, and the job has no rules for that.")
         )
     settings = replace(job.suppression.settings, public_counts=job.report.has_public_counts)
-    method = CellSuppression(settings, shown=job.shown)
+    names = ("what", "who", "when", "why")
+    exceptions = [
+        {name: str(getattr(entry, name)) for name in names} for entry in job.report.exceptions
+    ]
+    method = CellSuppression(settings, shown=job.shown, exceptions=exceptions)
     with _opened_originals(job, method, **options) as session:
         yield replace(session, place=method.place)
 

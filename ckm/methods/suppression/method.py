@@ -32,7 +32,7 @@ from ckm.methods.suppression.release_pattern import (
 from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ckm.engine.request import TableRequest
@@ -76,12 +76,18 @@ class CellSuppression:
         Which cells are unsafe, and how others are chosen.
     shown
         Tells a path as people wrote it.
+    exceptions
+        Who allowed what, when and why: for the internal manifest.
     """
 
     def __init__(
-        self, settings: SuppressionSettings, *, shown: Callable[[Path], str] = str
+        self,
+        settings: SuppressionSettings,
+        *,
+        shown: Callable[[Path], str] = str,
+        exceptions: Sequence[Mapping[str, str]] = (),
     ) -> None:
-        self.settings, self._shown = settings, shown
+        self.settings, self._shown, self._exceptions = settings, shown, exceptions
         self._outcome: _Outcome | None = None
         self._target: Path | None = None
 
@@ -294,6 +300,7 @@ class CellSuppression:
         return InternalRecord(
             method={
                 "suppression": self.settings.record(self._shown),
+                "exceptions": [dict(entry) for entry in self._exceptions],
                 "earlier": list(outcome.earlier),
                 "measures": measures,
             },

@@ -90,6 +90,7 @@ def test_counts_are_hidden_with_sums_unless_somebody_declares_them_public(tmp_pa
         assert all((row["count"] == "") == (not more) for row in hidden)
     manifest = (tmp_path / "all/out/internal/manifest.json").read_text()
     assert '"public_counts": true' in manifest
+    assert '"who": "Head of business statistics"' in manifest
     assert "public_counts" not in (tmp_path / "all/out/public/manifest.json").read_text()
 
 
