@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ckm.cli.terminal.console import Terminal
     from rappor.client.ledger import ClientLedger
+    from rappor.counts import Counts
     from rappor.encoded import Reports
     from rappor.parameters import Parameters
     from tables.secret import Secret
@@ -36,6 +37,7 @@ _HASHES = click.Choice(["mmh3", "md5", "index"])
         "report": "ckm.cli.rappor.decode:report",
         "ledger": "ckm.cli.rappor.ledger:ledger",
         "location": "ckm.cli.rappor.location:location",
+        "serve": "ckm.cli.rappor.receiver:serve",
     },
 )
 # claim rappor-loss
@@ -234,6 +236,8 @@ def _pieces(
 @click.argument("files", type=PATH, nargs=-1, required=True, metavar="REPORTS...")
 @click.option("--params", type=PATH, help="A .json or .csv file; a .rappor file needs none.")
 @click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5.")
+@click.option("--period", help="Of the folder of a receiver; else all that are over.")
+@click.option("--unfinished", is_flag=True, help="With the period that is not over.")
 @click.option("-o", "--output", required=True, type=PATH, help="A .json or .csv file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
@@ -243,6 +247,8 @@ def sum_command(
     files: tuple[Path, ...],
     params: Path | None,
     hash_name: Any,
+    period: str | None,
+    unfinished: bool,
     output: Path,
     force: bool,
 ) -> None:
@@ -252,10 +258,21 @@ def sum_command(
     --------
     ckm rappor sum monday.rappor tuesday.rappor -o counts.json
     ckm rappor sum reports.csv --params params.csv -o counts.csv     files of google/rappor
+    ckm rappor sum collection --period 2027-W09 -o counts.json       of ckm rappor serve
+
+    A folder is one of `ckm rappor serve`, which may be at work. The period that is not over
+    is left out: two looks at it differ by the reports between them.
     """
-    from rappor.decoding.diagnostics import diagnostics
     from rappor.report_files import sum_files
 
+    if any(file.is_dir() for file in files):
+        counts = _periods_summed(files, period, is_unfinished_too=unfinished)
+        if params is not None and asked_parameters(params, hash_name) != counts.parameters:
+            raise click.UsageError(Message("The collection has other parameters."))
+        _write_counts(terminal, counts, output, force=force)
+        return
+    if period is not None or unfinished:
+        raise click.UsageError(Message("A period is of the folder of a receiver."))
     parameters = None if params is None else asked_parameters(params, hash_name)
     with terminal.progress() as report_progress:
         counts = sum_files(
@@ -263,6 +280,32 @@ def sum_command(
             parameters=parameters,
             progress=lambda done: report_progress("summing", done, 0),
         )
+    _write_counts(terminal, counts, output, force=force)
+
+
+def _periods_summed(
+    files: tuple[Path, ...], period: str | None, *, is_unfinished_too: bool
+) -> Counts:
+    from functools import reduce
+    from operator import add
+
+    from rappor.receiver.store import period_counts
+
+    if len(files) > 1:
+        raise click.UsageError(Message("One folder of a receiver is summed at a time."))
+    by_period = period_counts(files[0], is_unfinished_too=is_unfinished_too)
+    if period is not None:
+        by_period = {name: one for name, one in by_period.items() if name == period}
+    if not by_period:
+        raise click.UsageError(
+            Message("No such period is over; --unfinished takes the present one.")
+        )
+    return reduce(add, by_period.values())
+
+
+def _write_counts(terminal: Terminal, counts: Counts, output: Path, *, force: bool) -> None:
+    from rappor.decoding.diagnostics import diagnostics
+
     for diagnostic in diagnostics(counts):
         terminal.warn(f"rappor-{diagnostic.name}", str(diagnostic))
     counts.write(output, overwrite=force)
