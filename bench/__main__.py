@@ -49,6 +49,7 @@ ALL: dict[str, str | None] = {
     "oracles": "--populations 1",
     "rappor_decode": None,
     "rappor": "--values 20000 --reports 1000000",
+    "rappor_receiver": "--reports 100000",
     "dpsgd": None,
     "synth_baselines": None,
     "synth": None,

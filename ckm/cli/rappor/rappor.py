@@ -38,6 +38,9 @@ _HASHES = click.Choice(["mmh3", "md5", "index"])
         "ledger": "ckm.cli.rappor.ledger:ledger",
         "location": "ckm.cli.rappor.location:location",
         "serve": "ckm.cli.rappor.receiver:serve",
+        "series": "ckm.cli.rappor.series:series",
+        "joint": "ckm.cli.rappor.joint:joint_command",
+        "discover": "ckm.cli.rappor.discovery:discovery",
     },
 )
 # claim rappor-loss
