@@ -251,7 +251,7 @@ def _regressed(
 
 
 def _variances(observed: Observed, shares: Floats) -> tuple[Floats, Floats]:
-    """Give the variances of one report: of its permanent response, and of what is drawn anew."""
+    """Give the variances of one report: permanent, and of what is drawn anew."""
     shape = observed.parameters
     x = np.clip(shares, 0.0, 1.0)
     lift = (shape.q_star - shape.p_star) ** 2

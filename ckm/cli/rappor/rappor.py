@@ -11,7 +11,6 @@ import click
 from ckm.cli.rappor.parameters import params
 from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
 from ckm.cli.terminal.secret import secret_of
-from footing.files import csv_text
 from footing.messages import Message, Name
 from footing.progress import Progress
 
@@ -38,6 +37,7 @@ _HASHES = click.Choice(["mmh3", "md5", "index"])
         "ledger": "ckm.cli.rappor.ledger:ledger",
         "location": "ckm.cli.rappor.location:location",
         "serve": "ckm.cli.rappor.receiver:serve",
+        "simulate": "ckm.cli.rappor.simulation:simulate",
         "series": "ckm.cli.rappor.series:series",
         "joint": "ckm.cli.rappor.joint:joint_command",
         "discover": "ckm.cli.rappor.discovery:discovery",
@@ -319,72 +319,5 @@ def _write_counts(terminal: Terminal, counts: Counts, output: Path, *, force: bo
             total=counts.total,
             output=Name(output.name),
         ),
-    )
-    click.echo(str(output))
-
-
-@rappor.command()
-@parameter_options
-@click.option(
-    "--shape",
-    type=click.Choice(["uniform", "normal", "exponential", "zipf"]),
-    default="exponential",
-    help="How often each value is held.",
-)
-@click.option("--values", type=click.IntRange(1, 10**5), default=200, help="Values there are.")
-@click.option(
-    "--clients", type=click.IntRange(1, 10**12), default=10**6, help="Clients that report."
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), required=True, help="Same seed, same files."
-)
-@click.option("-o", "--output", required=True, type=PATH, help="A new folder.")
-@with_terminal
-def simulate(
-    terminal: Terminal,
-    *,
-    params: Path,
-    hash_name: Any,
-    shape: Any,
-    values: int,
-    clients: int,
-    seed: int,
-    output: Path,
-) -> None:
-    r"""Draw a population and the counts its reports would add up to.
-
-    Example
-    -------
-    ckm rappor simulate --params params.json --shape exponential --values 200 \
-        --clients 1000000 --seed 1 -o try/
-
-    The folder gets counts.json, counts.csv, candidates.txt and truth.csv.
-    """
-    import numpy as np
-
-    from ckm.release.files.output_folder import new_folder
-    from rappor.client.simulate import population, simulate_counts
-
-    parameters = asked_parameters(params, hash_name)
-    rng = np.random.default_rng(seed)
-    numbers = population(shape, n_values=values, n_clients=clients, rng=rng)
-    names: list[Any] = [f"v{number + 1}" for number in range(values)]
-    if parameters.is_numbered:
-        names = list(range(values))
-    counts = simulate_counts(names, numbers, parameters=parameters, rng=rng)
-    if output.exists():
-        raise click.UsageError(
-            Message("The folder {output!r} exists; name a new one.", output=Name(output.name))
-        )
-    truth = csv_text((("string", "count"), *zip(names, numbers.tolist(), strict=True)))
-    with new_folder(output) as folder:
-        counts.write(folder / "counts.json")
-        counts.write(folder / "counts.csv")
-        lines = "".join(f"{name}\n" for name in names)
-        (folder / "candidates.txt").write_text(lines, encoding="utf-8")
-        (folder / "truth.csv").write_text(truth, encoding="utf-8")
-    terminal.step(
-        "population simulated",
-        Message("{clients:,} clients, {values:,} values", clients=clients, values=values),
     )
     click.echo(str(output))

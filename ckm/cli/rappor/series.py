@@ -80,7 +80,7 @@ def _periods(files: tuple[Path, ...]) -> dict[str, Counts]:
         if part.keys() & periods.keys():
             raise click.UsageError(Message("Two periods have one name."))
         periods |= part
-    if len(periods) < 2:  # noqa: PLR2004
+    if len(periods) < 2:
         raise click.UsageError(Message("A series needs two periods or more."))
     return periods
 
