@@ -88,9 +88,8 @@ def params(
     ckm rappor params --oracle best --epsilon-one 1 --population 50000 --candidates 1000 \
         -o params.json
     ckm rappor params params.json --population 1000000      what these parameters do
-
+    ckm rappor params params.json --rotations 4             a new secret four times
     ckm rappor params --preset chrome-normal -o params.json
-    ckm rappor params params.json --rotations 4             a new secret every quarter
 
     With --oracle every value is sent once and all --candidates values are known:
     generalised randomised response (grr), a bit a value (oue), hashed symbols (olh) and

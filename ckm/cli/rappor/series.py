@@ -79,7 +79,8 @@ def _periods(files: tuple[Path, ...]) -> dict[str, Counts]:
         part = period_counts(file) if file.is_dir() else {file.stem: Counts.read(file)}
         if part.keys() & periods.keys():
             raise click.UsageError(Message("Two periods have one name."))
-        periods |= part
+        # A receiver at work has a period in which nobody reported yet.
+        periods |= {name: one for name, one in part.items() if one.total or not file.is_dir()}
     if len(periods) < 2:
         raise click.UsageError(Message("A series needs two periods or more."))
     return periods
