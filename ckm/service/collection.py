@@ -74,7 +74,7 @@ class _Writer:
             self._metrics.count("ckm_sendings_refused_total", reason="busy")
             raise ClientError("busy") from None
         # A caller who goes away takes nothing back: what is written is written.
-        receipt = await asyncio.shield(answer)
+        receipt: Receipt | RefusedError = await asyncio.shield(answer)
         if isinstance(receipt, RefusedError):
             self._metrics.count("ckm_sendings_refused_total", reason=receipt.reason)
             raise ClientError(f"sending_{receipt.reason}")

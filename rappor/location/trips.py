@@ -223,7 +223,7 @@ class PlaceCounts:
         )
         counts = [
             tuple(
-                Counts(n=[n], ones=[ones], parameters=parameters)
+                Counts(n=np.array([n]), ones=np.array([ones]), parameters=parameters)
                 for (n, *ones), parameters in zip(rows, collection.parameters, strict=True)
             )
             for rows in content["periods"].values()
@@ -305,7 +305,10 @@ def collect_points(
             places = np.flatnonzero(levels == level)
             if not places.size:
                 continue
-            question = {"parameters": parameters, "metric": f"{metric}, level {level}"}
+            question: dict[str, Any] = {
+                "parameters": parameters,
+                "metric": f"{metric}, level {level}",
+            }
             values = as_values(collection.areas.upward(cells[places], to=level), parameters)
             persons = [names[place] for place in places]
             is_sent = ledger.charge(values, persons, cap=cap, **question)

@@ -180,10 +180,9 @@ def unpack_sending(body: bytes, *, parameters: Parameters, metric: str, period: 
         is_ours, own = False, ("", "", "")
     if not (mark and is_ours):
         raise RefusedError("format", Message("The body is no sending of reports."))
+    reasons: tuple[Reason, ...] = ("parameters", "metric", "period")
     expected = (parameters.fingerprint, metric, period)
-    for reason, mine, theirs in zip(
-        ("parameters", "metric", "period"), expected, own, strict=True
-    ):
+    for reason, mine, theirs in zip(reasons, expected, own, strict=True):
         if mine != theirs:
             raise RefusedError(reason, _ANOTHER[reason])
     content, digest = body[:-_DIGEST_BYTES], body[-_DIGEST_BYTES:]

@@ -305,7 +305,8 @@ class Receiver:
         try:
             answered = self._answered([one for part in hashes for one in part])
             room = None if self._most is None else self._most - int(self._numbers[:, 0].sum())
-            receipts, kept, fresh = [], [], []
+            receipts, kept = [], []
+            fresh: list[bytes] = []
             for part, sending in zip(hashes, sendings, strict=True):
                 mask: Flags = np.zeros(len(part), bool)
                 beyond = 0

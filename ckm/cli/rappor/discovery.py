@@ -156,7 +156,7 @@ def _sent(
         mine = [row for row, choice in enumerate(chosen) if choice == number]
         own_names = [names[row] for row in mine]
         texts = [[cut[row][place] for row in mine] for place in pair]
-        questions = [
+        questions: list[dict[str, Any]] = [
             {"parameters": parameters, "metric": f"{metric}, piece {place + 1}"}
             for place in pair
         ]

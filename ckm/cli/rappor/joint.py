@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import click
@@ -61,14 +62,15 @@ def joint_command(
     frame = result.to_frame()
     head = frame.head(_SHOWN)
     rest = terminal.say(Message("(any other)"))
+    columns = (head[name].tolist() for name in ("first", "second", "share", "sd"))
     rows = [
         (
-            rest if one.first is None else str(one.first),
-            rest if one.second is None else str(one.second),
-            f"{one.share:.2%}",
-            "" if one.sd != one.sd else f"{one.sd:.2%}",
+            rest if one is None else str(one),
+            rest if other is None else str(other),
+            f"{share:.2%}",
+            "" if math.isnan(sd) else f"{sd:.2%}",
         )
-        for one in head.itertuples()
+        for one, other, share, sd in zip(*columns, strict=True)
     ]
     headings = (Message("first"), Message("second"), Message("share"), "sd")
     terminal.table(headings, rows, left=headings[:2], is_plain=True)

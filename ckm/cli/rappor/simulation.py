@@ -152,7 +152,7 @@ def _compare(
     truth = numbers[np.array(source.is_candidate)]
     rows = []
     for correction in ("benjamini-hochberg", "bonferroni"):
-        decoding = decode(counts, candidates, correction=correction)  # type: ignore[arg-type]
+        decoding = decode(counts, candidates, correction=correction)
         is_false = decoding.is_detected & (truth == 0)
         error = float(np.sqrt(np.mean((decoding.estimates - truth) ** 2)))
         rows.append(
