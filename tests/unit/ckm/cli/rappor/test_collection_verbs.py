@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -14,6 +20,7 @@ from rappor.parameters import Parameters
 from rappor.receiver.store import Receiver
 from tests.unit.rappor.receiver.test_store import COIN, Clock, body
 
+ROOT = Path(__file__).resolve().parents[5]
 TOWNS = Parameters.basic(3, f=0.25, p=0.25, q=0.75)
 
 
@@ -155,3 +162,25 @@ def test_presets_are_shown_and_written_and_rotation_has_its_price(folder):
     said = run("params", "paper.json", "--rotations", 3)
     assert "loss of 4 reports, 4 secrets in turn" in said
     assert "4.297" in said  # four times the loss of one report
+
+
+@pytest.mark.slow
+def test_a_receiver_that_is_asked_to_stop_has_written_what_it_answered(folder):
+    COIN.write(folder / "params.json")
+    command = [sys.executable, "-m", "ckm", "rappor", "serve", "params.json"]
+    options = ["--metric", "page", "--data", "c", "--period", "year", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, *options],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "CKM_LOG_FORMAT": "text"},
+    )
+    lines = iter(process.stderr.readline, "")
+    address = next(line for line in lines if "serving at" in line).split()[-1]
+    period = httpx.get(f"{address}/collection").json()["period"]
+    answer = httpx.post(f"{address}/reports", content=body(["a", "b"], period))
+    assert answer.json() == {"accepted": 2, "repeated": 0}
+    process.send_signal(signal.SIGTERM)
+    assert "all that arrived" in process.communicate()[1]
+    assert process.returncode == 0
+    assert "2 reports" in run("sum", "c", "--unfinished", "-o", "counts.json")
