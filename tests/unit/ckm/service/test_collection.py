@@ -161,16 +161,16 @@ def failure():
 @pytest.mark.slow
 def test_a_flood_of_requests_loses_nothing_that_was_acknowledged(receiver):
     with serving(receiver) as address, httpx.Client(base_url=address) as web:
-        bodies = [body([f"c{i}"], receiver.period) for i in range(300)]
+        bodies = [body([f"c{i}"], receiver.period) for i in range(150)]
 
         def send(content):
             return web.post("/reports", content=content, timeout=60).status_code
 
-        with concurrent.futures.ThreadPoolExecutor(40) as pool:
+        with concurrent.futures.ThreadPoolExecutor(20) as pool:
             statuses = list(pool.map(send, [one for one in bodies for _ in range(2)]))
     assert set(statuses) <= {200, 409, 503}
     assert total(receiver) == statuses.count(200)
-    assert statuses.count(200) == 300 or 503 in statuses
+    assert statuses.count(200) == 150 or 503 in statuses
 
 
 @pytest.mark.slow
@@ -227,7 +227,7 @@ def test_a_browser_reports_and_the_decoded_page_names_what_it_sent(tmp_path):
 
     design = Parameters(n_bits=16, n_hashes=1, n_cohorts=2, f=0.05, p=0.02, q=0.98)
     folder = tmp_path / "r"
-    values = ["apple"] * 60 + ["pear"] * 30
+    values = ["apple"] * 24 + ["pear"] * 12
     with Receiver(folder, parameters=design, metric="fruit", period="year") as receiver:
         site = tmp_path / "site"
         site.mkdir()
@@ -253,7 +253,7 @@ def test_a_browser_reports_and_the_decoded_page_names_what_it_sent(tmp_path):
             browser.close()
         pages.shutdown()
         pages.server_close()
-    assert statuses == ["200", "409", *["200"] * 89]
+    assert statuses == ["200", "409", *["200"] * 35]
     (tmp_path / "fruit.txt").write_text("apple\npear\nplum\n")
     run = CliRunner(env={"CKM_LOG_FORMAT": "text"}).invoke
     counts = str(tmp_path / "counts.json")
@@ -266,5 +266,6 @@ def test_a_browser_reports_and_the_decoded_page_names_what_it_sent(tmp_path):
     done = run(app, ["rappor", "report", counts, "--candidates", candidates, "-o", html])
     assert done.exit_code == 0, done.output
     text = Path(html).read_text()
-    assert "apple" in text
-    assert "90" in text
+    for fruit in ("apple", "pear"):
+        assert fruit in text
+    assert "36" in text  # reports

@@ -188,7 +188,7 @@ with receiver(folder, Clock()) as takes:
 @pytest.mark.slow
 def test_a_kill_neither_loses_what_was_acknowledged_nor_counts_it_twice(tmp_path, clock):
     folder, sent = tmp_path / "r", 0
-    for turn in range(3):
+    for turn in range(2):
         process = subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(_KILLED), str(folder), str(sent)],
             stdout=subprocess.PIPE,
