@@ -303,21 +303,21 @@ class Receiver:
         hashes = [[self._hash(token) for token in sending.tokens] for sending in sendings]
         db.execute("BEGIN IMMEDIATE")
         try:
-            answered = self._answered([one for part in hashes for one in part])
+            earlier = self._earlier([one for part in hashes for one in part])
             room = None if self._most is None else self._most - int(self._numbers[:, 0].sum())
-            receipts, kept = [], []
-            fresh: list[bytes] = []
+            receipts, pieces = [], []
+            new_clients: list[bytes] = []
             for part, sending in zip(hashes, sendings, strict=True):
                 mask: Flags = np.zeros(len(part), bool)
                 beyond = 0
                 for place, client in enumerate(part):
-                    if client in answered:
+                    if client in earlier:
                         continue
-                    if room is not None and len(fresh) >= room:
+                    if room is not None and len(new_clients) >= room:
                         beyond += 1
                         continue
-                    answered.add(client)
-                    fresh.append(client)
+                    earlier.add(client)
+                    new_clients.append(client)
                     mask[place] = True
                 accepted = int(mask.sum())
                 receipts.append(
@@ -327,10 +327,11 @@ class Receiver:
                         beyond=beyond,
                     )
                 )
-                kept.append((sending.reports, mask))
-            numbers = self._added(kept)
+                pieces.append((sending.reports, mask))
+            numbers = self._added(pieces)
             db.executemany(
-                "INSERT INTO clients.answered VALUES (?)", [(one,) for one in sorted(fresh)]
+                "INSERT INTO clients.answered VALUES (?)",
+                [(one,) for one in sorted(new_clients)],
             )
             changed = np.flatnonzero(numbers[:, 0] != self._numbers[:, 0])
             db.executemany(
@@ -347,23 +348,23 @@ class Receiver:
         self._numbers = numbers
         return receipts
 
-    def _added(self, kept: list[tuple[Reports, Flags]]) -> Integers:
+    def _added(self, pieces: list[tuple[Reports, Flags]]) -> Integers:
         reports = Reports(
-            cohorts=np.concatenate([part.cohorts[mask] for part, mask in kept]),
-            packed=np.concatenate([part.packed[mask] for part, mask in kept]),
+            cohorts=np.concatenate([part.cohorts[mask] for part, mask in pieces]),
+            packed=np.concatenate([part.packed[mask] for part, mask in pieces]),
             parameters=self.parameters,
         )
         counts = reports.sum()
         return self._numbers + np.column_stack([counts.n, counts.ones])
 
-    def _answered(self, clients: list[bytes]) -> set[bytes]:
-        answered: set[bytes] = set()
+    def _earlier(self, clients: list[bytes]) -> set[bytes]:
+        earlier: set[bytes] = set()
         for start in range(0, len(clients), _AT_ONCE):
             part = clients[start : start + _AT_ONCE]
             marks = ",".join("?" * len(part))
             query = f"SELECT client FROM clients.answered WHERE client IN ({marks})"  # noqa: S608 (no value)
-            answered.update(client for (client,) in self._opened().execute(query, part))
-        return answered
+            earlier.update(client for (client,) in self._opened().execute(query, part))
+        return earlier
 
     def _hash(self, token: bytes) -> bytes:
         return hashlib.blake2b(token, key=self._key, digest_size=_HASH_BYTES).digest()

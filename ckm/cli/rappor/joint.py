@@ -54,11 +54,11 @@ def joint_command(
     from rappor.report_files import read_reports
 
     both = tuple(joined_reports(read_reports(file)) for file in (first, second))
-    sought = (
+    lists = (
         candidates_of(first_candidates, both[0].parameters),
         candidates_of(second_candidates, both[1].parameters),
     )
-    result = joint((both[0], both[1]), sought)
+    result = joint((both[0], both[1]), lists)
     frame = result.to_frame()
     head = frame.head(_SHOWN)
     rest = terminal.say(Message("(any other)"))

@@ -270,9 +270,9 @@ def map_command(
     if periods:
         places = places.chosen(list(dict.fromkeys(periods)))
     zones = places.zones
-    drawn = [c for c in places.counts if all(level.total for level in c)]
+    periods_with_all = [c for c in places.counts if all(level.total for level in c)]
     levels = population_map(
-        drawn or places.counts, areas=zones.areas, alpha=alpha, confidence=confidence
+        periods_with_all or places.counts, areas=zones.areas, alpha=alpha, confidence=confidence
     )
     polygons = None if shapes is None else read_shapes(shapes, field=code)
     cells = cells_of(levels, zones)
