@@ -18,6 +18,7 @@ from synth.errors import SynthError
 _COPULAS = "synth.baselines.engines"
 _NETWORKS = "synth.baselines.networks.network_engines"
 _VINES = "synth.baselines.copulas.vine_engines"
+_PRIVATE_VINE = "synth.vine.engine"
 _ADDED = "synth.mechanisms"
 #: The entry points of packages that add a mechanism.
 GROUP = "ckm.synth"
@@ -126,14 +127,19 @@ METHODS = {
     "copula-shirley-strict": _Method(
         _VINES, "fit_copula_shirley_strict", "VineModel", "StrictSettings"
     ),
-    "vine": _Method(_VINES, "fit_vine_without_privacy", "VineModel", "VineSettings"),
+    "vine": _Method(
+        _PRIVATE_VINE, "fit_private_vine", "PrivateVineModel", "PrivateVineSettings"
+    ),
+    "vine-without-privacy": _Method(
+        _VINES, "fit_vine_without_privacy", "VineModel", "VineSettings"
+    ),
 }
 
 #: Methods that are not differentially private as claimed: they take a `Claim`, no `Budget`.
-UNPROTECTED = ("copula-shirley", "vine")
+UNPROTECTED = ("copula-shirley", "vine-without-privacy")
 
 #: Methods whose bins are the numbers themselves, whatever cells are declared.
-SINGLE = ("copula-shirley", "vine")
+SINGLE = ("copula-shirley", "vine-without-privacy")
 
 
 def is_unprotected(method: str) -> bool:

@@ -1,0 +1,176 @@
+"""A vine between numbers, from noisy rank correlations and noisy tables of its first trees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from footing.arrays import Columns, Floats
+from synth.copulas.gaussian import nearest_correlation
+from synth.copulas.library import vines
+from synth.copulas.pair import PairCopula
+from synth.copulas.structure import Edge, Vine, grow_structure
+from synth.copulas.vine import FittedVine
+from synth.vine.pairs import (
+    NoisyPair,
+    bicop_of,
+    choose_pair,
+    corrected,
+    heights_given,
+    mixed_chances,
+    nodes_of,
+    rectangle_chances,
+    tau_of_rho,
+)
+
+#: How many trees have tables; rank correlations alone decide what is behind them.
+TREES = 2
+_DEEP = 20  # so many numbers have all trees, more have the first few
+_FEW_TREES = 4
+_WIDTH = 0.25  # of Kendall's tau, around what noisy ranks say
+_POINTS = 4096
+_ROUNDS = 3
+_MOST = 0.98
+
+
+def structure_of(correlation: Floats) -> Vine:
+    """Choose a vine by rank correlations, then by partial ones; nothing else is looked at."""
+    matrix = pearson_of(correlation)
+    n = len(matrix)
+    depth = n - 1 if n <= _DEEP else _FEW_TREES
+    return grow_structure(n, lambda edge: abs(_partial(matrix, edge)), depth=depth)
+
+
+def measured_edges(structure: Vine) -> list[Edge]:
+    """Return the edges whose tables are measured."""
+    return [edge for tree in structure.trees[:TREES] for edge in tree]
+
+
+def fit_numbers(
+    structure: Vine,
+    correlation: Floats,
+    tables: Mapping[Columns, NoisyPair],
+    scores: Sequence[tuple[Floats, Floats]],
+) -> FittedVine:
+    """Return a vine: pair-copulas of the first trees from tables, the others from ranks.
+
+    Parameters
+    ----------
+    structure
+        The trees.
+    correlation
+        Noisy rank correlations.
+    tables
+        The noisy table of each pair of the first trees, by places from 0.
+    scores
+        Of each number, the heights at which its codes end, and the score of each code.
+    """
+    matrix = pearson_of(correlation)
+    pairs: dict[str, Any] = {}
+    for edge in structure.trees[0]:
+        table = tables[_places(edge)]
+        pairs[str(edge)] = _first(table, correlation[_places(edge)])
+    for edge in structure.trees[1] if structure.depth > 1 else ():
+        pairs[str(edge)] = _second(edge, tables[_places(edge)], pairs, matrix)
+    freedom = _freedom(list(pairs.values()))
+    deep = [(level, edge) for level, tree in enumerate(structure.trees) for edge in tree if level >= TREES]
+    target, current = correlation, matrix.copy()
+    for step in range(_ROUNDS + 1):
+        for level, edge in deep:
+            tau = 2 / math.pi * math.asin(_partial(current, edge))
+            pairs[str(edge)] = (
+                bicop_of("student", tau, freedom=freedom + level)
+                if freedom
+                else bicop_of("gaussian", tau)
+            )
+        vine = _vine(structure, pairs)
+        if not deep or step == _ROUNDS:
+            break
+        reached = rank_correlations(drawn_points(vine, _POINTS), scores)
+        for _, edge in deep:
+            a, b = _places(edge)
+            miss = target[a, b] - reached[a, b]
+            current[a, b] = current[b, a] = np.clip(current[a, b] + miss, -_MOST, _MOST)
+        current = nearest_correlation(current)
+    return vine
+
+
+def pearson_of(correlation: Floats) -> Floats:
+    """Return the correlation matrix of a Gaussian copula with these rank correlations."""
+    matrix = 2 * np.sin(np.pi / 6 * np.clip(correlation, -_MOST, _MOST))
+    np.fill_diagonal(matrix, 1.0)
+    return nearest_correlation(matrix)
+
+
+def drawn_points(vine: FittedVine, number: int, *, seed: int = 0) -> Floats:
+    """Return points of a vine, spread evenly; nothing here is confidential."""
+    from scipy.stats import qmc
+
+    uniform = qmc.Sobol(vine.n, rng=np.random.default_rng(seed)).random(number)  # 2**k points
+    return vine.of_uniforms(uniform)
+
+
+def rank_correlations(points: Floats, scores: Sequence[tuple[Floats, Floats]]) -> Floats:
+    """Return the rank correlations of numbers at these heights."""
+    values = np.column_stack(
+        [
+            score[np.searchsorted(heights, u).clip(max=len(score) - 1)]
+            for u, (heights, score) in zip(points.T, scores, strict=True)
+        ]
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.nan_to_num(np.corrcoef(values, rowvar=False).reshape(len(scores), -1))
+
+
+def _vine(structure: Vine, pairs: Mapping[str, Any]) -> FittedVine:
+    return FittedVine.of(
+        structure, {name: PairCopula.wrapped(bicop) for name, bicop in pairs.items()}
+    )
+
+
+def _first(table: NoisyPair, correlation: float) -> Any:
+    def chances(bicop: Any) -> Floats:
+        return rectangle_chances(bicop, table.rows, table.columns)
+
+    start = tau_of_rho(correlation)
+    return corrected(table, *choose_pair(table, chances, start=start, width=_WIDTH))
+
+
+def _second(edge: Edge, table: NoisyPair, pairs: Mapping[str, Any], matrix: Floats) -> Any:
+    """Return the pair-copula of two numbers given a third, from the table of the two."""
+    (middle,) = edge.given
+    one, other = edge.pair
+    nodes, weights = nodes_of(np.linspace(0, 1, 13) ** 1.0)
+    rows = heights_given(_towards(pairs, one, middle), table.rows, nodes)
+    columns = heights_given(_towards(pairs, other, middle), table.columns, nodes)
+    start = 2 / math.pi * math.asin(_partial(matrix, edge))
+    return choose_pair(
+        table, mixed_chances(weights, rows, columns), start=start, width=_WIDTH
+    )[0]
+
+
+def _towards(pairs: Mapping[str, Any], one: int, middle: int) -> Any:
+    """Return the pair-copula of two numbers with the second as that which is given."""
+    bicop = pairs[str(Edge.of(one, middle))]
+    return bicop if one < middle else bicop.flip()
+
+
+def _freedom(bicops: Sequence[Any]) -> float:
+    """Return the degrees of freedom behind the first trees; 0 for normal ones."""
+    kind = vines().BicopFamily.student
+    freedoms = [float(np.asarray(one.parameters).ravel()[1]) for one in bicops if one.family == kind]
+    return float(np.median(freedoms)) if 2 * len(freedoms) >= len(bicops) else 0.0
+
+
+def _partial(matrix: Floats, edge: Edge) -> float:
+    places = [one - 1 for one in (*edge.pair, *sorted(edge.given))]
+    precision = np.linalg.inv(matrix[np.ix_(places, places)])
+    size = -precision[0, 1] / np.sqrt(precision[0, 0] * precision[1, 1])
+    return float(np.clip(size, -_MOST, _MOST))
+
+
+def _places(edge: Edge) -> tuple[int, int]:
+    return edge.pair[0] - 1, edge.pair[1] - 1
