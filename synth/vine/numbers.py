@@ -30,9 +30,10 @@ from synth.vine.pairs import (
 TREES = 2
 _DEEP = 20  # so many numbers have all trees, more have the first few
 _FEW_TREES = 4
+_LAYERS = np.array([0, 0.02, 0.06, 0.14, 0.26, 0.42, 0.58, 0.74, 0.86, 0.94, 0.98, 1.0])
 _WIDTH = 0.25  # of Kendall's tau, around what noisy ranks say
-_POINTS = 4096
-_ROUNDS = 3
+_POINTS = 2048
+_ROUNDS = 2
 _MOST = 0.98
 
 
@@ -143,7 +144,7 @@ def _second(edge: Edge, table: NoisyPair, pairs: Mapping[str, Any], matrix: Floa
     """Return the pair-copula of two numbers given a third, from the table of the two."""
     (middle,) = edge.given
     one, other = edge.pair
-    nodes, weights = nodes_of(np.linspace(0, 1, 13) ** 1.0)
+    nodes, weights = nodes_of(_LAYERS)
     rows = heights_given(_towards(pairs, one, middle), table.rows, nodes)
     columns = heights_given(_towards(pairs, other, middle), table.columns, nodes)
     start = 2 / math.pi * math.asin(_partial(matrix, edge))

@@ -108,26 +108,30 @@ def choose_pair(
     flat = chances(independent)
     best = (table.misfit(flat, variance), independent, flat)
 
-    def weigh(family: str, freedom: float, rotation: int, penalty: float) -> None:
+    steps = 10
+
+    def weigh(family: str, freedom: float, rotation: int, penalty: float) -> float:
         nonlocal best
         edges = (low, high)
         if family in ("clayton", "gumbel"):
             edges = (max(low, 0.01), high) if rotation in (0, 180) else (low, min(high, -0.01))
             if edges[0] >= edges[1]:
-                return
+                return start
 
         def loss(tau: float) -> float:
             bicop = bicop_of(family, tau, freedom=freedom, rotation=rotation)
             return table.misfit(chances(bicop), variance)
 
         optimum = minimize_scalar(
-            loss, bounds=edges, method="bounded", options={"xatol": 4e-3, "maxiter": 12}
+            loss, bounds=edges, method="bounded", options={"xatol": 6e-3, "maxiter": steps}
         )
         if optimum.fun + penalty < best[0]:
             bicop = bicop_of(family, float(optimum.x), freedom=freedom, rotation=rotation)
             best = (float(optimum.fun + penalty), bicop, chances(bicop))
+        return float(optimum.x)
 
-    weigh("gaussian", 0.0, 0, price)
+    tau, steps = weigh("gaussian", 0.0, 0, price), 6
+    low, high = max(tau - width / 3, -_SIZES), min(tau + width / 3, _SIZES)
     for freedom in _FREEDOMS:
         weigh("student", freedom, 0, 2 * price)
     weigh("frank", 0.0, 0, price)
@@ -150,9 +154,7 @@ def corrected(table: NoisyPair, bicop: Any, chances: Floats) -> Any:
     """
     variance = table.variance(chances)
     rest = table.counts - table.records * chances
-    weights = 1 - variance * rest.size / max(float((rest**2).sum()), 1e-300)
     explained = float(variance.sum() / max((rest**2).sum(), 1e-300))
-    del weights
     share = 1 - explained
     if share < _LEAST_CORRECTION:
         return bicop
