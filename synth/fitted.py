@@ -21,7 +21,7 @@ from synth.frames import CONTAINERS, from_codes
 from synth.marginals.spending import Call
 from synth.methods import CodeModel, is_unprotected, reader_of
 from synth.sampling import Drawn, draw_kept
-from synth.schema.coding import draw_numbers, encode_column, grid_numbers
+from synth.schema.coding import draw_numbers, encode_column, grid_numbers, in_order_within
 from synth.schema.columns import Numeric, Plain
 from synth.schema.rules.constraints import (
     constraints_of,
@@ -185,12 +185,19 @@ class Model:
 
         def draw(size: int) -> Drawn:
             with np.errstate(invalid="ignore", divide="ignore"):
-                sample = self.engine.sample(size, rng=source, allowed=drawn_from)
+                sample, heights = self.engine.sample_with_heights(
+                    size, rng=source, allowed=drawn_from
+                )
             numbers = {
                 column.name: draw_numbers(sample[:, place], column, rng=source)
                 for place, column in enumerate(self.schema.columns)
                 if isinstance(column, Numeric)
             }
+            for place, height in heights.items():
+                if (name := names[place]) in numbers:
+                    numbers[name] = in_order_within(
+                        numbers[name], sample[:, place], heights=height
+                    )
             for name in fixed.keys() - derived.keys():
                 numbers[name][:] = fixed[name]
             codes = np.asarray(sample, np.int32)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from footing.arrays import Flags
+from footing.arrays import Flags, Floats
 from footing.checks import require_one_of
 from footing.messages import Message, Name
 from footing.serialisation import content_of, json_line, plain
@@ -44,6 +44,19 @@ class CodeModel(ABC):
         allowed: Mapping[int, Flags] | None = None,
     ) -> NDArray[np.int32]:
         """Draw records; if it can, only those with codes that are allowed in some columns."""
+
+    def sample_with_heights(
+        self,
+        number: int,
+        *,
+        rng: np.random.Generator,
+        allowed: Mapping[int, Flags] | None = None,
+    ) -> tuple[NDArray[np.int32], dict[int, Floats]]:
+        """Draw records, and how high some of their numbers are within their margins.
+
+        Numbers with one code are then told apart as the model says, not by chance alone.
+        """
+        return self.sample(number, rng=rng, allowed=allowed), {}
 
     @abstractmethod
     def _parts(self) -> dict[str, Any]:

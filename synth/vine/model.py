@@ -22,6 +22,7 @@ from synth.methods import CodeModel
 from synth.vine.codes import CodeNetwork
 
 _CELLS = 2**23  # of chances held at a time
+_Records = tuple[NDArray[np.int32], Floats]
 _POOL = 8  # records drawn for one that is kept, at most, where some codes are asked for
 
 
@@ -97,6 +98,22 @@ class PrivateVineModel(CodeModel):
 
         Parameters
         ----------
+        number, rng, allowed
+            See `sample_with_heights`.
+        """
+        return self.sample_with_heights(number, rng=rng, allowed=allowed)[0]
+
+    def sample_with_heights(
+        self,
+        number: int,
+        *,
+        rng: np.random.Generator,
+        allowed: Mapping[int, Flags] | None = None,
+    ) -> tuple[NDArray[np.int32], dict[int, Floats]]:
+        """Draw records, and the height of each number within its margin.
+
+        Parameters
+        ----------
         number
             How many.
         rng
@@ -105,30 +122,30 @@ class PrivateVineModel(CodeModel):
             Which codes some columns may have. Numbers are drawn and kept as often as the codes
             asked for go with them; codes are drawn given both.
         """
-        from scipy.stats import qmc
-
         if number < 0:
             raise SynthError(
                 Message("The number of records cannot be {number}.", number=number)
             )
-        size = len(self.heights) + max(len(self.network.tree.order), 1)
-        source = qmc.Sobol(size, rng=rng)
+        points = EvenPoints(len(self.heights) + max(len(self.network.tree.order), 1), rng)
         conditions = {c: flags for c, flags in (allowed or {}).items() if not flags.all()}
         chunk = max(1, min(2**14, _CELLS // max(self.network.cells, 1)))
-        parts: list[NDArray[np.int32]] = []
-        rest, tries = number, 0
-        while rest > 0 and (not conditions or tries < _POOL * (number // chunk + 1)):
-            some = self._drawn(source.random(min(chunk, rest) if not conditions else chunk), rng, conditions)
-            parts.append(some[:rest])
-            rest -= len(parts[-1])
-            tries += 1
-        if rest > 0:  # whoever asked refuses what does not fit
-            parts.append(self._drawn(source.random(rest), rng, {}))
-        return np.concatenate(parts)[rng.permutation(number)] if parts else np.empty((0, len(self.groups)), np.int32)
+        parts: list[_Records] = []
+        rest, tries = number, _POOL * (number // chunk + 1)
+        while rest > 0:
+            if tries == 0:  # whoever asked for what hardly occurs refuses what does not fit
+                conditions = {}
+            some = self._drawn(points.next(chunk if conditions else min(chunk, rest)), rng, conditions)
+            parts.append((some[0][:rest], some[1][:rest]))
+            rest, tries = rest - len(parts[-1][0]), tries - 1
+        if not parts:
+            parts = [(np.empty((0, len(self.groups)), np.int32), np.empty((0, len(self.heights))))]
+        order = rng.permutation(number)
+        codes, heights = (np.concatenate(one)[order] for one in zip(*parts, strict=True))
+        return codes, {c: heights[:, at] for at, c in enumerate(sorted(self.heights))}
 
     def _drawn(
         self, uniforms: Floats, rng: np.random.Generator, conditions: Mapping[int, Flags]
-    ) -> NDArray[np.int32]:
+    ) -> _Records:
         uniforms = uniforms.clip(1e-10, 1 - 1e-10)
         places = sorted(self.heights)
         points = uniforms[:, : len(places)]
@@ -160,7 +177,7 @@ class PrivateVineModel(CodeModel):
                 shares = self._shares(column, conditions.get(column))
                 codes[column] = draw_within(group, self.groups[column], shares, rng=rng)
         records = np.column_stack([codes[c] for c in range(len(self.groups))]).astype(np.int32)
-        return np.asarray(records[keep])
+        return records[keep], points[keep]
 
     def _shares(self, column: int, flags: Flags | None) -> Floats:
         if flags is None:
@@ -234,6 +251,20 @@ class PrivateVineModel(CodeModel):
         if not fits:
             raise SynthError(Message("The parts of the model do not fit each other."))
         return self
+
+
+class EvenPoints:
+    """Uniform numbers spread evenly over a cube, as many at a time as asked for."""
+
+    def __init__(self, size: int, rng: np.random.Generator) -> None:
+        from scipy.stats import qmc
+
+        self._source = qmc.Sobol(size, rng=rng)
+
+    def next(self, number: int) -> Floats:
+        """Return the next points; the library counts in powers of two."""
+        whole = 1 << max(number - 1, 0).bit_length()
+        return np.asarray(self._source.random(whole)[:number])
 
 
 def codes_at(heights: Floats, points: Floats) -> Integers:

@@ -10,14 +10,15 @@ import numpy as np
 
 from footing.arrays import Columns, Floats
 from synth.copulas.gaussian import nearest_correlation
-from synth.copulas.library import vines
 from synth.copulas.pair import PairCopula
 from synth.copulas.structure import Edge, Vine, grow_structure
 from synth.copulas.vine import FittedVine
 from synth.vine.pairs import (
+    NORMAL,
     NoisyPair,
     bicop_of,
     choose_pair,
+    common_freedom,
     corrected,
     heights_given,
     mixed_chances,
@@ -71,12 +72,17 @@ def fit_numbers(
     """
     matrix = pearson_of(correlation)
     pairs: dict[str, Any] = {}
+    first = [_places(edge) for edge in structure.trees[0]]
+    freedom = common_freedom(
+        [tables[one] for one in first], [tau_of_rho(correlation[one]) for one in first]
+    )
     for edge in structure.trees[0]:
-        table = tables[_places(edge)]
-        pairs[str(edge)] = _first(table, correlation[_places(edge)])
+        place = _places(edge)
+        pairs[str(edge)] = _first(tables[place], correlation[place], freedom)
     for edge in structure.trees[1] if structure.depth > 1 else ():
-        pairs[str(edge)] = _second(edge, tables[_places(edge)], pairs, matrix)
-    freedom = _freedom(list(pairs.values()))
+        pairs[str(edge)] = _second(
+            edge, tables[_places(edge)], pairs, matrix, freedom + 1
+        )
     deep = [(level, edge) for level, tree in enumerate(structure.trees) for edge in tree if level >= TREES]
     target, current = correlation, matrix.copy()
     for step in range(_ROUNDS + 1):
@@ -84,7 +90,7 @@ def fit_numbers(
             tau = 2 / math.pi * math.asin(_partial(current, edge))
             pairs[str(edge)] = (
                 bicop_of("student", tau, freedom=freedom + level)
-                if freedom
+                if freedom < NORMAL
                 else bicop_of("gaussian", tau)
             )
         vine = _vine(structure, pairs)
@@ -132,15 +138,17 @@ def _vine(structure: Vine, pairs: Mapping[str, Any]) -> FittedVine:
     )
 
 
-def _first(table: NoisyPair, correlation: float) -> Any:
+def _first(table: NoisyPair, correlation: float, freedom: float) -> Any:
     def chances(bicop: Any) -> Floats:
         return rectangle_chances(bicop, table.rows, table.columns)
 
     start = tau_of_rho(correlation)
-    return corrected(table, *choose_pair(table, chances, start=start, width=_WIDTH))
+    return corrected(table, *choose_pair(table, chances, start=start, width=_WIDTH, freedom=freedom))
 
 
-def _second(edge: Edge, table: NoisyPair, pairs: Mapping[str, Any], matrix: Floats) -> Any:
+def _second(
+    edge: Edge, table: NoisyPair, pairs: Mapping[str, Any], matrix: Floats, freedom: float
+) -> Any:
     """Return the pair-copula of two numbers given a third, from the table of the two."""
     (middle,) = edge.given
     one, other = edge.pair
@@ -149,7 +157,7 @@ def _second(edge: Edge, table: NoisyPair, pairs: Mapping[str, Any], matrix: Floa
     columns = heights_given(_towards(pairs, other, middle), table.columns, nodes)
     start = 2 / math.pi * math.asin(_partial(matrix, edge))
     return choose_pair(
-        table, mixed_chances(weights, rows, columns), start=start, width=_WIDTH
+        table, mixed_chances(weights, rows, columns), start=start, width=_WIDTH, freedom=freedom
     )[0]
 
 
@@ -157,13 +165,6 @@ def _towards(pairs: Mapping[str, Any], one: int, middle: int) -> Any:
     """Return the pair-copula of two numbers with the second as that which is given."""
     bicop = pairs[str(Edge.of(one, middle))]
     return bicop if one < middle else bicop.flip()
-
-
-def _freedom(bicops: Sequence[Any]) -> float:
-    """Return the degrees of freedom behind the first trees; 0 for normal ones."""
-    kind = vines().BicopFamily.student
-    freedoms = [float(np.asarray(one.parameters).ravel()[1]) for one in bicops if one.family == kind]
-    return float(np.median(freedoms)) if 2 * len(freedoms) >= len(bicops) else 0.0
 
 
 def _partial(matrix: Floats, edge: Edge) -> float:

@@ -16,7 +16,9 @@ from footing.arrays import Floats
 from synth.copulas.library import vines
 
 _UP = ("gaussian", "student", "frank", "clayton", "gumbel")  # with a rotation where it has one
-_FREEDOMS = (2.2, 3.0, 4.5, 8.0)
+#: Degrees of freedom that are tried, and that from which on a Student's copula is a normal one.
+FREEDOMS = (2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 9.0, 14.0, 22.0)
+NORMAL = 40.0
 _SIZES = 0.97  # of Kendall's tau, at most
 _SMALL = 1e-9
 _KNOTS = 30  # of a table of densities, as the library has them
@@ -79,7 +81,12 @@ def rectangle_chances(bicop: Any, rows: Floats, columns: Floats) -> Floats:
 
 
 def choose_pair(
-    table: NoisyPair, chances: Callable[[Any], Floats], *, start: float, width: float
+    table: NoisyPair,
+    chances: Callable[[Any], Floats],
+    *,
+    start: float,
+    width: float,
+    freedom: float,
 ) -> tuple[Any, Floats]:
     """Return the pair-copula that explains a noisy table best for its number of parameters.
 
@@ -91,6 +98,8 @@ def choose_pair(
         The chances of its cells under a pair-copula.
     start, width
         Where Kendall's tau is about, and how far from there it is looked for.
+    freedom
+        The degrees of freedom of Student's copula, decided for all tables together.
 
     Notes
     -----
@@ -132,14 +141,28 @@ def choose_pair(
 
     tau, steps = weigh("gaussian", 0.0, 0, price), 6
     low, high = max(tau - width / 3, -_SIZES), min(tau + width / 3, _SIZES)
-    for freedom in _FREEDOMS:
-        weigh("student", freedom, 0, 2 * price)
+    if freedom < NORMAL:
+        weigh("student", freedom, 0, price)
     weigh("frank", 0.0, 0, price)
     turns = (0, 180) if start >= 0 else (90, 270)
     for family in ("clayton", "gumbel"):
         for turn in turns:
             weigh(family, 0.0, turn, price)
     return best[1], best[2]
+
+
+def common_freedom(tables: Sequence[NoisyPair], taus: Sequence[float]) -> float:
+    """Return the degrees of freedom of Student's copula that explain all tables best."""
+    losses = []
+    for freedom in (*FREEDOMS, NORMAL):
+        loss = 0.0
+        for table, tau in zip(tables, taus, strict=True):
+            pilot = rectangle_chances(bicop_of("gaussian", tau), table.rows, table.columns)
+            bicop = bicop_of("student", tau, freedom=freedom)
+            chances = rectangle_chances(bicop, table.rows, table.columns)
+            loss += table.misfit(chances, table.variance(pilot))
+        losses.append(loss)
+    return float((*FREEDOMS, NORMAL)[int(np.argmin(losses))])
 
 
 def corrected(table: NoisyPair, bicop: Any, chances: Floats) -> Any:
