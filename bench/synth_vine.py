@@ -2,9 +2,9 @@
 
 python -m bench.synth_vine --seeds 5 --epsilons 1 4 --methods tables vine
 
-Amounts have a t-copula with few degrees of freedom and heavy tails; codes shift them, follow from
-them, or do neither. Every column is declared as an office would after a questionnaire: names,
-lists of codes, bounds. ``chosen`` was looked at while settings were chosen, ``unseen`` was not.
+Amounts have a t-copula with few degrees of freedom and heavy tails; codes shift them, follow
+from them, or do neither. Every column is declared as an office would after a questionnaire:
+names, lists of codes, bounds. ``chosen`` was looked at while the method was made.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def firms(kind: str, records: int, seed: int) -> tuple[pd.DataFrame, synth.Schem
     return {"chosen": _chosen, "unseen": _unseen}[kind](records, np.random.default_rng(seed))
 
 
-def _t_uniforms(correlation: Floats, *, freedom: float, records: int, rng) -> Floats:
+def _t_uniforms(
+    correlation: Floats, *, freedom: float, records: int, rng: np.random.Generator
+) -> Floats:
     from scipy.stats import t
 
     normal = rng.multivariate_normal(np.zeros(len(correlation)), correlation, records)
@@ -93,7 +95,9 @@ def _unseen(records: int, rng: np.random.Generator) -> tuple[pd.DataFrame, synth
     shift = np.linspace(-0.8, 0.8, 9)[branch]
     logs = [pareto.ppf(u[:, 0], 1.5) * 300, lognorm.ppf(u[:, 1], 1.2) * 12]
     logs += [lognorm.ppf(u[:, k], 1.0 + 0.2 * k) * 50 for k in range(2, 6)]
-    logs += [np.where(u[:, 6] < 0.25, 0, lognorm.ppf((u[:, 6] - 0.25).clip(0) / 0.75, 1.7) * 40)]
+    logs += [
+        np.where(u[:, 6] < 0.25, 0, lognorm.ppf((u[:, 6] - 0.25).clip(0) / 0.75, 1.7) * 40)
+    ]
     amounts = np.column_stack([*logs, own * 90 + 5])
     amounts[:, 0] *= np.exp(shift)
     amounts[:, 2] *= np.exp(-shift)
@@ -128,7 +132,9 @@ def _schema(frame: pd.DataFrame, amounts: tuple[str, ...]) -> synth.Schema:
     return synth.Schema(columns=tuple(columns))
 
 
-def tail_error(real: pd.DataFrame, made: pd.DataFrame, names: list[str], *, at: float) -> tuple[float, float]:
+def tail_error(
+    real: pd.DataFrame, made: pd.DataFrame, names: list[str], *, at: float
+) -> tuple[float, float]:
     """Return how far shares of joint extremes are off, and how large they are, pair by pair.
 
     The share is P(both above their quantile) / (1 - quantile), each file by its own quantiles.
@@ -148,9 +154,7 @@ def quality(real: pd.DataFrame, made: pd.DataFrame) -> dict[str, float]:
     """Return what is kept: tails, rank correlations, tables."""
     amounts = [c for c in real if real[c].dtype.kind in "iuf" and c not in ("age", "founded")]
     first, second = encode(real, made)
-    figures = {
-        f"tail{at:g}": tail_error(real, made, amounts, at=at)[0] for at in _TAIL
-    }
+    figures = {f"tail{at:g}": tail_error(real, made, amounts, at=at)[0] for at in _TAIL}
     both = encode(real[amounts], made[amounts])
     return {
         **figures,
@@ -183,14 +187,18 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epsilons", type=float, nargs="+", default=(1.0,))
     parser.add_argument("--kinds", nargs="+", default=("chosen", "unseen"))
-    parser.add_argument("--methods", nargs="+", default=("bootstrap", "tables", "copula", "vine"))
+    parser.add_argument(
+        "--methods", nargs="+", default=("bootstrap", "tables", "copula", "vine")
+    )
     given = parser.parse_args()
     for kind in given.kinds:
         rows: list[list[object]] = []
         titles: list[str] = []
         for epsilon in given.epsilons:
             for method in given.methods:
-                found = [in_process(measured, kind, method, epsilon, s) for s in range(given.seeds)]
+                found = [
+                    in_process(measured, kind, method, epsilon, s) for s in range(given.seeds)
+                ]
                 titles = list(found[0])
                 means = [f"{np.mean([one[key] for one in found]):.4f}" for key in titles]
                 rows.append([epsilon, method, *means])

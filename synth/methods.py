@@ -143,16 +143,22 @@ METHODS = {
     "vine": _Method(
         _PRIVATE_VINE, "fit_private_vine", "PrivateVineModel", "PrivateVineSettings"
     ),
+    "dp-histogram": _Method(
+        "synth.baselines.copulas.dp_histogram",
+        "fit_dp_histogram",
+        "VineModel",
+        "HistogramSettings",
+    ),
     "vine-without-privacy": _Method(
         _VINES, "fit_vine_without_privacy", "VineModel", "VineSettings"
     ),
 }
 
 #: Methods that are not differentially private as claimed: they take a `Claim`, no `Budget`.
-UNPROTECTED = ("copula-shirley", "vine-without-privacy")
+UNPROTECTED = ("copula-shirley", "dp-histogram", "vine-without-privacy")
 
 #: Methods whose bins are the numbers themselves, whatever cells are declared.
-SINGLE = ("copula-shirley", "vine-without-privacy")
+SINGLE = ("copula-shirley", "dp-histogram", "vine-without-privacy")
 
 
 def is_unprotected(method: str) -> bool:

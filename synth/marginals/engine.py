@@ -346,6 +346,7 @@ def _allowed(rule: Rule, groups: Sequence[Integers]) -> Floats:
 
 
 def checked_sizes(sizes: Sequence[int]) -> list[int]:
+    """Return sizes as a list, or refuse what cannot be one."""
     whole = [int(size) for size in sizes]
     if not whole or min(whole) < 1:
         raise SynthError(
@@ -355,6 +356,7 @@ def checked_sizes(sizes: Sequence[int]) -> list[int]:
 
 
 def checked_codes(codes: AnyIntegers, sizes: Sequence[int]) -> AnyIntegers:
+    """Return codes as an array of whole numbers within their sizes."""
     codes = np.asarray(codes)
     if codes.ndim != 2 or codes.shape[1] != len(sizes) or codes.dtype.kind not in "iu":
         raise SynthError(

@@ -262,11 +262,13 @@ class Measurer:
 
         Notes
         -----
-        A record adds at most `SCORE` squared in size to each of m sums, so that a unit moves them
-        by its records times the root of m in l2; replaced records, by twice as much.
+        A record adds at most `SCORE` squared in size to each of m sums, so that a unit moves
+        them by its records times the root of m in l2; replaced records, by twice as much.
         """
         pairs = list(combinations(sorted(scores), 2))
-        bounded = {c: np.clip(np.asarray(one, np.int64), -SCORE, SCORE) for c, one in scores.items()}
+        bounded = {
+            c: np.clip(np.asarray(one, np.int64), -SCORE, SCORE) for c, one in scores.items()
+        }
         how = self._neighbours.correlating(rho, pairs=len(pairs))
         self._accountant.pay(Spend.of("ranks", how, columns=tuple(sorted(scores))))
         values = {c: one[self._columns[c]] for c, one in bounded.items()}

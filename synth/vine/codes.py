@@ -1,7 +1,8 @@
 """Codes given numbers: a network of tables whose evidence differs from record to record.
 
-Given its numbers, a record's codes have a log-linear distribution: factors of pairs of codes, in
-a junction tree, and a factor of each code for the cell of each number that has a table with it.
+Given its numbers, a record's codes have a log-linear distribution: factors of pairs of codes,
+in a junction tree, and a factor of each code for the cell of each number that it has a table
+with.
 """
 
 from __future__ import annotations
@@ -70,7 +71,10 @@ class CodeNetwork:
         return sum(math.prod(shape) for shape in self.shapes)
 
     def calibrate(
-        self, potentials: Sequence[Floats], groups: Mapping[int, Integers], number: int,
+        self,
+        potentials: Sequence[Floats],
+        groups: Mapping[int, Integers],
+        number: int,
         allowed: Mapping[int, Floats] | None = None,
     ) -> tuple[Floats, list[Floats]]:
         """Return for each record the logarithm of its total, and the chances of each clique."""
@@ -112,7 +116,9 @@ class CodeNetwork:
             above = tree.parents[one]
             if above < 0:
                 continue
-            beliefs[above] = beliefs[above] * self._out(upward[one], tree.separators[one], above)
+            beliefs[above] = beliefs[above] * self._out(
+                upward[one], tree.separators[one], above
+            )
         root = tree.order[0]
         beliefs[root], total = _normalised(beliefs[root])
         log_total += np.log(total)
@@ -126,7 +132,10 @@ class CodeNetwork:
         return log_total, beliefs
 
     def tables(
-        self, beliefs: Sequence[Floats], sets: Sequence[Columns], indicators: Mapping[int, Floats]
+        self,
+        beliefs: Sequence[Floats],
+        sets: Sequence[Columns],
+        indicators: Mapping[int, Floats],
     ) -> list[Floats]:
         """Return the chances of tables: mean over records of those of each."""
         means = [belief.mean(axis=0) for belief in beliefs]

@@ -1,4 +1,4 @@
-"""From codes to a private vine, within a budget: margins, ranks, tables of trees, tables of codes.
+"""From codes to a private vine, within a budget: margins, ranks, tables of trees and codes.
 
 Every look goes through `synth.marginals.measuring.Measurer`, with one accountant; the proof is
 `docs/explanation/privacy/synth-vine.md`.
@@ -37,7 +37,9 @@ _MOST_WORK = 2**20  # points times cells of codes
 _MOST_CELLS = 4000  # of all cliques of codes
 _DRAWS = 8  # of the codes of a point, where a pair of codes is in no clique
 _EDGES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
-_STANDS_OUT = 6.0  # scales of noise that a cell of a margin weighs, times the root of its number
+_STANDS_OUT = (
+    6.0  # scales of noise that a cell of a margin weighs, times the root of its number
+)
 _STEPS = (40, 120)  # of a fit of codes, of the last one
 
 
@@ -55,6 +57,8 @@ class PrivateVineSettings:
         Share of the rest for choosing tables of codes.
     rounds
         In how many rounds tables of codes are chosen after the first.
+    least_group
+        The smallest group of codes, in scales of the noise of tables.
 
     Examples
     --------
@@ -66,11 +70,23 @@ class PrivateVineSettings:
     rank_share: float = 0.08
     choice_share: float = 0.1
     rounds: int = 3
+    least_group: float = 2.0
+
+    @property
+    def of_tables(self) -> TableSettings:
+        """The same, as the engine of tables takes it."""
+        return TableSettings(
+            margin_share=self.margin_share,
+            choice_share=self.choice_share,
+            rounds=self.rounds,
+            least_group=self.least_group,
+        )
 
     def __post_init__(self) -> None:
         for name in ("margin_share", "rank_share", "choice_share"):
             require_number(getattr(self, name), name, error=SynthError, above=0, below=1)
         require_integer(self.rounds, "rounds", error=SynthError, minimum=1)
+        require_number(self.least_group, "least_group", error=SynthError, minimum=0)
         if self.margin_share + self.rank_share >= 1:
             raise SynthError(Message("Margins and ranks leave something of the budget."))
 
@@ -191,9 +207,7 @@ class _Fit:
         )
 
     def _start(self) -> None:
-        tables = TableSettings(
-            margin_share=self.settings.margin_share, choice_share=self.settings.choice_share
-        )
+        tables = self.settings.of_tables
         job = Job(self.coarse, self.sizes, self.ordered, (), (), self.rho, tables)
         self.draft = job.start()
         self.numbers = [
@@ -211,10 +225,9 @@ class _Fit:
         return np.minimum(heights, 1.0)
 
     @property
-    def _tables(self) -> int:
-        many = TableSettings().how_many(
-            self.draft.total, columns=len(self.sizes), rho=self.rho
-        )
+    def code_tables(self) -> int:
+        """How many tables of codes are measured."""
+        many = TableSettings().how_many(self.draft.total, columns=len(self.sizes), rho=self.rho)
         codes = sum(size > 1 for size in self.draft.sizes) - len(self.numbers)
         return max(many - self._edges, 2 * codes) if codes else 0
 
@@ -232,7 +245,7 @@ class _Fit:
         correlation = self._correlation(sums, scores)
         structure = structure_of(correlation)
         edges = measured_edges(structure)
-        price = _EXACT * self.fine.left / (len(edges) + self._tables)
+        price = _EXACT * self.fine.left / (len(edges) + self.code_tables)
         cells = self._cells(price)
         self.cells.regroup(cells)
         measured, tables = list[Measured](), dict[Columns, NoisyPair]()
@@ -252,9 +265,7 @@ class _Fit:
                     potential=np.zeros(counts.shape),
                 )
             )
-        by_place = [
-            (self.heights[c], scores[c] / SCORE) for c in self.numbers
-        ]
+        by_place = [(self.heights[c], scores[c] / SCORE) for c in self.numbers]
         return fit_numbers(structure, correlation, tables, by_place), tuple(measured)
 
     def _correlation(
@@ -311,9 +322,7 @@ class _CodeTables:
         self._left = [
             pair
             for pair in fit.pairs_of_interest
-            if len(pair) == 2
-            and {*pair} & {*codes}
-            and all(self._sizes[c] > 1 for c in pair)
+            if len(pair) == 2 and {*pair} & {*codes} and all(self._sizes[c] > 1 for c in pair)
         ]
         self._rng = np.random.default_rng(0)  # of points that are public
         self._slack = TableSettings().slack
@@ -326,53 +335,57 @@ class _CodeTables:
     def run(self) -> tuple[Measured, ...]:
         """Spend what is left on tables."""
         draft, fit = self._fit.draft, self._fit
-        number = min(fit._tables, len(self._left))
-        if number:
-            tables = TableSettings(
-                margin_share=fit.settings.margin_share,
-                choice_share=fit.settings.choice_share,
-            )
-            budget = fit.fine.left / (1 - fit.settings.margin_share) * _EXACT
-            prices = Prices(tables, budget, number, self._sizes)
-            first = min(sum(self._sizes[c] > 1 for c in self._codes), number)
-            rest = np.array_split(np.arange(number - first), fit.settings.rounds)
-            batches = [first, *(len(part) for part in rest if len(part))]
-        else:
-            batches, prices, tables, budget = [], None, TableSettings(), 0.0
-        beliefs = self._improve(_STEPS[0])
+        number = min(fit.code_tables, len(self._left))
+        if not number:
+            self._improve(_STEPS[1])
+            return draft.measured()
+        settings = fit.settings.of_tables
+        budget = fit.fine.left / (1 - settings.margin_share) * _EXACT
+        prices = Prices(settings, budget, number, self._sizes)
+        choice = settings.choice_price(budget, tables=number)
+        first = min(sum(self._sizes[c] > 1 for c in self._codes), number)
+        rest = np.array_split(np.arange(number - first), settings.rounds)
+        batches = [first, *(len(part) for part in rest if len(part))]
+        state = self._improve(_STEPS[0])
         for step, batch in enumerate(batches):
-            expected = self._expected(beliefs)
+            expected = self._expected(state)
             for _ in range(batch):
                 room = self._open(is_tree=step == 0)
                 if not room:
                     break
-                self._measure(expected, room, prices, tables, budget)
+                self._measure(expected, room, prices, choice)
             is_last = step == len(batches) - 1
             if is_last:
                 self._measure_again(prices)
-            beliefs = self._improve(_STEPS[is_last])
+            state = self._improve(_STEPS[is_last])
         return draft.measured()
 
-    def _measure(self, expected, room, prices, tables, budget) -> None:
+    def _measure(
+        self,
+        expected: Mapping[Columns, Floats],
+        room: Mapping[Columns, float],
+        prices: Prices,
+        choice_price: float,
+    ) -> None:
         measurer = self._fit.coarse
         noise = {
             one: math.sqrt(2 / math.pi) * measurer.scale_of(prices.of(one)) for one in room
         }
         handicaps = {
-            one: noise[one] * expected[one].size + tables.thrift * full * self._total
+            one: noise[one] * expected[one].size + TableSettings().thrift * full * self._total
             for one, full in room.items()
         }
         columns = measurer.choose(
             {one: expected[one] for one in room},
             weights=self._fit.pairs_of_interest,
             handicaps=handicaps,
-            rho=tables.choice_price(budget, tables=prices.number),
+            rho=choice_price,
         )
         self._left.remove(columns)
         counts, scale = measurer.table(columns, rho=prices.pay(columns))
         self._fit.draft.add(columns, counts, scale=scale, slack=self._slack, was_chosen=True)
 
-    def _measure_again(self, prices) -> None:
+    def _measure_again(self, prices: Prices) -> None:
         draft, measurer = self._fit.draft, self._fit.coarse
         again = [place for place, one in enumerate(draft.targets) if one.was_chosen]
         rest = _EXACT * measurer.left
@@ -414,9 +427,7 @@ class _CodeTables:
         indicators = {
             c: np.eye(self._sizes[c])[one[:number]] for c, one in self._groups.items()
         }
-        tables = dict(
-            zip(direct, network.tables(beliefs, direct, indicators), strict=True)
-        )
+        tables = dict(zip(direct, network.tables(beliefs, direct, indicators), strict=True))
         rest = [one for one in self._left if one not in tables]
         if rest:
             counted = {one: np.zeros([self._sizes[c] for c in one]) for one in rest}
@@ -429,7 +440,7 @@ class _CodeTables:
         return {one: self._total * table for one, table in tables.items()}
 
     def _open(self, *, is_tree: bool) -> dict[Columns, float]:
-        """Return the tables that leave the cliques of codes small, and how full they would be."""
+        """Return the tables that leave the cliques of codes small, and how full they are."""
         sets = [target.columns for target in self._fit.draft.targets]
         inner = [one for one in sets if {*one} <= {*self._codes}]
         parts = self._parts(sets)

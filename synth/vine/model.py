@@ -134,11 +134,15 @@ class PrivateVineModel(CodeModel):
         while rest > 0:
             if tries == 0:  # whoever asked for what hardly occurs refuses what does not fit
                 conditions = {}
-            some = self._drawn(points.next(chunk if conditions else min(chunk, rest)), rng, conditions)
+            some = self._drawn(
+                points.next(chunk if conditions else min(chunk, rest)), rng, conditions
+            )
             parts.append((some[0][:rest], some[1][:rest]))
             rest, tries = rest - len(parts[-1][0]), tries - 1
         if not parts:
-            parts = [(np.empty((0, len(self.groups)), np.int32), np.empty((0, len(self.heights))))]
+            parts = [
+                (np.empty((0, len(self.groups)), np.int32), np.empty((0, len(self.heights))))
+            ]
         order = rng.permutation(number)
         codes, heights = (np.concatenate(one)[order] for one in zip(*parts, strict=True))
         return codes, {c: heights[:, at] for at, c in enumerate(sorted(self.heights))}
@@ -238,7 +242,9 @@ class PrivateVineModel(CodeModel):
             for group, share in zip(self.groups, self.shares, strict=True)
         )
         for column, heights in self.heights.items():
-            fits = fits and 0 <= column < len(sizes) and heights.shape == self.groups[column].shape
+            fits = (
+                fits and 0 <= column < len(sizes) and heights.shape == self.groups[column].shape
+            )
             fits = fits and bool((np.diff(heights) >= 0).all()) and heights[-1] == 1
         numbers = 0 if self.vine is None else self.vine.n
         fits = fits and numbers == (len(self.heights) if len(self.heights) > 1 else 0)

@@ -80,10 +80,13 @@ def fit_numbers(
         place = _places(edge)
         pairs[str(edge)] = _first(tables[place], correlation[place], freedom)
     for edge in structure.trees[1] if structure.depth > 1 else ():
-        pairs[str(edge)] = _second(
-            edge, tables[_places(edge)], pairs, matrix, freedom + 1
-        )
-    deep = [(level, edge) for level, tree in enumerate(structure.trees) for edge in tree if level >= TREES]
+        pairs[str(edge)] = _second(edge, tables[_places(edge)], pairs, matrix, freedom + 1)
+    deep = [
+        (level, edge)
+        for level, tree in enumerate(structure.trees)
+        for edge in tree
+        if level >= TREES
+    ]
     target, current = correlation, matrix.copy()
     for step in range(_ROUNDS + 1):
         for level, edge in deep:
@@ -143,7 +146,9 @@ def _first(table: NoisyPair, correlation: float, freedom: float) -> Any:
         return rectangle_chances(bicop, table.rows, table.columns)
 
     start = tau_of_rho(correlation)
-    return corrected(table, *choose_pair(table, chances, start=start, width=_WIDTH, freedom=freedom))
+    return corrected(
+        table, *choose_pair(table, chances, start=start, width=_WIDTH, freedom=freedom)
+    )
 
 
 def _second(

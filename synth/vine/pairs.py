@@ -186,12 +186,12 @@ def corrected(table: NoisyPair, bicop: Any, chances: Floats) -> Any:
     ratio = np.clip(ratio, -3, 3)
     knots = density_knots()
     between = _interpolated(ratio, table.rows, table.columns, knots)
-    grid = np.asfortranarray(np.array(np.meshgrid(knots, knots, indexing="ij")).reshape(2, -1).T)
+    grid = np.asfortranarray(
+        np.array(np.meshgrid(knots, knots, indexing="ij")).reshape(2, -1).T
+    )
     density = np.asarray(bicop.pdf(grid)).reshape(_KNOTS, _KNOTS) * np.exp(between)
     library = vines()
-    return library.Bicop(
-        library.BicopFamily.tll, 0, np.asfortranarray(_even(density, knots))
-    )
+    return library.Bicop(library.BicopFamily.tll, 0, np.asfortranarray(_even(density, knots)))
 
 
 def density_knots() -> Floats:

@@ -160,9 +160,9 @@ def schema(
 @click.option(
     "--method",
     default="tables",
-    help="tables; to compare with: copula, copula-shirley-strict, histogram, priv-bayes; and, "
-    "NOT differentially private as claimed: copula-shirley, vine; or one "
-    "that a package adds.",
+    help="tables, or vine where amounts hang together; to compare with: copula, "
+    "copula-shirley-strict, histogram, priv-bayes; and, NOT differentially private as claimed: "
+    "copula-shirley, dp-histogram, vine-without-privacy; or one that a package adds.",
 )
 @click.option(
     "--set",
