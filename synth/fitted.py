@@ -193,11 +193,13 @@ class Model:
                 for place, column in enumerate(self.schema.columns)
                 if isinstance(column, Numeric)
             }
-            for place, height in heights.items():
-                if (name := names[place]) in numbers:
-                    numbers[name] = in_order_within(
-                        numbers[name], sample[:, place], heights=height
-                    )
+            numbers |= {
+                names[place]: in_order_within(
+                    numbers[names[place]], sample[:, place], heights=height
+                )
+                for place, height in heights.items()
+                if names[place] in numbers
+            }
             for name in fixed.keys() - derived.keys():
                 numbers[name][:] = fixed[name]
             codes = np.asarray(sample, np.int32)

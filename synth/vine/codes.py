@@ -94,7 +94,7 @@ class CodeNetwork:
                 evidence[code] = chosen if code not in evidence else evidence[code] + chosen
         log_total = np.zeros(number)
         beliefs: list[Floats] = []
-        for one, table in enumerate(base):
+        for table in base:
             top = float(table.max())
             beliefs.append(np.broadcast_to(np.exp(table - top), (1, *table.shape)))
             log_total += top

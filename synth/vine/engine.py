@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -144,7 +145,7 @@ def fit_private_vine(
                 number_2=len(sizes),
             )
         )
-    weights = workload_weights(len(sizes), workload=workload, label=label)
+    weights = _pairs(workload_weights(len(sizes), workload=workload, label=label))
     accountant, noise = PrivacyAccountant(float(rho)), noise or SecureNoise()
     fit = _Fit(
         fine=Measurer(codes, sizes, neighbours, accountant, noise),
@@ -286,7 +287,7 @@ class _Fit:
         return matrix
 
     def _cells(self, price: float) -> list[Integers]:
-        """Return the cells of each number: few records of a margin are told from noise there."""
+        """Return the cells of each number, each of which stands out from noise."""
         least = _STANDS_OUT * self.cells.scale_of(price) / self.draft.total
         groups = []
         for column, size in enumerate(self.sizes):
@@ -471,6 +472,15 @@ class _CodeTables:
                 old, new = part[other], part[one[0]]
                 part = [new if label == old else label for label in part]
         return part
+
+
+def _pairs(weights: Mapping[Columns, float]) -> dict[Columns, float]:
+    """Return the pairs of columns in tables that matter, with the weights of these tables."""
+    pairs: dict[Columns, float] = {}
+    for columns, weight in weights.items():
+        for pair in combinations(sorted(columns), 2):
+            pairs[pair] = pairs.get(pair, 0.0) + weight
+    return pairs
 
 
 def _scores(heights: Floats) -> Integers:

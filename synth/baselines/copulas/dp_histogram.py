@@ -1,4 +1,4 @@
-"""DP-Histogram as its source published it: columns by themselves, the whole epsilon for each."""
+"""DP-Histogram as published: columns by themselves, the whole epsilon for each of them."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -56,9 +56,8 @@ def fit_dp_histogram(
     sizes, ordered, noise = terms.pop("sizes"), terms.pop("ordered"), terms.pop("noise")
     refuse_others(terms)
     if claim.epsilon is None:
-        raise SynthError(
-            Message("The method claims an epsilon; 0 is no noise."), hint=Message("--epsilon 1")
-        )
+        way = Message("--epsilon 1")
+        raise SynthError(Message("The method claims an epsilon; 0 is no noise."), hint=way)
     getattr(noise, "look", lambda: None)()  # all is checked, and the records are looked at
     columns = coded_columns(codes, ordered=ordered)
     layout = lay_out(columns, encoder="ordinal", target=None)
