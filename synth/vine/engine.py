@@ -24,7 +24,7 @@ from synth.marginals.draft import ModelDraft
 from synth.marginals.engine import Job, Prices, checked_codes, checked_sizes
 from synth.marginals.measuring import SCORE, Measurer, Neighbours, NoiseSource, SecureNoise
 from synth.marginals.model import Measured
-from synth.marginals.spending import PrivacyAccountant, TableSettings
+from synth.marginals.spending import PrivacyAccountant, TableSettings, growth_of
 from synth.schema.public import Published, Rule, workload_weights
 from synth.vine.codes import CodeNetwork, fit_codes_given
 from synth.vine.model import PrivateVineModel, codes_at
@@ -33,15 +33,16 @@ from synth.vine.pairs import NoisyPair
 
 _EXACT = 1 - 1e-9
 _LEAST_CODES = 5  # of a column that counts as a number; one with fewer is tabulated
-_PARTICLES = 1024  # points of the vine that codes are fitted beside
-_MOST_WORK = 2**20  # points times cells of codes
+_POINTS = (1024, 4096)  # of the vine that codes are fitted beside, at first and at last
+_MOST_WORK = (2**20, 2**22)  # points times cells of codes
 _MOST_CELLS = 4000  # of all cliques of codes
 _DRAWS = 8  # of the codes of a point, where a pair of codes is in no clique
+_FINE_EDGES = (0.005, 0.01, 0.02, 0.035, 0.05, 0.075, *(k / 20 for k in range(2, 10)))
 _EDGES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 _STANDS_OUT = (
     6.0  # scales of noise that a cell of a margin weighs, times the root of its number
 )
-_STEPS = (40, 120)  # of a fit of codes, of the last one
+_STEPS = (30, 60)  # of a fit of codes, of the last one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,10 +290,12 @@ class _Fit:
     def _cells(self, price: float) -> list[Integers]:
         """Return the cells of each number, each of which stands out from noise."""
         least = _STANDS_OUT * self.cells.scale_of(price) / self.draft.total
+        fine = (*_FINE_EDGES, 0.5, *(1 - edge for edge in reversed(_FINE_EDGES)))
+        edges = fine if growth_of(self.rho) > 1 else _EDGES
         groups = []
         for column, size in enumerate(self.sizes):
             if column in self.heights:
-                groups.append(_cells_of(self.heights[column], least=least))
+                groups.append(_cells_of(self.heights[column], edges, least=least))
             else:
                 groups.append(np.zeros(size, np.int64))
         return groups
@@ -313,7 +316,7 @@ class _CodeTables:
         self._fit, self._codes, self._total = fit, codes, fit.draft.total
         self._sizes = fit.draft.sizes
         groups = fit.draft.groups
-        self._points = self._drawn(vine, _PARTICLES)
+        self._points = self._drawn(vine, _POINTS[-1])
         self._groups = {
             c: groups[c][codes_at(fit.heights[c], self._points[:, at])]
             for at, c in enumerate(fit.numbers)
@@ -338,7 +341,7 @@ class _CodeTables:
         draft, fit = self._fit.draft, self._fit
         number = min(fit.code_tables, len(self._left))
         if not number:
-            self._improve(_STEPS[1])
+            self._improve(is_last=True)
             return draft.measured()
         settings = fit.settings.of_tables
         budget = fit.fine.left / (1 - settings.margin_share) * _EXACT
@@ -347,7 +350,7 @@ class _CodeTables:
         first = min(sum(self._sizes[c] > 1 for c in self._codes), number)
         rest = np.array_split(np.arange(number - first), settings.rounds)
         batches = [first, *(len(part) for part in rest if len(part))]
-        state = self._improve(_STEPS[0])
+        state = self._improve(is_last=False)
         for step, batch in enumerate(batches):
             expected = self._expected(state)
             for _ in range(batch):
@@ -358,7 +361,7 @@ class _CodeTables:
             is_last = step == len(batches) - 1
             if is_last:
                 self._measure_again(prices)
-            state = self._improve(_STEPS[is_last])
+            state = self._improve(is_last=is_last)
         return draft.measured()
 
     def _measure(
@@ -402,9 +405,11 @@ class _CodeTables:
         sets = [target.columns for target in self._fit.draft.targets]
         return CodeNetwork(self._sizes, self._codes, sets)
 
-    def _improve(self, steps: int) -> tuple[CodeNetwork, list[Floats], int]:
+    def _improve(self, *, is_last: bool) -> tuple[CodeNetwork, list[Floats], int]:
         network = self._network()
-        number = int(np.clip(_MOST_WORK // network.cells, 128, _PARTICLES))
+        growth = growth_of(self._fit.rho)
+        most = _MOST_WORK[is_last] // network.cells
+        number = int(np.clip(most, 128, _POINTS[is_last]))
         groups = {c: one[:number] for c, one in self._groups.items()}
         draft = self._fit.draft
         potentials, beliefs = fit_codes_given(
@@ -414,7 +419,7 @@ class _CodeTables:
             number=number,
             total=self._total,
             softness=TableSettings().softness,
-            steps=steps,
+            steps=round(_STEPS[is_last] * growth),
         )
         draft.targets = [
             replace(target, potential=one)
@@ -489,9 +494,9 @@ def _scores(heights: Floats) -> Integers:
     return np.rint((heights + before - 1) * SCORE).astype(np.int64)
 
 
-def _cells_of(heights: Floats, *, least: float) -> Integers:
+def _cells_of(heights: Floats, edges: Sequence[float], *, least: float) -> Integers:
     """Return a cell for each code: those of equal tails, as far as each weighs enough."""
-    edges = [edge for edge in _EDGES if min(edge, 1 - edge) >= least]
+    edges = [edge for edge in edges if min(edge, 1 - edge) >= least]
     spaced: list[float] = []
     for edge in edges:
         if not spaced or edge - spaced[-1] >= least:
