@@ -128,7 +128,7 @@ def _schema(frame: pd.DataFrame, amounts: tuple[str, ...]) -> synth.Schema:
             if not is_years:
                 frame[name] = frame[name].clip(upper=top)
         else:
-            columns.append(synth.Category(name=name, values=sorted(set(frame[name]))))
+            columns.append(synth.Category(name=name, values=tuple(sorted(set(frame[name])))))
     return synth.Schema(columns=tuple(columns))
 
 
@@ -152,7 +152,9 @@ def tail_error(
 
 def quality(real: pd.DataFrame, made: pd.DataFrame) -> dict[str, float]:
     """Return what is kept: tails, rank correlations, tables."""
-    amounts = [c for c in real if real[c].dtype.kind in "iuf" and c not in ("age", "founded")]
+    amounts = [
+        str(c) for c in real if real[c].dtype.kind in "iuf" and c not in ("age", "founded")
+    ]
     first, second = encode(real, made)
     figures = {f"tail{at:g}": tail_error(real, made, amounts, at=at)[0] for at in _TAIL}
     both = encode(real[amounts], made[amounts])

@@ -46,7 +46,7 @@ class CodeNetwork:
 
     def __post_init__(self) -> None:
         place = {column: at for at, column in enumerate(self.codes)}
-        inside = [(at,) for at in range(len(self.codes))]
+        inside: list[Columns] = [(at,) for at in range(len(self.codes))]
         inside += [
             tuple(sorted(place[c] for c in one)) for one in self.sets if {*one} <= {*place}
         ]

@@ -224,7 +224,7 @@ class _Fit:
         shares = counts[self.draft.groups[column]] * self.draft.shares[column]
         heights = np.cumsum(shares / shares.sum())
         heights[np.flatnonzero(shares)[-1] :] = 1.0
-        return np.minimum(heights, 1.0)
+        return np.asarray(np.minimum(heights, 1.0))
 
     @property
     def code_tables(self) -> int:
@@ -271,7 +271,7 @@ class _Fit:
         return fit_numbers(structure, correlation, tables, by_place), tuple(measured)
 
     def _correlation(
-        self, sums: Mapping[Columns, int], scores: Mapping[int, Integers]
+        self, sums: Mapping[tuple[int, int], int], scores: Mapping[int, Integers]
     ) -> Floats:
         """Return noisy rank correlations, ties and all."""
         matrix = np.eye(len(self.numbers))
@@ -323,7 +323,7 @@ class _CodeTables:
         }
         old = fit.draft.targets
         fit.draft.targets = [old[c] for c in codes]
-        self._left = [
+        self._left: list[Columns] = [
             pair
             for pair in fit.pairs_of_interest
             if len(pair) == 2 and {*pair} & {*codes} and all(self._sizes[c] > 1 for c in pair)
@@ -491,7 +491,7 @@ def _pairs(weights: Mapping[Columns, float]) -> dict[Columns, float]:
 def _scores(heights: Floats) -> Integers:
     """Return the score of each code: its middle height, from -1 to 1, in whole numbers."""
     before = np.concatenate([[0.0], heights[:-1]])
-    return np.rint((heights + before - 1) * SCORE).astype(np.int64)
+    return np.asarray(np.rint((heights + before - 1) * SCORE), np.int64)
 
 
 def _cells_of(heights: Floats, edges: Sequence[float], *, least: float) -> Integers:

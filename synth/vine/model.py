@@ -166,7 +166,8 @@ class PrivateVineModel(CodeModel):
         groups = {c: self.groups[c][one] for c, one in codes.items()}
         potentials = [table.potential for table in self.tables]
         weights = {
-            c: np.bincount(self.groups[c], self._shares(c, one)) for c, one in flags.items()
+            c: np.bincount(self.groups[c], self._shares(c, one)).astype(np.float64)
+            for c, one in flags.items()
         }
         if self.network.codes:
             totals, beliefs = self.network.calibrate(

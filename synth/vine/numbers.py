@@ -132,7 +132,8 @@ def rank_correlations(points: Floats, scores: Sequence[tuple[Floats, Floats]]) -
         ]
     )
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.nan_to_num(np.corrcoef(values, rowvar=False).reshape(len(scores), -1))
+        matrix = np.corrcoef(values, rowvar=False).reshape(len(scores), -1)
+    return np.asarray(np.nan_to_num(matrix))
 
 
 def _vine(structure: Vine, pairs: Mapping[str, Any]) -> FittedVine:
