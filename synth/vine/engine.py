@@ -36,6 +36,8 @@ _LEAST_CODES = 5  # of a column that counts as a number; one with fewer is tabul
 _POINTS = (1024, 4096)  # of the vine that codes are fitted beside, at first and at last
 _MOST_WORK = (2**20, 2**22)  # points times cells of codes
 _MOST_CELLS = 4000  # of all cliques of codes
+_MOST_PAIRS = 2000  # that are looked at, of a file of many codes
+_CHECKS = 1500  # codes times pairs of codes that are checked before a choice
 _DRAWS = 8  # of the codes of a point, where a pair of codes is in no clique
 _FINE_EDGES = (0.005, 0.01, 0.02, 0.035, 0.05, 0.075, *(k / 20 for k in range(2, 10)))
 _EDGES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
@@ -329,6 +331,9 @@ class _CodeTables:
             if len(pair) == 2 and {*pair} & {*codes} and all(self._sizes[c] > 1 for c in pair)
         ]
         self._rng = np.random.default_rng(0)  # of points that are public
+        if len(self._left) > _MOST_PAIRS:
+            places = self._rng.choice(len(self._left), _MOST_PAIRS, replace=False)
+            self._left = [self._left[one] for one in np.sort(places).tolist()]
         self._slack = TableSettings().slack
 
     def _drawn(self, vine: FittedVine | None, number: int) -> Floats:
@@ -449,18 +454,24 @@ class _CodeTables:
         """Return the tables that leave the cliques of codes small, and how full they are."""
         sets = [target.columns for target in self._fit.draft.targets]
         inner = [one for one in sets if {*one} <= {*self._codes}]
-        parts = self._parts(sets)
-        room: dict[Columns, float] = {}
-        for one in self._left:
-            if is_tree and parts[one[0]] == parts[one[1]]:
-                continue
-            if not {*one} <= {*self._codes}:
-                room[one] = 0.0
-                continue
-            cells = self._cells_of([*inner, one])
-            if cells <= _MOST_CELLS:
-                room[one] = cells / _MOST_CELLS
-        return room
+        beside = [one for one in self._left if not {*one} <= {*self._codes}]
+        within = [one for one in self._left if {*one} <= {*self._codes}]
+        if is_tree:  # an edge between two parts adds one clique, the edge itself
+            parts, level = self._parts(sets), self._cells_of(inner)
+            joins = [one for one in beside if parts[one[0]] != parts[one[1]]]
+            cells = {
+                one: level + math.prod(self._sizes[c] for c in one)
+                for one in within
+                if parts[one[0]] != parts[one[1]]
+            }
+        else:
+            joins, most = beside, max(20, _CHECKS // len(self._codes))
+            if len(within) > most:
+                places = self._rng.choice(len(within), most, replace=False)
+                within = [within[one] for one in np.sort(places).tolist()]
+            cells = {one: self._cells_of([*inner, one]) for one in within}
+        room = {one: size / _MOST_CELLS for one, size in cells.items() if size <= _MOST_CELLS}
+        return dict.fromkeys(joins, 0.0) | room
 
     def _cells_of(self, sets: Sequence[Columns]) -> int:
         place = {column: at for at, column in enumerate(self._codes)}
