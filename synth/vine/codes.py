@@ -90,8 +90,8 @@ class CodeNetwork:
                 (code,) = inside
                 other = columns[1 - columns.index(code)]
                 rows = potential if columns[0] == other else potential.T
-                chosen = rows[groups[other]]
-                evidence[code] = chosen if code not in evidence else evidence[code] + chosen
+                values = rows[groups[other]]
+                evidence[code] = values if code not in evidence else evidence[code] + values
         log_total = np.zeros(number)
         beliefs: list[Floats] = []
         for table in base:
@@ -160,25 +160,25 @@ class CodeNetwork:
 
     def draw(self, beliefs: Sequence[Floats], uniforms: Floats) -> dict[int, Integers]:
         """Draw the codes of each record, a uniform number for each clique."""
-        drawn: dict[int, Integers] = {}
+        codes: dict[int, Integers] = {}
         number = len(uniforms)
         rows = np.arange(number)
         for at, one in enumerate(self.tree.order):
             clique = self.tree.cliques[one]
-            new = [c for c in clique if c not in drawn]
+            new = [c for c in clique if c not in codes]
             if not new:
                 continue
-            old = [c for c in clique if c in drawn]
+            old = [c for c in clique if c in codes]
             belief = np.broadcast_to(beliefs[one], (number, *self.shapes[one]))
             axes = [0, *(1 + clique.index(c) for c in old + new)]
             table = belief.transpose(axes)
-            picked = table[(rows, *(drawn[c] for c in old))].reshape(number, -1)
-            steps = np.cumsum(picked, axis=1)
+            weights = table[(rows, *(codes[c] for c in old))].reshape(number, -1)
+            steps = np.cumsum(weights, axis=1)
             heights = uniforms[:, at % uniforms.shape[1]] * steps[:, -1]
-            cells = (steps <= heights[:, None]).sum(axis=1).clip(max=picked.shape[1] - 1)
+            cells = (steps <= heights[:, None]).sum(axis=1).clip(max=weights.shape[1] - 1)
             for column in reversed(new):
-                cells, drawn[column] = np.divmod(cells, self.sizes[column])
-        return drawn
+                cells, codes[column] = np.divmod(cells, self.sizes[column])
+        return codes
 
     def holds(self, columns: Columns) -> bool:
         """Tell whether a clique holds these codes, or they are one code beside a number."""
@@ -225,7 +225,7 @@ def fit_codes_given(
     Notes
     -----
     As `synth.marginals.draft.fit_potentials`, with the logarithm of the total averaged over
-    numbers that are drawn from the vine: the distribution of codes given numbers with the
+    numbers that are codes from the vine: the distribution of codes given numbers with the
     largest entropy within a tolerance of every table.
     """
     from scipy.optimize import minimize

@@ -252,7 +252,7 @@ class _Fit:
         price = _EXACT * self.fine.left / (len(edges) + self.code_tables)
         cells = self._cells(price)
         self.cells.regroup(cells)
-        measured, tables = list[Measured](), dict[Columns, NoisyPair]()
+        releases, tables = list[Measured](), dict[Columns, NoisyPair]()
         for edge in edges:
             first, second = (one - 1 for one in edge.pair)
             columns = (self.numbers[first], self.numbers[second])
@@ -261,7 +261,7 @@ class _Fit:
             tables[first, second] = NoisyPair(
                 counts.astype(np.float64), scale, ends[0], ends[1], self.draft.total
             )
-            measured.append(
+            releases.append(
                 Measured(
                     columns=columns,
                     counts=counts.astype(np.float64),
@@ -270,7 +270,7 @@ class _Fit:
                 )
             )
         by_place = [(self.heights[c], scores[c] / SCORE) for c in self.numbers]
-        return fit_numbers(structure, correlation, tables, by_place), tuple(measured)
+        return fit_numbers(structure, correlation, tables, by_place), tuple(releases)
 
     def _correlation(
         self, sums: Mapping[tuple[int, int], int], scores: Mapping[int, Integers]
@@ -441,13 +441,13 @@ class _CodeTables:
         tables = dict(zip(direct, network.tables(beliefs, direct, indicators), strict=True))
         rest = [one for one in self._left if one not in tables]
         if rest:
-            counted = {one: np.zeros([self._sizes[c] for c in one]) for one in rest}
+            samples = {one: np.zeros([self._sizes[c] for c in one]) for one in rest}
             for _ in range(_DRAWS):
                 uniforms = self._rng.random((number, len(network.tree.order)))
-                drawn = network.draw(beliefs, uniforms)
-                for one, table in counted.items():
-                    np.add.at(table, tuple(drawn[c] for c in one), 1 / number / _DRAWS)
-            tables |= counted
+                draws = network.draw(beliefs, uniforms)
+                for one, table in samples.items():
+                    np.add.at(table, tuple(draws[c] for c in one), 1 / number / _DRAWS)
+            tables |= samples
         return {one: self._total * table for one, table in tables.items()}
 
     def _open(self, *, is_tree: bool) -> dict[Columns, float]:

@@ -177,8 +177,8 @@ class PrivateVineModel(CodeModel):
                 usual, _ = self.network.calibrate(potentials, groups, len(points))
                 odds = totals - usual
                 keep &= rng.random(len(points)) < np.exp(odds - odds.max())
-            drawn = self.network.draw(beliefs, uniforms[:, len(places) :])
-            for column, group in drawn.items():
+            groups_drawn = self.network.draw(beliefs, uniforms[:, len(places) :])
+            for column, group in groups_drawn.items():
                 shares = self._shares(column, conditions.get(column))
                 codes[column] = draw_within(group, self.groups[column], shares, rng=rng)
         records = np.column_stack([codes[c] for c in range(len(self.groups))]).astype(np.int32)

@@ -19,7 +19,7 @@ from synth.vine.pairs import (
     bicop_of,
     choose_pair,
     common_freedom,
-    corrected,
+    correction_of,
     heights_given,
     mixed_chances,
     nodes_of,
@@ -99,10 +99,10 @@ def fit_numbers(
         vine = _vine(structure, pairs)
         if not deep or step == _ROUNDS:
             break
-        reached = rank_correlations(drawn_points(vine, _POINTS), scores)
+        ranks = rank_correlations(drawn_points(vine, _POINTS), scores)
         for _, edge in deep:
             a, b = _places(edge)
-            miss = target[a, b] - reached[a, b]
+            miss = target[a, b] - ranks[a, b]
             current[a, b] = current[b, a] = np.clip(current[a, b] + miss, -_MOST, _MOST)
         current = nearest_correlation(current)
     return vine
@@ -147,7 +147,7 @@ def _first(table: NoisyPair, correlation: float, freedom: float) -> Any:
         return rectangle_chances(bicop, table.rows, table.columns)
 
     start = tau_of_rho(correlation)
-    return corrected(
+    return correction_of(
         table, *choose_pair(table, chances, start=start, width=_WIDTH, freedom=freedom)
     )
 

@@ -165,7 +165,7 @@ def common_freedom(tables: Sequence[NoisyPair], taus: Sequence[float]) -> float:
     return float((*FREEDOMS, NORMAL)[int(np.argmin(losses))])
 
 
-def corrected(table: NoisyPair, bicop: Any, chances: Floats) -> Any:
+def correction_of(table: NoisyPair, bicop: Any, chances: Floats) -> Any:
     """Return a pair-copula moved towards a table as far as its noise does not explain it.
 
     Notes
@@ -222,9 +222,9 @@ def heights_given(bicop: Any, heights: Floats, nodes: Floats) -> Floats:
     u = np.tile(heights, len(nodes))
     v = np.repeat(nodes, len(heights))
     points = np.asfortranarray(np.column_stack([u, v]).clip(1e-10, 1 - 1e-10))
-    given = np.asarray(bicop.hfunc2(points)).reshape(len(nodes), len(heights))
-    given[:, 0], given[:, -1] = 0.0, 1.0
-    return np.maximum.accumulate(given, axis=1)
+    conditional = np.asarray(bicop.hfunc2(points)).reshape(len(nodes), len(heights))
+    conditional[:, 0], conditional[:, -1] = 0.0, 1.0
+    return np.maximum.accumulate(conditional, axis=1)
 
 
 def nodes_of(heights: Floats, *, parts: int = 3) -> tuple[Floats, Floats]:
