@@ -151,7 +151,7 @@ class Job:
         """Measure margins, form groups, and take in what is published."""
         margins = self._margins()
         n_records = self.measurer.public_records()
-        total = total_of(margins) if n_records is None else max(float(n_records), 1.0)
+        total = _total(margins) if n_records is None else max(float(n_records), 1.0)
         groups = self._groups(margins, total)
         shares = [
             shrink_within(counts, group, scale=scale, is_ordered=is_ordered)
@@ -331,7 +331,7 @@ class Prices:
         return price
 
 
-def total_of(margins: Sequence[tuple[Floats, float]]) -> float:
+def _total(margins: Sequence[tuple[Floats, float]]) -> float:
     """Return the number of records that noisy margins agree on, at least 1."""
     margins = [one for one in margins if len(one[0]) > 1] or margins
     weights = [1 / (len(counts) * max(scale, 1e-3) ** 2) for counts, scale in margins]
