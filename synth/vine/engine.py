@@ -212,7 +212,15 @@ class _Fit:
 
     def _start(self) -> None:
         tables = self.settings.of_tables
-        job = Job(self.coarse, self.sizes, self.ordered, (), (), self.rho, tables)
+        job = Job(
+            measurer=self.coarse,
+            sizes=self.sizes,
+            ordered=self.ordered,
+            rules=(),
+            published=(),
+            rho=self.rho,
+            settings=tables,
+        )
         self.draft = job.start()
         self.numbers = [
             column
