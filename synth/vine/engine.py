@@ -27,7 +27,7 @@ from synth.marginals.model import Measured
 from synth.marginals.spending import PrivacyAccountant, TableSettings, growth_of
 from synth.schema.public import Published, Rule, workload_weights
 from synth.vine.codes import CodeNetwork, fit_codes_given
-from synth.vine.model import PrivateVineModel, codes_at
+from synth.vine.model import EvenPoints, PrivateVineModel, codes_at
 from synth.vine.numbers import drawn_points, fit_numbers, measured_edges, structure_of
 from synth.vine.pairs import NoisyPair
 
@@ -347,7 +347,7 @@ class _CodeTables:
     def _drawn(self, vine: FittedVine | None, number: int) -> Floats:
         if vine is not None:
             return drawn_points(vine, number)
-        return (np.arange(number)[:, None] + 0.5) / number
+        return EvenPoints(1, np.random.default_rng(0)).next(number)  # so are the first of them
 
     def run(self) -> tuple[Measured, ...]:
         """Spend what is left on tables."""

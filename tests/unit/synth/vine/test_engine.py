@@ -155,6 +155,21 @@ def test_tails_ranks_and_codes_are_kept():
         assert 0.5 * np.abs(shares[0] - shares[1]).sum() < 0.08
 
 
+def test_codes_beside_a_single_number_keep_their_margins():
+    codes = dependent(5000)[:, [0, 3, 4]]
+    model = fit_private_vine(
+        codes,
+        sizes=[30, 3, 4],
+        ordered=[True, False, False],
+        rho=1,
+        noise=SimulatedNoise(seed=1),
+    )
+    drawn = model.sample(5000, rng=np.random.default_rng(1))
+    for column, size in ((1, 3), (2, 4)):
+        shares = [np.bincount(one[:, column], minlength=size) / 5000 for one in (codes, drawn)]
+        assert shares[0] == pytest.approx(shares[1], abs=0.02)
+
+
 def test_a_model_that_was_written_draws_the_same_records():
     model = fitted(dependent(500))
     again = PrivateVineModel.from_json(model.to_json())
