@@ -29,6 +29,8 @@ class CodeModel(ABC):
 
     kind: ClassVar[str]
     spends: tuple[Any, ...] = ()
+    #: How many records there are, from noisy counts; 0 where nothing tells.
+    records: float = 0.0
 
     @property
     @abstractmethod
@@ -57,6 +59,10 @@ class CodeModel(ABC):
         Numbers with one code are then told apart as the model says, not by chance alone.
         """
         return self.sample(number, rng=rng, allowed=allowed), {}
+
+    def chances(self, column: int) -> Floats | None:  # noqa: ARG002 (of those that know)
+        """Return how likely each code of a column is; None where only draws tell."""
+        return None
 
     @abstractmethod
     def _parts(self) -> dict[str, Any]:

@@ -87,6 +87,17 @@ class PrivateVineModel(CodeModel):
         codes = [column for column in range(len(sizes)) if column not in self.heights]
         return CodeNetwork(sizes, codes, [table.columns for table in self.tables])
 
+    def chances(self, column: int) -> Floats | None:
+        """Return how likely each code of a number is; None of other columns.
+
+        Parameters
+        ----------
+        column
+            The column.
+        """
+        heights = self.heights.get(column)
+        return None if heights is None else np.diff(heights, prepend=0.0)
+
     def sample(
         self,
         number: int,
