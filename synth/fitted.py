@@ -210,7 +210,9 @@ class Model:
             }
             numbers |= {
                 names[place]: in_order_within(
-                    numbers[names[place]], sample[:, place], heights=height
+                    numbers[names[place]],
+                    sample[:, place] if place in allowed else self._cells(place, sample),
+                    heights=height,
                 )
                 for place, height in heights.items()
                 if names[place] in numbers
@@ -235,6 +237,14 @@ class Model:
             return mask
 
         return draw_kept(int(number), draw=draw, is_kept=is_kept, progress=progress)
+
+    def _cells(self, place: int, sample: Integers32) -> Integers32:
+        """Return where each number was drawn: in its code, or beyond the last of them."""
+        codes, law = sample[:, place].copy(), self.laws.get(self.schema.names[place])
+        for at, is_beyond in enumerate(() if law is None else law.beyond):
+            flags = np.append(is_beyond, False)
+            codes[flags[np.minimum(sample[:, place], len(flags) - 1)]] = -1 - at
+        return codes
 
     def _recoded(self, codes: Integers32, numbers: Mapping[str, Integers]) -> Integers32:
         """Give what was drawn beyond its cell the code of its number."""
