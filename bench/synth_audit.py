@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dp import audit, gaussian_epsilon
 from synth.errors import SynthError
 from synth.marginals.engine import fit_codes
-from synth.marginals.measuring import SecureNoise
+from synth.marginals.measuring import SCORE, SecureNoise
 from synth.marginals.spending import Budget, TableSettings
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def audit_engine(
     runs: int = 4000,
     error: float = 0.05,
     noise: NoiseSource | None = None,
+    method: str = "tables",
 ) -> EngineAudit:
     """Fit an empty file and a file of like records, many times, and try to tell them apart.
 
@@ -86,6 +88,9 @@ def audit_engine(
         The chance that a bound may be wrong.
     noise
         The noise under audit; that of the operating system by default.
+    method
+        ``"tables"`` or ``"vine"``. Of a vine every look is seen, ranks too; the pair-copulas,
+        which follow from the looks, are not fitted.
 
     Returns
     -------
@@ -116,16 +121,14 @@ def audit_engine(
     if runs < 20 or not 0 < error < 1:
         raise SynthError("An audit takes 20 runs or more, and an error between 0 and 1.")
     rho = Budget(epsilon=epsilon, delta=delta).concentrated()
-    witness = _Witness(noise or SecureNoise())
-    empty = np.zeros((0, _COLUMNS), np.int64)
-    witness.evidence(empty, rho)
-    mu = math.sqrt(witness.precision)  # from the scales of the noise, which are public
+    witness = {"tables": _Witness, "vine": _VineWitness}[method](noise or SecureNoise())
+    empty = np.zeros((0, witness.columns), np.int64)
+    mu = witness.mu(empty, rho)  # from the scales of the noise, which are public
     records = max(1, round(_APART / mu))
-    some = np.zeros((records, _COLUMNS), np.int64)
-    without = np.array([witness.evidence(empty, rho) for _ in range(runs)])
-    with_them = np.array([witness.evidence(some, rho) for _ in range(runs)])
-    middle = records * mu**2 / 2
-    wrong = int((without > middle).sum() + (with_them <= middle).sum())
+    some = np.zeros((records, witness.columns), np.int64)
+    without = np.array([witness.evidence(empty, rho, records) for _ in range(runs)])
+    with_them = np.array([witness.evidence(some, rho, records) for _ in range(runs)])
+    wrong = int((without > 0).sum() + (with_them <= 0).sum())
     proven = _proven_mu(wrong, 2 * runs, error) / records
     # A group of k has k epsilon and this delta.
     group_delta = delta * records * math.exp(min((records - 1) * epsilon, 700.0))
@@ -154,6 +157,7 @@ class _Witness:
     """A source of noise that remembers what left it."""
 
     label: ClassVar[str] = "under audit, NOT PRIVATE"
+    columns: ClassVar[int] = _COLUMNS
     _settings: ClassVar[TableSettings] = TableSettings(
         tables=_COLUMNS - 1, rounds=1, steps=1, least_group=0.0
     )
@@ -162,21 +166,77 @@ class _Witness:
         self._noise = noise
         self._evidence = self.precision = 0.0
 
-    def evidence(self, codes: Integers, rho: float) -> float:
-        """Fit the codes; return the sum of the cells of the record, each over its variance."""
+    def mu(self, empty: Integers, rho: float) -> float:
+        """Return how far the noise on what one record adds tells files apart."""
+        self.evidence(empty, rho, 1)
+        return math.sqrt(self.precision)
+
+    def evidence(self, codes: Integers, rho: float, records: int) -> float:
+        """Fit the codes; return how far the sum of the record's cells lies past the middle.
+
+        Each cell counts over its variance; the middle is that of a file with so many records
+        and of one without any.
+        """
         self._evidence = self.precision = 0.0
-        fit_codes(codes, sizes=[2] * _COLUMNS, rho=rho, noise=self, settings=self._settings)
-        return self._evidence
+        self._fit(codes, rho)
+        return self._evidence - records * self.precision / 2
+
+    def _fit(self, codes: Integers, rho: float) -> None:
+        sizes = [2] * self.columns
+        fit_codes(codes, sizes=sizes, rho=rho, noise=self, settings=self._settings)
 
     def add(self, counts: Integers, mechanism: DiscreteGaussian) -> Integers:
         noisy = self._noise.add(counts, mechanism)
         # Groups are numbered in the order of codes, so that the record is in the first cell.
-        self._evidence += float(noisy.flat[0]) / mechanism.scale**2
-        self.precision += 1 / mechanism.scale**2
+        self._note(float(noisy.flat[0]), 1.0, mechanism.scale)
         return noisy
 
     def choose(self, scores: Floats, mechanism: Exponential) -> int:
         return self._noise.choose(scores, mechanism)
+
+    def _note(self, noisy: float, of_a_record: float, scale: float) -> None:
+        self._evidence += noisy * of_a_record / scale**2
+        self.precision += of_a_record**2 / scale**2
+
+
+class _VineWitness(_Witness):
+    """The same of a vine of three numbers, whose ranks are seen as well."""
+
+    columns: ClassVar[int] = 3
+
+    def mu(self, empty: Integers, rho: float) -> float:
+        """Return the mean of some fits: how much ranks tell follows from noisy margins."""
+        return float(np.mean([super(_VineWitness, self).mu(empty, rho) for _ in range(20)]))
+
+    def _fit(self, codes: Integers, rho: float) -> None:
+        from unittest.mock import patch
+
+        from synth.copulas import FittedVine
+        from synth.marginals.measuring import Measurer
+        from synth.vine import engine
+
+        ranks = Measurer.ranks
+
+        def seen(measurer: Measurer, scores: Any, *, rho: float) -> Any:
+            self._scores = [float(scores[c][0]) for c in sorted(scores)]
+            return ranks(measurer, scores, rho=rho)
+
+        with (
+            patch.object(Measurer, "ranks", seen),
+            patch.object(engine, "fit_numbers", lambda one, *_: FittedVine.of(one, {})),
+        ):
+            settings = engine.PrivateVineSettings(least_group=0.0)
+            terms: dict[str, Any] = {"noise": self, "settings": settings}
+            engine.fit_private_vine(codes, sizes=[6] * 3, ordered=[True] * 3, rho=rho, **terms)
+
+    def add(self, counts: Integers, mechanism: DiscreteGaussian) -> Integers:
+        if len(counts.shape) > 1 or mechanism.sensitivity.l2 < SCORE:
+            return super().add(counts, mechanism)
+        noisy = self._noise.add(counts, mechanism)
+        products = [a * b for a, b in combinations(self._scores, 2)]
+        for one, product in zip(noisy.tolist(), products, strict=True):
+            self._note(one, product, mechanism.scale)
+        return noisy
 
 
 def _proven_mu(wrong: int, trials: int, error: float) -> float:

@@ -22,7 +22,7 @@ from synth.frames import CONTAINERS, from_codes
 from synth.marginals.spending import Call
 from synth.methods import CodeModel, is_unprotected, reader_of
 from synth.sampling import Drawn, draw_kept
-from synth.schema.coding import draw_numbers, encode_column, grid_numbers
+from synth.schema.coding import draw_numbers, encode_column, grid_numbers, in_order_within
 from synth.schema.columns import Numeric, Plain
 from synth.schema.nesting import Nest, Parents, narrowed, repair_nests
 from synth.schema.rules.constraints import (
@@ -199,7 +199,9 @@ class Model:
 
         def draw(size: int) -> Drawn:
             with np.errstate(invalid="ignore", divide="ignore"):
-                sample = self.engine.sample(size, rng=source, allowed=drawn_from)
+                sample, heights = self.engine.sample_with_heights(
+                    size, rng=source, allowed=drawn_from
+                )
             sample = repair_nests(sample, nests, rng=source, allowed=allowed)
             numbers = {
                 column.name: draw_numbers(
@@ -210,6 +212,15 @@ class Model:
                 )
                 for place, column in enumerate(self.schema.columns)
                 if isinstance(column, Numeric)
+            }
+            numbers |= {
+                names[place]: in_order_within(
+                    numbers[names[place]],
+                    sample[:, place] if place in allowed else self._cells(place, sample),
+                    heights=height,
+                )
+                for place, height in heights.items()
+                if names[place] in numbers
             }
             for name in fixed.keys() - derived.keys():
                 numbers[name][:] = fixed[name]
@@ -231,6 +242,14 @@ class Model:
             return mask
 
         return draw_kept(int(number), draw=draw, is_kept=is_kept, progress=progress)
+
+    def _cells(self, place: int, sample: Integers32) -> Integers32:
+        """Return where each number was drawn: in its code, or beyond the last of them."""
+        codes, law = sample[:, place].copy(), self.laws.get(self.schema.names[place])
+        for at, is_beyond in enumerate(() if law is None else law.beyond):
+            flags = np.append(is_beyond, False)
+            codes[flags[np.minimum(sample[:, place], len(flags) - 1)]] = -1 - at
+        return codes
 
     def _recoded(self, codes: Integers32, numbers: Mapping[str, Integers]) -> Integers32:
         """Give what was drawn beyond its cell the code of its number."""

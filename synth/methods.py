@@ -18,6 +18,7 @@ from synth.errors import SynthError
 _COPULAS = "synth.baselines.engines"
 _NETWORKS = "synth.baselines.networks.network_engines"
 _VINES = "synth.baselines.copulas.vine_engines"
+_PRIVATE_VINE = "synth.vine.engine"
 _ADDED = "synth.mechanisms"
 #: The entry points of packages that add a mechanism.
 GROUP = "ckm.synth"
@@ -47,6 +48,19 @@ class CodeModel(ABC):
         allowed: Mapping[int, Flags] | None = None,
     ) -> NDArray[np.int32]:
         """Draw records; if it can, only those with codes that are allowed in some columns."""
+
+    def sample_with_heights(
+        self,
+        number: int,
+        *,
+        rng: np.random.Generator,
+        allowed: Mapping[int, Flags] | None = None,
+    ) -> tuple[NDArray[np.int32], dict[int, Floats]]:
+        """Draw records, and how high some of their numbers are within their margins.
+
+        Numbers with one code are then told apart as the model says, not by chance alone.
+        """
+        return self.sample(number, rng=rng, allowed=allowed), {}
 
     def chances(self, column: int) -> Floats | None:  # noqa: ARG002 (of those that know)
         """Return how likely each code of a column is; None where only draws tell."""
@@ -134,14 +148,25 @@ METHODS = {
     "copula-shirley-strict": _Method(
         _VINES, "fit_copula_shirley_strict", "VineModel", "StrictSettings"
     ),
-    "vine": _Method(_VINES, "fit_vine_without_privacy", "VineModel", "VineSettings"),
+    "vine": _Method(
+        _PRIVATE_VINE, "fit_private_vine", "PrivateVineModel", "PrivateVineSettings"
+    ),
+    "dp-histogram": _Method(
+        "synth.baselines.copulas.dp_histogram",
+        "fit_dp_histogram",
+        "VineModel",
+        "HistogramSettings",
+    ),
+    "vine-without-privacy": _Method(
+        _VINES, "fit_vine_without_privacy", "VineModel", "VineSettings"
+    ),
 }
 
 #: Methods that are not differentially private as claimed: they take a `Claim`, no `Budget`.
-UNPROTECTED = ("copula-shirley", "vine")
+UNPROTECTED = ("copula-shirley", "dp-histogram", "vine-without-privacy")
 
 #: Methods whose bins are the numbers themselves, whatever cells are declared.
-SINGLE = ("copula-shirley", "vine")
+SINGLE = ("copula-shirley", "dp-histogram", "vine-without-privacy")
 
 
 def is_unprotected(method: str) -> bool:

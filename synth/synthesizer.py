@@ -58,9 +58,10 @@ class Synthesizer:
     schema
         What is declared of the records.
     method
-        The engine: ``"tables"``; to compare with, ``"copula"`` (one Gaussian copula),
-        ``"histogram"`` (independent columns), ``"priv-bayes"`` (a network), and two that are
-        not differentially private as claimed: see `synth.methods.UNPROTECTED`.
+        The engine: ``"tables"``, or ``"vine"``, which keeps the tails of amounts that hang
+        together; to compare with, ``"copula"`` (one Gaussian copula), ``"histogram"``
+        (independent columns), ``"priv-bayes"`` (a network), and some that are not
+        differentially private as claimed: see `synth.methods.UNPROTECTED`.
     workload
         The tables that matter, as names of columns, with a weight each; a list for equal
         weights. All pairs alike by default; those with the survey weight of the schema twice,

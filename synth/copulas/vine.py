@@ -163,6 +163,23 @@ class FittedVine:
         points = self._vinecop.sample(int(n), num_threads=threads, seeds=seeds_from(rng))
         return np.asarray(points)
 
+    def of_uniforms(self, uniforms: ArrayLike) -> Floats:
+        """Return points from independent uniform numbers, by the inverse Rosenblatt transform.
+
+        Parameters
+        ----------
+        uniforms
+            One row per point, a column per variable.
+
+        Examples
+        --------
+        >>> vine = FittedVine.of(Vine.read(2, ["1,2"]), {})
+        >>> vine.of_uniforms([[0.25, 0.5]]).tolist()
+        [[0.25, 0.5]]
+        """
+        points = checked_uniforms(uniforms, columns=self.n)
+        return np.asarray(self._vinecop.inverse_rosenblatt(points))
+
     def to_json(self) -> str:
         """Return the vine as text, kernels too.
 

@@ -100,8 +100,8 @@ def fit_codes(
     (True, True)
     """
     settings, neighbours = settings or TableSettings(), neighbours or Neighbours()
-    sizes = _checked_sizes(sizes)
-    codes = _checked_codes(codes, sizes)
+    sizes = checked_sizes(sizes)
+    codes = checked_codes(codes, sizes)
     is_ordered = [False] * len(sizes) if ordered is None else [bool(one) for one in ordered]
     if len(is_ordered) != len(sizes):
         raise SynthError(
@@ -118,7 +118,7 @@ def fit_codes(
     weights = workload_weights(len(sizes), workload=workload, label=label)
     accountant = PrivacyAccountant(float(rho))
     measurer = Measurer(codes, sizes, neighbours, accountant, noise or SecureNoise())
-    job = _Job(
+    job = Job(
         measurer,
         sizes,
         is_ordered,
@@ -148,7 +148,7 @@ def fit_codes(
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class Job:
     """The steps that measure. Fields are public; records are with the measurer alone."""
 
     measurer: Measurer
@@ -200,7 +200,7 @@ class _Job:
 
         In the last round small triples of columns may be chosen, too.
         """
-        prices = _Prices(self.settings, self.rho, self._tables(draft.total), draft.sizes)
+        prices = Prices(self.settings, self.rho, self._tables(draft.total), draft.sizes)
         number = prices.number
         most = self.settings.how_large(draft.total, rho=self.rho)
         candidates = Candidates(draft.sizes, weights, most_cells=most)
@@ -221,7 +221,7 @@ class _Job:
         self,
         draft: ModelDraft,
         candidates: Candidates,
-        prices: _Prices,
+        prices: Prices,
         number: int,
         *,
         is_tree: bool,
@@ -243,7 +243,7 @@ class _Job:
             slack = self.settings.slack
             draft.add(columns, counts, scale=scale, slack=slack, was_chosen=True)
 
-    def _measure_again(self, draft: ModelDraft, prices: _Prices) -> None:
+    def _measure_again(self, draft: ModelDraft, prices: Prices) -> None:
         """Spend on the tables of the model what was meant for tables that do not fit in it."""
         rest = _EXACT * self.measurer.left
         again = [place for place, one in enumerate(draft.targets) if one.was_chosen]
@@ -261,7 +261,7 @@ class _Job:
         gains: Mapping[Columns, float],
         weights: Mapping[Columns, float],
         total: float,
-        prices: _Prices,
+        prices: Prices,
     ) -> Columns:
         """Choose a table by its misfit beyond noise and a least gain, a share of records."""
         noise = {  # expected size of the noise of a cell
@@ -346,7 +346,7 @@ class _Job:
         return self.settings.how_many(total, columns=len(self.sizes), rho=self.rho)
 
 
-class _Prices:
+class Prices:
     """What tables may cost, the more the more cells they have, as far as the budget goes."""
 
     def __init__(
@@ -385,7 +385,8 @@ def _allowed(rule: Rule, groups: Sequence[Integers]) -> Floats:
     return np.asarray(~rule.forbidden[np.ix_(*firsts)], np.float64)
 
 
-def _checked_sizes(sizes: Sequence[int]) -> list[int]:
+def checked_sizes(sizes: Sequence[int]) -> list[int]:
+    """Return sizes as a list, or refuse what cannot be one."""
     whole = [int(size) for size in sizes]
     if not whole or min(whole) < 1:
         raise SynthError(
@@ -394,7 +395,8 @@ def _checked_sizes(sizes: Sequence[int]) -> list[int]:
     return whole
 
 
-def _checked_codes(codes: AnyIntegers, sizes: Sequence[int]) -> AnyIntegers:
+def checked_codes(codes: AnyIntegers, sizes: Sequence[int]) -> AnyIntegers:
+    """Return codes as an array of whole numbers within their sizes."""
     codes = np.asarray(codes)
     if codes.ndim != 2 or codes.shape[1] != len(sizes) or codes.dtype.kind not in "iu":
         raise SynthError(

@@ -6,14 +6,16 @@ for each public method of `Measurer` (`docs/explanation/privacy/synth-proof.md`)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import combinations
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from dp import Adjacency, DiscreteGaussian, Exponential, histogram
+from dp import Adjacency, DiscreteGaussian, Exponential, Sensitivity, histogram
 from footing.arrays import AnyIntegers, Floats, Integers
 from footing.messages import Argument, Message
 from synth.errors import SynthError
@@ -29,6 +31,9 @@ from synth.marginals.spending import (
 # that scores are exact in doubles.
 _GRAIN = 1024.0
 _FAR = 2.0**41
+#: The largest score of a rank, in whole numbers: products are exact.
+SCORE = 1024
+_UP = 1 + 1e-12  # above what rounding takes from a root
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +94,30 @@ class Neighbours:
         5.0
         """
         return _counting(self, rho, most)
+
+    def correlating(self, rho: float, *, pairs: int) -> DiscreteGaussian:
+        """Return the noise of sums of products of scores, all pairs together.
+
+        Parameters
+        ----------
+        rho
+            What they may cost.
+        pairs
+            How many sums there are.
+
+        Examples
+        --------
+        >>> Neighbours(rows=2).correlating(0.02, pairs=1).sensitivity.l2 / SCORE**2
+        2.0
+        """
+        most = float(self.reach * SCORE**2)
+        reach = Sensitivity(
+            l1=most * pairs,
+            l2=most * math.sqrt(pairs) * (1 if pairs == 1 else _UP),
+            adjacency=self.adjacency,
+            unit=self.unit,
+        )
+        return DiscreteGaussian(sensitivity=reach, scale=gaussian_noise(reach.l2, rho))
 
     def choosing(self, rho: float) -> Exponential:
         """Return the choice that costs rho, among misfits with weights of 1 at most.
@@ -215,6 +244,37 @@ class Measurer:
             The price.
         """
         return self._noisy("table", columns, rho)
+
+    def ranks(
+        self, scores: Mapping[int, Integers], *, rho: float
+    ) -> tuple[dict[tuple[int, int], int], float]:
+        """Add up the products of two scores of each record, for all pairs of some columns.
+
+        Return noisy sums, in units of `SCORE` squared, and the scale of their noise.
+
+        Parameters
+        ----------
+        scores
+            The score of each code of a column, whole, from -`SCORE` to `SCORE`; made without a
+            look at the records.
+        rho
+            The price.
+
+        Notes
+        -----
+        A record adds at most `SCORE` squared in size to each of m sums, so that a unit moves
+        them by its records times the root of m in l2; replaced records, by twice as much.
+        """
+        pairs = list(combinations(sorted(scores), 2))
+        bounded = {
+            c: np.clip(np.asarray(one, np.int64), -SCORE, SCORE) for c, one in scores.items()
+        }
+        how = self._neighbours.correlating(rho, pairs=len(pairs))
+        self._accountant.pay(Spend.of("ranks", how, columns=tuple(sorted(scores))))
+        values = {c: one[self._columns[c]] for c, one in bounded.items()}
+        sums = np.array([values[a] @ values[b] for a, b in pairs], np.int64)
+        noisy = self._noise.add(sums, how)
+        return dict(zip(pairs, noisy.tolist(), strict=True)), how.scale
 
     def choose(
         self,

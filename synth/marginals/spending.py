@@ -432,7 +432,7 @@ def calls_of(spends: Sequence[Spend], names: Sequence[str]) -> list[Call]:
     ]
 
 
-def _growth(rho: float) -> float:
+def growth_of(rho: float) -> float:
     """Return how many times as large a model may be as at a rho of 1."""
     return math.sqrt(min(max(rho, 1.0), _LARGE))
 
@@ -581,7 +581,7 @@ class TableSettings:
         [160000, 400000, 1600000]
         """
         cells = round(25 * min(records * math.sqrt(rho), 1e6))
-        return self.most_cells or min(max(cells, 60_000), round(400_000 * _growth(rho)))
+        return self.most_cells or min(max(cells, 60_000), round(400_000 * growth_of(rho)))
 
     def how_many_groups(self, rho: float) -> int:
         """Return how many groups an ordered column may have.
@@ -596,7 +596,7 @@ class TableSettings:
         >>> [TableSettings().how_many_groups(rho) for rho in (0.04, 100.0)]
         [16, 32]
         """
-        return round(self.max_groups * math.sqrt(_growth(rho)))
+        return round(self.max_groups * math.sqrt(growth_of(rho)))
 
     def how_fine(self, records: float, *, rho: float) -> float:
         """Return how many cells a table of three columns may have that nobody asked for.

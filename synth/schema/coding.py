@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from footing.arrays import AnyIntegers, Flags, Integers
+    from footing.arrays import AnyIntegers, Flags, Floats, Integers
     from synth.schema.columns import Plain
     from synth.schema.schema import Schema
     from synth.tails import NumberLaw
@@ -173,6 +173,14 @@ def draw_numbers(
         return law.draw(codes, rng=rng)
     grid = column.grid
     return grid.draw(np.minimum(codes, grid.size - 1), rng=rng, distribution=column.law)
+
+
+def in_order_within(numbers: Integers, codes: AnyIntegers, *, heights: Floats) -> Integers:
+    """Deal the numbers of each code anew to its records, so that they rise with the heights."""
+    places = np.lexsort((heights, codes))
+    arranged = np.empty_like(numbers)
+    arranged[places] = numbers[np.lexsort((numbers, codes))]
+    return arranged
 
 
 def decode_column(

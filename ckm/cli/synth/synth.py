@@ -203,9 +203,9 @@ def _skeleton(header: Path, output: Path, *, force: bool, dry_run: bool) -> Sche
 @click.option(
     "--method",
     default="tables",
-    help="tables; to compare with: copula, copula-shirley-strict, histogram, priv-bayes; and, "
-    "NOT differentially private as claimed: copula-shirley, vine; or one "
-    "that a package adds.",
+    help="tables, or vine where amounts hang together; to compare with: copula, "
+    "copula-shirley-strict, histogram, priv-bayes; and, NOT differentially private as claimed: "
+    "copula-shirley, dp-histogram, vine-without-privacy; or one that a package adds.",
 )
 @click.option(
     "--set",

@@ -160,7 +160,11 @@ def attempts(draw):
         frame = frame.assign(**{names[0]: 7777})
     if unit.identifier:
         frame = frame.assign(home=np.arange(len(frame)) // draw(st.integers(1, 2)))
-    given = {"families": ["gaussian"]} if method in ("vine", "copula-shirley") else {}
+    given = (
+        {"families": ["gaussian"]}
+        if method in ("vine-without-privacy", "copula-shirley")
+        else {}
+    )
     encoder = draw(st.sampled_from([None, None, "woe", "one-hot"]))
     given |= {"encoder": encoder} if given and encoder else {}
     return {

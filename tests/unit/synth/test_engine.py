@@ -17,7 +17,7 @@ from synth.marginals.belief import Network
 from synth.marginals.candidates import small_triples
 from synth.marginals.draft import ModelDraft, fit_potentials
 from synth.marginals.drawing import draw_codes
-from synth.marginals.engine import _Prices
+from synth.marginals.engine import Prices
 from synth.marginals.measuring import Neighbours
 from synth.marginals.model import TableModel
 from synth.schema.public import Published, Rule
@@ -521,7 +521,7 @@ def test_kinds_of_records_are_spread_evenly_over_columns_that_were_not_measured_
 def test_larger_tables_cost_more_and_none_more_than_is_left():
     spending = TableSettings()
     for number, sizes in ((5, [2, 3, 40, 50]), (30, [2, 2, 2]), (1, [9, 9])):
-        prices = _Prices(spending, 1.0, number, sizes)
+        prices = Prices(spending, 1.0, number, sizes)
         paid = [prices.pay((0, 1))]
         paid += [prices.pay((len(sizes) - 2, len(sizes) - 1)) for _ in range(number - 1)]
         limit = spending.table_price(1.0, tables=number) * number

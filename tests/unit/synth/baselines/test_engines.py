@@ -93,6 +93,21 @@ def test_priv_bayes_charges_every_choice_and_every_table():
     assert any("how columns were counted" in one for one in Certificate(facts).verify())
 
 
+@pytest.mark.parametrize("mechanism", ["laplace", "geometric"])
+def test_dp_histogram_spends_its_whole_epsilon_on_each_column_and_says_so(mechanism):
+    settings = settings_of("dp-histogram", {"mechanism": mechanism})
+    frame = people()
+    model = Synthesizer(schema=SCHEMA, method="dp-histogram", settings=settings).fit(
+        frame, Claim(epsilon=2), noise=SimulatedNoise(seed=1)
+    )
+    assert model.account["label"] == "DP-Histogram as published"
+    assert model.account["parts"] == {"bins": None, "margins": 2.0 * len(SCHEMA.columns)}
+    assert model.account["epsilon"] is None
+    assert not model.is_private
+    drawn = model.sample(4000, rng=np.random.default_rng(1))
+    assert drawn["age"].mean() == pytest.approx(frame["age"].mean(), abs=3)
+
+
 def test_a_kind_of_missing_keeps_its_own_bin_in_priv_bayes():
     column = Whole(name="age", low=0, high=99, bins=50, missing={"refused": -8})
     frame = pd.DataFrame({"age": [99] * 500 + [-8] * 500})
@@ -102,12 +117,12 @@ def test_a_kind_of_missing_keeps_its_own_bin_in_priv_bayes():
     assert (drawn[drawn != -8] > 90).mean() > 0.9
 
 
-@pytest.mark.parametrize("method", ["copula-shirley", "vine"])
+@pytest.mark.parametrize("method", ["copula-shirley", "vine-without-privacy"])
 @pytest.mark.parametrize("ending", ["json", "parquet"])
 def test_a_model_without_a_guarantee_is_drawn_from_and_never_certified_as_private(
     method, ending, tmp_path
 ):
-    claim = Claim() if method == "vine" else Claim(epsilon=8)
+    claim = Claim() if method == "vine-without-privacy" else Claim(epsilon=8)
     settings = settings_of(method, {"families": ["gaussian"]})
     synthesizer = Synthesizer(schema=SCHEMA, method=method, settings=settings)
     model = synthesizer.fit(people(), claim)

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from ckm.cli.app import app
 from synth import Category, Date, Real, Schema, Unit, Whole
 
-UNPROTECTED = ("copula-shirley", "vine")
+UNPROTECTED = ("copula-shirley", "dp-histogram", "vine-without-privacy")
 QUICK = ("--set", "rounds=1", "--set", "steps=20")
-METHODS = ("tables", "histogram", "copula", "priv-bayes", *UNPROTECTED)
+METHODS = ("tables", "vine", "histogram", "copula", "priv-bayes", *UNPROTECTED)
 
 
 def run(*args):
@@ -23,8 +23,12 @@ def run(*args):
 def fit(folder, *options, data="people.csv", method="tables"):
     budget = ["--epsilon", 5, "--delta", "1e-6", "--adjacency", "replace"]
     if method in UNPROTECTED:
-        budget = [] if method == "vine" else ["--epsilon", 5]
-    few = [] if method not in ("vine", "copula-shirley") else ["--set", "families=gaussian"]
+        budget = [] if method == "vine-without-privacy" else ["--epsilon", 5]
+    few = (
+        []
+        if method not in ("vine-without-privacy", "copula-shirley")
+        else ["--set", "families=gaussian"]
+    )
     return run(
         "fit", folder / data, "--schema", folder / "schema.json", "--method", method, "-o",
         folder / "model.json", "--force", *budget, *few, *options,

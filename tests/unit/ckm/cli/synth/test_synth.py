@@ -239,11 +239,20 @@ def test_a_baseline_is_fitted_by_its_name(folder):
 
 UNPROTECTED = [
     (
+        "dp-histogram",
+        ("--epsilon", 1, "--set", "mechanism=geometric"),
+        "epsilon 1 claimed, no bound",
+    ),
+    (
         "copula-shirley",
         ("--epsilon", 1, "--set", "families=gaussian"),
         "epsilon 1 claimed, no bound",
     ),
-    ("vine", ("--set", 'families=["indep","gaussian"]'), "no bound (dependence unbounded)"),
+    (
+        "vine-without-privacy",
+        ("--set", 'families=["indep","gaussian"]'),
+        "no bound (dependence unbounded)",
+    ),
 ]
 
 
@@ -277,7 +286,7 @@ def test_a_method_that_is_not_private_as_claimed_says_so_everywhere(
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        (("--method", "vine", "--epsilon", 1), "no epsilon"),
+        (("--method", "vine-without-privacy", "--epsilon", 1), "no epsilon"),
         (("--method", "copula-shirley"), "claims an epsilon"),
         (("--method", "copula-shirley", "--rho", 1), "no rho"),
         (("--method", "copula-shirley", "--epsilon", -1), "from 0"),
@@ -358,7 +367,10 @@ def test_a_ledger_pays_for_a_fit_once_and_refuses_the_next(folder, ledger):
     [
         ((), "who fits"),
         (("--who", "Ada", "--simulate", "1"), "no ledger pays"),
-        (("--who", "Ada", "--method", "vine", "--delta", "0"), "keeps to no budget"),
+        (
+            ("--who", "Ada", "--method", "vine-without-privacy", "--delta", "0"),
+            "keeps to no budget",
+        ),
         (("--who", "Ada", "--adjacency", "replace"), "one adjacency"),
         (("--who", "Ada", "--delta", "1e-4"), "left is"),
     ],
