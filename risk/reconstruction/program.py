@@ -134,6 +134,20 @@ class Program:
         low, high = (np.asarray(bound, dtype=np.float64) for bound in (lower, upper))
         self._solver.changeColsBounds(len(where), where, low, high)
 
+    def start_from(self, columns: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        """Begin at a basis of some columns, and of all rows but as many.
+
+        Other columns are at their least. A basis that is none is mended by the solver.
+        """
+        solver, states = self._solver, self._highs.HighsBasisStatus
+        of_columns = [states.kLower] * solver.getNumCol()
+        of_rows = [states.kBasic] * solver.getNumRow()
+        for column, row in zip(columns.tolist(), rows.tolist(), strict=True):
+            of_columns[column], of_rows[row] = states.kBasic, states.kLower
+        basis = self._highs.HighsBasis()
+        basis.col_status, basis.row_status, basis.valid = of_columns, of_rows, True
+        solver.setBasis(basis)
+
     def add(self, rows: Rows) -> None:
         """Add constraints."""
         self._solver.addRows(

@@ -18,7 +18,7 @@ from ckm.methods.suppression.secondary.cover import Change, Cover
 from ckm.methods.suppression.secondary.exact import protect_exactly
 from ckm.methods.suppression.secondary.merging import Merging, merged
 from ckm.methods.suppression.secondary.problem import Demands, Problem
-from ckm.methods.suppression.secondary.reverse_delete import reverse_delete
+from ckm.methods.suppression.secondary.reverse_delete import WIDE_CELLS, reverse_delete
 from ckm.methods.suppression.secondary.sequential import protect_in_turn
 from ckm.methods.suppression.secondary.work import PER_SECOND, Work
 from footing.arrays import Flags, Integers
@@ -35,6 +35,8 @@ PUBLISHED, PRIMARY, SECONDARY = 0, 1, 2
 _EXACT_GAP = 1e-6
 #: What "auto" solves exactly.
 _EXACT_CELLS = 300
+#: How long "auto" improves a first choice: so many times its work, but some seconds at least.
+_SHARE, _LEAST_S = 0.5, 8.0
 
 
 class UnprotectedError(CheckFailedError):
@@ -68,7 +70,8 @@ class Suppression:
     work
         How much it did, in units that are the same on every machine.
     ended_by
-        What ended the search before it was done, ``"work"`` or ``"clock"``; or None.
+        What ended the search before it was done: ``"work"`` or ``"clock"`` for `limit_s`,
+        ``"share"`` where a first choice was improved as long as is worth it; or None.
 
     Examples
     --------
@@ -189,7 +192,8 @@ def suppress(
     method
         ``"exact"`` looks for the cheapest choice; ``"sequential"`` protects one cell after
         another by a linear program, and publishes again what cheaper cells make needless.
-        ``"auto"`` takes the first that suits the size.
+        ``"auto"`` takes what suits the size, and improves large choices no longer than is
+        worth it; ``"sequential"`` does so until all is tried.
     limit_s
         When the search stops with the best found: after the work that takes so long on one
         core of a usual machine, so that the same problem has the same answer on all of them.
@@ -240,8 +244,12 @@ def suppress(
     search = _Search(merging, Work(limit_s), progress or no_progress)
     own_method = _chosen(problem, method)
     search.choose()
-    search.improve()
-    search.improve(is_wide=True)
+    if method == "auto" and own_method == "sequential":
+        search.work.share(_SHARE, least_s=_LEAST_S)
+    is_small = merging.problem.relations.n_cells <= WIDE_CELLS
+    search.improve(is_wide=is_small)
+    if is_small:
+        search.improve()
     if own_method == "exact":
         search.improve_exactly()
     cover = search.best
@@ -283,19 +291,18 @@ class _Search:
 
     def choose(self) -> None:
         """Find a first choice that nobody breaks, however long it takes."""
-        free = Work()
-        self.best = self._settled(Cover(self.problem), free)
-        self.work.add(free.units)
+        self.best = self._settled(Cover(self.problem), self.work.apart())
         logger.info("demands met", extra={"demands": len(self.best.demands)})
 
     def improve(self, *, is_wide: bool = False) -> None:
         """Publish again what is needless, and repair what that opens, while work is left."""
-        cover = self._again(self.best)
+        cover, needed = self._again(self.best), None
         while not self.work.is_over:
             lighter = reverse_delete(
                 cover,
                 work=self.work,
                 is_wide=is_wide,
+                needed=needed,
                 progress=partial(self.progress, "publish again"),
             )
             if lighter is cover:
@@ -304,11 +311,10 @@ class _Search:
             if more is None:
                 self._offer(lighter)
                 break
-            cover = self._settled(self._with(lighter, more), Work())
+            # from now on only what is hidden anew may be needless
+            needed, is_wide = lighter.hidden.copy(), False
+            cover = self._settled(self._with(lighter, more), self.work.apart())
             self._offer(cover)
-            if cover is not self.best and is_wide:
-                break
-            is_wide = False
 
     def improve_exactly(self) -> None:
         """Find a cheaper choice that no attacker breaks, if there is one, and a least cost.
