@@ -140,12 +140,13 @@ class Program:
         Other columns are at their least. A basis that is none is mended by the solver.
         """
         solver, states = self._solver, self._highs.HighsBasisStatus
-        of_columns = [states.kLower] * solver.getNumCol()
-        of_rows = [states.kBasic] * solver.getNumRow()
-        for column, row in zip(columns.tolist(), rows.tolist(), strict=True):
-            of_columns[column], of_rows[row] = states.kBasic, states.kLower
+        both = np.array([states.kLower, states.kBasic], dtype=object)
+        of_columns = np.zeros(solver.getNumCol(), np.int8)
+        of_rows = np.ones(solver.getNumRow(), np.int8)
+        of_columns[columns], of_rows[rows] = 1, 0
         basis = self._highs.HighsBasis()
-        basis.col_status, basis.row_status, basis.valid = of_columns, of_rows, True
+        basis.col_status, basis.row_status = both[of_columns].tolist(), both[of_rows].tolist()
+        basis.valid = True
         solver.setBasis(basis)
 
     def add(self, rows: Rows) -> None:

@@ -21,6 +21,9 @@ FARTHEST = 1e3
 _NOTHING = 1e-7
 #: What a cell that stays hidden costs, so that changes move few of them.
 STAYS = 1e-2
+#: What moving a hidden cell costs beside hiding a usual one, and so many times that where a
+#: contributor is alone, who does not believe in the move.
+_HIDDEN, _ALONE = 1e-3, 10.0
 #: How many cells the programs see that look for one change, until one finds it.
 _SIZES = (500, 1_500, 4_000, 32_000)
 #: A part that is so many times smaller than the table is worth a try.
@@ -165,7 +168,8 @@ class Region:
     cells
         The cells, rising.
     is_free
-        Which of all cells cost nothing, now and later; by default none.
+        Which of all cells are hidden, now and later, so that their moves cost next to nothing;
+        by default none.
     work
         Where the work is counted.
 
@@ -192,7 +196,7 @@ class Region:
         relations = problem.relations
         place = np.full(relations.n_cells, -1)
         place[cells] = np.arange(len(cells))
-        rows = np.unique(incidence.rows_of(cells))
+        rows = _distinct(incidence.rows_of(cells), relations.n_relations)
         entries = ranges(relations.starts, rows, np.arange(len(relations.cells)))
         column, sign = place[relations.cells[entries]], relations.signs[entries]
         row = np.repeat(np.arange(len(rows)), np.diff(relations.starts)[rows])
@@ -209,7 +213,7 @@ class Region:
         row = np.concatenate([row, row[falls]])
         weight = np.concatenate([sign, -sign[falls]]).astype(np.float64)
         column = np.concatenate([column, second[column[falls]]])
-        order = np.lexsort((column, row))
+        order = np.argsort(row, kind="stable")
         nothing, n_columns = np.zeros(len(rows)), n + len(self._split)
         self.program = Program(
             Rows(
@@ -291,6 +295,7 @@ class Neighbourhood:
         self.problem, self.incidence = problem, Incidence(problem.relations)
         self.work = work or Work()
         self.can_move = problem.is_open | problem.must_hide
+        self.stays = _stays(problem)
         self._whole: Region | None = None
 
     def change(
@@ -325,9 +330,10 @@ class Neighbourhood:
         inside[cells] = True
         edge, n_inside = np.unique(cells), int(inside.sum())
         while edge.size and n_inside < size:
-            rows = np.unique(self.incidence.rows_of(edge))
-            new = np.unique(ranges(relations.starts, rows, relations.cells))
-            new = new[~inside[new] & np.isfinite(cost[new])]
+            rows = _distinct(self.incidence.rows_of(edge), relations.n_relations)
+            near = ranges(relations.starts, rows, relations.cells)
+            near = near[~inside[near] & np.isfinite(cost[near])]
+            new = _distinct(near, relations.n_cells)
             if n_inside + len(new) > size:
                 new = new[np.argsort(cost[new], kind="stable")][: size - n_inside]
             inside[new] = True
@@ -340,6 +346,27 @@ class Neighbourhood:
             demands,
             self.incidence,
             cells,
-            is_free=(cost <= 0) | ((cost <= STAYS) & self.problem.must_hide),
+            is_free=(cost <= self.stays) | ((cost <= STAYS) & self.problem.must_hide),
             work=self.work,
         )
+
+
+def _stays(problem: Problem) -> Floats:
+    """Return what it costs to move each cell where it is hidden.
+
+    It is little beside hiding another one, so that changes move few cells, and of these few
+    that a contributor knows.
+    """
+    cost = problem.cost[problem.is_open & (problem.cost > 0)]
+    price = np.full(len(problem.cost), _HIDDEN * (float(np.median(cost)) if cost.size else 1.0))
+    contributions = problem.primary.contributions
+    if contributions is not None and problem.coalition:
+        price[contributions.number <= problem.coalition] *= _ALONE
+    return price
+
+
+def _distinct(numbers: Integers, n: int) -> Integers:
+    """List distinct numbers below `n`, rising."""
+    mask = np.zeros(n, bool)
+    mask[numbers] = True
+    return np.flatnonzero(mask)

@@ -9,12 +9,12 @@ import numpy as np
 from ckm.methods.suppression.secondary.cover import Change, Cover, Side
 from ckm.methods.suppression.secondary.region import STAYS, Neighbourhood
 from ckm.methods.suppression.secondary.work import Work
-from footing.arrays import Flags, Floats
+from footing.arrays import Flags, Floats, Integers
 
-#: In larger tables no search starts from all that may be hidden.
-WIDE_CELLS = 12_000
+#: Every so many cells it is asked whether the rest is worth it.
+_OFTEN = 25
 #: How many cells around those that need another change a program sees, by the table's size.
-_SIZES = ((WIDE_CELLS, 1_500), (np.inf, 600))
+_SIZES = ((12_000, 1_500), (np.inf, 600))
 
 
 def reverse_delete(
@@ -23,11 +23,13 @@ def reverse_delete(
     work: Work | None = None,
     is_wide: bool = False,
     needed: Flags | None = None,
+    crumbs: float = 0.0,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Cover:
     """Publish secondary cells again, the dearest first, where every demand stays met.
 
-    Cells that are `needed` are not tried: they were before, with fewer demands.
+    Cells that are `needed` are not tried: they were before, with fewer demands. Nor are the
+    cheapest that together cost less than a share, `crumbs`, of all that are hidden.
 
     Notes
     -----
@@ -50,7 +52,7 @@ def reverse_delete(
         choice.hidden |= cover.problem.is_open
     if not choice.prove_all():
         return cover
-    return min(cover, choice.reduced(needed), key=Cover.cost)
+    return min(cover, choice.reduced(needed, crumbs), key=Cover.cost)
 
 
 class _Choice:
@@ -83,7 +85,7 @@ class _Choice:
                 self._keep(side, change)
         return True
 
-    def reduced(self, needed: Flags | None = None) -> Cover:
+    def reduced(self, needed: Flags | None = None, crumbs: float = 0.0) -> Cover:
         """Try once to do without each secondary cell; give what stays hidden, with proofs."""
         stays = self.problem.must_hide if needed is None else self.problem.must_hide | needed
         secondary = np.flatnonzero(self.hidden & ~stays)
@@ -93,6 +95,9 @@ class _Choice:
         for done, cell in enumerate(secondary[order].tolist()):
             self.progress(done, len(order))
             if self.work.is_over:
+                break
+            is_asked = crumbs > 0 and done % _OFTEN == 0
+            if is_asked and self._are_crumbs(secondary[order[done:]], crumbs):
                 break
             price[cell] = np.inf
             fresh = self._without(cell, price)
@@ -106,6 +111,15 @@ class _Choice:
         for number, sign in self.proofs:  # by the programs' own account
             (cover.is_high_met if sign > 0 else cover.is_low_met)[number] = True
         return cover
+
+    def _are_crumbs(self, cells: Integers, share: float) -> bool:
+        """Tell whether cells cost less than a share of what proofs hide."""
+        is_used = np.zeros(len(self.hidden), bool)
+        is_used[[cell for cell, sides in self.users.items() if sides]] = True
+        is_used &= ~self.problem.must_hide
+        cost = self.problem.cost
+        left = cost[cells[is_used[cells]]].sum()
+        return bool(left <= share * cost[is_used].sum())
 
     def _without(self, cell: int, price: Floats) -> dict[Side, Change] | None:
         """Prove the demands whose proofs move a cell without it, if that is possible."""

@@ -18,7 +18,7 @@ from ckm.methods.suppression.secondary.cover import Change, Cover
 from ckm.methods.suppression.secondary.exact import protect_exactly
 from ckm.methods.suppression.secondary.merging import Merging, merged
 from ckm.methods.suppression.secondary.problem import Demands, Problem
-from ckm.methods.suppression.secondary.reverse_delete import WIDE_CELLS, reverse_delete
+from ckm.methods.suppression.secondary.reverse_delete import reverse_delete
 from ckm.methods.suppression.secondary.sequential import protect_in_turn
 from ckm.methods.suppression.secondary.work import PER_SECOND, Work
 from footing.arrays import Flags, Integers
@@ -36,7 +36,9 @@ _EXACT_GAP = 1e-6
 #: What "auto" solves exactly.
 _EXACT_CELLS = 300
 #: How long "auto" improves a first choice: so many times its work, but some seconds at least.
-_SHARE, _LEAST_S = 0.5, 8.0
+_SHARE, _LEAST_S = 0.25, 12.0
+#: Cells that are cheaper than such a share of all, together, "auto" does not try.
+_CRUMBS = 0.01
 
 
 class UnprotectedError(CheckFailedError):
@@ -246,10 +248,9 @@ def suppress(
     search.choose()
     if method == "auto" and own_method == "sequential":
         search.work.share(_SHARE, least_s=_LEAST_S)
-    is_small = merging.problem.relations.n_cells <= WIDE_CELLS
-    search.improve(is_wide=is_small)
-    if is_small:
-        search.improve()
+        search.crumbs = _CRUMBS
+    search.improve()
+    search.improve(is_wide=True)
     if own_method == "exact":
         search.improve_exactly()
     cover = search.best
@@ -287,7 +288,7 @@ class _Search:
         self.merging, self.problem = merging, merging.problem
         self.work, self.progress = work, progress
         self.attackers, self.insiders = Attackers(self.problem), self.problem.insiders
-        self.best, self.least = Cover(self.problem), 0.0
+        self.best, self.least, self.crumbs = Cover(self.problem), 0.0, 0.0
 
     def choose(self) -> None:
         """Find a first choice that nobody breaks, however long it takes."""
@@ -303,6 +304,7 @@ class _Search:
                 work=self.work,
                 is_wide=is_wide,
                 needed=needed,
+                crumbs=self.crumbs,
                 progress=partial(self.progress, "publish again"),
             )
             if lighter is cover:

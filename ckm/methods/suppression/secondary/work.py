@@ -17,9 +17,9 @@ Ending: TypeAlias = Literal["work", "clock", "share"]
 #: So many units were done in a second of one core where they were measured.
 PER_SECOND = 1_000_000.0
 #: Units of a program, and for each of its rows and columns: to lay it out, and to ask it.
-_LAID_OUT, _ASKED = (800.0, 1.5), (300.0, 0.6)
+_LAID_OUT, _ASKED = (2_000.0, 2.0), (1_000.0, 0.7)
 #: Units of a step of the simplex method, and for each row and column.
-_STEP = (8.0, 0.0043)
+_STEP = (9.0, 0.005)
 #: The thread's own clock ends a search after so many times the seconds that it was given, and
 #: so many more; other programs on the machine do not move it.
 _CLOCK, _MORE_S = 5.0, 10.0
