@@ -37,6 +37,8 @@ _EXACT_GAP = 1e-6
 _EXACT_CELLS = 300
 #: How long "auto" improves a first choice: so many times its work, but some seconds at least.
 _SHARE, _LEAST_S = 0.25, 12.0
+#: A search among all that may be hidden takes so many times as long as one among what is.
+_WIDER = 1.5
 #: Cells that are cheaper than such a share of all, together, "auto" does not try.
 _CRUMBS = 0.01
 
@@ -249,8 +251,11 @@ def suppress(
     if method == "auto" and own_method == "sequential":
         search.work.share(_SHARE, least_s=_LEAST_S)
         search.crumbs = _CRUMBS
+    before = search.work.units
     search.improve()
-    search.improve(is_wide=True)
+    # the wide search takes longer, and gives nothing before it is done
+    if search.work.has(_WIDER * (search.work.units - before)):
+        search.improve(is_wide=True)
     if own_method == "exact":
         search.improve_exactly()
     cover = search.best

@@ -55,6 +55,12 @@ class Work:
         """End after so many times the work that was done, but some seconds' at least."""
         self._share = self.units + max(times * self.units, least_s * PER_SECOND)
 
+    def has(self, units: float) -> bool:
+        """Tell whether the share leaves so much; where it does not, it ends the search."""
+        if self.ended_by is None and self.units + units > self._share:
+            self.ended_by = "share"
+        return self.ended_by is None
+
     def laid_out(self, size: int) -> None:
         """Count a program of so many rows and columns."""
         self.add(_LAID_OUT[0] + size * _LAID_OUT[1])

@@ -470,6 +470,17 @@ def test_work_done_apart_is_counted_and_does_not_end():
     assert not apart.is_over
 
 
+def test_a_share_is_of_the_work_done_and_ends_what_it_does_not_leave_time_for():
+    work = Work(9.0)
+    assert work.has(99 * PER_SECOND)  # there is no share yet, and limit_s is asked otherwise
+    work.add(4 * PER_SECOND)
+    work.share(0.5, least_s=1.0)
+    assert work.has(1.9 * PER_SECOND)
+    assert not work.is_over
+    assert not work.has(2.1 * PER_SECOND)
+    assert work.ended_by == "share"
+
+
 def test_the_cheapest_change_is_the_same_with_one_column_for_each_free_total():
     """Starting from totals that move with their parts changes no answer."""
     rng = np.random.default_rng(5)
