@@ -302,11 +302,11 @@ class _Search:
 
     def improve(self, *, is_wide: bool = False) -> None:
         """Publish again what is needless, and repair what that opens, while work is left."""
-        cover, needed = self._again(self.best), None
-        while not self.work.is_over:
+        cover, needed, work = self._again(self.best), None, self.work
+        while not work.is_over:
             lighter = reverse_delete(
                 cover,
-                work=self.work,
+                work=work,
                 is_wide=is_wide,
                 needed=needed,
                 crumbs=self.crumbs,
@@ -318,8 +318,9 @@ class _Search:
             if more is None:
                 self._offer(lighter)
                 break
-            # from now on only what is hidden anew may be needless
+            # from now on only what is hidden anew may be needless, which is soon told
             needed, is_wide = lighter.hidden.copy(), False
+            work = self.work.rest() if work is self.work else work
             cover = self._settled(self._with(lighter, more), self.work.apart())
             self._offer(cover)
 

@@ -41,11 +41,18 @@ class Work:
         self.units, self.limit = 0.0, limit_s * PER_SECOND
         self.clock = time.thread_time() + _CLOCK * limit_s + _MORE_S
         self.ended_by: Ending | None = None
-        self._share = np.inf
+        self._share = self._most = np.inf
 
     def add(self, units: float) -> None:
         """Count some units."""
         self.units += units
+
+    def rest(self) -> Work:
+        """Return what counts here, and goes on after the share by half as much again."""
+        rest = _Apart(self)
+        rest.units, rest.clock = self.units, self.clock
+        rest.limit = min(self.limit, max(self.units, self._share) + self._most / 2)
+        return rest
 
     def apart(self) -> Work:
         """Return what counts here, and is never over."""
@@ -53,7 +60,8 @@ class Work:
 
     def share(self, times: float, *, least_s: float) -> None:
         """End after so many times the work that was done, but some seconds' at least."""
-        self._share = self.units + max(times * self.units, least_s * PER_SECOND)
+        self._most = max(times * self.units, least_s * PER_SECOND)
+        self._share = self.units + self._most
 
     def has(self, units: float) -> bool:
         """Tell whether the share leaves so much; where it does not, it ends the search."""

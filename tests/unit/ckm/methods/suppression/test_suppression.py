@@ -479,6 +479,12 @@ def test_a_share_is_of_the_work_done_and_ends_what_it_does_not_leave_time_for():
     assert not work.is_over
     assert not work.has(2.1 * PER_SECOND)
     assert work.ended_by == "share"
+    rest = work.rest()
+    rest.add(2.9 * PER_SECOND)
+    assert not rest.is_over
+    rest.add(0.2 * PER_SECOND)
+    assert rest.is_over
+    assert work.units == rest.units
 
 
 def test_the_cheapest_change_is_the_same_with_one_column_for_each_free_total():
