@@ -58,7 +58,7 @@ format: setup ## rewrite the code in the project's style
 # values. Not installed: Spark, a driver of PostgreSQL, and torch, which is a gigabyte to fetch; what
 # needs them is left out.
 LOWEST := .venv-lowest
-TOOLS := $(shell grep -E '^(hypothesis|httpx|lxml|openpyxl|polars|pytest|pytest-randomly|pytest-xdist)==' constraints.txt)
+TOOLS := $(shell grep -E '^(babel|hypothesis|httpx|lxml|openpyxl|polars|pytest|pytest-randomly|pytest-xdist)==' constraints.txt)
 LONG := %fuzz.py %_advice.py %_identify.py %_pictures.py %_scan.py %_quantise.py %_solve.py %_cube.py %_prepared.py tests/unit/tables/spark/% \
     %_suppress.py %_pld.py %_adjacency.py %_auditor.py %_sketch.py %_shuffle.py %_compare.py %/ptable/test_check.py %_evaluate.py %_inputs.py %_sweep.py
 LOWEST_TESTS := $(filter-out $(LONG),$(foreach folder,dp ptable tables,$(wildcard tests/unit/$(folder)/test_*.py tests/unit/$(folder)/*/test_*.py))) \

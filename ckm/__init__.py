@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
     from ckm.engine.request import TableRequest
     from ckm.errors import CkmError, ConfigError, InternalError, ReleaseError
+    from ckm.release.first_table import protect
     from tables import DerivedVariable, Secret
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "changes",
     "mix_keys",
     "perturb",
+    "protect",
     "shares",
 ]
 
@@ -90,6 +92,7 @@ _public, __dir__ = lazy(
         "shares": "ckm.engine.derived",
         "mix_keys": "ckm.engine.key_mixing",
         "perturb": "ckm.engine.perturbation",
+        "protect": "ckm.release.first_table",
     }
     | dict.fromkeys(_ERRORS, "ckm.errors")
     | dict.fromkeys(_MAGNITUDES, "ckm.engine.magnitudes"),

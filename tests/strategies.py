@@ -34,7 +34,7 @@ KEY_RANGES = (2**64, 256, 10**18, 1_000_003, 2**63 - 25)
 MAY_BE_TINY = pytest.mark.filterwarnings("ignore:All .* nearer to zero")
 
 #: Examples of a property test, as a multiple of the number that it names; see `tests.conftest`.
-SHARES = {"quick": 0.25, "many": 1.0, "long": 20.0}
+SHARES = {"quick": 0.25, "many": 0.5, "long": 20.0}
 
 
 def examples(number: int) -> int:

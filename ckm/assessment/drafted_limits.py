@@ -109,7 +109,7 @@ def drafted_limits(
 
 @dataclass(frozen=True, kw_only=True)
 class _Draws:
-    """Counts of cells that hold somebody, which of them share a draw, and the noise."""
+    """Counts of non-empty cells, which of them share a draw, and the noise."""
 
     count: NDArray[np.int64]
     key: NDArray[np.uint64]

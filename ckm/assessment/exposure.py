@@ -21,7 +21,7 @@ from risk.inference.worst import worst_posterior
 
 _SHOWN = 10
 _LIKELY = 0.005
-#: A prior of fewer cells that hold somebody is thin: with 100, a share is known to ±0.1.
+#: A prior of fewer non-empty cells is thin: with 100, a share is known to ±0.1.
 _FEWEST = 100
 #: Cells added to every count where even all tables together are thin: Jeffreys' rule.
 _ADDED = 0.5

@@ -16,7 +16,7 @@ _COLUMNS = {"count": np.int64, "noise": np.int64, "key": np.uint64, "is_finest":
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ObservedCells:
-    """Cells that hold somebody; disclosive, for inside.
+    """Non-empty cells; disclosive, for inside.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class ObservedTable:
     name
         Its name.
     cells
-        Its cells that hold somebody.
+        Its non-empty cells.
     empty
         How many cells of its grid hold nobody.
     margins

@@ -1,6 +1,6 @@
 """What users of the published tables lose: many measures of a table, few of its parts.
 
-The cells are those that hold somebody. Empty cells are published as they are; where a table
+The cells are those that are not empty. Empty cells are published as they are; where a table
 shows its grid, they enter the measures of zeros. Tests take each set of records once: a total
 with a single part repeats the noise of its part, and is no draw of its own.
 """

@@ -16,6 +16,7 @@ def _show_version(ctx: click.Context, _parameter: click.Parameter, value: object
 
 
 _VERBS = {
+    "protect": "ckm.cli.protect:protect",
     "release": "ckm.cli.release:release",
     "check": "ckm.cli.check:check",
     "upgrade": "ckm.cli.upgrade:upgrade",
@@ -61,6 +62,7 @@ def app() -> None:
     Start here
     ----------
     ckm demo                            a register, six protected tables, designs compared
+    ckm protect --help                  a first table of your data, in one line
     ckm job init people.parquet         a job drafted from your data: job.toml
     ckm check job.toml                  is this job right?
     ckm release job.toml -o out/        release its tables, with a report

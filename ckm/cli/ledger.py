@@ -38,6 +38,7 @@ def ledger() -> None:
     ckm ledger list ledger.db
     ckm ledger audit ledger.db --secret secret.key
     ckm ledger audit ledger.db --job job.toml -o thin.csv
+    ckm ledger backup ledger.db -o ledger-2026-11-29.db
 
     LEDGER is a file or a database postgresql://…
     """
@@ -139,6 +140,26 @@ def audit(
             "differences not named", Message("-o thin.csv names them, for inside use only")
         )
     return CHECK_FAILED if strict and (pairs or seconds) else 0
+
+
+@ledger.command()
+@click.argument("target", metavar="LEDGER")
+@output_options("The file of the copy.", required=True)
+@with_terminal
+def backup(terminal: Terminal, *, target: str, output: Path) -> None:
+    """Copy a ledger as it is at one moment, while releases and services go on.
+
+    Its owner alone may read the copy. Keep it with the secret, without which it is worth
+    nothing. What was published after a copy is not in it: before a copy takes the place of a
+    lost ledger, release the jobs of since again, in their order.
+    """
+    from ckm.ledger import copy_ledger
+
+    number = copy_ledger(target, output, overwrite=may_replace())
+    terminal.step(
+        "ledger copied",
+        Message("{number:,} tables: {file}", number=number, file=Name(output.name)),
+    )
 
 
 def _secret(secret: Path | None, job: Path | None) -> Secret:

@@ -37,8 +37,8 @@ _LIKELY = 0.01
 def comparison_facts(comparison: Comparison, *, rules: Rules | None) -> ComparisonFacts:
     """Give all that a page says of a comparison.
 
-    Measures by variable are expectations over uniform keys, for the distinct cells of all
-    tables that hold somebody.
+    Measures by variable are expectations over uniform keys, for the distinct non-empty cells
+    of all tables.
     """
     inverses = _inverses(comparison)
     count_histogram = comparison.count_histogram

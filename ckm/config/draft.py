@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import prod
@@ -363,9 +363,7 @@ def _choose_tables(draft: JobDraft) -> None:
             if len(columns) < 3 and draft.cells([*columns, name]) <= most:
                 columns.append(name)
         if columns and draft.cells(columns) <= most:
-            names = [*filter(None, map(_plain, columns))] or ["table"]
-            # One name alone may be one that no file can have, such as aux.
-            name = "_by_".join(names)[:60] if len(names) > 1 else f"by_{names[0]}"
+            name = _table_name(columns)
             while name.lower() in map(str.lower, draft.tables):
                 name += "_"
             draft.tables[name] = columns
@@ -374,6 +372,13 @@ def _choose_tables(draft: JobDraft) -> None:
 def _plain(name: str) -> str:
     """Return a name with signs that files and keys may have."""
     return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
+
+
+def _table_name(columns: Iterable[str]) -> str:
+    """Return a name for the table of some columns, which files may have, too."""
+    names = [*filter(None, map(_plain, columns))] or ["table"]
+    # One name alone may be one that no file can have, such as aux.
+    return "_by_".join(names)[:60] if len(names) > 1 else f"by_{names[0]}"
 
 
 def _quoted(value: object) -> str:
@@ -472,6 +477,70 @@ def _text(
         lines += ["", _note(refused)]
         lines += [_Noted(f"# {_quoted(name)}: ", (why,)) for name, why in draft.refused.items()]
     return lines
+
+
+def first_job(
+    data: str,
+    dimensions: Sequence[str],
+    *,
+    output: Path,
+    settings: Mapping[str, str],
+    secret: Path | None,
+    ledger: Path,
+    table: str | None = None,
+    reading: ReadOptions | None = None,
+) -> str:
+    """Write the job of one table under the drafted noise; nothing is read.
+
+    Parameters
+    ----------
+    data
+        What `[data] path` would name, from the working folder.
+    dimensions
+        Columns of the table.
+    output
+        Where the job is to lie: its paths start there.
+    settings
+        Further settings of `[data]`, such as ``id``, and ``where`` of the table.
+    secret
+        The file of the secret; None for ``CKM_SECRET``.
+    ledger
+        The file of the ledger.
+    table
+        The table of a DuckDB file.
+    reading
+        What is declared of the columns of CSV.
+    """
+
+    def path_of(file: str | Path) -> str:
+        return _quoted(os.path.relpath(file, output.parent))
+
+    place = place_of(data)
+    key = "database" if place.kind is PlaceKind.DATABASE else "path"
+    of_data = {name: value for name, value in settings.items() if name != "where"}
+    of_table = {name: value for name, value in settings.items() if name == "where"}
+    measures = ["count", "weighted"] if "weight" in settings else ["count"]
+    lines = [
+        "schema = 1",
+        "[data]",
+        f"{key} = {_quoted(place.texts[0]) if place.is_elsewhere else path_of(data)}",
+        *([f"table = {_quoted(table)}"] if table is not None else []),
+        *_read(reading or ReadOptions()),
+        *(f"{name} = {_quoted(value)}" for name, value in of_data.items()),
+        "[keys]",
+        *([f"secret = {path_of(secret)}"] if secret is not None else []),
+        "[ptable]",
+        *(f"{name} = {value}" for name, value, _ in _NOISE),
+        "[ledger]",
+        f"path = {path_of(ledger)}",
+        "[report]",
+        "[[table]]",
+        f"name = {_quoted(_table_name(dimensions))}",
+        f"dimensions = {_quoted(list(dimensions))}",
+        f"measures = {_quoted(measures)}",
+        *(f"{name} = {_quoted(value)}" for name, value in of_table.items()),
+    ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def drafted_noise() -> "NoiseSpec":

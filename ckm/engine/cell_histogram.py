@@ -53,7 +53,7 @@ class CountHistogram:
         Variable → category → histogram of the distinct cells of that category that hold
         somebody. Totals over the variable belong to no category.
     listed
-        Cells that hold somebody, table by table.
+        Non-empty cells, table by table.
     distinct
         Distinct ones among them.
     record_sets

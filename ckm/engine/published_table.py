@@ -215,7 +215,8 @@ class PublishedTable:
             for row in zip(*columns, strict=True)
         ]
         more = ["…"] * (self.n_rows > _SHOWN)
-        return "\n".join([*lines, *more, f"[{self.n_rows:,} cells]"])
+        note = f"[{self.n_rows:,} cells, not checked by a release]"
+        return "\n".join([*lines, *more, note])
 
     def _repr_html_(self) -> str:
         return str(self.to_pandas().head(20).to_html(index=False))

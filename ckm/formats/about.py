@@ -49,7 +49,7 @@ class TableAbout:
     source
         Who is responsible for the numbers.
     contact
-        Whom to ask.
+        The contact for questions.
     notes
         The method in words, each note a text of its own.
     labels

@@ -7,7 +7,7 @@ few records is refused or flagged, whatever words it was asked in.
 
 from ckm.ledger.definition import Definition
 from ckm.ledger.errors import LedgerError, SecondMethodError, ThinDifferenceError
-from ckm.ledger.ledger import Ledger, Published, list_published
+from ckm.ledger.ledger import Ledger, Published, copy_ledger, list_published
 from ckm.ledger.protection import CellProtection
 from ckm.ledger.second_method import SecondMethod
 from ckm.ledger.storage.record import PAIR_COLUMNS, CellName, ThinPair
@@ -26,5 +26,6 @@ __all__ = [
     "ThinDifferenceError",
     "ThinPair",
     "Watch",
+    "copy_ledger",
     "list_published",
 ]

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, Self
 
 import numpy as np
@@ -27,7 +28,7 @@ from ckm.ledger.storage.settings import (
     sealed_noises,
     width_of,
 )
-from ckm.ledger.storage.store import Database, Row, open_store
+from ckm.ledger.storage.store import Database, Row, copy_store, open_store
 from ckm.ledger.storage.writer import Submission, Writer
 from footing.arrays import Flags
 from footing.messages import Argument, Message
@@ -658,6 +659,39 @@ class Published:
     history: str
     published_at: str
     definition: Definition
+
+
+def copy_ledger(
+    target: str | os.PathLike[str], output: str | os.PathLike[str], *, overwrite: bool = False
+) -> int:
+    """Write a copy of a ledger as it is at one moment; releases may go on meanwhile.
+
+    Parameters
+    ----------
+    target
+        The file of the ledger.
+    output
+        The file of the copy, for the owner's eyes.
+    overwrite
+        Whether a file of that name may be replaced.
+
+    Returns
+    -------
+    int
+        The number of tables in it.
+
+    Raises
+    ------
+    LedgerError
+        If there is no such ledger, if it is a database of PostgreSQL, or if `output` exists.
+
+    Examples
+    --------
+    >>> copy_ledger("ledger.db", "copy.db")  # doctest: +SKIP
+    12
+    """
+    copy_store(target, Path(output), overwrite=overwrite)
+    return sum(1 for _ in list_published(output))
 
 
 def list_published(target: str | os.PathLike[str]) -> Iterator[Published]:

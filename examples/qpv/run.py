@@ -70,7 +70,7 @@ def main() -> None:
         },
     )
     show(
-        "Mean |noise| of the cells that hold somebody, overall and by variable",
+        "Mean |noise| of the non-empty cells, overall and by variable",
         {
             design: {
                 one.value if one.group == "all" else f"{one.group} {one.value}": one.number

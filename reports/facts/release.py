@@ -92,7 +92,7 @@ class TableFact:
     records
         How many records it counts.
     cells, empty
-        Cells that hold somebody, and cells of the grid that do not.
+        Non-empty cells, and cells of the grid that are empty.
     margins
         How many of `cells` are totals over something.
     files

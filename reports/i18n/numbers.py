@@ -4,10 +4,20 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
 
 _SPACE = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
+#: Language → what stands between whole part and decimals, and between groups of three digits,
+#: as CLDR has them; a library of all languages is 30 MB.
+_SEPARATORS = {"en": (".", ","), "fr": (",", "\N{NARROW NO-BREAK SPACE}")}
+_MONTHS = {
+    "en": "January February March April May June July August September October November"
+    " December",
+    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre"
+    " décembre",
+}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 #: From here on a number is written with its power of ten.
 _HUGE = 1e15
@@ -22,7 +32,7 @@ class Numbers:
     Parameters
     ----------
     language
-        A code such as ``"en"``.
+        ``"en"`` or ``"fr"``.
     """
 
     language: str
@@ -105,29 +115,30 @@ class Numbers:
 
     def date(self, text: str) -> str:
         """Write an ISO date in words; any other text stays as it is."""
-        from babel.dates import format_date
-
         try:
-            return str(format_date(date.fromisoformat(text), "d MMMM y", locale=self.language))
+            return self._day(date.fromisoformat(text))
         except ValueError:
             return text
 
     def moment(self, text: str) -> str:
         """Write an ISO moment in words, in UTC; any other text stays as it is."""
-        from babel.dates import format_datetime
-
         try:
             when = datetime.fromisoformat(text)
         except ValueError:
             return text
         when = when.astimezone(UTC) if when.tzinfo else when
-        return f"{format_datetime(when, 'd MMMM y, HH:mm:ss', locale=self.language)} UTC"
+        return f"{self._day(when)}, {when:%H:%M:%S} UTC"
+
+    def _day(self, day: date) -> str:
+        return f"{day.day} {_MONTHS[self.language].split()[day.month - 1]} {day.year}"
 
     def _near_zero(self, least: float, pattern: str) -> str:
         """Write that a number is nearer to 0 than this one."""
         return f"{'<' if least > 0 else '>'}{_SPACE}{self._decimal(least, pattern)}"
 
     def _decimal(self, number: float, pattern: str) -> str:
+        if math.isnan(number):
+            return "NaN"
         if abs(number) >= _HUGE:
             return self.tiny(number)
         return _formatted(number, pattern, self.language)
@@ -135,8 +146,11 @@ class Numbers:
 
 @lru_cache(maxsize=10_000)
 def _formatted(number: float, pattern: str, language: str) -> str:
-    """Write a number; a page has few different ones, and Babel takes its time for each."""
-    from babel.numbers import format_decimal
-
-    text = str(format_decimal(number, pattern, locale=language))
-    return text.replace("-", MINUS) if text.strip("-0.,") else text.lstrip("-")
+    """Write a number by a pattern of CLDR: its commas group, its zeros are always written."""
+    whole, _, decimals = pattern.partition(".")
+    rounded = Decimal(str(number)).quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_EVEN)
+    digits, _, rest = f"{abs(rounded):{',' if ',' in whole else ''}f}".partition(".")
+    rest = rest[: decimals.count("0")] + rest[decimals.count("0") :].rstrip("0")
+    point, group = _SEPARATORS[language]
+    text = digits.replace(",", group) + (point + rest if rest else "")
+    return f"{MINUS}{text}" if rounded < 0 else text

@@ -49,7 +49,17 @@ def run(python: str, wheel: Path, folder: Path) -> int:
     hatch_build.write_packages(ROOT, folder, ("tests",))
     shutil.copy(ROOT / "pyproject.toml", folder)
     chosen = [folder / "tests" / name for name in CHOICE]
-    pytest = [own, "-m", "pytest", "-q", "-m", "not slow and not long", "-p", "no:cacheprovider", *chosen]
+    pytest = [
+        own,
+        "-m",
+        "pytest",
+        "-q",
+        "-m",
+        "not slow and not long",
+        "-p",
+        "no:cacheprovider",
+        *chosen,
+    ]
     clean = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
     return subprocess.run(pytest, cwd=folder, env=clean, check=False).returncode
 

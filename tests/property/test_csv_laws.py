@@ -80,7 +80,7 @@ def counts(data):
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(1000))
+@settings(max_examples=examples(300))
 @given(
     _COLUMNS,
     st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
@@ -162,7 +162,7 @@ def noisy(folder, rows):
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.integers(0, 9).map(str), min_size=1, max_size=30),
     st.sampled_from(["x", "1_0", "01", "1e0", "10.0", "99999999999999999999", "-0", ""]),
@@ -178,7 +178,7 @@ def test_the_noise_of_a_cell_does_not_change_with_other_records(texts, other, na
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(120))
 @given(st.lists(_TEXTS.filter(bool), min_size=1, max_size=12))
 def test_a_column_is_one_of_numbers_where_all_its_texts_are(texts):
     with tempfile.TemporaryDirectory() as name:

@@ -70,7 +70,7 @@ def whole_cube(records, key_range):
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(populations(), st.data())
 def test_cells_give_the_numbers_of_their_records_with_and_without_margins(drawn, data):
     records, key_range = drawn
@@ -91,7 +91,7 @@ def test_cells_give_the_numbers_of_their_records_with_and_without_margins(drawn,
                 assert published(found[name], measure) == published(table, measure)
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(populations(), st.data())
 def test_a_cube_with_one_number_changed_is_refused(drawn, data):
     """Whichever it is, of a cell or a margin: some other row no longer fits."""

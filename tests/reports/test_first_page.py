@@ -202,7 +202,7 @@ def test_the_figures_of_risk_follow_from_files_records_and_ptable(page, out, peo
         known = sum(sum(told[j].get(i, 0) for i in range(1, 5)) > 0.75 for j in small)
         sure = max(sure, (known / len(small), known, len(small), name))
     probability, original, published, name = worst
-    assert found["Surest guess of one small count"] == (
+    assert found["Highest probability that a count reveals a small one"] == (
         share(probability),
         f"that it is {original}, where {published} is published; Table of {name}",
         "✓ at most 99 %",

@@ -106,6 +106,38 @@ cat(problem)
     assert "did you mean 'region'?" in said
 
 
+def test_codes_stay_texts_and_measures_are_numbers_whatever_columns_are_called(tmp_path):
+    said = by_r(
+        """
+ckm_secret("secret.key")
+n <- 2400
+people <- data.frame(
+  person = 1e9 + 1e6 * seq_len(n),  # doubles: R would write 1.001e+09
+  p = rep_len(sprintf("%02d", 1:4), n), v = rep(c("007", "1e3", "NA"), each = n / 3),
+  w = rep_len(c(1.5, 2, 3.25), n), income = exp(seq(5, 9, length.out = n)),
+  region = rep(c("1", "2"), each = n / 2),
+  commune = sprintf("%d%03d", rep(1:2, each = n / 2), 1:20)
+)
+tabulate <- function(...) {
+  ptable <- ckm_ptable(D = 5, V = 3)
+  ckm_tabulate(people, id = "person", secret = "secret.key", ptable = ptable, ...)
+}
+cells <- tabulate(c("p", "v"))
+stopifnot(identical(unique(cells$p), c("Total", "01", "02", "03", "04")))
+stopifnot(setequal(cells$v, c("Total", "007", "1e3", "NA")), is.numeric(cells$puwc))
+more <- tabulate("geo", weight = "w", sums = "income", means = "income",
+                 hierarchies = list(geo = c("region", "commune")))
+stopifnot(vapply(more[c("puwc", "pwc", "sum_income", "mean_income")], is.numeric, NA))
+stopifnot(nrow(more) == 43, identical(more$region[2:3], c("1", "1")))
+stopifnot(abs(more$sum_income[1] / sum(people$w * people$income) - 1) < .02)
+cat(names(more), in_full(c(1e15, .1 + .2, NA, 123456789012)))
+""",
+        tmp_path,
+    )
+    names = "region commune vname puwc pwc sum_income mean_income"
+    assert said == f"{names} 1000000000000000 0.30000000000000004 NA 123456789012"
+
+
 @pytest.mark.parametrize("page", ["docs/tutorial/from-r.md", "docs/fr/tutorial/from-r.md"])
 def test_the_tutorial_runs_as_it_is_written(page, tmp_path):
     needed = (

@@ -45,7 +45,7 @@ class ServiceAbout(Section):
     title: Words = Field(description="Title, one for both languages or { en = …, fr = … }.")
     description: Words = optional("A sentence or two.", default={})
     source: Words = optional("Who is responsible for the data.", default={})
-    contact: Label = optional("Whom to ask.", default="")
+    contact: Label = optional("The contact for questions.", default="")
     unit: Words = optional("What is counted: persons.", default={})
     updated: dt.date | None = optional("Date of the data.")
     languages: Languages = optional(

@@ -14,7 +14,7 @@ from typing import Any
 
 from ckm.ledger.errors import LedgerError
 from footing.addresses import Address
-from footing.files import refuse_dangling, require_private
+from footing.files import new_file, refuse_dangling, require_private
 from footing.messages import Message, Name, said
 
 _APPLICATION = 0x636B6D4C  # "ckmL" in the header of the file
@@ -285,6 +285,29 @@ class SqliteDatabase(Database):
             Message("The ledger {name!r} {what}.", name=Name(self._name), what=what),
             hint=Message("nothing was published; look at the file"),
         )
+
+
+def copy_store(
+    target: str | os.PathLike[str], output: Path, *, overwrite: bool = False
+) -> None:
+    """Copy the database of a ledger as it is at one moment, while programs write to it."""
+    if _is_postgres(os.fspath(target)):
+        raise LedgerError(
+            Message("A ledger in PostgreSQL is copied by the tools of the database."),
+            hint=Message("pg_dump --table='ckm_ledger*' writes it, psql reads it back"),
+        )
+    if output.exists() and output.samefile(target):
+        raise LedgerError(
+            Message("A ledger cannot be copied onto itself."), hint=Message("name another file")
+        )
+    with (
+        contextlib.closing(open_store(target, create=False)),  # it is a ledger, and private
+        new_file(output, error=LedgerError, overwrite=overwrite) as draft,
+        contextlib.closing(sqlite3.connect(target)) as source,
+        contextlib.closing(sqlite3.connect(draft)) as copy,
+    ):
+        source.backup(copy, pages=4096)
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file, with nothing beside it
 
 
 class _Sqlite(SqliteDatabase):

@@ -11,6 +11,7 @@ import re
 import secrets
 import threading
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
 
 from ckm.config.service.sections import Role
@@ -214,7 +215,11 @@ class Tokens:
         self._load()
 
     def recognise(self, token: str) -> Caller | str | None:
-        """Return whose a token is, or the id of one whose secret is still to be verified."""
+        """Return whose a token is, or the id of one whose secret is still to be verified.
+
+        An id that nobody has is one to be verified too: how long a refusal takes, and how many
+        there may be, does not tell which ids exist.
+        """
         match = _TOKEN.fullmatch(token)
         if match is None:
             return None
@@ -222,9 +227,9 @@ class Tokens:
         with self._lock:
             self._load()
             entry = self._entries.get(match[1])
-            if entry is None or entry.is_revoked:
-                return None
-            return _caller_of(entry) if self._known.get(digest) == entry.id else entry.id
+            if entry is None or entry.is_revoked or self._known.get(digest) != entry.id:
+                return match[1]
+            return _caller_of(entry)
 
     def caller(self, token: str) -> Caller | None:
         """Return whose a token is; None for a wrong or a revoked one.
@@ -237,7 +242,10 @@ class Tokens:
             return answer
         with self._lock:
             entry = self._entries.get(answer)
-        if entry is None or not _is_right(entry.hash, token.rpartition("_" + answer + "_")[2]):
+        is_usable = entry is not None and not entry.is_revoked
+        hashed = entry.hash if entry is not None and is_usable else _hash_of_none()
+        is_right = _is_right(hashed, token.rpartition("_" + answer + "_")[2])
+        if entry is None or not is_usable or not is_right:
             return None
         with self._lock:
             self._load()
@@ -284,6 +292,12 @@ def _hasher() -> PasswordHasher:
 
     # The second of the two parameter sets that OWASP names first: 19 MiB, two passes.
     return PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
+
+
+@cache
+def _hash_of_none() -> str:
+    """Return the hash of a secret that nobody has: to refuse takes as long as to verify."""
+    return _hasher().hash(secrets.token_urlsafe(32))
 
 
 def _is_right(hashed: str, secret: str) -> bool:

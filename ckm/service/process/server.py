@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import datetime as dt
 import json
@@ -42,6 +43,8 @@ logger = logging.getLogger(__name__)
 _HEADER_BYTES = 32_768
 _BACKLOG = 512
 _MORE_S = 5.0
+#: How long requests on their way are waited for, before the socket is closed and after it.
+_LINGER_S = 0.25
 
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
 _FOREIGN = ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio")
@@ -274,6 +277,31 @@ def grace_s(service: Service) -> float:
     return service.limits.seconds + _MORE_S
 
 
+async def _take_queued(server: uvicorn.Server, sock: socket.socket) -> None:
+    """Close the socket of a server, and serve the connections that were in its queue."""
+    loop = asyncio.get_running_loop()
+    loop.remove_reader(sock)
+    connections = []
+    with contextlib.suppress(OSError):  # there is none more
+        while True:
+            connections.append(sock.accept()[0])
+    for listening in server.servers:
+        listening.close()
+    sock.close()
+
+    def protocol() -> asyncio.Protocol:
+        made: asyncio.Protocol = server.config.http_protocol_class(  # type: ignore[call-arg]
+            config=server.config,
+            server_state=server.server_state,
+            app_state=server.lifespan.state,
+        )
+        return made
+
+    for connection in connections:
+        connection.settimeout(0)
+        await loop.connect_accepted_socket(protocol, connection)
+
+
 def _server(
     config: uvicorn.Config, *, ready: Callable[[], object], is_worker: bool
 ) -> uvicorn.Server:
@@ -285,6 +313,18 @@ def _server(
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets=sockets)
             ready()  # from here on it hears whoever asks it to stop
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            if not self.force_exit:
+                # Whoever is connected already is answered, and told to connect anew: to cut
+                # off a connection that waits in the socket's queue would lose its request.
+                state = self.server_state
+                state.default_headers = [*state.default_headers, (b"connection", b"close")]
+                await asyncio.sleep(_LINGER_S)
+                for sock in sockets or []:
+                    await _take_queued(self, sock)
+                await asyncio.sleep(_LINGER_S)
+            await super().shutdown(sockets=sockets)
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             is_again = self.should_exit and (sig == signal.SIGINT or not is_worker)

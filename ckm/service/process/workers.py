@@ -73,6 +73,7 @@ def run_workers(
                 if new is not old:
                     forget_process(old.pid, figures)
     finally:
+        sock.close()  # else connections would wait for the last worker's end, and be cut off
         _stop([worker for worker, _ in workers], stops, within_s=grace_s(service) + _SOON_S)
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)

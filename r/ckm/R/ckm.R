@@ -18,12 +18,46 @@ run <- function(...) {
   invisible(said)
 }
 
-# Codes stay texts: 01 is no 1.
-read_table <- function(file) {
-  found <- read.csv(file, colClasses = "character", check.names = FALSE, encoding = "UTF-8")
-  numbers <- intersect(c("count", "i", "j", "p", "v", "p_int_lb", "p_int_ub"), names(found))
-  found[numbers] <- lapply(found[numbers], as.numeric)
-  found
+# Which columns are numbers: the command puts texts in quotes, and numbers not.
+number_columns <- function(file) {
+  start <- paste(c(readLines(file, n = 100, encoding = "UTF-8", warn = FALSE), ""), collapse = "\n")
+  Encoding(start) <- "UTF-8"
+  columns <- ncol(read.csv(file, colClasses = "character", check.names = FALSE, nrows = 1))
+  fields <- regmatches(start, gregexpr("(\"([^\"]|\"\")*\"|[^,\n]*)[,\n]", start))[[1]]
+  first <- fields[columns + seq_len(columns)]
+  !is.na(first) & !startsWith(first, "\"")
+}
+
+# Codes stay texts: 01 is no 1, whatever its column is called.
+read_table <- function(file, numbers = number_columns(file)) {
+  cells <- read.csv(file, colClasses = "character", check.names = FALSE, encoding = "UTF-8",
+                    na.strings = character())
+  if (is.character(numbers)) numbers <- names(cells) %in% numbers
+  cells[numbers] <- lapply(cells[numbers], function(texts) {
+    texts[texts == ""] <- NA
+    as.numeric(texts)
+  })
+  cells
+}
+
+# Numbers with all their digits: an identifier of ten million is no 1e+07.
+in_full <- function(column) {
+  if (inherits(column, "integer64")) return(as.character(column))
+  if (!is.double(column) || is.object(column)) return(column)
+  texts <- sprintf("%.15g", column)
+  is_short <- !is.na(column) & as.numeric(texts) != column
+  texts[is_short] <- sprintf("%.17g", column[is_short])
+  is_whole <- is.finite(column) & column == round(column) & abs(column) < 2^53
+  texts[is_whole] <- sprintf("%.0f", column[is_whole])
+  texts[is.na(column)] <- NA
+  noquote(texts)
+}
+
+# Texts in quotes and numbers not, as the command reads them.
+write_records <- function(data, file) {
+  quoted <- which(vapply(data, function(column) is.character(column) || is.factor(column), NA))
+  data[] <- lapply(data, in_full)
+  write.csv(data, file, na = "", row.names = FALSE, fileEncoding = "UTF-8", quote = quoted)
 }
 
 # A text, several, a number or a truth, as TOML writes it.
@@ -55,27 +89,28 @@ ckm_ptable <- function(D, V, js = 0, pstay = NULL, label = "all", file = NULL) {
   settings <- c("--max-noise", D, "--variance", V, "--small", js, if (!is.null(pstay)) c("--p-stay", pstay))
   run("ptable", "build", settings, "-o", kept)
   run("ptable", "convert", kept, file.path(folder, "pt.csv"), "--to", "r-ptable")
-  found <- read_table(file.path(folder, "pt.csv"))
-  found$type <- label
-  attr(found, "ckm") <- readBin(kept, "raw", file.size(kept))  # to the last bit, for ckm_tabulate
-  found
+  rows <- read_table(file.path(folder, "pt.csv"), c("i", "j", "p", "v", "p_int_lb", "p_int_ub"))
+  rows$type <- label
+  attr(rows, "ckm") <- readBin(kept, "raw", file.size(kept))  # to the last bit, for ckm_tabulate
+  rows
 }
 
 ckm_release <- function(job, output) {
   run("release", job, "-o", output)
   files <- list.files(file.path(output, "public"), "\\.csv$", full.names = TRUE)
-  found <- lapply(files, read_table)
-  names(found) <- sub("\\.csv$", "", basename(files))
-  found
+  tables <- lapply(files, read_table)
+  names(tables) <- sub("\\.csv$", "", basename(files))
+  tables
 }
 
 ckm_tabulate <- function(data, dimensions, id = NULL, record_key = NULL, secret = NULL,
-                         ptable, mix = TRUE, where = NULL) {
+                         ptable, mix = TRUE, where = NULL, weight = NULL, sums = NULL,
+                         means = NULL, hierarchies = NULL) {
   folder <- tempfile("ckm")
   dir.create(folder)
   Sys.chmod(folder, "0700")
   on.exit(unlink(folder, recursive = TRUE))
-  write.csv(data, file.path(folder, "data.csv"), na = "", row.names = FALSE, fileEncoding = "UTF-8")
+  write_records(data, file.path(folder, "data.csv"))
   if (!is.data.frame(ptable)) {
     ptable <- normalizePath(ptable)
   } else if (!is.null(attr(ptable, "ckm"))) {
@@ -87,18 +122,28 @@ ckm_tabulate <- function(data, dimensions, id = NULL, record_key = NULL, secret 
     run("ptable", "convert", file.path(folder, "pt.csv"), ptable, "--digits", 12)
   }
   if (!is.null(secret)) secret <- normalizePath(secret)
+  # Names of hierarchies may be any text.
+  if (length(hierarchies)) names(hierarchies) <- vapply(names(hierarchies), toml, "")
+  measures <- c("count", if (!is.null(weight)) "weighted",
+                sprintf("sum:%s", sums), sprintf("mean:%s", means))
   job <- c(
     "schema = 1",
-    section("[data]", list(path = "data.csv", id = id, record_key = record_key)),
+    section("[data]", list(path = "data.csv", id = id, record_key = record_key, weight = weight)),
     section("[keys]", list(secret = secret, mix = mix)),
     section("[ptable]", list(path = ptable)),
-    section("[[table]]", list(name = "cells", dimensions = as.list(dimensions), margins = "all", where = where))
+    section("[hierarchies]", lapply(hierarchies, as.list)),
+    section("[[table]]", list(name = "cells", dimensions = as.list(dimensions), margins = "all",
+                              where = where, measures = as.list(measures)))
   )
   writeLines(enc2utf8(job), file.path(folder, "job.toml"), useBytes = TRUE)
   cells <- ckm_release(file.path(folder, "job.toml"), file.path(folder, "out"))$cells
-  names(cells)[names(cells) == "count"] <- "puwc"
-  cells$vname <- rep("total", nrow(cells))
-  cells[c(dimensions, "vname", "puwc")]
+  # The measures are the last columns; dimensions keep their names, whatever these are.
+  is_measure <- seq_along(cells) > length(cells) - length(measures)
+  published <- c("count" = "puwc", "weighted" = "pwc")
+  names(cells)[is_measure] <- ifelse(names(cells)[is_measure] %in% names(published),
+                                     published[names(cells)[is_measure]], names(cells)[is_measure])
+  data.frame(cells[!is_measure], vname = rep("total", nrow(cells)), cells[is_measure],
+             check.names = FALSE)
 }
 
 ckm_secret <- function(file) {

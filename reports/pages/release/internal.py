@@ -146,7 +146,7 @@ def _tables(words: Words, facts: ReleaseFacts) -> Table:
     return (
         lines.number("Records counted", lambda table: table.records, "count")
         .number("Published rows", lambda table: table.published, "count")
-        .number("Cells that hold somebody", lambda table: table.cells, "count")
+        .number("Non-empty cells", lambda table: table.cells, "count")
         .table("tables", words.say("Released tables"))
     )
 

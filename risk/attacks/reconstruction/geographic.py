@@ -141,7 +141,7 @@ class GeographicDifferencing:
         Returns
         -------
         AttackResult
-            Its trials are the slivers that hold somebody. A line with a refusal is missed.
+            Its trials are the slivers that are not empty. A line with a refusal is missed.
 
         Examples
         --------
@@ -151,7 +151,7 @@ class GeographicDifferencing:
         """
         slivers = truth_of(truth)
         if not slivers.any():
-            raise RiskError(Message("There must be a sliver that holds somebody."))
+            raise RiskError(Message("There must be a sliver that is not empty."))
         analyst = Analyst(f"geographic differencing, {self.measure}", oracle, closed_form)
         for line, sliver in enumerate(slivers.tolist()):
             answers = analyst.ask_all(self.groups, line=line)
@@ -173,7 +173,7 @@ class GeographicDifferencing:
             The p-table.
         counts
             The original counts, line by line: of every part, then of the sliver. The mean over
-            the lines whose sliver holds somebody is given. None where all zones are large.
+            the lines whose sliver is not empty is given. None where all zones are large.
         sliver
             The count of the sliver where all zones are large.
 
@@ -197,7 +197,7 @@ class GeographicDifferencing:
         lines = truth_of(counts, n_columns=self.n_parts + 1)
         lines = lines[lines[:, -1] > 0]
         if not len(lines):
-            raise RiskError(Message("There must be a sliver that holds somebody."))
+            raise RiskError(Message("There must be a sliver that is not empty."))
         kinds, times = np.unique(lines, axis=0, return_counts=True)
         chances = [self._p(self._law(ptable, kind)) for kind in kinds.tolist()]
         return float(np.average(chances, weights=times))

@@ -224,3 +224,42 @@ def test_a_service_file_in_the_place_of_a_job_is_told_apart(folder, text, words)
     result = run("release", "service.toml", "-o", "out")
     assert result.exit_code == 2, result.stderr
     assert words in result.stderr
+
+
+def test_a_copy_is_whole_while_somebody_writes_and_a_lost_ledger_goes_on_from_it(folder):
+    with open_source(register()) as source, Ledger.open("ledger.db", secret=SECRET) as ledger:
+        copied = run("ledger", "backup", "ledger.db", "-o", "copy.db")
+        assert copied.exit_code == 0, copied.stderr
+        assert "4 tables" in copied.stderr
+        assert (folder / "copy.db").stat().st_mode & 0o777 == 0o600
+        assert not [*folder.glob("copy.db-*")]
+        later = entry(ledger, source, "number > 3")
+        ledger.publish([later], policy="flag")
+    for path in folder.glob("ledger.db*"):
+        path.unlink()
+    (folder / "copy.db").rename("ledger.db")
+    with open_source(register()) as source, Ledger.open("ledger.db", secret=SECRET) as ledger:
+        ledger.require_whole()
+        ledger.publish([entry(ledger, source, "number > 3")], policy="flag")
+    assert run("ledger", "list", "ledger.db").stdout.count("number > ") == 10
+
+
+@pytest.mark.parametrize(
+    ("target", "output", "words"),
+    [
+        ("none.db", "copy.db", "There is no ledger"),
+        ("secret.key", "copy.db", "is not a ledger"),
+        ("ledger.db", "secret.key", "--force"),
+        ("postgresql://localhost/x", "copy.db", "pg_dump"),
+    ],
+)
+def test_what_cannot_be_copied_is_refused_and_nothing_is_written(folder, target, output, words):
+    before = (folder / "secret.key").read_bytes()
+    refused = run("ledger", "backup", target, "-o", output)
+    assert refused.exit_code != 0
+    assert words in refused.stderr
+    assert (folder / "secret.key").read_bytes() == before
+    assert not (folder / "copy.db").exists()
+    onto_itself = run("ledger", "backup", "ledger.db", "-o", "ledger.db", "--force")
+    assert onto_itself.exit_code != 0
+    assert len(run("ledger", "list", "ledger.db").stdout.splitlines()) > 4

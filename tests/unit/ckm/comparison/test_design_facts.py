@@ -308,7 +308,7 @@ def test_the_recommended_design_keeps_all_rules_with_the_least_loss(found, facts
     assert f"Recommended: “{best}”" in verdict.text
     text = " ".join(page.xpath("string(//main)").split())
     assert f"keep all rules below ({len(kept)})" in text
-    assert f"of {n:,} cells that hold somebody, {100 * changed / n:.0f} % are published" in text
+    assert f"of {n:,} non-empty cells, {100 * changed / n:.0f} % are published" in text
     assert f"include {zeros:,.0f} ({100 * zeros / n:.0f} % of all) that become 0" in text
     assert f"counts move by {moved / n:.3f} persons" in text
 

@@ -475,7 +475,7 @@ def test_a_printed_table_shows_its_first_rows_and_none_that_is_hidden():
     assert lines[3].split() == ["a", "longer", "one", "3.0"]
     assert "60002" not in str(table)
     assert len({len(line) for line in lines[:21]}) == 1
-    assert lines[21:] == ["…", "[30 cells]"]
+    assert lines[21:] == ["…", "[30 cells, not checked by a release]"]
     assert repr(table) == "PublishedTable(sex, count, weighted; 30 cells)"
 
 
@@ -485,9 +485,9 @@ def test_tables_without_rows_or_dimensions_can_be_printed(rows):
     table = ckm.PublishedTable(
         dimensions={"sex": (codes, ["F"] * rows)}, measures={"count": codes.astype(np.int64)}
     )
-    assert str(table).splitlines()[-1] == f"[{rows} cells]"
+    assert str(table).splitlines()[-1] == f"[{rows} cells, not checked by a release]"
     bare = ckm.PublishedTable(dimensions={}, measures={"count": np.array([3])})
-    assert str(bare) == "count\n    3\n[1 cells]"
+    assert str(bare) == "count\n    3\n[1 cells, not checked by a release]"
 
 
 def test_a_printed_table_shows_no_trace_of_what_is_not_published():
@@ -752,9 +752,11 @@ def test_a_notebook_shows_twenty_rows_without_an_index():
     assert "<th></th>" not in page
     text = str(laid_out(many, np.full(30, 4))).splitlines()
     assert len(text) == 1 + 20 + 1 + 1
-    assert text[-1] == "[30 cells]"
+    assert text[-1] == "[30 cells, not checked by a release]"
     exact = str(laid_out(cells_of({"x": list("abc")}, ["x"], margins="none"), [1, 2, 33]))
-    assert exact == "x  count\na      1\nb      2\nc     33\n[3 cells]"
+    assert (
+        exact == "x  count\na      1\nb      2\nc     33\n[3 cells, not checked by a release]"
+    )
 
 
 def test_tables_are_given_by_name_and_show_no_number():

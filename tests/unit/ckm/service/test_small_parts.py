@@ -193,6 +193,20 @@ def guarded(served, tmp_path, monkeypatch):
     table_service.close()
 
 
+def test_an_id_that_nobody_has_is_refused_by_the_same_work_and_as_often(guarded):
+    table_service, token, verified = guarded
+    tried = {}
+    for wrong in (token[:-43] + "x" * 43, "ckm_" + "0" * len(token[4:-44]) + "_" + "x" * 43):
+        keys = []
+        for _ in range(22):
+            with pytest.raises(ClientError) as caught:
+                table_service.verify(wrong, address=f"192.0.2.{len(tried)}")
+            keys.append(caught.value.key)
+        tried[wrong] = keys
+        assert len(verified) == 20 * len(tried)
+    assert [*tried.values()] == [["no_token"] * 20 + ["too_many_requests"] * 2] * 2
+
+
 @pytest.mark.slow
 def test_wrong_secrets_beyond_the_budget_of_an_address_are_not_verified(guarded):
     table_service, token, verified = guarded

@@ -441,3 +441,40 @@ def test_workers_that_are_asked_to_stop_by_several_answer_first(tmp_path):
     server.reader.join(10)
     server.process.stdout.close()
     server.process.stderr.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_requests_on_their_way_are_answered_before_a_service_ends(tmp_path, workers):
+    write_service(tmp_path, persons=500)
+    path = tmp_path / "service.toml"
+    path.write_text(path.read_text().replace("[service]", f"[service]\nworkers = {workers}"))
+    server = Process(path)
+    host, port = server.address.removeprefix("http://").split(":")
+    outcomes = []
+
+    def ask_until_refused():
+        for _ in range(100_000):
+            try:
+                connection = socket.create_connection((host, int(port)), timeout=20)
+            except ConnectionRefusedError:
+                return
+            with connection:
+                try:
+                    connection.sendall(b"GET /tables HTTP/1.1\r\nhost: it\r\n\r\n")
+                    outcomes.append(connection.recv(12))
+                except OSError as error:
+                    outcomes.append(error)
+
+    callers = [threading.Thread(target=ask_until_refused) for _ in range(8)]
+    for caller in callers:
+        caller.start()
+    until(lambda: len(outcomes) > 100)
+    assert server.stop() == 0
+    for caller in callers:
+        caller.join(20)
+    assert not any(caller.is_alive() for caller in callers)
+    # A connection may come in the instant between the last look at the queue and its end.
+    lost = [outcome for outcome in outcomes if outcome != b"HTTP/1.1 200"]
+    assert len(lost) <= 1, lost
