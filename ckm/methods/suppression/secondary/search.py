@@ -323,6 +323,8 @@ class _Search:
             work = self.work.rest() if work is self.work else work
             cover = self._settled(self._with(lighter, more), self.work.apart())
             self._offer(cover)
+        if work.ended_by is not None:
+            _ = self.work.is_over  # what ended the rest is told of the whole
 
     def improve_exactly(self) -> None:
         """Find a cheaper choice that no attacker breaks, if there is one, and a least cost.
