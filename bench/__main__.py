@@ -31,6 +31,7 @@ ALL: dict[str, str | None] = {
     "sums": "--rows 500000",
     "office": "--rows 200000",
     "dp_release": "--rows 1000000",
+    "dp_peers": "--rows 2000 --runs 10",
     "largest": None,
     "ledger": None,
     "spill": None,
@@ -48,10 +49,12 @@ ALL: dict[str, str | None] = {
     "audit": None,
     "oracles": "--populations 1",
     "rappor_decode": None,
+    "rappor_paper": "--populations 20",
     "rappor": "--values 20000 --reports 1000000",
     "dpsgd": None,
     "synth_baselines": None,
     "synth": None,
+    "synth_amounts": None,
 }
 
 

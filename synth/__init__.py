@@ -23,10 +23,11 @@ from synth.schema.discovery import discover
 from synth.schema.lint import lint
 from synth.schema.migration import schema_from
 from synth.schema.rules.rules import EditRule, code_hierarchy
-from synth.schema.schema import Schema, Unit
+from synth.schema.schema import Amount, Schema, Unit
 from synth.synthesizer import Synthesizer
 
 __all__ = [
+    "Amount",
     "Budget",
     "Category",
     "Certificate",

@@ -142,6 +142,7 @@ class Certificate:
             if model.noise == "secure"
             else "noise: from a seed",
             "priors": [dict(prior) for prior in model.priors],
+            "amounts": plain(model.amounts),
             "calls": plain(model.calls),
             "total": _total(model) if account is None else None,
             "budget": dict(model.budget) if account is None else None,

@@ -4,13 +4,14 @@ import json
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from footing.arrays import Flags
+from footing.arrays import Flags, Integers
 from footing.files import new_file, write_whole
 from footing.messages import Argument, Message, Name
 from footing.progress import Progress
@@ -33,13 +34,16 @@ from synth.schema.rules.constraints import (
 )
 from synth.schema.rules.rules import EditRule, ParsedRule
 from synth.schema.schema import Schema
+from synth.tails import NumberLaw
+
+Integers32 = NDArray[np.int32]
 
 logger = logging.getLogger(__name__)
 
 _FORMAT = "ckm-synth-fitted"
 _PARTS = frozenset(
     {"format", "version", "schema", "asked", "method", "engine", "calls", "budget"}
-    | {"adjacency", "noise", "priors", "container"}
+    | {"adjacency", "noise", "priors", "container", "laws", "amounts"}
 )
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
@@ -70,6 +74,10 @@ class Model:
         The published tables that were used.
     container
         Whether records came in a pandas, Arrow or polars frame, and go so.
+    laws
+        How numbers are drawn within wide cells, and beyond the last that stands out.
+    amounts
+        What is told of each amount: the noisy total, and what lies beyond.
 
     Examples
     --------
@@ -95,6 +103,8 @@ class Model:
     noise: str
     priors: tuple[dict[str, Any], ...] = ()
     container: str = "pandas"
+    laws: Mapping[str, NumberLaw] = field(default_factory=dict)
+    amounts: tuple[dict[str, Any], ...] = ()
 
     @property
     def account(self) -> dict[str, Any] | None:
@@ -187,13 +197,18 @@ class Model:
             with np.errstate(invalid="ignore", divide="ignore"):
                 sample = self.engine.sample(size, rng=source, allowed=drawn_from)
             numbers = {
-                column.name: draw_numbers(sample[:, place], column, rng=source)
+                column.name: draw_numbers(
+                    sample[:, place],
+                    column,
+                    rng=source,
+                    law=None if place in allowed else self.laws.get(column.name),
+                )
                 for place, column in enumerate(self.schema.columns)
                 if isinstance(column, Numeric)
             }
             for name in fixed.keys() - derived.keys():
                 numbers[name][:] = fixed[name]
-            codes = np.asarray(sample, np.int32)
+            codes = self._recoded(np.asarray(sample, np.int32), numbers)
             for one in derived.values():
                 derive(one, codes, numbers=numbers, columns=self.schema.columns)
             return Drawn(codes, numbers)
@@ -211,6 +226,16 @@ class Model:
             return mask
 
         return draw_kept(int(number), draw=draw, is_kept=is_kept, progress=progress)
+
+    def _recoded(self, codes: Integers32, numbers: Mapping[str, Integers]) -> Integers32:
+        """Give what was drawn beyond its cell the code of its number."""
+        for name, law in self.laws.items():
+            place, column = self.schema.names.index(name), self.schema.column(name)
+            if isinstance(column, Numeric) and (law.upper or law.lower):
+                is_moved = np.append(law.beyond[0] | law.beyond[1], False)
+                is_moved = is_moved[np.minimum(codes[:, place], len(is_moved) - 1)]
+                codes[is_moved, place] = column.grid.cell_of(numbers[name][is_moved])
+        return codes
 
     def violations(self, records: Drawn) -> dict[str, int]:
         """Count the records that break each rule; from `draw` there are none.
@@ -257,6 +282,7 @@ class Model:
             "tables": [list(call.columns) for call in self.calls if call.what == "table"],
             "rules": {rule.name: how for rule, how in self.kept_rules()},
             "priors": [dict(prior) for prior in self.priors],
+            "amounts": [dict(one) for one in self.amounts],
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -330,6 +356,8 @@ class Model:
             "noise": self.noise,
             "priors": list(self.priors),
             "container": self.container,
+            "laws": {name: law.to_dict() for name, law in self.laws.items()},
+            "amounts": plain(self.amounts),
         }
 
     @classmethod
@@ -359,6 +387,8 @@ class Model:
             noise=str(content["noise"]),
             priors=tuple(dict(prior) for prior in content["priors"]),
             container=container,
+            laws=_laws(content.get("laws", {}), schema),
+            amounts=tuple(dict(one) for one in content.get("amounts", ())),
         )
 
     def _wish(self, where: str | None) -> list[ParsedRule]:
@@ -422,6 +452,17 @@ class Model:
                 low, high = column.bounds
                 fixed[name] = int(np.clip(grid_numbers(one, column)[0], low, high))
         return allowed, fixed
+
+
+def _laws(content: Mapping[str, Any], schema: Schema) -> dict[str, NumberLaw]:
+    """Return how numbers are drawn; files of earlier versions say nothing of it."""
+    laws = {}
+    for name, one in content.items():
+        column = schema.column(name)
+        if not isinstance(column, Numeric):
+            raise SynthError(Message("The model does not fit its schema."))
+        laws[name] = NumberLaw.from_dict(one, column.grid)
+    return laws
 
 
 def _written(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from footing.arrays import Flags
+from footing.arrays import Flags, Floats
 from footing.checks import require_one_of
 from footing.messages import Message, Name
 from footing.serialisation import content_of, json_line, plain
@@ -28,6 +28,8 @@ class CodeModel(ABC):
 
     kind: ClassVar[str]
     spends: tuple[Any, ...] = ()
+    #: How many records there are, from noisy counts; 0 where nothing tells.
+    records: float = 0.0
 
     @property
     @abstractmethod
@@ -43,6 +45,10 @@ class CodeModel(ABC):
         allowed: Mapping[int, Flags] | None = None,
     ) -> NDArray[np.int32]:
         """Draw records; if it can, only those with codes that are allowed in some columns."""
+
+    def chances(self, column: int) -> Floats | None:  # noqa: ARG002 (of those that know)
+        """Return how likely each code of a column is; None where only draws tell."""
+        return None
 
     @abstractmethod
     def _parts(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from synth.schema.discovery import Discovery, discover, find_bins, stood_in, wid
 from synth.schema.public import patterns_of
 from synth.schema.rules.constraints import constraints_of, identities_of, modelled_sizes
 from synth.schema.units import within_bound
-from synth.weighing import SHARE, weight_of, with_total
+from synth.totals import drawn_by_law, require_sound, totals_of, warning_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,8 +37,10 @@ if TYPE_CHECKING:
     from synth.marginals.spending import Budget, Call
     from synth.schema.public import Prior, Rule
     from synth.schema.schema import Schema
+    from synth.totals import Total
 
 _STEPS = 100
+_BY_AMOUNT = 3.0  # the weight of an amount with the column of categories that have its totals
 
 logger = logging.getLogger(__name__)
 
@@ -198,19 +200,32 @@ class Synthesizer:
         schema = schema.with_single_cells() if self.method in SINGLE else schema.cut_at_rules()
         noise.tell("fit", 0, _STEPS)
         terms = self._terms(schema, budget, discovery_calls, aside, priors)
-        aside_rho = self._part_for_total(schema, terms)
+        prices = self._prices_of_totals(schema, terms)
         engine = self._engine(records, schema, noise, neighbours, terms)
         calls = [*discovery_calls, *calls_of(engine.spends, schema.names)]
-        if aside_rho:
-            common_terms: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
-            engine, total = with_total(engine, records, schema, rho=aside_rho, **common_terms)
-            calls += total
+        is_public = adjacency is Adjacency.REPLACE
+        plan = None
+        if self.method not in SINGLE and not isinstance(budget, Claim):
+            plan = drawn_by_law(
+                engine,
+                records,
+                schema,
+                prices=prices,
+                neighbours=neighbours,
+                noise=noise,
+                public_records=len(records) if is_public else None,
+            )
+            engine, calls = plan.engine, [*calls, *plan.calls]
+            for text in filter(None, map(warning_of, plan.notes)):
+                logger.warning(text, extra={"event": "uncertain total"})
         noise.tell("fit", _STEPS, _STEPS)
         logger.info("model fitted", extra={"columns": len(schema.columns), "calls": len(calls)})
         return Model(
             schema=schema,
             asked=self.schema.digest,
             engine=engine,
+            laws={} if plan is None else plan.laws,
+            amounts=() if plan is None else tuple(plan.notes),
             method=self.method,
             calls=tuple(calls),
             budget={} if isinstance(budget, Claim) else budget.to_dict(aside=aside),
@@ -244,18 +259,25 @@ class Synthesizer:
         )
         return engine
 
-    def _part_for_total(self, schema: Schema, terms: dict[str, Any]) -> float:
-        """Take off what the total of the weights may cost."""
-        if self.method != "tables" or weight_of(schema) is None:
-            return 0.0
-        part = float(terms["rho"]) * SHARE
-        terms["rho"] -= part
-        return part * (1 - 1e-12)
+    def _prices_of_totals(
+        self, schema: Schema, terms: dict[str, Any]
+    ) -> list[tuple[Total, float]]:
+        """Take off what the totals of weights and amounts may cost."""
+        if "rho" not in terms:
+            return []
+        whole = float(terms["rho"])
+        prices = [
+            (one, whole * one.share * (1 - 1e-12))
+            for one in totals_of(schema, method=self.method)
+        ]
+        terms["rho"] -= sum(whole * one.share for one, _ in prices)
+        return prices
 
     def _check_terms(
         self, budget: Budget | Claim, *, discovery: Discovery | None, priors: Sequence[Prior]
     ) -> None:
-        """Refuse a claim where a budget is kept, and a budget where none is."""
+        """Refuse a claim where a budget is kept, a budget where none is, contradictions."""
+        require_sound(self.schema)
         if not is_unprotected(self.method):
             if isinstance(budget, Claim):
                 raise SynthError(
@@ -385,11 +407,19 @@ class Synthesizer:
         Whoever has a weight sums it over the categories of the others: its pairs matter most.
         """
         names = self.schema.names
-        if self.schema.weight is None or self.method != "tables" or len(names) < 2:
+        by = [one for one in self.schema.amounts or () if one.by is not None]
+        has_any = self.schema.weight is not None or by
+        if not has_any or self.method != "tables" or len(names) < 2:
             return None
         twice = {names.index(one) for one in (self.schema.weight, self.label) if one}
         pairs = combinations(range(len(names)), 2)
-        return {pair: 2.0 if twice & {*pair} else 1.0 for pair in pairs}
+        weights: dict[tuple[int, ...], float] = {
+            pair: 2.0 if twice & {*pair} else 1.0 for pair in pairs
+        }
+        for one in by:
+            first, second = sorted((names.index(one.column), names.index(one.by or "")))
+            weights[first, second] = _BY_AMOUNT
+        return weights
 
     def _with_weight(self, places: tuple[int, ...]) -> list[tuple[int, int]]:
         """Return the pairs that a table of weighted records needs besides."""

@@ -48,16 +48,16 @@ class Reading:
         Least and largest multiple; what lies beyond, infinity too, is moved to them.
     cuts
         Multiples at which a further bin begins, rising.
-    width
-        Multiples in a bin, instead of cuts; 0 for none.
-    by_power
-        Bins by sign and binary digits, instead of cuts.
+    digits
+        Bins by sign, power of two and so many binary digits after the first, instead of cuts.
+    widest
+        Such a bin has at most two to the power of it multiples.
     categories
         Texts of the only values that count.
 
     Examples
     --------
-    >>> Reading(column="age", limits=(0, 120), width=10).categories
+    >>> Reading(column="age", limits=(0, 120), cuts=(18, 65)).categories
     ()
     """
 
@@ -65,8 +65,8 @@ class Reading:
     step: float = 1.0
     limits: tuple[int, int] = (0, 1)
     cuts: tuple[int, ...] = ()
-    width: int = 0
-    by_power: bool = False
+    digits: int | None = None
+    widest: int = 62
     categories: tuple[str, ...] = ()
 
 
@@ -79,7 +79,7 @@ class Bins:
     groups
         Of each bin, the place of its group.
     bins
-        Its number in the group; by power, signed.
+        Its number in the group; by digits, signed.
     counts, totals
         Rows with a value, and the sum of their multiples.
 
@@ -312,10 +312,13 @@ class _Bounding:
         who, *keys = (_key_sql(self.source, name) for name in (self.unit, *self.by))
         columns = list(dict.fromkeys(quote(r.column) for r in self.readings))
         near, content = ", ".join([who, *keys]), ", ".join(["$salt", who, *columns])
+        # Contents themselves part those whose hashes are equal: which rows are kept of a unit
+        # follows from them and the number, and from nothing that another unit has.
+        order = ", ".join([f"hash({content})", *columns])
         inner = [f"{key} AS {name}" for key, name in zip(keys, self.names, strict=True)]
         inner += [f"{_value_sql(self.source, r)} AS v{n}" for n, r in enumerate(self.readings)]
         inner += [
-            f"row_number() OVER (PARTITION BY {near} ORDER BY hash({content})) AS row_rank",
+            f"row_number() OVER (PARTITION BY {near} ORDER BY {order}) AS row_rank",
             f"{self._group_sql(who, keys)} AS group_rank",
         ]
         tests = [condition, *(f"{name} IS NOT NULL" for name in (who, *keys))]
@@ -421,11 +424,13 @@ def _bin_sql(reading: Reading, value: str) -> str:
     """Return SQL of the number of a value's bin."""
     if reading.categories:
         return value
-    if reading.by_power:  # exact: limits stay far below 2**47, where a logarithm may round up
-        size = f"1 + floor(log2(abs({value})))"
-        return f"CASE WHEN {value} = 0 THEN 0 ELSE sign({value}) * ({size}) END"
-    if reading.width:
-        return f"({value} - {reading.limits[0]}) // {reading.width}"
+    if reading.digits is not None:
+        # Exact: limits stay far below 2**47, where a logarithm may round up. All but the first
+        # digits are shifted away; bins of one power are 2**digits, in one row with the others.
+        power = f"floor(log2(greatest(abs({value}), 1)))::BIGINT"
+        shift = f"greatest(least({power} - {reading.digits}, {reading.widest}), 0)"
+        size = f"{shift} * {1 << reading.digits} + (abs({value}) >> ({shift})::INTEGER)"
+        return f"sign({value}) * ({size})"
     return " + ".join(["0", *(f"({value} >= {cut})::INTEGER" for cut in reading.cuts)])
 
 

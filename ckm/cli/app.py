@@ -28,6 +28,7 @@ _VERBS = {
     "suppress": "ckm.cli.release:suppress",
     "demo": "ckm.cli.demo:demo",
     "audit": "ckm.cli.audit:audit",
+    "anonymity": "ckm.cli.anonymity:anonymity",
     "serve": "ckm.cli.serve:serve",
     "token": "ckm.cli.serve:token",
     "ptable": "ckm.cli.ptable:ptable",

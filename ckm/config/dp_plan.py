@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ckm.config.job.data import Records
 from ckm.config.job.ledger import RecordsLedger
+from ckm.config.job.output import Formats, add_unknown_formats
 from ckm.config.lines import KeyPath
 from ckm.config.read import build, open_settings
 from ckm.config.reading import Reading
@@ -21,12 +22,13 @@ from ckm.config.section import (
     optional,
 )
 from dp import DPError, Plan, Question, TablePlan
-from footing.messages import Message
+from footing.messages import Message, Name
 from tables import FilterError
 from tables.filtering.filters import parse_filter
 
-#: Formats that hold any text and number: nothing may fail once the ledger is charged.
-_Format = Literal["csv", "parquet", "xlsx"]
+#: Formats that hold any text: with keys that are found, no other is sure to be written once
+#: the ledger is charged. Where all keys are declared, each format is tried before.
+_HOLD_ANY_TEXT = ("csv", "parquet", "xlsx")
 _EXAMPLE = Message("ckm schema dp lists the keys of a plan")
 
 
@@ -50,14 +52,10 @@ class Privacy(Section):
 
 
 class PlanLedger(Section):
-    """The ledger that is charged."""
+    """The ledger that is charged. A plan has its price before there is one."""
 
     path: FilePath = Field(description="Its file; ckm dp ledger create makes one.")
     who: Label = Field(description="Who releases.")
-
-    def add_problems(self, reading: Reading) -> None:
-        """Note a ledger that is not there."""
-        reading.require_file(("ledger",), "path", self.path)
 
 
 class PlanReleaseLedger(RecordsLedger):
@@ -106,8 +104,12 @@ class TableSection(Section):
 class PlanOutput(Section):
     """The files of each table."""
 
-    formats: Some[_Format] = optional("Formats of each table.", default=("csv",))
+    formats: Formats = optional("Formats of each table.", default=("csv",))
     title: str = optional("The heading of the page.", default="")
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note formats that there are not."""
+        add_unknown_formats(self.formats, reading)
 
 
 class DPPlanFile(SettingsFile, title="A plan of tables with noise, for ckm"):
@@ -115,7 +117,7 @@ class DPPlanFile(SettingsFile, title="A plan of tables with noise, for ckm"):
 
     data: PlanData
     privacy: Privacy
-    ledger: PlanLedger
+    ledger: PlanLedger | None = None
     release_ledger: PlanReleaseLedger | None = None
     table: Some[TableSection] = Field(description="The tables.")
     output: PlanOutput = PlanOutput()
@@ -141,10 +143,39 @@ class DPPlanFile(SettingsFile, title="A plan of tables with noise, for ckm"):
                 Message("remove them; decimal may stay"),
                 key="types" if self.data.types else "text",
             )
+        self._add_problems_of_files(reading)
         try:
             self.plan  # noqa: B018
         except DPError as error:
             reading.add_error((), error, error.hint or _EXAMPLE)
+
+    def _add_problems_of_files(self, reading: Reading) -> None:
+        """Note files that might fail once the ledger is charged."""
+        is_finding = any("find" in table.by.values() for table in self.table)
+        for name in self.output.formats:
+            if is_finding and name not in _HOLD_ANY_TEXT:
+                reading.add(
+                    ("output",),
+                    Message(
+                        "the format {name!r} does not hold every text that may be found as a "
+                        "key.",
+                        name=Name(name),
+                    ),
+                    Message(
+                        "choose {formats}, or declare all keys",
+                        formats=Name.each(_HOLD_ANY_TEXT),
+                    ),
+                    key=("formats", name),
+                )
+        if "json-stat2" in self.output.formats:
+            for table in self.table:
+                if table.name == "certificate":
+                    reading.add(
+                        ("table", table.name),
+                        Message("its file would have the name of the certificate."),
+                        Message("choose another name"),
+                        key="name",
+                    )
 
 
 def _table(section: TableSection) -> TablePlan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.engine.published_table import PublishedTable
-from ckm.formats import FORMATS, TableAbout, write_table
+from ckm.errors import ConfigError
+from ckm.formats import FORMATS, TableAbout, to_bytes, write_table
 from ckm.formats.content import encoded, free_name
 from ckm.ledger.errors import OtherMethodsError
 from ckm.ledger.protection import CellProtection
@@ -21,8 +23,10 @@ from ckm.methods.internal_files import record_file
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
 from ckm.release.pages.dp_tables import page_of, rows_of
 from ckm.release.recorded_records import methods_beside, opened_gate
-from dp import BudgetLedger, Plan, release
+from dp import BudgetLedger, Plan, TablePlan, release
+from dp.aggregates.questions import Answers
 from dp.aggregates.release import Released, ReleasedTable, require_left
+from footing.messages import Message
 from footing.serialisation import document, plain, plain_fields
 from footing.version import engine_version
 from tables import DataWarning, Request, TablesError, open_source
@@ -35,6 +39,10 @@ if TYPE_CHECKING:
 
 KIND = "ckm-dp-release"
 _LANGUAGES = ("en", "fr")
+#: Of published numbers: as fine as the smallest step of a value.
+_DECIMALS = 9
+#: What a format may fail on: a long fraction, below 0, large, none.
+_HARD_NUMBERS = np.array([-1.123456789, 2.0**53 + 2, 0.0, 1e-9, 123.456, 5e18])
 #: Private tables beside private tables are for the ledger of their budget.
 _PROTECTION = CellProtection(method="dp", is_compared=False)
 
@@ -66,7 +74,8 @@ def release_dp(
     out
         The folder; nothing is replaced.
     dry_run
-        Tell what it costs, and what errors to expect. No data are opened, nothing is charged.
+        Tell what it costs, and what errors to expect. No data are opened, nothing is charged;
+        the ledger need not be there yet.
     memory_limit, threads
         Limits of DuckDB.
 
@@ -84,21 +93,24 @@ def release_dp(
     """
     plan, path = job.plan, resolve_target(out)
     check_target(path, None)
-    ledger = BudgetLedger.open(job.ledger.path)
-    require_left(ledger, plan.guarantee)
+    require_formats(job)
     _require_one_method(job)
     if dry_run:
-        return DPRelease(path=path, plan=plan, released=None, left=str(ledger.left))
-    data = job.data.local
-    # The kind that a column of a CSV file has would depend on single records.
-    options = replace(data.read_options, text=True, is_lenient=True)
+        return DPRelease(path=path, plan=plan, released=None, left=_left(job))
+    if job.ledger is None:
+        raise ConfigError(
+            Message("The plan names no ledger, and a release is charged to one."),
+            hint=Message('[ledger] path = "budget.db", who = "Ada"; --dry-run needs none'),
+        )
+    ledger = BudgetLedger.open(job.ledger.path)
+    require_left(ledger, plan.guarantee)
     limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
     with (
         new_folder(path) as folder,
-        open_source(data.place, table=data.table, options=options, **limits) as source,
+        records_of(job, **limits) as source,
         opened_gate(job.release_ledger) as gate,
     ):
-        if not data.allow_empty:
+        if not job.data.allow_empty:
             source.require_some()
         result = release(
             partial(contributions, source),
@@ -110,6 +122,53 @@ def release_dp(
         _write(job, result, folder)
         _record(gate, source, plan)
     return DPRelease(path=path, plan=plan, released=result, left=str(ledger.left))
+
+
+def records_of(job: DPPlanFile, **limits: Any) -> Source:
+    """Open the records of a plan, for `tables.contributions`.
+
+    The kind that a column of a CSV file has would depend on single records: all are texts.
+    """
+    data = job.data.local
+    options = replace(data.read_options, text=True, is_lenient=True)
+    return open_source(data.place, table=data.table, options=options, **limits)
+
+
+def _left(job: DPPlanFile) -> str:
+    """Return what is left in the ledger of a plan, if there is one; refuse what exceeds it."""
+    if job.ledger is None or not job.ledger.path.exists():
+        return ""
+    ledger = BudgetLedger.open(job.ledger.path)
+    require_left(ledger, job.plan.guarantee)
+    return str(ledger.left)
+
+
+def require_formats(job: DPPlanFile) -> None:
+    """Refuse a format that cannot hold a table of the plan, before anything is charged.
+
+    All keys that are declared and all that is asked of them are written once, with numbers
+    that are hard to write, and thrown away.
+    """
+    for table in job.plan.tables:
+        if not table.finds:
+            trial = published(_trial_of(table))
+            for name in job.output.formats:
+                to_bytes(trial, name, about=_about(table))
+
+
+def _trial_of(table: TablePlan) -> ReleasedTable:
+    keys = tuple(itertools.product(*(keys or () for keys in table.by.values())))
+    answers = []
+    for question in table.questions:
+        shape = (len(keys), len(question.items))
+        values = np.resize(_HARD_NUMBERS, shape)
+        lower = np.where(values < 0, np.nan, values)
+        answers.append(Answers(items=question.items, values=values, lower=lower, upper=values))
+    return ReleasedTable(plan=table, keys=keys, answers=tuple(answers))
+
+
+def _about(table: TablePlan) -> TableAbout:
+    return TableAbout(id=table.name, title=table.name)
 
 
 def _require_one_method(job: DPPlanFile) -> None:
@@ -145,11 +204,13 @@ def _groups(plan: Plan) -> dict[str, Request]:
 def _write(job: DPPlanFile, result: Released, folder: Path) -> None:
     files = []
     for table in result.tables:
-        about = TableAbout(id=table.plan.name, title=table.plan.name)
-        for name in dict.fromkeys(job.output.formats):
+        for name in job.output.formats:
             file = folder / f"{table.plan.name}{FORMATS[name].suffixes[0]}"
-            write_table(published(table), file, format=name, about=about)
-            files.append(record_file(file, name=file.name))
+            write_table(published(table), file, format=name, about=_about(table.plan))
+            written = [file]
+            if FORMATS[name].sidecar:
+                written.append(file.with_name(file.name + FORMATS[name].sidecar))
+            files += [record_file(one, name=one.name) for one in written]
     text = document(certificate_of(result) | {"files": files}, indent=2)
     (folder / "certificate.json").write_text(text, encoding="utf-8")
     links = {language: f"report.{language}.html" for language in _LANGUAGES}
@@ -165,7 +226,7 @@ def published(table: ReleasedTable) -> PublishedTable:
     dimensions = {
         name: encoded([str(row[place]) for row in rows]) for place, name in enumerate(names)
     }
-    numbers = np.array([row[-3:] for row in rows], float).reshape(-1, 3)
+    numbers = np.array([row[-3:] for row in rows], float).reshape(-1, 3).round(_DECIMALS)
     measures = {
         free_name(name, names): np.ma.masked_invalid(numbers[:, n])
         for n, name in enumerate(("value", "lower", "upper"))

@@ -22,7 +22,7 @@ from dp.guarantee import Guarantee
 from footing.messages import Message, Name
 
 _LAWS = ("laplace", "gaussian")
-_MOST_ROWS, _MOST_EPSILON = 2**20, 1_000_000
+_MOST_ROWS, _MOST_EPSILON, _TYPICAL_ROWS = 2**20, 1_000_000, 1_000
 #: Below what is stated, so that sums of rounded parts cannot exceed it.
 _SAFETY = 1 - 1e-9
 
@@ -114,6 +114,8 @@ class Part:
         the threshold.
     delta
         Of finding keys.
+    notes
+        What else is known of an answer before any data.
 
     Examples
     --------
@@ -129,6 +131,7 @@ class Part:
     error: float
     of: str = ""
     delta: float = 0.0
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,10 +311,12 @@ class Plan:
 
     def _part(self, table: TablePlan, what: str, cost: float) -> Part:
         scope, of, delta = self.scope(table), "", 0.0
+        notes: tuple[str, ...] = ()
         questions = {question.name: question for question in table.questions}
         if what in questions:
             guarantee = questions[what].guarantee(scope, cost)
             error, of = questions[what].expected(scope, cost)
+            notes = questions[what].notes(scope, cost, rows=self.people or _TYPICAL_ROWS)
         elif what == "keys":
             noise, error = self.keys_noise(table, cost)
             guarantee, of, delta = (
@@ -330,6 +335,7 @@ class Plan:
             error=error,
             of=of,
             delta=delta,
+            notes=notes,
         )
 
 

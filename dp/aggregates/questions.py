@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp.accounting.composition import basic
-from dp.aggregates.quantiles import Tree
+from dp.aggregates.ends import mean_of
+from dp.aggregates.quantiles import DIGITS_OF_CELLS, Cells, Tree
 from dp.aggregates.scope import Scope, spread
 from dp.checking import checked_count, checked_positive, checked_probability, checked_share
 from dp.errors import DPError
@@ -22,6 +23,8 @@ from footing.messages import Message, Name
 DIGITS = 32
 MOST_STEPS = 2**DIGITS - 1
 _BOUNDS_CONFIDENCE, _LEAST_STEP = 0.999, 1e-9
+#: Of quantiles: the most of a step by default, and how many steps bounds have at least.
+_CENT, _MANY_STEPS = 0.01, 100_000
 _TYPICAL = 1_000
 #: Kind → what is said with it: needed, and possible.
 KINDS: Mapping[str, tuple[set[str], set[str]]] = {
@@ -86,7 +89,8 @@ class Question:
         are found, at the price of one question more.
     step
         Values are rounded to multiples of it, one over a whole number or more; by default a
-        power of ten, at most 1, that makes 1,000 steps or more of the bounds.
+        power of ten, at most 1, that makes 1,000 steps or more of the bounds; of quantiles at
+        most 0.01, that makes 100,000 or more, unless the bounds are too far from 0 for it.
     edges
         Where bins of a histogram begin and end; values beyond go into the outer ones.
     categories
@@ -170,10 +174,7 @@ class Question:
         ends = [require_number(end, Message("a bound"), error=DPError) for end in self._ends]
         if len(ends) < 2 or any(a >= b for a, b in itertools.pairwise(ends)):
             raise DPError(Message("{name}: bounds and edges rise.", name=Name(self.name)))
-        step = min(
-            1.0,
-            max(_LEAST_STEP, 10.0 ** math.floor(math.log10(ends[-1] / 1000 - ends[0] / 1000))),
-        )
+        step = self._usual_step(ends)
         if self.step is not None:
             step = checked_positive(self.step, "step")
         if step < 1 and not (step >= _LEAST_STEP and math.isclose(1 / step, round(1 / step))):
@@ -200,6 +201,14 @@ class Question:
                 ),
                 hint=Message("take another step"),
             )
+
+    def _usual_step(self, ends: Sequence[float]) -> float:
+        most, steps = (_CENT, _MANY_STEPS) if self.kind == "quantiles" else (1.0, 1000)
+        step = 10.0 ** math.floor(math.log10(ends[-1] / steps - ends[0] / steps))
+        step = min(most, max(_LEAST_STEP, step))
+        if self.kind == "quantiles" and (size := max(map(abs, ends))) > MOST_STEPS * step:
+            step = 10.0 ** math.ceil(math.log10(size / MOST_STEPS))
+        return step
 
     @property
     def name(self) -> str:
@@ -239,9 +248,14 @@ class Question:
         return round(self._ends[0] / self._step), round(self._ends[-1] / self._step)
 
     @property
-    def tree(self) -> Tree:
+    def cells(self) -> Cells:
         """The cells of quantiles."""
-        return Tree.of(*self.steps)
+        low, high = self.steps
+        return Cells(low=low, high=high)
+
+    def tree(self, scope: Scope) -> Tree:
+        """Return the cells of quantiles, and the nodes above them."""
+        return Tree.of(self.cells, law=scope.law)
 
     @property
     def reading(self) -> dict[str, Any] | None:
@@ -255,9 +269,15 @@ class Question:
             "step": self._step,
             "limits": self.steps,
             "cuts": tuple(round(edge / self._step) for edge in self.edges[1:-1]),
-            "width": self.tree.width if self.kind == "quantiles" else 0,
-            "by_power": self.is_found,
+            **self._digits,
         }
+
+    @property
+    def _digits(self) -> dict[str, int]:
+        """Bins by the digits of a value, where there are no edges."""
+        if self.kind == "quantiles":
+            return {"digits": DIGITS_OF_CELLS, "widest": self.cells.widest}
+        return {"digits": 0} if self.is_found else {}
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -266,6 +286,8 @@ class Question:
             return tuple(f"{share:g}" for share in self.at)
         if self.kind == "left-out":
             return _LEFT_OUT
+        if self.kind == "top":
+            return (*self.categories, *(f"{name}, rows" for name in self.categories))
         bins = [f"[{a:g}, {b:g})" for a, b in itertools.pairwise(self.edges)]
         bins[-1:] = [text[:-1] + "]" for text in bins[-1:]]
         return tuple(bins) or self.categories or ("",)
@@ -280,10 +302,9 @@ class Question:
         if self.kind == "sum":
             return {"sum": scope.noise(cost, per_row=max(abs(low), abs(high)))}
         if self.kind == "mean":
-            half = (high - low + 1) // 2
-            return {"count": scope.noise(cost / 2), "sum": scope.noise(cost / 2, per_row=half)}
+            return {"ends": scope.noise(cost, per_row=high - low)}
         if self.kind == "quantiles":
-            return {"count": scope.noise(cost, levels=self.tree.levels)}
+            return {"count": scope.noise(cost, levels=self.tree(scope).levels)}
         if self.kind == "left-out":
             groups = scope.groups
             return {"count": scope.noise_of(cost, l1=1 + groups, l2=math.hypot(1, groups))}
@@ -291,30 +312,21 @@ class Question:
 
     def guarantee(self, scope: Scope, cost: float) -> Guarantee:
         """Return what the answer promises: all of its mechanisms together."""
-        if self.kind == "top":
-            times = (self.k or 1) * scope.groups
-            return basic([scope.choice(cost, times=self.k or 1).guarantee] * times)
         # The bounds of a sum that are found later change its noise, not what it costs.
         return basic([noise.guarantee for noise in self.noises(scope, cost).values()])
 
     def expected(self, scope: Scope, cost: float) -> tuple[float, str]:
         """Return how far an answer lies off at most, at the confidence; and of what."""
         sure = scope.confidence
-        if self.kind == "top":
-            choice = scope.choice(cost, times=self.k or 1)
-            return choice.accuracy(sure, candidates=len(self.categories)), Message("rows")
         steps = (0, 1) if self.is_found else None
         noises = self.noises(scope, cost, steps)
         if self.kind == "quantiles":
-            noise = noises["count"]
-            sizes = [self.tree.reach(noise, at, beta=1 - sure).max() for at in self.at]
-            return float(max(sizes)), Message("rows")
+            return max(self._reaches(scope, noises["count"])), Message("rows")
+        if self.kind == "top":
+            numbers = len(self.categories)
+            return noises["count"].accuracy(sure, numbers=numbers), Message("rows, all at once")
         if self.kind == "mean":
-            rows = np.array([_TYPICAL])
-            interval = _ratio(
-                noises, rows, 0 * rows, steps=steps or self.steps, confidence=sure
-            )
-            size = float((interval[2] - interval[1])[0]) / 2
+            size = noises["ends"].accuracy(sure) / _TYPICAL
             return size * self._step, (
                 Message("times the width, 1,000 rows") if steps else Message("1,000 rows")
             )
@@ -322,6 +334,38 @@ class Question:
             size = noises["sum"].accuracy(sure) * self._step
             return size, Message("times the larger bound") if steps else Message()
         return noises["count"].accuracy(sure), ""
+
+    def _reaches(self, scope: Scope, noise: Any) -> list[float]:
+        """Return, by quantile, how far noise moves its rank at most."""
+        tree = self.tree(scope)
+        beta = tree.chance_of(tree.levels, 1 - scope.confidence)
+        reaches = (tree.reach(noise, at, level=tree.levels, beta=beta) for at in self.at)
+        return [float(max(start.max(), end.max())) for start, end in reaches]
+
+    def notes(self, scope: Scope, cost: float, *, rows: int) -> tuple[Message, ...]:
+        """Return what else is known of an answer before any data: how wide an interval is."""
+        if self.kind != "quantiles":
+            return ()
+        reaches = self._reaches(scope, self.noises(scope, cost)["count"])
+        widths = Message(
+            "a cell is as wide as {share:.1f} % of its values at most, or {least:g}; none is "
+            "wider than {most:g}",
+            share=100 / 2**DIGITS_OF_CELLS,
+            least=self._step,
+            most=self._step * 2**self.cells.widest,
+        )
+        intervals = (
+            Message(
+                "{at:g}, among {rows:,} rows: from the quantile {low:.4f} to {high:.4f}, "
+                "and to the ends of their cells",
+                at=at,
+                rows=rows,
+                low=max(0.0, at - reach / rows),
+                high=min(1.0, at + reach / rows),
+            )
+            for at, reach in zip(self.at, reaches, strict=True)
+        )
+        return (widths, *intervals)
 
     def answer(
         self, scope: Scope, costs: tuple[float, float], summary: Any, bins: Any, places: Any
@@ -337,20 +381,28 @@ class Question:
         groups = len(summary.keys)
         if self.kind in {"sum", "mean"}:
             return self._summed(scope, costs, bins, groups=groups, places=places)
-        width = self.tree.cells if self.kind == "quantiles" else len(self.items)
-        matrix = spread(bins.groups, bins.bins, bins.counts, (groups, width))[places]
-        if self.kind == "top":
-            return self._chosen(scope, costs[0], matrix)
         noise = self.noises(scope, costs[0])["count"]
+        if self.kind == "quantiles":
+            cells = self.cells
+            shape = (groups, cells.number)
+            matrix = spread(bins.groups, bins.bins - cells.first, bins.counts, shape)[places]
+            tree = self.tree(scope)
+            return self._told(tree.answer(noise, matrix, self.at, beta=1 - scope.confidence))
+        shape = (groups, len(self.categories or self.items))
+        matrix = spread(bins.groups, bins.bins, bins.counts, shape)[places]
         if self.kind == "histogram":
             return self._counted(noise, matrix, scope)
-        triple = self.tree.answer(noise, matrix, self.at, beta=1 - scope.confidence)
-        return self._told([np.clip(part, *self.steps) for part in triple])
+        return self._ranked(noise, matrix, scope)
 
     def _told(self, triple: Any, **bounds: Any) -> Answers:
         """Return value, least and most in steps as they are published."""
+        # Below 1 a step is one over a whole number: dividing gives the nearest decimal number.
         value, least, most = (
-            np.asarray(part * self._step, dtype=np.float64) for part in triple
+            np.asarray(
+                part / round(1 / self._step) if self._step < 1 else part * self._step,
+                dtype=np.float64,
+            )
+            for part in triple
         )
         return Answers(items=self.items, values=value, lower=least, upper=most, **bounds)
 
@@ -381,9 +433,7 @@ class Question:
             value = noises["sum"].release(totals)
             reach = noises["sum"].accuracy(scope.confidence)
             return self._told((value, value - reach, value + reach), **bounds)
-        rows = noises["count"].release(counts)
-        offsets = noises["sum"].release(totals - sum(steps) // 2 * counts)
-        triple = _ratio(noises, rows, offsets, steps=steps, confidence=scope.confidence)
+        triple = mean_of(noises["ends"], counts, totals, steps=steps, beta=1 - scope.confidence)
         return self._told(triple, **bounds)
 
     def _find_bounds(
@@ -407,16 +457,32 @@ class Question:
             "beyond": (beyond, max(0.0, beyond - reach), max(0.0, beyond + reach)),
         }
 
-    def _chosen(self, scope: Scope, cost: float, counts: NDArray[np.int64]) -> Answers:
-        ranks = np.full(counts.shape, np.nan)
-        choice = scope.choice(cost, times=self.k or 1)
-        for scores, rank in zip(counts, ranks, strict=True):
-            for place in range(1, (self.k or 1) + 1):
-                blanks = np.flatnonzero(np.isnan(rank))
-                rank[blanks[choice.choose(scores[blanks])]] = place
-        return Answers(
-            items=self.items, values=ranks, lower=ranks * np.nan, upper=ranks * np.nan
-        )
+    def _ranked(self, noise: Any, counts: NDArray[np.int64], scope: Scope) -> Answers:
+        """Count all categories, and tell ranks and rows of the first, with both ends.
+
+        All counts lie within their intervals at once, and so do the ranks that follow.
+        """
+        noisy = noise.release(counts).astype(np.float64)
+        reach = noise.accuracy(scope.confidence, numbers=counts.shape[1])
+        order = np.argsort(-noisy, axis=1, kind="stable")[:, : self.k]
+        groups = np.arange(len(noisy))[:, None]
+        top = noisy[groups, order]
+        triples = np.full((3, len(noisy), 2 * counts.shape[1]), np.nan)
+        others = noisy[:, None, :] - top[:, :, None]
+        for part, ranks, rows in zip(
+            triples,
+            (
+                np.broadcast_to(np.arange(1, top.shape[1] + 1), top.shape),
+                1 + (others > 2 * reach).sum(axis=2),
+                (others >= -2 * reach).sum(axis=2),
+            ),
+            (top, np.maximum(top - reach, 0.0), np.maximum(top + reach, 0.0)),
+            strict=True,
+        ):
+            part[groups, order] = ranks
+            part[groups, order + counts.shape[1]] = rows
+        values, lower, upper = triples
+        return Answers(items=self.items, values=values, lower=lower, upper=upper)
 
 
 def _ends_of(bins: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -425,26 +491,3 @@ def _ends_of(bins: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
     small = np.where(size > 0, 1 << np.maximum(size - 1, 0), 0)
     large = np.where(size > 0, (1 << size) - 1, 0)
     return np.where(bins < 0, -large, small), np.where(bins < 0, -small, large)
-
-
-def _ratio(
-    noises: Mapping[str, Any],
-    rows: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    *,
-    steps: tuple[int, int],
-    confidence: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return a mean in steps, its least and its most: count and sum each within its noise."""
-    middle = sum(steps) // 2
-    each = (1 + confidence) / 2
-    off, shift = noises["count"].accuracy(each), noises["sum"].accuracy(each)
-    fewest, most = np.maximum(rows - off, 1e-9), np.maximum(rows + off, 1.0)
-
-    def end(total: NDArray[np.float64], sign: int) -> NDArray[np.float64]:
-        # The farther end has the fewest rows where the total is beyond 0, the most otherwise.
-        ratio = total / np.where(sign * total > 0, fewest, most)
-        return np.asarray(np.clip(middle + ratio, *steps))
-
-    value = np.clip(middle + offsets / np.maximum(rows, 1), *steps)
-    return value, end(offsets - shift, -1), end(offsets + shift, 1)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp.adjacency import Adjacency
-from dp.mechanisms.choice import Exponential
 from dp.mechanisms.noise import DiscreteGaussian, Geometric
 from dp.sensitivity import Sensitivity
 
@@ -63,17 +63,6 @@ class Scope:
             return Geometric.calibrated(sensitivity, epsilon=cost)
         return DiscreteGaussian.calibrated(sensitivity, rho=cost)
 
-    def choice(self, cost: float, *, times: int) -> Exponential:
-        """Return one of several choices in each group; a unit moves a score by its rows."""
-        each = cost / (times * self.groups)
-        return Exponential(
-            epsilon=each if self.law == "laplace" else math.sqrt(8 * each),
-            sensitivity=self.rows,
-            adjacency=Adjacency.ADD_REMOVE,
-            unit=self.unit,
-            is_monotonic=True,
-        )
-
     def one_row(self) -> Scope:
         """Return the same, where units are counted."""
         return replace(self, rows=1)
@@ -94,18 +83,28 @@ def reach_of_sum(
     The law of the sum comes from its characteristic function, on a grid by FFT. That of the
     continuous law, rounded outwards by half a step, stands for that of the discrete one.
     """
-    sizes = np.abs(np.asarray(weights, dtype=np.float64))
-    sd = math.sqrt(float(np.sum(sizes**2)) * max(noise.scale, 0.5) ** 2 * 2)
+    pairs = np.unique(np.abs(np.asarray(weights, dtype=np.float64)), return_counts=True)
+    sizes, numbers = (tuple(part.tolist()) for part in pairs)
+    return _reach(noise.law, noise.scale, sizes, numbers, beta)
+
+
+@lru_cache(maxsize=8192)
+def _reach(
+    law: str, scale: float, sizes: tuple[float, ...], numbers: tuple[int, ...], beta: float
+) -> float:
+    """Return the reach of a sum in which each weight stands so many times."""
+    weights, times = np.array(sizes), np.array(numbers)
+    sd = math.sqrt(float(times @ weights**2) * max(scale, 0.5) ** 2 * 2)
     if sd == 0:
         return 0.0
     step = 60 * sd / _POINTS
-    times = 2 * math.pi * np.fft.rfftfreq(_POINTS, d=step)
-    squares = (sizes[:, None] * times * noise.scale) ** 2
-    logs = -np.log1p(squares) if noise.law == "laplace" else -squares / 2
-    mass = np.fft.irfft(np.exp(logs.sum(axis=0)), n=_POINTS)
+    frequencies = 2 * math.pi * np.fft.rfftfreq(_POINTS, d=step)
+    squares = (weights[:, None] * frequencies * scale) ** 2
+    logs = -np.log1p(squares) if law == "laplace" else -squares / 2
+    mass = np.fft.irfft(np.exp(times @ logs), n=_POINTS)
     half = np.clip(mass[: _POINTS // 2], 0, None)
     outside = 1 - (half[0] + 2 * np.cumsum(np.append(0, half[1:])))
-    return float(np.argmax(outside <= beta)) * step + step + float(sizes.max()) / 2
+    return float(np.argmax(outside <= beta)) * step + step + float(weights.max()) / 2
 
 
 def spread(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -232,6 +232,10 @@ def encode_stream(
             if cohorts is None
             else np.asarray(cohorts[part])
         )
+        if parameters.response == "symbol" and not parameters.f:
+            symbols = bits_of(values[part], places, parameters=parameters)[:, 0]
+            yield _reports_of_symbols(symbols, places, parameters, rng)
+            continue
         bloom = bloom_filter(values[part], places, parameters=parameters)
         responses = permanent(bloom, names, key=key, f=parameters.f)
         yield _instantaneous(responses, places, parameters, rng)
@@ -249,24 +253,30 @@ def bloom_filter(values: Values, cohorts: Integers, *, parameters: Parameters) -
 def _instantaneous(
     responses: Flags, cohorts: Integers, parameters: Parameters, rng: np.random.Generator | None
 ) -> Reports:
-    source = bytes_source(rng)
     if parameters.response == "symbol":
-        answers = _symbols(responses, p=parameters.p, source=source)
-    else:
-        answers = flip(responses, p=parameters.p, q=parameters.q, source=source)
+        return _reports_of_symbols(responses.argmax(axis=1), cohorts, parameters, rng)
+    source = bytes_source(rng)
+    answers = flip(responses, p=parameters.p, q=parameters.q, source=source)
     return Reports.from_bits(answers, cohorts, parameters=parameters)
 
 
-def _symbols(responses: Flags, *, p: float, source: Callable[[int], bytes]) -> Flags:
-    """Keep each symbol, or draw it anew from all k of them with probability ``k p``."""
-    n, k = responses.shape
-    is_new = flip(np.ones(n, bool), p=0.0, q=k * p, source=source)
-    symbols = np.frombuffer(source(8 * n), "<u8") % np.uint64(k)
-    answers = np.zeros_like(responses)
-    answers[
-        np.arange(n), np.where(is_new, symbols.astype(np.int64), responses.argmax(axis=1))
-    ] = True
-    return answers
+def _reports_of_symbols(
+    symbols: Integers,
+    cohorts: Integers,
+    parameters: Parameters,
+    rng: np.random.Generator | None,
+) -> Reports:
+    """Keep each symbol, or draw it anew from all k of them with probability ``k p``.
+
+    The one bit of each report is set where it is packed: no row of k flags is made.
+    """
+    n, k, source = len(symbols), parameters.n_bits, bytes_source(rng)
+    is_new = flip(np.ones(n, bool), p=0.0, q=k * parameters.p, source=source)
+    others = np.frombuffer(source(8 * n), "<u8") % np.uint64(k)
+    answers = np.where(is_new, others.astype(np.int64), symbols)
+    packed = np.zeros((n, -(-k // 8)), np.uint8)
+    packed[np.arange(n), answers >> 3] = np.left_shift(1, answers & 7)
+    return Reports(cohorts=cohorts, packed=packed, parameters=parameters)
 
 
 def identifiers(clients: Sequence[Any] | NDArray[np.generic]) -> list[bytes]:

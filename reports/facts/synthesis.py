@@ -38,6 +38,11 @@ class SynthesisFigure:
         Why there is no value; one of the catalogue.
     low, high
         An interval of 95 % of the value; None where there is none.
+    real, made, sampling
+        Of an amount: its figure in the real and in the synthetic records, and how far off, as a
+        share, another sample of real records is in 19 of 20 cases.
+    part
+        The category that an amount is of; empty for all records.
     """
 
     name: str
@@ -47,6 +52,10 @@ class SynthesisFigure:
     reason: str = ""
     low: float | None = None
     high: float | None = None
+    real: float | None = None
+    made: float | None = None
+    sampling: float | None = None
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +104,8 @@ class SweptFigure:
         Name of a control → its mean.
     leads
         The best way, and the first and the last epsilon at which it is.
+    part
+        The category that an amount is of; empty for all records.
     """
 
     name: str
@@ -102,6 +113,7 @@ class SweptFigure:
     spreads: tuple[SpreadFact, ...] = ()
     controls: Mapping[str, float | None] = field(default_factory=dict)
     leads: tuple[tuple[str, float | None, float | None], ...] = ()
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

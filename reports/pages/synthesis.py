@@ -16,6 +16,7 @@ from reports.catalogues.synthesis import (
     say_guarantee,
 )
 from reports.catalogues.wording import written
+from reports.charts.bars import Bar, Bars, rows
 from reports.charts.curves import SHAPES, Curve, Curves, Spot, panels
 from reports.facts.synthesis import (
     SpreadFact,
@@ -25,27 +26,35 @@ from reports.facts.synthesis import (
     SynthesisFinding,
 )
 from reports.i18n.languages import Words
-from reports.parts import Cell, Entry, Lines, Row, Table, with_interval
+from reports.parts import Cell, Entry, Figure, Lines, Row, Table, with_interval
 from reports.report import Download, as_csv, download, facts_file
 
 #: Drawn as limits; the training records are 0 off themselves.
 _LIMITS = ("bootstrap", "holdout", "independent")
 _DRAWN = 5
+#: What an office asks first, and so comes first.
+_OFFICE = ("amounts", "dependence")
+_WIDE_ENOUGH = 440.0
+_MOST_BARS, _MOST_MEASURES, _MOST_WAYS = 20, 40, 8
 _APART = 3.0
 
 
 def synthesis_page(words: Words, facts: SynthesisFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what is known of synthetic records."""
-    groups = [
+    all_groups = [
         name
         for name in GROUPS
         if any(FIGURES[f.name].group == name for some in facts.figures.values() for f in some)
     ]
+    groups = [name for name in all_groups if name not in _OFFICE]
+    office = _swept_office(words, facts)
     compared = words.say("Ways to synthesise compared") if facts.measures else ""
     return "synthesis.html", {
         "title": facts.title or compared or words.say("Synthetic records judged"),
         "headings": {
             "conclusion": words.say("Conclusion"),
+            **{f"group-{n}": words.say(GROUPS[n]) for n in all_groups if n in _OFFICE},
+            **({"office": words.say("Amounts and dependence, by way")} if office else {}),
             "pictures": words.say("At a glance"),
             "judged": words.say("What was judged"),
             **{f"group-{name}": words.say(GROUPS[name]) for name in groups},
@@ -56,6 +65,13 @@ def synthesis_page(words: Words, facts: SynthesisFacts) -> tuple[str, dict[str, 
             for name, several in facts.findings.items()
         ],
         "is_one": len(facts.figures) < 2,
+        "amounts": _amounts(words, facts),
+        "amounts_by": _amounts(words, facts, by_part=True),
+        "amounts_picture": _amounts_picture(words, facts),
+        "dependence": _group(words, facts, "dependence")
+        if "dependence" in all_groups
+        else None,
+        "office": office,
         "sizes": _sizes(words, facts),
         "guarantees": _guarantees(words, facts),
         "pictures": _pictures(words, facts),
@@ -130,6 +146,136 @@ def _group(words: Words, facts: SynthesisFacts, group: str) -> Table:
             ),
             n_heads=1 + several,
         )
+    )
+
+
+def _amounts(words: Words, facts: SynthesisFacts, *, by_part: bool = False) -> Table | None:
+    """List what an office asks first: figures of amounts in real and synthetic records."""
+    lines = [
+        (name, figure)
+        for name, some in facts.figures.items()
+        for figure in some
+        if FIGURES[figure.name].group == "amounts" and bool(figure.part) == by_part
+    ]
+    order = list(dict.fromkeys((f.subject for _, f in lines)))
+    lines.sort(
+        key=lambda line: (order.index(line[1].subject), list(FIGURES).index(line[1].name))
+    )
+    if not lines:
+        return None
+    several = len(facts.figures) > 1
+    table = Lines(words, lines).text("Amount", lambda line: _name(words, line[1]))
+    if several:
+        table = table.text("Records", lambda line: line[0])
+    caption = (
+        words.say("Totals, means and quantiles of amounts by category")
+        if by_part
+        else words.say("Totals, means and quantiles of amounts")
+    )
+    return (
+        table.number("Real records", lambda line: line[1].real, "amount")
+        .number("Synthetic", lambda line: line[1].made, "amount")
+        .number("Off by", lambda line: _value(words, line[1]))
+        .number("Sampling alone", lambda line: line[1].sampling, "share")
+        .table(
+            "amounts-by-category" if by_part else "amounts",
+            caption,
+            n_heads=1 + several,
+            notes=[
+                words.say(
+                    "Sampling alone: in 19 of 20 cases, another sample of as many real records "
+                    "is off by this at most. Totals are for as many records as there are real "
+                    "ones."
+                )
+            ],
+        )
+    )
+
+
+def _amounts_picture(words: Words, facts: SynthesisFacts) -> Figure | None:
+    """Draw how far off each figure of the amounts is, on what sampling alone does."""
+    if len(facts.figures) != 1:
+        return None
+    (figures,) = facts.figures.values()
+    bars, lines = [], []
+    for one in figures:
+        if one.real and one.made is not None and not one.part and one.name in FIGURES:
+            off, reach = one.made / one.real - 1, one.sampling or 0.0
+            bars.append(
+                Bar(
+                    name=f"{one.subject}: {words.say(FIGURES[one.name].name)}",
+                    number=off,
+                    low=-reach,
+                    high=reach,
+                    text=f"{'+' if off > 0 else ''}{words.numbers.share(off)}",
+                )
+            )
+            lines.append(one)
+    if not bars:
+        return None
+    order = list(dict.fromkeys(one.subject for one in lines))
+    places = sorted(range(len(bars)), key=lambda k: order.index(lines[k].subject))[:_MOST_BARS]
+    data = Bars(
+        id="amounts-off",
+        title=words.say("How far off the amounts of the synthetic records are"),
+        description=words.say(
+            "A dot for each figure of an amount; a line for what sampling alone does."
+        ),
+        across=words.say("off by, as a share of the real records"),
+    )
+    svg = rows(
+        words,
+        data,
+        [bars[k] for k in places],
+        are_dots=True,
+        width=_WIDE_ENOUGH,
+        write=words.numbers.percent,
+    )
+    return (
+        Lines(words, [lines[k] for k in places])
+        .text("Amount", lambda one: _name(words, one))
+        .number("Off by", lambda one: (one.made or 0) / (one.real or 1) - 1, "share")
+        .number("Sampling alone", lambda one: one.sampling, "share")
+        .figure(
+            data,
+            svg,
+            notes=[
+                words.say(
+                    "Dots: synthetic records. Lines: where another sample of as many real "
+                    "records is in 19 of 20 cases."
+                )
+            ],
+        )
+    )
+
+
+def _swept_office(words: Words, facts: SynthesisFacts) -> Table | None:
+    """List the figures of amounts and of dependence by way and epsilon, of all records."""
+    measures = [m for m in facts.measures if FIGURES[m.name].group in _OFFICE]
+    measures = [m for m in measures if not m.part][:_MOST_MEASURES]
+    if not measures:
+        return None
+    keys = dict.fromkeys((s.line, s.epsilon) for m in measures for s in m.spreads)
+    ways = sorted(keys, key=lambda key: (list(keys).index(key), key[1] or 0.0))[:_MOST_WAYS]
+    headings = {
+        key: f"{key[0]}, ε\xa0=\xa0{words.numbers.plain(key[1])}" if key[1] else key[0]
+        for key in ways
+    }
+
+    def entry(measure: SweptFigure, key: tuple[str, float | None]) -> Entry | None:
+        found = [s for s in measure.spreads if (s.line, s.epsilon) == key]
+        return _spread(words, measure, found[0]) if found else None
+
+    controls = [c for c in CONTROLS if any(c in m.controls for m in measures)]
+    return (
+        Lines(words, measures)
+        .text("Figure", lambda one: _name(words, one))
+        .numbers(headings, entry)
+        .numbers(
+            {c: words.say(CONTROLS[c]) for c in controls},
+            lambda one, c: _number(words, one, one.controls.get(c)),
+        )
+        .table("office-by-way", words.say("Amounts and dependence, by way and epsilon"))
     )
 
 
@@ -323,8 +469,8 @@ def _definitions(words: Words, facts: SynthesisFacts) -> Table:
 
 
 def _downloads(facts: SynthesisFacts) -> list[Download]:
-    parts = ("subject", "value", "low", "high")
-    rows = [
+    parts = ("subject", "value", "low", "high", "real", "made", "sampling")
+    entries: list[tuple[Any, ...]] = [
         (
             *(name, figure.name, *attrgetter(*parts)(figure)),
             *(figure.controls.get(control) for control in CONTROLS),
@@ -336,13 +482,13 @@ def _downloads(facts: SynthesisFacts) -> list[Download]:
     columns = ("records", "figure", *parts, *CONTROLS, "reason")
     spread = ("line", "epsilon", "mean", "low", "high")
     if facts.measures:
-        rows = [
+        entries = [
             (m.name, m.subject, *attrgetter(*spread)(s), len(s.values))
             for m in facts.measures
             for s in m.spreads
         ]
         columns = ("figure", "subject", *spread, "folds")
     return [
-        download("figures.csv", as_csv(columns, rows)),
+        download("figures.csv", as_csv(columns, entries)),
         facts_file("evaluation.json", facts),
     ]

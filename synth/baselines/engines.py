@@ -41,6 +41,8 @@ class CopulaModel(JointModel):
         Of the copula.
     spends
         Every look at the confidential records.
+    records
+        How many records there are, from noisy counts.
     """
 
     kind: ClassVar[str] = "copula"
@@ -48,11 +50,16 @@ class CopulaModel(JointModel):
     margins: tuple[Margin, ...]
     correlation: Floats
     spends: tuple[Spend, ...]
+    records: float = 0.0
 
     @property
     def sizes(self) -> list[int]:
         """How many codes each column has."""
         return [len(margin.values) for margin in self.margins]
+
+    def chances(self, column: int) -> Floats:
+        """Return how likely each code of a column is."""
+        return np.diff(np.append(0.0, self.margins[column].cumulative))
 
     def _drawn(self, number: int, rng: np.random.Generator) -> list[Floats]:
         from scipy.special import ndtr
@@ -67,6 +74,7 @@ class CopulaModel(JointModel):
             "margins": [margin.cumulative for margin in self.margins],
             "correlation": self.correlation,
             "spends": self.spends,
+            "records": self.records,
         }
 
     @classmethod
@@ -76,7 +84,8 @@ class CopulaModel(JointModel):
         if correlation.shape != (len(margins),) * 2 or not np.isfinite(correlation).all():
             raise SynthError(Message("The correlation does not fit the margins."))
         spends = tuple(Spend.from_dict(spend) for spend in content["spends"])
-        return cls(margins=margins, correlation=correlation, spends=spends)
+        records = float(content.get("records", 0.0))
+        return cls(margins=margins, correlation=correlation, spends=spends, records=records)
 
 
 class _RankMeasurer(Measurer):
@@ -139,14 +148,23 @@ def _fit(
     has_pairs = has_ranks and len(varying) > 1
     price = accountant.rho * (0.5 if has_pairs else 1.0) * (1 - 1e-9) / len(varying)
     margins = [Margin.of_counts(np.arange(size), counts=np.ones(size)) for size in sizes]
+    sums, precisions = [], []
     for place in varying:
         counts = measurer.margin(place, rho=price)[0]
+        sums.append(float(counts.sum()))
+        precisions.append(1 / counts.size)
         margins[place] = Margin.of_counts(margins[place].values, counts=counts)
     correlation = np.eye(len(sizes))
     if has_pairs:
         taus = measurer.taus(varying, rho=(1 - 1e-9) * measurer.left)
         correlation[np.ix_(varying, varying)] = correlation_of_taus(taus, len(varying))
     measurer.forget()
+    public = measurer.public_records()
     return CopulaModel(
-        margins=tuple(margins), correlation=correlation, spends=tuple(accountant.spends)
+        margins=tuple(margins),
+        correlation=correlation,
+        spends=tuple(accountant.spends),
+        records=max(float(np.average(sums, weights=precisions)), 1.0)
+        if public is None
+        else public,
     )

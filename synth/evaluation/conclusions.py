@@ -25,6 +25,7 @@ from synth.guarantee import Guarantee
 
 #: Areas whose interval is known from the numbers of records.
 _AREAS = {"detection_auc": 8000, "domias": 1000}
+_BROKEN = 0.01  # a share of the synthetic records
 _EPSILON = re.compile(r"(?:^|, )epsilon=([-+.e\d]+)(?=, |$)")
 _LEARNER = {"histogram": "HistGradientBoostingClassifier", "xgboost": "XGBClassifier"}
 
@@ -117,6 +118,7 @@ def _measure(sweep: Sweep, key: str, controls: Collection[str]) -> SweptFigure:
         spreads=spreads,
         controls={way: fmean(values[way]) for way in controls if way in values},
         leads=tuple(_leads(name, spreads)),
+        part=subject.partition(", ")[2] if FIGURES[name].group == "amounts" else "",
     )
 
 
@@ -206,7 +208,44 @@ def _beside(figure: Figure | None, control: str) -> dict[str, float | str]:
     return {"value": figure.value, control: out}
 
 
+def _of_amounts(evaluation: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
+    """Say first what an office asks first: totals, then quantiles, of all records."""
+    some = [f for f in evaluation.figures if f.name.startswith("amount_") and not f.part]
+    for name, limit in (("amounts-near", 0.05), ("amounts-quantiles", 0.1)):
+        is_total = name == "amounts-near"
+        values = [
+            (one.value, one)
+            for one in some
+            if one.value is not None and (one.name == "amount_total") == is_total
+        ]
+        if not values:
+            continue
+        worst, figure = max(values, key=lambda pair: pair[0])
+        yield (
+            name,
+            {
+                "good": sum(value <= limit for value, _ in values),
+                "number": len(values),
+                "subject": figure.subject,
+                "off": worst,
+                "figure": figure.name,
+                "sampling": figure.sampling or 0.0,
+            },
+        )
+    if values_of_tails := _beside(evaluation.find("tail_change"), "independent"):
+        yield "tails", values_of_tails
+    broken = [one for one in evaluation.figures if one.name == "follows"]
+    far = [(one.value, one) for one in broken if (one.value or 0) > _BROKEN]
+    if far:
+        share, figure = max(far, key=lambda pair: pair[0] or 0)
+        yield (
+            "follows",
+            {"number": len(far), "subject": figure.subject, "error": share or 0.0},
+        )
+
+
 def _concluded(evaluation: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
+    yield from _of_amounts(evaluation)
     yield from _of_trust(evaluation)
     yield from _of_tables(evaluation)
     for figure in evaluation.figures:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,8 @@ from footing.serialisation import plain_fields
 from reports.catalogues.synthesis import FIGURES, GROUPS
 from synth.errors import EvaluationError
 from synth.evaluation.measures import margins
+from synth.evaluation.measures.amounts import amount_figures, amounts_of, main_category
+from synth.evaluation.measures.dependence import broken_rules, rank_change, tail_change
 from synth.evaluation.measures.disclosure import (
     attribute_inference,
     closeness,
@@ -41,6 +43,12 @@ class EvaluationPlan:
         Columns to predict: categories, and numbers.
     keys, sensitive
         What an intruder knows, and wants.
+    amounts
+        The columns whose totals, means and quantiles are measured; by default numbers with many
+        values.
+    by
+        The column of categories by which they are measured, too; by default that by which they
+        differ most.
     groups
         Which groups of figures; by default all.
     controls
@@ -64,6 +72,8 @@ class EvaluationPlan:
     numbers: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
+    amounts: tuple[str, ...] = ()
+    by: str | None = None
     groups: tuple[str, ...] = tuple(GROUPS)
     controls: tuple[Control, ...] = CONTROLS
     learner: Learner = "histogram"
@@ -95,8 +105,11 @@ class _Case:
 
 #: So many of the tables that cannot be trusted are named.
 _NAMED = 5
-#: Name, subject, value and reason of a figure.
-_Line = tuple[str, str, "float | None", str]
+#: Name, subject, value and reason of a figure; of an amount, what it is besides.
+_Line = (
+    tuple[str, str, "float | None", str]
+    | tuple[str, str, "float | None", str, Mapping[str, Any]]
+)
 
 
 def evaluate(
@@ -155,8 +168,10 @@ def evaluate(
         for control, some in cases.items():
             if progress is not None:
                 progress(f"{group}, {control}" if control else group)
-            for name, subject, value, reason in _MEASURED[group](some):
-                figure = Figure(name=name, value=value, subject=subject, reason=reason)
+            for name, subject, value, reason, *more in _MEASURED[group](some):
+                figure = Figure(
+                    name=name, value=value, subject=subject, reason=reason, **dict(*more)
+                )
                 _enter(lines, control, figure)
         seconds[group] = round(time.perf_counter() - start, 3)
     order = list(FIGURES)
@@ -181,6 +196,8 @@ def _enter(lines: dict[tuple[str, str], Figure], control: str, control_figure: F
     )
     if not control:
         lines[place] = control_figure
+        return
+    if place not in lines:  # a rule that the synthetic records have no group of
         return
     figure = lines[place]
     lines[place] = replace(figure, controls={**figure.controls, control: control_figure.value})
@@ -210,6 +227,32 @@ def _halves(records: Records, *, seed: int) -> tuple[Records, Records]:
     order = np.random.default_rng(seed).permutation(len(records))
     half = len(order) // 2
     return records.take(order[:half]), records.take(order[half:])
+
+
+def _chosen_amounts(case: _Case) -> list[str]:
+    for name in case.plan.amounts:
+        case.train.place(name)
+    return list(case.plan.amounts) or amounts_of(case.train)
+
+
+def _amounts(case: _Case) -> Iterator[_Line]:
+    amounts = _chosen_amounts(case)
+    by = case.plan.by or main_category(case.train, amounts)
+    for one in amount_figures(case.train, case.made, amounts=amounts, by=by):
+        why = "the figure of the records is 0" if one.off is None else ""
+        more = {part: getattr(one, part) for part in ("real", "made", "sampling", "part")}
+        yield one.name, one.subject, one.off, why, more
+
+
+def _dependence(case: _Case) -> Iterator[_Line]:
+    amounts = _chosen_amounts(case)
+    changes = {
+        "rank_change": rank_change(case.train, case.made, amounts),
+        "tail_change": tail_change(case.train, case.made, amounts),
+    }
+    yield from _lines(changes, why="there are fewer columns")
+    for name, source, share in broken_rules(case.train, case.made):
+        yield "follows", f"{name} ← {source}", share, ""
 
 
 def _tables(case: _Case) -> Iterator[_Line]:
@@ -340,6 +383,8 @@ def _inference(case: _Case) -> Iterator[_Line]:
 
 
 _MEASURED: Mapping[str, Callable[[_Case], Iterator[_Line]]] = {
+    "amounts": _amounts,
+    "dependence": _dependence,
     "tables": _tables,
     "columns": _columns,
     "detection": _detection,

@@ -77,7 +77,7 @@ def draw_within(
     steps = np.cumsum(shares[order])
     before = np.concatenate(([0.0], steps))[starts]
     length = np.concatenate((steps[starts[1:] - 1], steps[-1:])) - before
-    places = _places(groups, len(members), rng)
+    places = places_of(groups, len(members), rng)
     picks = np.searchsorted(steps, before[groups] + places * length[groups], side="right")
     last = starts + members - 1
     return np.asarray(order[_stay(picks, starts[groups], last[groups], shares[order])])
@@ -92,13 +92,13 @@ def _systematic(
     # A row without a chance has no records; it may hold anything.
     shares = np.divide(chances, totals, out=np.full(chances.shape, 1 / width), where=totals > 0)
     steps = np.cumsum(shares, axis=1) + np.arange(len(shares))[:, None]
-    places = _places(rows, len(shares), rng, kinds=kinds)
+    places = places_of(rows, len(shares), rng, kinds=kinds)
     picks = np.searchsorted(steps.ravel(), rows + places, side="right")
     first = rows * width
     return np.asarray(_stay(picks, first, first + width - 1, shares.ravel()) - first)
 
 
-def _places(
+def places_of(
     rows: Integers,
     high: int,
     rng: np.random.Generator,

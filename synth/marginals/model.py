@@ -21,6 +21,7 @@ from synth.schema.public import coarse_table
 _STEEPEST = 50.0  # of a tilt, from the least to the largest value of a column
 _CHUNK = 2**17  # rows drawn at a time: as much as stays in the cache
 _FEW = 2**17  # records that chance does not even out
+_WIDER, _SMALL = 2, 200_000  # how much larger the graph may become by a total by category
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -194,10 +195,15 @@ class TableModel(CodeModel):
         column
             The column.
         """
-        _, beliefs = self.network.calibrate([table.potential for table in self.tables])
-        places = [table.columns for table in self.tables]
-        coarse = self.network.marginals(beliefs)[places.index((column,))]
+        coarse = self._margins[(column,)]
         return np.asarray(coarse[self.groups[column]] * self.shares[column])
+
+    @cached_property
+    def _margins(self) -> dict[Columns, Floats]:
+        """The chances of the groups of each column, for one calibration of the network."""
+        _, beliefs = self.network.calibrate([table.potential for table in self.tables])
+        tables = zip(self.tables, self.network.marginals(beliefs), strict=True)
+        return {table.columns: one for table, one in tables if len(table.columns) == 1}
 
     def tilted(self, column: int, values: Floats, *, mean: float) -> Self:
         """Return the model nearest to this one in which a column has a mean.
@@ -214,18 +220,8 @@ class TableModel(CodeModel):
         mean
             The mean, between the least and the largest value.
         """
-        from scipy.optimize import brentq
-
         chances, groups = self.chances(column), self.groups[column]
-        scaled = (values - mean) / np.ptp(values)
-
-        def miss(tilt: float) -> float:
-            weights = chances * np.exp(tilt * scaled)
-            return float(weights @ scaled / weights.sum())
-
-        if not miss(-_STEEPEST) < 0 < miss(_STEEPEST):
-            return self
-        weights = self.shares[column] * np.exp(brentq(miss, -_STEEPEST, _STEEPEST) * scaled)
+        weights = self.shares[column] * np.exp(_tilt(chances, values, mean))
         factors = np.bincount(groups, weights)
         shares, tables = list(self.shares), list(self.tables)
         shares[column] = weights / factors[groups]
@@ -233,6 +229,48 @@ class TableModel(CodeModel):
         potential = tables[place].potential + np.log(factors)
         tables[place] = replace(tables[place], potential=potential)
         return replace(self, shares=tuple(shares), tables=tuple(tables))
+
+    def tilted_by(self, column: int, by: int, values: Floats, *, totals: Floats) -> Self:
+        """Return a model in which a column has a total in each category of another.
+
+        Groups of codes are tilted as `tilted` does, in each group of categories apart; how many
+        records each of these has stays. Where the graph of the model would become too large by
+        it, the model stays as it is.
+
+        Parameters
+        ----------
+        column, by
+            The column, and that of the categories.
+        values
+            The value of each code of the column.
+        totals
+            The total of each category.
+        """
+        first, second = sorted((column, by))
+        network = self.network
+        if network.tree.home((first, second), sizes=network.sizes) is None:
+            wider = Network(network.sizes, [*network.sets, (first, second)], self.masks)
+            if wider.cells > max(_WIDER * network.cells, _SMALL):
+                return self
+            network = wider
+        joint = self.coarse((first, second), self.expected(first, second))
+        joint = joint if column == second else joint.T  # a row a group of categories
+        levels = np.asarray(
+            np.bincount(self.groups[column], self.shares[column] * values), np.float64
+        )
+        goals = np.bincount(self.groups[by], totals)
+        factors = np.zeros_like(joint)
+        for row, (counts, goal) in enumerate(zip(joint, goals, strict=True)):
+            if counts.sum() > 0 and np.ptp(levels) > 0:
+                factors[row] = _tilt(counts / counts.sum(), levels, goal / counts.sum())
+        potential = factors if column == second else factors.T
+        table = Measured(
+            columns=(first, second),
+            counts=np.zeros(potential.shape),
+            scale=0.0,
+            potential=potential,
+        )
+        return replace(self, tables=(*self.tables, table))
 
     def coarse(self, columns: Columns, table: Floats) -> Floats:
         """Sum a table of codes over the groups of the model.
@@ -311,3 +349,26 @@ class TableModel(CodeModel):
         if not fits:
             raise SynthError(Message("The parts of the model do not fit each other."))
         return self
+
+
+def _tilt(chances: Floats, values: Floats, mean: float) -> Floats:
+    """Return the logarithms of factors with which values have a mean, or come nearest to it.
+
+    The chances still add up to 1.
+    """
+    from scipy.optimize import brentq
+
+    scaled = (values - mean) / np.ptp(values)
+
+    def miss(tilt: float) -> float:
+        weights = chances * np.exp(tilt * scaled)
+        return float(weights @ scaled / weights.sum())
+
+    ends = -_STEEPEST, _STEEPEST
+    if miss(ends[0]) >= 0:
+        tilt = ends[0]
+    elif miss(ends[1]) <= 0:
+        tilt = ends[1]
+    else:
+        tilt = brentq(miss, *ends)
+    return np.asarray(tilt * scaled - np.log(float(chances @ np.exp(tilt * scaled))))

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from footing.arrays import AnyIntegers, Integers
+    from footing.arrays import AnyIntegers, Flags, Integers
     from synth.schema.columns import Plain
     from synth.schema.schema import Schema
+    from synth.tails import NumberLaw
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
 _OUTSIDE = -1
@@ -160,8 +161,16 @@ def _encoded(values: pd.Series, column: Column) -> NDArray[np.int32]:
     return np.asarray(codes[places], np.int32)
 
 
-def draw_numbers(codes: AnyIntegers, column: Numeric, *, rng: np.random.Generator) -> Integers:
+def draw_numbers(
+    codes: AnyIntegers,
+    column: Numeric,
+    *,
+    rng: np.random.Generator,
+    law: NumberLaw | None = None,
+) -> Integers:
     """Return a number of the grid for each code; those of missing codes mean nothing."""
+    if law is not None:
+        return law.draw(codes, rng=rng)
     grid = column.grid
     return grid.draw(np.minimum(codes, grid.size - 1), rng=rng, distribution=column.law)
 
@@ -330,14 +339,20 @@ def _codes_of_numbers(distinct: Any, column: Numeric) -> Integers:
 
 def grid_numbers(values: pd.Series, column: Numeric) -> Integers:
     """Return the numbers of the grid of all values that are not missing, bounds or none."""
+    numbers, is_number = number_values(values, column)
+    return np.asarray(numbers[is_number])
+
+
+def number_values(values: pd.Series, column: Numeric) -> tuple[Integers, Flags]:
+    """Return the number of the grid of each value, and whether it is one or missing."""
     places, distinct = distinct_values(values, column.name)
     numbers, codes = _numbers_of(distinct, column)
     if ((codes < 0) & (codes > _MISSING)).any():
         raise DomainError(
             Message("Column {column!r}: values that are no numbers.", column=Name(column.name))
         )
-    places = places[places >= 0]
-    return np.asarray(numbers[places][codes[places] == 0])
+    is_number = np.append(codes == 0, False)  # the last for null, of place -1
+    return np.append(numbers, 0)[places], is_number[places]
 
 
 def _numbers_of(distinct: Any, column: Numeric) -> tuple[Integers, Integers]:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -13,6 +14,9 @@ from synth.schema.grid import LAWS, Grid
 
 #: What a category or a code for missing can be; None is null.
 Plain = str | int | bool | None
+#: In `declared_by` of what was found, for a price, and of bins.
+FOUND = "found in the records, at a price"
+BINS_FOUND = f"bins {FOUND}"
 _LARGEST = 2**53
 _EPOCH = dt.date(1970, 1, 1)
 _SINGLE = 256
@@ -200,7 +204,9 @@ class Numeric(Column):
     spacing
         ``"even"`` bins, or ``"log"``: the wider, the farther from `low`.
     law
-        How values are drawn within a cell: ``"uniform"``, ``"middle"``, ``"lowest"``.
+        How values are drawn within a cell: ``"fitted"`` from the counts of neighbouring cells,
+        and beyond the last that stands out of its noise; ``"uniform"``, ``"middle"``,
+        ``"lowest"`` within the cell whatever is around it.
     outside
         What happens to values out of bounds: ``"refuse"``, or ``"clip"`` them to the bounds.
 
@@ -214,7 +220,7 @@ class Numeric(Column):
     edges: tuple[float | str, ...] = ()
     points: tuple[float | str, ...] = ()
     spacing: str = "even"
-    law: str = "uniform"
+    law: str = "fitted"
     outside: str = "refuse"
     low: float | str | None = None
     high: float | str | None = None
@@ -281,6 +287,11 @@ class Numeric(Column):
         """Whether nothing that is declared says how to cut a wide range."""
         low, high = self.bounds
         return self.bins is None and not self.edges and high - low >= _SINGLE
+
+    @property
+    def is_found_wide(self) -> bool:
+        """Whether the range is wide and its cells are found in the records, or will be."""
+        return self.is_declared and (self.is_uncut or BINS_FOUND in self.declared_by)
 
     @property
     def is_declared(self) -> bool:
@@ -526,6 +537,14 @@ def key_of(value: object) -> tuple[str, object]:
 def is_text(value: object) -> bool:
     """Tell whether something is text, whatever its declared type says."""
     return isinstance(value, str)
+
+
+def colliding(column: Column) -> bool:
+    """Tell whether two values differ in the form of their signs or in spaces alone."""
+    values = column.values if isinstance(column, Category) else None
+    texts = [one for one in (*(values or ()), *column.missing.values()) if is_text(one)]
+    forms = {" ".join(unicodedata.normalize("NFC", str(one)).split()) for one in texts}
+    return len(forms) < len(texts)
 
 
 def _is_list(value: object) -> bool:

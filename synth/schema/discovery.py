@@ -16,7 +16,7 @@ from synth.errors import DomainError, SynthError
 from synth.marginals.coarse import group_codes
 from synth.marginals.spending import Call, Spend, calls_of, range_of, range_price
 from synth.schema.coding import distinct_values, grid_numbers
-from synth.schema.columns import Category, Column, Date, Numeric, key_of
+from synth.schema.columns import BINS_FOUND, FOUND, Category, Column, Date, Numeric, key_of
 from synth.schema.rules.constraints import identities_of
 from synth.schema.schema import with_starts
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from synth.schema.columns import Column
     from synth.schema.schema import Schema
 
-_FOUND = "found in the records, at a price"
-_BINS = f"bins {_FOUND}"
 _CHANCE = 0.01
 _STANDS_OUT = 3.0  # in scales of the noise
 _MOST_BINS = 64
@@ -224,7 +222,7 @@ class _Search:
         other = "other" if column.other is None else column.other
         if key_of(other) not in {key_of(value) for value in categories}:
             categories.append(other)
-        new_column = replace(column, values=tuple(categories), other=other, declared_by=_FOUND)
+        new_column = replace(column, values=tuple(categories), other=other, declared_by=FOUND)
         return new_column, call
 
     def bounds(self, values: pd.Series, column: Numeric, *, rho: float) -> tuple[Numeric, Call]:
@@ -253,7 +251,7 @@ class _Search:
         if not isinstance(column, Date):
             kind = int if column.kind == "whole" else float
             ends = {name: kind(value) for name, value in ends.items()}
-        return replace(column, **ends, outside="clip", declared_by=_FOUND), call
+        return replace(column, **ends, outside="clip", declared_by=FOUND), call
 
     def bins(
         self, values: pd.Series, column: Numeric, *, rho: float
@@ -271,7 +269,7 @@ class _Search:
             masses, is_ordered=True, most=_MOST_BINS, least=least, patterns=alone
         )
         firsts = np.maximum(starts[np.unique(groups, return_index=True)[1]], low).tolist()
-        by = "; ".join(filter(None, (column.declared_by, _BINS)))
+        by = "; ".join(filter(None, (column.declared_by, BINS_FOUND)))
         return replace(with_starts(column, firsts), declared_by=by), calls
 
     def _counts(
@@ -299,10 +297,12 @@ class _Search:
 def is_unpaid(column: Column, paid: Sequence[str]) -> bool:
     """Tell whether something of a column was found that no call of these kinds pays for."""
     parts = column.declared_by.split("; ")
-    if _FOUND in parts and not {*paid} & {"categories", "bounds"}:
+    if FOUND in parts and not {*paid} & {"categories", "bounds"}:
         return True
     return (
-        _BINS in parts and isinstance(column, Numeric) and paid.count("bins") <= _digits(column)
+        BINS_FOUND in parts
+        and isinstance(column, Numeric)
+        and paid.count("bins") <= _digits(column)
     )
 
 

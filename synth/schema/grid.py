@@ -14,7 +14,7 @@ from footing.messages import Message
 from synth.errors import SchemaError
 
 #: How a number is drawn within a cell.
-LAWS = ("uniform", "middle", "lowest")
+LAWS = ("fitted", "uniform", "middle", "lowest")
 #: How many cells a column has at most.
 MOST = 100_000
 
@@ -117,11 +117,12 @@ class Grid:
         rng
             Randomness.
         distribution
-            ``"uniform"``, ``"middle"`` or ``"lowest"``.
+            ``"uniform"``, ``"middle"`` or ``"lowest"``; ``"fitted"`` is even where nothing
+            was fitted.
         """
         low = np.asarray(self.starts, np.int64)[cells]
         high = np.asarray([end for _, end in self.cells()], np.int64)[cells]
-        if distribution == "uniform":
+        if distribution in ("uniform", "fitted"):
             return np.asarray(rng.integers(low, high, endpoint=True), np.int64)
         return np.asarray(low + (high - low) // 2 if distribution == "middle" else low)
 

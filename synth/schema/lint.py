@@ -9,14 +9,16 @@ from footing.messages import Argument, Message
 from synth.errors import SchemaError
 from synth.marginals.measuring import Neighbours
 from synth.marginals.spending import Budget, TableSettings
-from synth.schema.columns import Category, Column, Numeric
+from synth.schema.columns import Category, Column, Numeric, Real, Whole
 from synth.schema.discovery import Discovery
 from synth.schema.rules.constraints import constraints_of, identities_of
 from synth.schema.schema import Schema
+from synth.totals import require_sound, totals_of
 
 _MANY = 2000
 _MUCH = 0.05
 _WIDE = 100
+_MANY_RECORDS = 100_000  # where nobody says how many there are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,8 @@ def lint(
     ['error', 'note']
     """
     derived = identities_of(schema) if schema.is_declared else {}
+    if wrong := _contradiction(schema):
+        return [wrong]
     free = [
         _finding(
             "note", name, Message("follows from other columns by a rule, and costs nothing")
@@ -79,6 +83,8 @@ def lint(
     columns = [one for one in schema.columns if one.name not in derived]
     findings = [finding for one in columns for finding in _of_column(one, len(schema.columns))]
     findings += free
+    if schema.is_declared:
+        findings += _of_totals(schema, records)
     if records is not None and budget is not None and not schema.is_declared:
         text = Message("what noise does is told when all domains are declared")
         findings.append(_finding("note", "tables", text))
@@ -101,7 +107,8 @@ def _of_noise(
     number, spending, unit = len(columns), TableSettings(), schema.unit
     wide = {one.name for one in columns if isinstance(one, Numeric) and one.is_uncut}
     share = Discovery().bins_share / len(schema.columns)
-    rho = budget.concentrated() * (1 - share * len(wide))
+    totals = sum(one.share for one in totals_of(schema))
+    rho = budget.concentrated() * (1 - share * len(wide)) * (1 - totals)
     near = Neighbours(adjacency=budget.adjacency, rows=unit.most_records, unit=unit.name)
     prices = spending.margin_prices(rho, sizes=[one.size for one in columns])
     for one, price in zip(columns, prices, strict=True):
@@ -132,6 +139,57 @@ def _of_noise(
             least_group=spending.least_group * noise,
         ),
     )
+
+
+def _contradiction(schema: Schema) -> Finding | None:
+    try:
+        require_sound(schema)
+    except SchemaError as error:
+        return _finding("error", "schema", error.problem)
+    return None
+
+
+def _of_totals(schema: Schema, records: int | None) -> Iterator[Finding]:
+    """Say which totals are measured, and where one record of noise would outweigh the file."""
+    for one in totals_of(schema):
+        yield _finding(
+            "note",
+            one.column.name,
+            Message(
+                "its total is measured, for {share:.1%} of the budget, and synthetic records "
+                "come to it",
+                share=one.share,
+            ),
+        )
+    derived = identities_of(schema)
+    for column in schema.columns:
+        if not isinstance(column, (Whole, Real)) or column.name in derived:
+            continue
+        if (number := _outweighed(column)) > (records or _MANY_RECORDS):
+            yield _finding(
+                "warning",
+                column.name,
+                Message(
+                    "one record of noise in the last cell weighs as much as {number:,} records "
+                    "of the first: what lies beyond the last cell that stands out is drawn by "
+                    "a fitted tail; a tighter bound, with outside='clip', makes totals surer",
+                    number=number,
+                ),
+            )
+
+
+def _outweighed(column: Numeric) -> int:
+    """Return how many small amounts one in the last cell weighs as much as."""
+    cells = column.grid.cells()
+    sides = [[one for one in cells if one[0] > 0], [(-b, -a) for a, b in cells[::-1] if b < 0]]
+    numbers = [0]
+    for side in filter(None, sides):
+        first, last = side[0], side[-1]
+        small = column.factor if column.is_uncut else sum(first) / 2
+        numbers.append(
+            int((sum(last) / 2 if not column.is_uncut else last[1] / 2) / max(small, 1))
+        )
+    return max(numbers)
 
 
 def _of_column(column: Column, columns: int) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -70,6 +71,51 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """A column of numbers whose total is measured, so that synthetic records come to it.
+
+    Parameters
+    ----------
+    column
+        The column.
+    by
+        A column of categories, each of which has its own total.
+    most, least
+        Where the amount is cut off, above 0 and below; where nothing is said, a limit is found
+        from noisy counts that are on the bill. What a record counts as in a total is limited by
+        the larger of both.
+
+    Examples
+    --------
+    >>> Amount(column="turnover", by="branch", most=5_000_000).most
+    5000000
+    """
+
+    column: str
+    by: str | None = None
+    most: float | None = None
+    least: float | None = None
+
+    def __post_init__(self) -> None:
+        if not all(is_text(one) and one for one in (self.column, self.by or "none")):
+            raise SchemaError(Message("An amount names a column, and one of categories."))
+        for name, limit, sign in (("most", self.most, 1), ("least", self.least, -1)):
+            if limit is None:
+                continue
+            if isinstance(limit, bool) or not isinstance(limit, (int, float)):
+                raise SchemaError(Message("{name} is a number.", name=Name(name)))
+            if not 0 < sign * limit < math.inf:
+                raise SchemaError(
+                    Message(
+                        "The amount {column!r} is cut off at a {name} of the wrong sign.",
+                        column=Name(self.column),
+                        name=Name(name),
+                    ),
+                    hint=Message("most is above 0, least below"),
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
     """What is known of the records without a look at them.
 
@@ -84,6 +130,9 @@ class Schema:
     weight
         The column with survey weights, if there is one; it is synthesised like others, and
         tables with it matter twice.
+    amounts
+        The columns whose totals are measured, each a name or an `Amount`. Where nothing is said
+        these are the wide ranges of numbers without bins; an empty list is for none.
     ignored
         Columns of the records that are known and left out.
     about
@@ -106,10 +155,15 @@ class Schema:
     rules: tuple[EditRule, ...] = ()
     unit: Unit = field(default_factory=Unit)
     weight: str | None = None
+    amounts: tuple[Amount, ...] | None = None
     ignored: tuple[str, ...] = ()
     about: str = ""
 
     def __post_init__(self) -> None:
+        if self.amounts is not None:
+            named: tuple[Amount | str, ...] = tuple(self.amounts)
+            amounts = (one if isinstance(one, Amount) else Amount(column=one) for one in named)
+            object.__setattr__(self, "amounts", tuple(amounts))
         object.__setattr__(self, "columns", tuple(self.columns))
         object.__setattr__(self, "ignored", tuple(self.ignored))
         all_rules: tuple[EditRule | str, ...] = tuple(self.rules)
@@ -156,10 +210,40 @@ class Schema:
                 raise SchemaError(Message("The weight is not one of the columns."))
             if not isinstance(self.column(self.weight), (Whole, Real)):
                 raise SchemaError(Message("The weight is no column of numbers."))
+        self._check_amounts(names)
         if {*self.ignored} & {*names}:
             raise SchemaError(Message("A column is declared and ignored at once."))
         if not is_text(self.about):
             raise SchemaError(Message("about is text."))
+
+    def _check_amounts(self, names: list[str]) -> None:
+        amounts = self.amounts or ()
+        if len({one.column for one in amounts}) < len(amounts):
+            raise SchemaError(Message("An amount is declared twice."))
+        for one in amounts:
+            if {one.column, one.by or one.column} - {*names}:
+                raise SchemaError(
+                    Message(
+                        "The amount {column!r} names a column that is not declared.",
+                        column=Name(one.column),
+                    )
+                )
+            if not isinstance(self.column(one.column), (Whole, Real)):
+                raise SchemaError(
+                    Message(
+                        "The amount {column!r} is no column of numbers.",
+                        column=Name(one.column),
+                    )
+                )
+            by = None if one.by is None else self.column(one.by)
+            if by is not None and not (isinstance(by, Category) and by.is_declared):
+                raise SchemaError(
+                    Message(
+                        "The amount {column!r} has totals by a column without declared values.",
+                        column=Name(one.column),
+                    ),
+                    hint=Message("name a column of categories, and declare its values"),
+                )
 
     @property
     def names(self) -> list[str]:
@@ -311,6 +395,11 @@ class Schema:
             **set_fields(self),
             "columns": columns,
             "unit": set_fields(self.unit),
+            **(
+                {}
+                if self.amounts is None
+                else {"amounts": [set_fields(a) for a in self.amounts]}
+            ),
             "rules": [set_fields(rule) for rule in self.rules],
         }
 
@@ -422,7 +511,7 @@ def _read(content: Any) -> Schema:
     if content.get("version", 1) != 1:
         raise SchemaError(Message("The schema is of a newer version."))
     rest = {name: value for name, value in content.items() if name not in ("format", "version")}
-    for name, least in (("columns", 1), ("rules", 0), ("ignored", 0)):
+    for name, least in (("columns", 1), ("rules", 0), ("ignored", 0), ("amounts", 0)):
         if not isinstance(rest.get(name, [] if least == 0 else None), list):
             problems.append(Message("{name}: a list", name=Name(name)))
     _refuse(problems)
@@ -435,6 +524,11 @@ def _read(content: Any) -> Schema:
         one if isinstance(one, str) else _part(f"rules[{place}]", one, EditRule, problems)
         for place, one in enumerate(rest.get("rules", []))
     ]
+    if "amounts" in rest:
+        parts["amounts"] = [
+            one if isinstance(one, str) else _part(f"amounts[{place}]", one, Amount, problems)
+            for place, one in enumerate(rest["amounts"])
+        ]
     if "unit" in rest:
         parts["unit"] = _part("unit", rest["unit"], Unit, problems)
     if not all(isinstance(one, str) for one in rest.get("ignored", [])):

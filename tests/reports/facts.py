@@ -703,14 +703,27 @@ def synthesis(sets: int = 2) -> SynthesisFacts:
             reason="there is no holdout" if name == "nndr_train" else "",
             low=0.5 if name == "domias" else None,
             high=0.62 if name == "domias" else None,
+            real=1200.0 if name.startswith("amount") else None,
+            made=1290.0 if name.startswith("amount") else None,
+            sampling=0.031 if name.startswith("amount") else None,
         )
         for place, name in enumerate(FIGURES)
+    )
+    parts = [
+        replace(one, subject="pay, sex = F", part="sex = F")
+        for one in figures
+        if one.name.startswith("amount")
+    ]
+    figures = (
+        *(replace(one, subject="pay") if one.real else one for one in figures),
+        *parts,
     )
     values = {
         "value": 0.6, "columns": 0.3, "independent": 0.088, "bootstrap": 0.012, "holdout": 0.5,
         "train": 0.9, "share_pct": 12.5, "subject": "age, occupation", "epsilon": 1.0,
         "line": "tables", "largest": 8.0, "share": 0.872, "figure": "tvd2",
         "number": 78, "good": 70, "size": 100, "last": 999, "error": 0.112,
+        "off": 0.204, "sampling": 0.031,
     }  # fmt: skip
     findings = tuple(SynthesisFinding(name=name, values=values) for name in CONCLUSIONS)
     names = [f"census-eps{place}" for place in range(1, sets + 1)]

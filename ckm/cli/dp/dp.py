@@ -35,7 +35,13 @@ _ASSUMED = {
 }
 
 
-@click.group(cls=Group, verbs={"release": "ckm.cli.dp.release:release"})
+@click.group(
+    cls=Group,
+    verbs={
+        "release": "ckm.cli.dp.release:release",
+        "response": "ckm.cli.dp.response:response",
+    },
+)
 def dp() -> None:
     """Work with differential privacy: costs, meaning, budgets.
 

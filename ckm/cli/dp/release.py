@@ -7,33 +7,33 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.terminal.click_group import PATH, Command, limit_options, with_terminal
-from footing.messages import Argument, Message, said
+from footing.messages import Argument, Message, Name, said
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
-    from ckm.release.dp_tables import DPRelease
+    from dp import Plan
 
 
 @click.command(cls=Command)
 @click.argument("file", type=PATH, metavar="PLAN.toml")
-@click.option("-o", "--output", required=True, type=PATH, help="The folder to make.")
+@click.option("-o", "--output", type=PATH, help="The folder to make.")
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Tell cost and expected errors; open no data, charge nothing.",
+    help="Tell cost and expected errors; open no data, charge nothing, need no ledger.",
 )
 @limit_options
 @with_terminal
 def release(
-    terminal: Terminal, /, *, file: Path, output: Path, dry_run: bool, **limits: Any
+    terminal: Terminal, /, *, file: Path, output: Path | None, dry_run: bool, **limits: Any
 ) -> None:
     """Publish tables with noise: each unit is bounded, the ledger charged, then noise drawn.
 
     Examples
     --------
-    ckm dp release plan.toml -o out/ --dry-run
+    ckm dp release plan.toml --dry-run
     ckm dp release plan.toml -o out/
 
     plan.toml
@@ -56,9 +56,11 @@ def release(
 
 
 def carry_out_plan(
-    terminal: Terminal, file: Path, *, output: Path, dry_run: bool, **limits: Any
+    terminal: Terminal, file: Path, *, output: Path | None, dry_run: bool, **limits: Any
 ) -> None:
     """Release the tables of a plan, or tell what they would cost."""
+    if output is None and not dry_run:
+        raise click.UsageError(Message("-o names the folder to make; or --dry-run."))
     from ckm.config.dp_plan import read_dp_plan
     from ckm.release.dp_tables import release_dp
     from dp.aggregates.plan import warnings_of
@@ -66,13 +68,16 @@ def carry_out_plan(
     job = read_dp_plan(file)
     for text in warnings_of(job.plan):
         terminal.warn("delta", text)
-    done = release_dp(job, output, dry_run=dry_run, **limits)
+    if dry_run:
+        _show(terminal, job.plan)
+    done = release_dp(job, output or f"{file}.out", dry_run=dry_run, **limits)
     if done.released is None:
-        _show(terminal, done)
-        terminal.step(
-            "dry run complete",
-            Message("no data opened, nothing charged; left: {left}", left=said(done.left)),
+        left = (
+            Message("no data opened, nothing charged; left: {left}", left=said(done.left))
+            if done.left
+            else Message("no data opened, nothing charged; there is no ledger yet")
         )
+        terminal.step("dry run complete", left)
         return
     entry = done.released.entry
     terminal.step(
@@ -87,9 +92,8 @@ def carry_out_plan(
     click.echo(str(output))
 
 
-def _show(terminal: Terminal, done: DPRelease) -> None:
+def _show(terminal: Terminal, plan: Plan) -> None:
     """Show what each part costs, and how far answers lie from the truth at most."""
-    plan = done.plan
     lines = [
         (
             part.table,
@@ -104,4 +108,14 @@ def _show(terminal: Terminal, done: DPRelease) -> None:
     error = Message("error at {confidence:g} %", confidence=100 * plan.confidence)
     headings = ("table", "what", cost, error, "of")
     terminal.table(headings, lines, left=("table", "what", "of"))
+    for part in plan.parts:
+        for note in part.notes:
+            terminal.tell(
+                Message(
+                    "{table}, {what}: {note}",
+                    table=Name(part.table),
+                    what=said(part.what),
+                    note=said(note),
+                )
+            )
     terminal.tell(Message("all together: {guarantee}", guarantee=Argument(plan.guarantee)))

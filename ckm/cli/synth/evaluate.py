@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from synth.evaluation import Evaluation, EvaluationPlan
 
 _GROUPS = (
-    "tables", "columns", "detection", "learning", "membership", "nearness", "inference",
+    "amounts", "dependence", "tables", "columns",
+    "detection", "learning", "membership", "nearness", "inference",
 )  # fmt: skip
 _CONTROLS = ("train", "bootstrap", "holdout", "independent")
 #: A narrower terminal has room for these alone.
@@ -43,6 +44,13 @@ _measure_options = options(
     click.option(
         "--sensitive", multiple=True, help="A column that the intruder wants. Repeat."
     ),
+    click.option(
+        "--amount",
+        "amounts",
+        multiple=True,
+        help="A column with totals, by default numbers with many values. Repeat.",
+    ),
+    click.option("--by", help="Categories with totals of their own."),
     click.option(
         "--only",
         "groups",
@@ -174,7 +182,7 @@ def _plan(options: dict[str, Any]) -> EvaluationPlan:
 
     if options["sensitive"] and not options["keys"]:
         raise click.UsageError(Message("--sensitive needs at least one --key."))
-    names = ("classes", "numbers", "keys", "sensitive", "learner", "seed")
+    names = ("classes", "numbers", "keys", "sensitive", "amounts", "by", "learner", "seed")
     return EvaluationPlan(
         groups=options["groups"] or _GROUPS, **{name: options[name] for name in names}
     )
@@ -245,7 +253,7 @@ def show_figures(terminal: Terminal, evaluations: Mapping[str, Evaluation]) -> N
         *[Column("good", overflow="fold")] * is_wide,
     ]
     rows = []
-    for figure in first.figures:
+    for figure in (one for one in first.figures if not one.part):  # a file has them by category
         subject = None if FIGURES[figure.name].group == "tables" else figure.subject
         definition = FIGURES[figure.name]
         name = definition.name + (f" ({figure.subject})" if figure.subject else "")
@@ -266,16 +274,19 @@ def show_figures(terminal: Terminal, evaluations: Mapping[str, Evaluation]) -> N
 
 
 def _show_trust(terminal: Terminal, evaluations: Mapping[str, Evaluation]) -> None:
-    """Say first which tables can be used, and how far counts are off by their size."""
-    from reports.catalogues.synthesis import CONCLUSIONS
+    """Say first how far amounts are off, which tables can be used, how far counts are off."""
+    from reports.catalogues.synthesis import CONCLUSIONS, FIGURES
     from reports.i18n.languages import words_of
     from synth.evaluation.conclusions import conclusions
 
     words = words_of("en")
     for name, evaluation in evaluations.items():
         for one in conclusions(evaluation):
-            if one.name.startswith(("trusted", "cells")):
-                sentence = CONCLUSIONS[one.name].say(words, dict(one.values), of=one.name)
+            if one.name.startswith(("amounts", "trusted", "cells")):
+                values = dict(one.values)
+                if figure := values.get("figure"):
+                    values["figure"] = FIGURES[str(figure)].name
+                sentence = CONCLUSIONS[one.name].say(words, values, of=one.name)
                 terminal.out.print(f"{name}: {sentence}", markup=False, highlight=False)
 
 

@@ -68,6 +68,27 @@ def report(
     click.echo(str(output))
 
 
+def amount_words(note: Mapping[str, Any]) -> Message:
+    """Say what is told of an amount: all of it is paid for."""
+    beyond = Message(
+        "{share:.2%} of the records and {part:.1%} of the total lie beyond the last cell that "
+        "stands out of its noise",
+        share=float(note["beyond_records"]),
+        part=float(note["beyond_total"]),
+    )
+    if note.get("total") is None:
+        return Message("{column!r}: {beyond}", column=Name(note["column"]), beyond=beyond)
+    return Message(
+        "{column!r}: a total of {total:,.0f}, with noise of scale {scale:,.0f}, each amount "
+        "cut off at {most:,.0f}; {beyond}",
+        column=Name(note["column"]),
+        total=float(note["total"]),
+        scale=float(note["scale"]),
+        most=float(max(map(abs, note["clipped_at"]))),
+        beyond=beyond,
+    )
+
+
 def _content(file: Path) -> Any:
     from synth.evaluation import EvaluationError
 
@@ -162,6 +183,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 by=Argument(by),
             ),
         )
+    for note in facts.get("amounts", ()):
+        yield "amount", amount_words(note)
     for rule in facts["rules"]:
         broken = rule["violations"]
         breaches = (

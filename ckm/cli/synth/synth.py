@@ -13,7 +13,7 @@ import click
 
 from ckm.cli.synth.evaluate import compare, evaluate
 from ckm.cli.synth.record_files import column_names, records_of
-from ckm.cli.synth.report import report
+from ckm.cli.synth.report import amount_words, report
 from ckm.cli.synth.sweep import sweep
 from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
@@ -284,6 +284,8 @@ def fit(
                 spent=total_rho,
             ),
         )
+        for note in model.report()["amounts"]:
+            terminal.step("amount", amount_words(note))
     click.echo(str(output))
 
 

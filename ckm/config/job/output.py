@@ -13,6 +13,8 @@ from footing.messages import Message, Name
 from footing.places import is_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ckm.config.job.job import Job
     from ckm.config.reading import Reading
     from ckm.config.section import Texts
@@ -34,7 +36,7 @@ _OneOrMore = Annotated[
 ]
 # Looked up when the section is there, where the nearest name can be told.
 _Format = Annotated[str, Field(json_schema_extra={"enum": list(FORMAT_NAMES)})]
-_Formats = Annotated[
+Formats = Annotated[
     tuple[str, ...], ReadAs(Some[_Format], lambda value, _: without_repeats(value))
 ]
 
@@ -42,7 +44,7 @@ _Formats = Annotated[
 class JobOutput(Section):
     """The files that a release writes of each table, and what all of them say."""
 
-    formats: _Formats = optional("Formats of each table.", default=("csv", "parquet"))
+    formats: Formats = optional("Formats of each table.", default=("csv", "parquet"))
     languages: _OneOrMore = Field(
         default=("en",),
         alias="language",
@@ -85,18 +87,7 @@ class JobOutput(Section):
                 hint,
                 key="place",
             )
-        for name in self.formats:
-            if name not in FORMAT_NAMES:
-                choices = Message(
-                    "known are {format_names}", format_names=Name.each(FORMAT_NAMES)
-                )
-                hint = did_you_mean(name, FORMAT_NAMES) or choices
-                reading.add(
-                    ("output",),
-                    Message("the format {name!r} is unknown.", name=Name(name)),
-                    hint,
-                    key=("formats", name),
-                )
+        add_unknown_formats(self.formats, reading)
         for name in sorted({n for n in self.languages if self.languages.count(n) > 1}):
             hint = Message("name each language once")
             reading.add(
@@ -104,6 +95,20 @@ class JobOutput(Section):
                 Message("language names {name!r} twice.", name=Name(name)),
                 hint,
                 key="language",
+            )
+
+
+def add_unknown_formats(formats: Iterable[str], reading: Reading) -> None:
+    """Note formats that there are not, and the nearest that there are."""
+    for name in formats:
+        if name not in FORMAT_NAMES:
+            choices = Message("known are {format_names}", format_names=Name.each(FORMAT_NAMES))
+            hint = did_you_mean(name, FORMAT_NAMES) or choices
+            reading.add(
+                ("output",),
+                Message("the format {name!r} is unknown.", name=Name(name)),
+                hint,
+                key=("formats", name),
             )
 
 

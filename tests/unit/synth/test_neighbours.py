@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from dp import Adjacency, Geometric
 from synth import (
+    Amount,
     Budget,
     Category,
     Certificate,
@@ -133,6 +134,7 @@ DECLARED = Schema(
     rules=["if kind == 'a' then age < 90", "pay == age * 0.05"],
     unit=Unit(name="household", identifier="home", most_records=2),
     weight="age",
+    amounts=[Amount(column="age", by="kind", most=80)],
 )
 OPEN = Schema(
     columns=[

@@ -20,8 +20,8 @@ LOW, HIGH = -3, 40
 TEXTS = ReadOptions(text=True, is_lenient=True)
 READINGS = (
     Reading(column="x", limits=(LOW, HIGH), cuts=(0, 10)),
-    Reading(column="x", limits=(-(2**32), 2**32 - 1), by_power=True),
-    Reading(column="x", limits=(0, 31), width=8),
+    Reading(column="x", limits=(-(2**32), 2**32 - 1), digits=0),
+    Reading(column="x", limits=(0, 31), digits=1, widest=3),
     Reading(column="c", categories=("a", "b")),
 )
 
