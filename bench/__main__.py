@@ -51,6 +51,7 @@ ALL: dict[str, str | None] = {
     "rappor_decode": None,
     "rappor_paper": "--populations 20",
     "rappor": "--values 20000 --reports 1000000",
+    "rappor_receiver": "--reports 100000",
     "dpsgd": None,
     "synth_baselines": None,
     "synth": None,

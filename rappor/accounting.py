@@ -1,6 +1,7 @@
 """What the reports of one client give away, exactly."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -41,6 +42,30 @@ def epsilon_after(parameters: Parameters, *, reports: int) -> float:
     if parameters.is_boolean:
         return max(ones, zeros)
     return parameters.n_hashes * (ones + zeros)
+
+
+def epsilon_rotated(parameters: Parameters, *, reports: Sequence[int]) -> float:
+    """Give the exact loss of one value's reports where the secret was changed between them.
+
+    A new secret gives a new permanent response, independent of the one before: the losses
+    add up, and what is added is no longer bounded by that of one permanent response. What it
+    buys: reports under two secrets cannot be linked by their permanent noise.
+
+    Parameters
+    ----------
+    parameters
+        The parameters of the collection.
+    reports
+        How many reports were drawn under each secret.
+
+    Examples
+    --------
+    >>> from rappor import Parameters
+    >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
+    >>> [round(epsilon_rotated(paper, reports=t), 2) for t in ([52], [13] * 4, [1] * 52)]
+    [4.39, 17.47, 55.86]
+    """
+    return sum(epsilon_after(parameters, reports=number) for number in reports)
 
 
 def epsilon_between(

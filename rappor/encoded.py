@@ -1,6 +1,6 @@
 """Reports as they leave the clients: a cohort and bits, nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -200,3 +200,29 @@ class Reports(EqualByContent):
             ones=ones[:, :n_bits],
             parameters=self.parameters,
         )
+
+
+def joined_reports(pieces: Iterable[Reports]) -> Reports:
+    """Put pieces of reports into one, in their order.
+
+    Parameters
+    ----------
+    pieces
+        At least one.
+
+    Examples
+    --------
+    >>> from rappor import Parameters
+    >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
+    >>> piece = Reports.from_texts(["01"], [0], parameters=coin)
+    >>> joined_reports([piece, piece]).texts()
+    ['01', '01']
+    """
+    parts = list(pieces)
+    if not parts:
+        raise RapporError(Message("There is no report."))
+    return Reports(
+        cohorts=np.concatenate([part.cohorts for part in parts]),
+        packed=np.concatenate([part.packed for part in parts]),
+        parameters=parts[0].parameters,
+    )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import zoneinfo
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from footing.data_files import read_data
 from footing.messages import Message, Name, said
@@ -14,12 +15,16 @@ from tables.filtering.filters import quote
 from tables.source.files import sql_text
 from tables.source.source import Source
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 #: So many points of a person are drawn at most, and so many shared places told apart.
 MOST_POINTS, MOST_SHARED = 8, 5
 _METRES = 111_195.0  # of a degree of latitude
 _FARTHEST = 1e9
 _THREE_WEEKS = 21  # a file as long is moved by whole weeks
 _WEEKS = 200_000 * 604_800  # added to seconds since 1970, so that none is negative
+_MONDAY = 3 * 86_400  # 1970 began on a Thursday: weeks begin on Mondays
 _TABLES = ("ckm_points", "ckm_sampled", "ckm_cells_of_points")
 _POINTS, _SAMPLE, _CELLS = _TABLES
 _SQL = read_data(__package__, "mobility.toml")
@@ -128,6 +133,90 @@ def count_trips(
     return counts, by_grain
 
 
+def draw_points(
+    source: Source, columns: TripColumns, *, hours: int, key: str, rows: int = 2**16
+) -> Iterator[pa.RecordBatch]:
+    """Give one point of each person in each period, drawn by a key, period after period.
+
+    Parameters
+    ----------
+    source
+        The trips: a row a point.
+    columns
+        Its columns.
+    hours
+        The length of a period.
+    key
+        Letters and digits that nobody else knows: the same ones draw the same points.
+    rows
+        In a batch, at most.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        The columns ``who``, ``period``, and ``x`` and ``y`` or ``place``.
+    """
+    if not key.isalnum():
+        raise RequestError(Message("A key of points is made of letters and digits."))
+    values, raw = _point_sql(source, columns)
+    if columns.place is not None:
+        values |= {"place": "w::VARCHAR", "picked": "drawn AS place"}
+    else:
+        values |= {
+            "place": "struct_pack(a := a, b := b)",
+            "picked": "drawn.a::DOUBLE AS x, drawn.b::DOUBLE AS y",
+        }
+    values.pop("where")
+    seconds = int(hours) * 3600
+    statement = _SQL["drawn"].format(
+        given=raw, seconds=seconds, offset=_MONDAY, key=key, **values
+    )
+    yield from source.batches(statement, rows=rows)
+
+
+def period_start(period: int, *, hours: int) -> dt.datetime:
+    """Give the local time at which a period of `draw_points` begins.
+
+    Examples
+    --------
+    >>> period_start(200_000, hours=168).isoformat()
+    '1969-12-29T00:00:00'
+    """
+    seconds = int(period) * int(hours) * 3600 - _WEEKS - _MONDAY
+    return dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds)  # noqa: DTZ001 (local)
+
+
+def hourly_points(
+    source: Source, columns: TripColumns, *, most_persons: int, seed: int
+) -> tuple[dict[str, int], pa.Table]:
+    """Give where sampled persons were last in each hour, for methods that are tried on them.
+
+    Parameters
+    ----------
+    source, columns
+        As for `count_trips`.
+    most_persons, seed
+        Of the sample.
+
+    Returns
+    -------
+    tuple
+        What was read; and the columns ``person`` (numbered from 0), ``hour``, ``x`` and ``y``.
+    """
+    try:
+        counts = _read_points(source, columns)
+        if not counts["points"]:
+            raise DataError(
+                Message("No row has a person, a time and a place."),
+                hint=Message("look at the columns named"),
+            )
+        _keep(source, _SAMPLE, "sample", seed=int(seed), most_persons=int(most_persons))
+        return counts, source.arrow(_SQL["hourly"])
+    finally:
+        for name in _TABLES:
+            source.fetch(f"DROP TABLE IF EXISTS {name}")
+
+
 def _keep(source: Source, table: str, statement: str, **values: object) -> None:
     source.create(table, _SQL[statement].format(**values), {})
 
@@ -138,6 +227,24 @@ def _ask(source: Source, statement: str, **values: object) -> list[Any]:
 
 def _read_points(source: Source, columns: TripColumns) -> dict[str, int]:
     """Keep person, local second and coordinates of every point, each once."""
+    values, rows = _point_sql(source, columns)
+    counts = dict(
+        zip(
+            ("rows", "without", "outside"),
+            *_ask(source, "read", given=rows, **values),
+            strict=True,
+        )
+    )
+    _keep(source, _POINTS, "points", given=rows, **values)
+    counts |= zip(
+        ("points", "persons", "persons_once", "days"), *_ask(source, "persons"), strict=True
+    )
+    inside = counts["rows"] - counts["without"] - counts["outside"]
+    return {**counts, "repeated": inside - counts["points"]}
+
+
+def _point_sql(source: Source, columns: TripColumns) -> tuple[dict[str, str], str]:
+    """Give parts of statements about points, and the SQL of what each row says."""
     source.require(columns.person)
     values = {"is_whole": "who IS NOT NULL AND t IS NOT NULL AND w IS NOT NULL"}
     if columns.place is not None:
@@ -152,19 +259,7 @@ def _read_points(source: Source, columns: TripColumns) -> dict[str, int]:
         values |= {"where": "a AS x, b AS y", "is_there": is_there}
     when = _local(source, columns)
     rows = f"SELECT {quote(columns.person)} AS who, {when} AS t, {raw} FROM {source.relation}"
-    counts = dict(
-        zip(
-            ("rows", "without", "outside"),
-            *_ask(source, "read", given=rows, **values),
-            strict=True,
-        )
-    )
-    _keep(source, _POINTS, "points", given=rows, **values)
-    counts |= zip(
-        ("points", "persons", "persons_once", "days"), *_ask(source, "persons"), strict=True
-    )
-    inside = counts["rows"] - counts["without"] - counts["outside"]
-    return {**counts, "repeated": inside - counts["points"]}
+    return values, rows
 
 
 def _number(source: Source, name: str) -> str:

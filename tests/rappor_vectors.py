@@ -14,10 +14,12 @@ from rappor import Client, Parameters, Reports
 from rappor.client.bernoulli import threshold
 from rappor.client.bloom import bits
 from rappor.client.permanent import permanent_key
+from rappor.receiver.sending import tokens_of
 from rappor.report_files import write_reports
 from tables import Secret
 
 FILE = Path(__file__).parents[1] / "clients" / "js" / "vectors.json"
+PERIOD = "2027-W09"
 SECRET = bytes(range(32))
 PARAMETERS = {
     "paper": Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75),
@@ -105,6 +107,13 @@ def vector(parameters: Parameters, value: object, name: str, metric: str) -> dic
         "random": stream.text(),
         "report": report.packed[0].tobytes().hex(),
         "text": report.texts()[0],
+        "token": tokens_of(
+            [name],
+            secret=Secret(SECRET),
+            parameters=parameters,
+            metric=metric,
+            period=PERIOD,
+        )[0].hex(),
     }
 
 
@@ -124,6 +133,7 @@ def vectors() -> dict[str, object]:
             break
     return {
         "secret": SECRET.hex(),
+        "period": PERIOD,
         "parameters": {one.fingerprint: one.to_dict() for one in PARAMETERS.values()},
         "reports": rows,
     }

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from tables import CodeTree
     from tables.swapping.plan import SwapPlan
 
+#: A table of which more is hidden is hardly a table: somebody has to want it.
+LARGEST_HIDDEN_SHARE = 0.6
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseSettings:
@@ -200,8 +203,12 @@ class SuppressionSettings:
         What it costs to hide a preferred cell, as a share, and a cell of 0.
     method, limit_s
         How secondary cells are chosen, and when the search stops.
+    largest_hidden_share
+        How much of the value of a table's inner cells may be hidden, as a share.
     audit
         Compute what readers can work out of each hidden cell.
+    public_counts
+        Publish counts of cells whose sums are hidden, which everybody then knows.
     """
 
     threshold: int | None = None
@@ -224,7 +231,10 @@ class SuppressionSettings:
     zero_cost: float | None = None
     method: Literal["auto", "exact", "sequential"] = "auto"
     limit_s: float = 600.0
+    largest_hidden_share: float = LARGEST_HIDDEN_SHARE
     audit: bool = True
+    #: no key of the section: an entry of [[report.exceptions]] says it, who and why
+    public_counts: bool = field(default=False, metadata={"section": "report.exceptions"})
 
     def record(self, text_of: Callable[[Path], str]) -> dict[str, Any]:
         """Return the settings for a manifest, paths as people wrote them."""

@@ -17,6 +17,7 @@ from tables.recoding.variable import words_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
+    from pathlib import Path
     from typing import Unpack
 
     from ckm.config.job.job import Job
@@ -47,6 +48,8 @@ class OpenedMethod:
         Of a job with noise, all that it works with.
     written
         Of tables that workers write: their folders, and the files in each.
+    place
+        Tells the method where the release will lie.
     """
 
     method: Method[Any]
@@ -58,6 +61,7 @@ class OpenedMethod:
     review: Callable[[ReviewTools], Review] = NoReview
     noise: OpenedJob | None = None
     written: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    place: Callable[[Path], None] = lambda _target: None
 
 
 class JobMethod(NamedTuple):
@@ -148,9 +152,14 @@ def opened_suppression(job: Job, **options: Any) -> Iterator[OpenedMethod]:
         raise InternalError(
             Message("Cells are to be hidden, and the job has no rules for that.")
         )
-    method = CellSuppression(job.suppression.settings, shown=job.shown)
+    settings = replace(job.suppression.settings, public_counts=job.report.has_public_counts)
+    names = ("what", "who", "when", "why")
+    exceptions = [
+        {name: str(getattr(entry, name)) for name in names} for entry in job.report.exceptions
+    ]
+    method = CellSuppression(settings, shown=job.shown, exceptions=exceptions)
     with _opened_originals(job, method, **options) as session:
-        yield session
+        yield replace(session, place=method.place)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from prometheus_client import (
@@ -27,17 +27,32 @@ _COUNTERS = {
         "outcome",
     ),
 }
+#: Those of a receiver of reports.
+RECEIVER_COUNTERS = {
+    "ckm_requests_total": _COUNTERS["ckm_requests_total"],
+    "ckm_reports_total": (
+        "Reports by outcome: accepted, repeated, or beyond the limit of clients.",
+        "outcome",
+    ),
+    "ckm_sendings_refused_total": ("Sendings refused whole, by reason.", "reason"),
+}
 
 
 class Metrics:
-    """Counts what happens, in this process and those that share its folder."""
+    """Counts what happens, in this process and those that share its folder.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    counters
+        Name → what it counts, and its labels with spaces between.
+    """
+
+    def __init__(self, counters: Mapping[str, tuple[str, str]] = _COUNTERS) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call,unused-ignore]
         self._registry = CollectorRegistry()
         self._counters = {
             name: Counter(name, text, labels.split(), registry=self._registry)
-            for name, (text, labels) in _COUNTERS.items()
+            for name, (text, labels) in counters.items()
         }
         self._seconds = Histogram(
             "ckm_request_seconds",
@@ -68,9 +83,9 @@ class Metrics:
         self._gauges.append((gauge, figure))
         gauge.set(figure())
 
-    def count(self, name: str, **labels: str) -> None:
-        """Add one to a counter."""
-        self._counters[name].labels(**labels).inc()
+    def count(self, name: str, *, by: int = 1, **labels: str) -> None:
+        """Add to a counter, one where nothing else is said."""
+        self._counters[name].labels(**labels).inc(by)
 
     def took(self, route: str, seconds: float) -> None:
         """Note how long an answer took."""

@@ -14,7 +14,9 @@ function bytesOf(text) {
   return encoder.encode(text);
 }
 
-function joined(...parts) {
+const joined = (...parts) => concatenated(parts);
+
+function concatenated(parts) {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {
@@ -361,6 +363,12 @@ export class Client {
     return response;
   }
 
+  /** What tells a receiver that this client has answered in a period; each has its own. */
+  token(period) {
+    const purpose = `rappor token:${this.parameters.fingerprint}:${this.metric}:${period}`;
+    return hmac(hmac(this.#secret, bytesOf(purpose)), this.#name).slice(0, 16);
+  }
+
   /** One report: what may leave the device. `random` is for tests alone. */
   encode(value, random = randomBytes) {
     const { n_bits: k, p, q, response } = this.parameters;
@@ -409,17 +417,31 @@ export const textOf = (report, parameters) =>
   Array.from({ length: parameters.n_bits }, (_, i) => bitAt(report.bits, i)).reverse().join("");
 
 /** A file of reports, version 2: to be sent, or to be summed by `ckm rappor sum`. */
-export function batch(reports, parameters) {
-  const head = `{"format": "rappor-reports", "version": 2, "parameters": ${JSON.stringify(parameters)}}\n`;
-  const start = bytesOf(head);
-  const size = 4 + Math.ceil(parameters.n_bits / 8);
-  const whole = new Uint8Array(start.length + size * reports.length);
-  whole.set(start);
-  const view = new DataView(whole.buffer, start.length);
-  reports.forEach(({ cohort, bits }, place) => {
-    view.setUint32(size * place, cohort, true);
-    whole.set(bits, start.length + size * place + 4);
-  });
+export const batch = (reports, parameters) =>
+  framed({ format: "rappor-reports", version: 2, parameters }, reports);
+
+/** The body of a request to a receiver: `report` of `encode`, in the period it told. */
+export const sending = (client, report, period) =>
+  framed(
+    {
+      format: "rappor-sending",
+      version: 1,
+      fingerprint: client.parameters.fingerprint,
+      metric: client.metric,
+      period,
+    },
+    [{ ...report, token: client.token(period) }],
+  );
+
+function framed(head, reports) {
+  // A file is known by its first bytes, which have a blank after the colon.
+  const line = JSON.stringify(head).replace(":", ": ") + "\n";
+  const rows = reports.flatMap(({ token = [], cohort, bits }) => [
+    token,
+    [0, 8, 16, 24].map((shift) => (cohort >>> shift) & 255),
+    bits,
+  ]);
+  const whole = concatenated([bytesOf(line), ...rows]);
   return joined(whole, sha256(whole));
 }
 

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { md5 } from "./md5.js";
 import { fingerprintOf } from "./fingerprint.js";
-import { Client, batch, textOf } from "./rappor.js";
+import { Client, batch, sending, textOf } from "./rappor.js";
 
 const vectors = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const hex = (bytes) => Buffer.from(bytes).toString("hex");
@@ -25,7 +25,12 @@ for (const vector of vectors.reports) {
   same("permanent", hex(client.permanent(vector.value)), vector.permanent);
   same("report", hex(report.bits), vector.report);
   same("text", textOf(report, parameters), vector.text);
+  same("token", hex(client.token(vectors.period)), vector.token);
   same("random bytes", taken, random.length);
+  const body = sending(client, report, vectors.period);
+  const size = 4 + report.bits.length;
+  same("sent", hex(body.subarray(-32 - size, -32 - size + 4)), hex(Uint32Array.of(client.cohort).buffer));
+  same("sent token", hex(body.subarray(-48 - size, -32 - size)), vector.token);
   (reports[vector.parameters] ??= []).push(report);
 }
 const [, , , folder] = process.argv;

@@ -88,8 +88,8 @@ def decode(
     design = candidates.design[:, [group[0] for group in groups]][observed.rows].tocsc()
     rest = None
     if counts.parameters.hash == "index":
-        design, observed, rest = _own_bits(design, observed)
-    fit, members = _fitted(design, observed)
+        design, observed, rest = own_bits(design, observed)
+    fit, members = fitted_twice(design, observed)
     p_values = _p_values(design, observed, fit)
     total = counts.total
     is_joint = len(members) == len(groups)
@@ -120,7 +120,7 @@ def decode(
     )
 
 
-def _fitted(design: csc_array[np.float64], observed: Observed) -> tuple[Fit, Integers]:
+def fitted_twice(design: csc_array[np.float64], observed: Observed) -> tuple[Fit, Integers]:
     """Fit twice: with the weights of the mean, then with those of the first fit."""
     from rappor.decoding.regression import Normal, fit
     from rappor.decoding.screening import needs_screening, strong
@@ -174,7 +174,7 @@ def _plausible(fit: Fit, rest: Share | None, counts: Counts) -> Floats:
     return shares[:n]
 
 
-def _own_bits(
+def own_bits(
     design: csc_array[np.float64], observed: Observed
 ) -> tuple[csc_array[np.float64], Observed, Share | None]:
     """Part the bits of basic RAPPOR: those of candidates, and the sum of all others."""

@@ -1,20 +1,28 @@
 """Find strings nobody thought of, from reports of pairs of their pieces."""
 
+from __future__ import annotations
+
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations, product
 from operator import add
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from footing.arrays import Integers
 from footing.messages import Message, Name
+from rappor.client.client import identifiers
 from rappor.decoding.candidates import Candidates
 from rappor.decoding.decode import decode
 from rappor.decoding.joint import joint
 from rappor.encoded import Reports
 from rappor.errors import RapporError
+
+if TYPE_CHECKING:
+    from rappor.client.permanent import SecretKey
 
 #: What fills strings that are too short; no string may hold it.
 _FILLER = "\N{SYMBOL FOR SPACE}"
@@ -102,6 +110,33 @@ def draw_pairs(n: int, *, n_places: int, generator: np.random.Generator) -> Inte
     if not len(every):
         raise RapporError(Message("A string needs two pieces at least."))
     return every[generator.integers(0, len(every), n)]
+
+
+def places_of(
+    names: Sequence[str], *, secret: SecretKey, metric: str, n_pairs: int
+) -> list[int]:
+    """Draw for each client which two places it reports, by the secret: the same for ever.
+
+    Parameters
+    ----------
+    names
+        The clients.
+    secret, metric
+        Of the collection.
+    n_pairs
+        How many pairs of places there are.
+
+    Examples
+    --------
+    >>> from tables import Secret
+    >>> places_of(["ann"] * 2, secret=Secret(bytes(16)), metric="m", n_pairs=1)
+    [0, 0]
+    """
+    key = secret.derive(f"rappor pieces:{metric}")
+    digests = (
+        hashlib.blake2b(name, key=key, digest_size=8).digest() for name in identifiers(names)
+    )
+    return [int.from_bytes(digest, "little") % n_pairs for digest in digests]
 
 
 def discover(

@@ -116,12 +116,30 @@ class Normal:
     def of(
         cls, design: csc_array[np.float64], observed: Observed, share: Floats | float
     ) -> Self:
-        """Set up the equations."""
+        """Set up the equations of one period."""
+        weights = observed.weights(np.broadcast_to(share, design.shape[0]))
+        return cls.weighing(
+            design,
+            observed.share,
+            weights,
+            height=rest_height(observed),
+            sums=_sums(observed),
+        )
+
+    @classmethod
+    def weighing(
+        cls,
+        design: csc_array[np.float64],
+        target: Floats,
+        weights: Floats,
+        *,
+        height: float,
+        sums: int,
+    ) -> Self:
+        """Set up the equations of any sum of shares, whose variances are known."""
         n_rows = design.shape[0]
-        height = rest_height(observed)
         rest = csc_array(np.full((n_rows, 1), height))
         columns = csc_array(hstack([design, rest], format="csc"))
-        weights = observed.weights(np.broadcast_to(share, n_rows))
         weighted = columns.copy()
         weighted.data *= weights[weighted.indices]
         n_columns = columns.shape[1]
@@ -129,11 +147,11 @@ class Normal:
         return cls(
             columns=columns,
             weighted=weighted,
-            target=observed.share,
+            target=target,
             weights=weights,
-            projected=np.asarray(weighted.T @ observed.share),
+            projected=np.asarray(weighted.T @ target),
             squares=np.bincount(places, weighted.data * columns.data, n_columns).astype(float),
-            sums=_sums(observed),
+            sums=sums,
         )
 
     @property
@@ -237,6 +255,7 @@ def fit(normal: Normal, members: Integers) -> Fit:
 
 
 def _sums(observed: Observed) -> int:
+    """Count rows that the others tell."""
     shape = observed.parameters
     if shape.response == "bits":
         return 0

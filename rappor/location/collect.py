@@ -78,8 +78,16 @@ class Collection:
 
 def levels_of(n_people: int, *, secret: SecretKey, shares: Sequence[float]) -> Integers:
     """Give everybody's level, the same for ever."""
+    names = [b"%d" % person for person in range(n_people)]
+    return levels_of_names(names, secret=secret, shares=shares)
+
+
+def levels_of_names(
+    names: Sequence[bytes], *, secret: SecretKey, shares: Sequence[float]
+) -> Integers:
+    """Give the level of persons by their names, the same for ever."""
     key = secret.derive("rappor level")
-    digests = [hashlib.sha256(key + b"%d" % person).digest()[:8] for person in range(n_people)]
+    digests = [hashlib.sha256(key + name).digest()[:8] for name in names]
     uniform = np.frombuffer(b"".join(digests), "<u8") / 2.0**64
     levels = np.searchsorted(np.cumsum(shares), uniform, side="right")
     return np.minimum(levels, len(shares) - 1)
@@ -159,7 +167,7 @@ def collect(
         for period, counts in enumerate(days):
             is_sent = sent[:, period]
             reports = encode(
-                _as_values(reported[is_sent, period], parameters),
+                as_values(reported[is_sent, period], parameters),
                 people[is_sent],
                 parameters=parameters,
                 secret=secret,
@@ -179,7 +187,7 @@ def charged(
     sent, losses = np.zeros(reported.shape, bool), np.zeros(len(reported))
     for person, cells in enumerate(reported):
         ledger = ValueLedger(parameters, key=key, cap=cap)
-        for period, value in enumerate(_as_values(cells, parameters).tolist()):
+        for period, value in enumerate(as_values(cells, parameters).tolist()):
             with contextlib.suppress(CapError):
                 ledger.record(value, cohort=0)
                 sent[person, period] = True
@@ -203,6 +211,6 @@ def spent(reported: Integers, *, parameters: Parameters) -> Floats:
     return total
 
 
-def _as_values(cells: Integers, parameters: Parameters) -> NDArray[np.generic]:
+def as_values(cells: Integers, parameters: Parameters) -> NDArray[np.generic]:
     """Give the values of basic RAPPOR; a level of one cell asks everybody yes."""
     return np.ones(cells.size, bool) if parameters.is_boolean else cells

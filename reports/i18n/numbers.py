@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
+from datetime import date as Day  # noqa: N812  (a method has its name)
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
 
@@ -116,7 +117,7 @@ class Numbers:
     def date(self, text: str) -> str:
         """Write an ISO date in words; any other text stays as it is."""
         try:
-            return self._day(date.fromisoformat(text))
+            return self._day(Day.fromisoformat(text))
         except ValueError:
             return text
 
@@ -129,7 +130,7 @@ class Numbers:
         when = when.astimezone(UTC) if when.tzinfo else when
         return f"{self._day(when)}, {when:%H:%M:%S} UTC"
 
-    def _day(self, day: date) -> str:
+    def _day(self, day: Day) -> str:
         return f"{day.day} {_MONTHS[self.language].split()[day.month - 1]} {day.year}"
 
     def _near_zero(self, least: float, pattern: str) -> str:

@@ -7,36 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.rappor.trip_options import numbers_of, trip_options
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
-from ckm.cli.terminal.csv_options import csv_options
 from ckm.cli.terminal.output_options import may_replace, output_options
-from footing.messages import Message, Name
+from footing.messages import Message
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
     from tables import ReadOptions
+    from tables.mobility import TripColumns
 
 _COUNT = click.IntRange(min=1)
 
 
 @click.command(cls=Command)
 @click.argument("file", type=PATH)
-@click.option("--person", required=True, help="The column of who it is.")
-@click.option("--time", required=True, help="The column of times.")
-@click.option("--x", help="The column of coordinates in metres, or of the longitude.")
-@click.option("--y", help="The column of coordinates in metres, or of the latitude.")
-@click.option("--degrees", "in_degrees", is_flag=True, help="x and y are in degrees.")
-@click.option("--place", help="A column of names of places, instead of x and y.")
-@click.option("--zone", help="Of the clocks, such as Europe/Paris, for times with an offset.")
+@trip_options()
 @click.option("--metres", default="250,1000,4000", help="Widths of cells, fine to coarse.")
 @click.option("--hours", default="1,6,24", help="Lengths of times, fine to coarse.")
 @click.option("--sample", "most_persons", type=_COUNT, default=1000, help="Persons sampled.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, help="Of all that is drawn.")
 @click.option("--title", default="", show_default=False, help="Of the page.")
-@csv_options
-@click.option("--memory", help="DuckDB's memory, such as 3GB.")
 @click.option("--lang", type=click.Choice(["en", "fr"]), default="en", help="Of the page.")
 @output_options("An .html or .json file.", ".html", ".json", inputs=("file",))
 @with_terminal
@@ -45,6 +38,7 @@ def audit(
     /,
     *,
     file: Path,
+    columns: TripColumns,
     metres: str,
     hours: str,
     memory: str | None,
@@ -66,10 +60,7 @@ def audit(
     from reports.i18n.languages import words_of
     from reports.pages.mobility import findings
     from tables import open_source
-    from tables.mobility import TripColumns
 
-    names = ("person", "time", "x", "y", "place", "in_degrees", "zone")
-    columns = TripColumns(**{name: options.pop(name) for name in names})
     with (
         open_source(file, memory_limit=memory, options=reading) as source,
         terminal.progress() as report_progress,
@@ -77,8 +68,8 @@ def audit(
         facts = audit_trips(
             source,
             columns,
-            metres=_numbers("--metres", metres),
-            hours=_numbers("--hours", hours),
+            metres=numbers_of("--metres", metres),
+            hours=numbers_of("--hours", hours),
             progress=partial(report_progress, "trips"),
             **options,
         )
@@ -89,12 +80,3 @@ def audit(
         page.write(output, overwrite=may_replace())
         terminal.step("page written", Message("it follows from records: keep it inside"))
         click.echo(str(output))
-
-
-def _numbers(option: str, text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise click.UsageError(
-            Message("{option} must be numbers, such as 1,6,24.", option=Name(option))
-        ) from None

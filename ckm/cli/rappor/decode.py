@@ -114,7 +114,7 @@ def _decoded(
 
     own_parameters = None if params is None else Parameters.read(params, hash=hash_name)
     report_counts = Counts.read(counts, parameters=own_parameters)
-    candidate_list = _candidates(candidates, report_counts.parameters)
+    candidate_list = candidates_of(candidates, report_counts.parameters)
     for diagnostic in diagnostics(report_counts):
         terminal.warn(f"rappor-{diagnostic.name}", str(diagnostic))
     for names in candidate_list.collisions:
@@ -135,7 +135,8 @@ def _decoded(
     return run(report_counts, candidate_list, **settings)
 
 
-def _candidates(path: Path, parameters: Parameters) -> Candidates:
+def candidates_of(path: Path, parameters: Parameters) -> Candidates:
+    """Read candidates: one a line, or a map of google/rappor."""
     from rappor.decoding.candidates import Candidates
     from rappor.text_files import read_text
 

@@ -48,6 +48,19 @@ _SHOWN_HASHES = (1, 2, 4)
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="Show the loss of reports that a collector mixes, but for this chance.",
 )
+@click.option(
+    "--preset",
+    type=click.Choice(
+        [
+            *("paper", "windows", "homepages", "chrome-normal", "chrome-sparse"),
+            *("google-demo", "google-client", "cobalt", "mozilla"),
+        ]
+    ),
+    help="Parameters of a published deployment or experiment.",
+)
+@click.option(
+    "--rotations", type=_COUNT, help="Show what reports cost if the secret changes so often."
+)
 @click.option("-o", "--output", type=PATH, help="A .json or .csv file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
@@ -59,6 +72,8 @@ def params(
     hash_name: Any,
     oracle: Any,
     delta: float | None,
+    preset: str | None,
+    rotations: int | None,
     output: Path | None,
     force: bool,
     **options: Any,
@@ -73,6 +88,8 @@ def params(
     ckm rappor params --oracle best --epsilon-one 1 --population 50000 --candidates 1000 \
         -o params.json
     ckm rappor params params.json --population 1000000      what these parameters do
+    ckm rappor params params.json --rotations 4             a new secret four times
+    ckm rappor params --preset chrome-normal -o params.json
 
     With --oracle every value is sent once and all --candidates values are known:
     generalised randomised response (grr), a bit a value (oue), hashed symbols (olh) and
@@ -83,6 +100,17 @@ def params(
     """
     if file is not None and output is not None:
         raise click.UsageError(Message("A file that is shown is not written: leave -o out."))
+    if preset is not None:
+        if file is not None or oracle is not None or options["epsilon_permanent"] is not None:
+            raise click.UsageError(Message("--preset is a design of its own."))
+        from rappor.presets import PRESETS
+
+        chosen = PRESETS[preset]
+        terminal.tell(chosen.source)
+        losses = {"epsilon_one": 1.0, "epsilon_permanent": 1.0}
+        _show_design(terminal, chosen.parameters, _goal(options | losses), delta, rotations)
+        _write(terminal, chosen.parameters, output, force=force)
+        return
     if oracle is not None:
         if file is not None or options["epsilon_permanent"] is not None:
             raise click.UsageError(
@@ -95,7 +123,7 @@ def params(
         parameters = Parameters.read(file, hash=hash_name)
         # A prediction ignores the losses.
         losses = {"epsilon_one": 1.0, "epsilon_permanent": 1.0}
-        _show_design(terminal, parameters, _goal(options | losses), delta)
+        _show_design(terminal, parameters, _goal(options | losses), delta, rotations)
         return
     missing = [
         name
@@ -111,11 +139,17 @@ def params(
 
     goal = _goal(options)
     design = solve(goal) if oracle is None else _compared(terminal, goal, oracle)
-    _show_design(terminal, design.parameters, goal, delta)
+    _show_design(terminal, design.parameters, goal, delta, rotations)
     if not goal.is_closed and oracle is None:
         _show_hashes(terminal, goal)
+    _write(terminal, design.parameters, output, force=force)
+
+
+def _write(
+    terminal: Terminal, parameters: Parameters, output: Path | None, *, force: bool
+) -> None:
     if output is not None:
-        design.parameters.write(output, overwrite=force)
+        parameters.write(output, overwrite=force)
         terminal.step(
             "parameters written", Message("written to {output}", output=Name(output.name))
         )
@@ -128,9 +162,13 @@ def _goal(options: dict[str, Any]) -> Goal:
 
 
 def _show_design(
-    terminal: Terminal, parameters: Parameters, goal: Goal, delta: float | None
+    terminal: Terminal,
+    parameters: Parameters,
+    goal: Goal,
+    delta: float | None,
+    rotations: int | None,
 ) -> None:
-    from rappor.accounting import epsilon_after
+    from rappor.accounting import epsilon_after, epsilon_rotated
     from rappor.solver import predict
 
     design = predict(parameters, goal)
@@ -154,6 +192,18 @@ def _show_design(
         )
         for t in _SHOWN_REPORTS
     ]
+    if rotations is not None:
+        rows += [
+            (
+                Message(
+                    "loss of {number} reports, {secrets} secrets in turn",
+                    number=t * (rotations + 1),
+                    secrets=rotations + 1,
+                ),
+                _number(epsilon_rotated(parameters, reports=[t] * (rotations + 1))),
+            )
+            for t in _SHOWN_REPORTS
+        ]
     if delta is not None:
         rows.append(_mixed(parameters.epsilon_one, goal.population, delta))
     rows += [

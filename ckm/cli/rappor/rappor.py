@@ -11,7 +11,6 @@ import click
 from ckm.cli.rappor.parameters import params
 from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
 from ckm.cli.terminal.secret import secret_of
-from footing.files import csv_text
 from footing.messages import Message, Name
 from footing.progress import Progress
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from ckm.cli.terminal.console import Terminal
     from rappor.client.ledger import ClientLedger
+    from rappor.counts import Counts
     from rappor.encoded import Reports
     from rappor.parameters import Parameters
     from tables.secret import Secret
@@ -36,6 +36,11 @@ _HASHES = click.Choice(["mmh3", "md5", "index"])
         "report": "ckm.cli.rappor.decode:report",
         "ledger": "ckm.cli.rappor.ledger:ledger",
         "location": "ckm.cli.rappor.location:location",
+        "serve": "ckm.cli.rappor.receiver:serve",
+        "simulate": "ckm.cli.rappor.simulation:simulate",
+        "series": "ckm.cli.rappor.series:series",
+        "joint": "ckm.cli.rappor.joint:joint_command",
+        "discover": "ckm.cli.rappor.discovery:discovery",
     },
 )
 # claim rappor-loss
@@ -234,6 +239,8 @@ def _pieces(
 @click.argument("files", type=PATH, nargs=-1, required=True, metavar="REPORTS...")
 @click.option("--params", type=PATH, help="A .json or .csv file; a .rappor file needs none.")
 @click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5.")
+@click.option("--period", help="Of the folder of a receiver; else all that are over.")
+@click.option("--unfinished", is_flag=True, help="With the period that is not over.")
 @click.option("-o", "--output", required=True, type=PATH, help="A .json or .csv file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
@@ -243,6 +250,8 @@ def sum_command(
     files: tuple[Path, ...],
     params: Path | None,
     hash_name: Any,
+    period: str | None,
+    unfinished: bool,
     output: Path,
     force: bool,
 ) -> None:
@@ -252,10 +261,21 @@ def sum_command(
     --------
     ckm rappor sum monday.rappor tuesday.rappor -o counts.json
     ckm rappor sum reports.csv --params params.csv -o counts.csv     files of google/rappor
+    ckm rappor sum collection --period 2027-W09 -o counts.json       of ckm rappor serve
+
+    A folder is one of `ckm rappor serve`, which may be at work. The period that is not over
+    is left out: two looks at it differ by the reports between them.
     """
-    from rappor.decoding.diagnostics import diagnostics
     from rappor.report_files import sum_files
 
+    if any(file.is_dir() for file in files):
+        counts = _periods_summed(files, period, is_unfinished_too=unfinished)
+        if params is not None and asked_parameters(params, hash_name) != counts.parameters:
+            raise click.UsageError(Message("The collection has other parameters."))
+        _write_counts(terminal, counts, output, force=force)
+        return
+    if period is not None or unfinished:
+        raise click.UsageError(Message("A period is of the folder of a receiver."))
     parameters = None if params is None else asked_parameters(params, hash_name)
     with terminal.progress() as report_progress:
         counts = sum_files(
@@ -263,6 +283,32 @@ def sum_command(
             parameters=parameters,
             progress=lambda done: report_progress("summing", done, 0),
         )
+    _write_counts(terminal, counts, output, force=force)
+
+
+def _periods_summed(
+    files: tuple[Path, ...], period: str | None, *, is_unfinished_too: bool
+) -> Counts:
+    from functools import reduce
+    from operator import add
+
+    from rappor.receiver.store import period_counts
+
+    if len(files) > 1:
+        raise click.UsageError(Message("One folder of a receiver is summed at a time."))
+    by_period = period_counts(files[0], is_unfinished_too=is_unfinished_too)
+    if period is not None:
+        by_period = {name: one for name, one in by_period.items() if name == period}
+    if not by_period:
+        raise click.UsageError(
+            Message("No such period is over; --unfinished takes the present one.")
+        )
+    return reduce(add, by_period.values())
+
+
+def _write_counts(terminal: Terminal, counts: Counts, output: Path, *, force: bool) -> None:
+    from rappor.decoding.diagnostics import diagnostics
+
     for diagnostic in diagnostics(counts):
         terminal.warn(f"rappor-{diagnostic.name}", str(diagnostic))
     counts.write(output, overwrite=force)
@@ -273,72 +319,5 @@ def sum_command(
             total=counts.total,
             output=Name(output.name),
         ),
-    )
-    click.echo(str(output))
-
-
-@rappor.command()
-@parameter_options
-@click.option(
-    "--shape",
-    type=click.Choice(["uniform", "normal", "exponential", "zipf"]),
-    default="exponential",
-    help="How often each value is held.",
-)
-@click.option("--values", type=click.IntRange(1, 10**5), default=200, help="Values there are.")
-@click.option(
-    "--clients", type=click.IntRange(1, 10**12), default=10**6, help="Clients that report."
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), required=True, help="Same seed, same files."
-)
-@click.option("-o", "--output", required=True, type=PATH, help="A new folder.")
-@with_terminal
-def simulate(
-    terminal: Terminal,
-    *,
-    params: Path,
-    hash_name: Any,
-    shape: Any,
-    values: int,
-    clients: int,
-    seed: int,
-    output: Path,
-) -> None:
-    r"""Draw a population and the counts its reports would add up to.
-
-    Example
-    -------
-    ckm rappor simulate --params params.json --shape exponential --values 200 \
-        --clients 1000000 --seed 1 -o try/
-
-    The folder gets counts.json, counts.csv, candidates.txt and truth.csv.
-    """
-    import numpy as np
-
-    from ckm.release.files.output_folder import new_folder
-    from rappor.client.simulate import population, simulate_counts
-
-    parameters = asked_parameters(params, hash_name)
-    rng = np.random.default_rng(seed)
-    numbers = population(shape, n_values=values, n_clients=clients, rng=rng)
-    names: list[Any] = [f"v{number + 1}" for number in range(values)]
-    if parameters.is_numbered:
-        names = list(range(values))
-    counts = simulate_counts(names, numbers, parameters=parameters, rng=rng)
-    if output.exists():
-        raise click.UsageError(
-            Message("The folder {output!r} exists; name a new one.", output=Name(output.name))
-        )
-    truth = csv_text((("string", "count"), *zip(names, numbers.tolist(), strict=True)))
-    with new_folder(output) as folder:
-        counts.write(folder / "counts.json")
-        counts.write(folder / "counts.csv")
-        lines = "".join(f"{name}\n" for name in names)
-        (folder / "candidates.txt").write_text(lines, encoding="utf-8")
-        (folder / "truth.csv").write_text(truth, encoding="utf-8")
-    terminal.step(
-        "population simulated",
-        Message("{clients:,} clients, {values:,} values", clients=clients, values=values),
     )
     click.echo(str(output))

@@ -266,6 +266,7 @@ class Job(SettingsFile, title="A release job of ckm"):
                     key="name",
                 )
         self._add_problems_of_continuous(reading)
+        self._add_problems_of_public_counts(reading)
         self._add_problems_of_second_ptable(reading)
         if self.output.publish_noise and (not self.has_noise or self.output.additive):
             is_additive = self.output.additive
@@ -355,6 +356,17 @@ class Job(SettingsFile, title="A release job of ckm"):
                     text,
                     Message("cut the column into bands, or remove place"),
                     key="continuous",
+                )
+
+    def _add_problems_of_public_counts(self, reading: Reading) -> None:
+        """Note exceptions for counts that nothing hides."""
+        for number, entry in enumerate(self.report.exceptions):
+            if entry.public_counts and self.suppression is None:
+                reading.add(
+                    ("report", "exceptions", number),
+                    Message("public_counts is for counts beside sums that are hidden."),
+                    Message("remove it, or write a job with [suppression]"),
+                    key="public_counts",
                 )
 
     def _add_problems_of_second_ptable(self, reading: Reading) -> None:

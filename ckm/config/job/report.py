@@ -93,6 +93,10 @@ class Allowance(Section):
         "Whether records of the ledger may be published with a second p-table, too.",
         default=False,
     )
+    public_counts: bool = optional(
+        "Whether counts are published in full beside hidden sums: of suppression alone.",
+        default=False,
+    )
 
 
 class JobReport(Section):
@@ -121,6 +125,11 @@ class JobReport(Section):
         """Whether somebody allowed a p-table beside the one that a ledger knows."""
         return any(entry.second_ptable for entry in self.exceptions)
 
+    @property
+    def has_public_counts(self) -> bool:
+        """Whether somebody declared numbers of records public, beside hidden sums of them."""
+        return any(entry.public_counts for entry in self.exceptions)
+
     def add_problems(self, reading: Reading) -> None:
         """Note designs that are not there, and checks that nobody may allow to fail."""
         if self.designs is not None:
@@ -146,6 +155,7 @@ class JobReport(Section):
                 "check": entry.check is not None,
                 "continuous": entry.continuous is not None,
                 "second_ptable": entry.second_ptable,
+                "public_counts": entry.public_counts,
             }
             if sum(allowed.values()) > 1:
                 names = [name for name, is_there in allowed.items() if is_there]

@@ -11,7 +11,12 @@ from ckm.config.lines import KeyPath
 from ckm.config.problems import did_you_mean, heading
 from ckm.config.section import FilePath, Items, Label, ReadAs, Section, optional
 from ckm.engine.request import quantile_of, variable_of
-from ckm.methods.settings import CellsFile, RequestRule, SuppressionSettings
+from ckm.methods.settings import (
+    LARGEST_HIDDEN_SHARE,
+    CellsFile,
+    RequestRule,
+    SuppressionSettings,
+)
 from footing.messages import Argument, Message, Name
 
 if TYPE_CHECKING:
@@ -127,6 +132,12 @@ class JobSuppression(Section):
         "How secondary cells are chosen.", default="auto"
     )
     limit_s: float = optional("When the search stops with the best found.", default=600.0, gt=0)
+    largest_hidden_share: float = optional(
+        "How much of the value of a table's inner cells may be hidden, as a share.",
+        default=LARGEST_HIDDEN_SHARE,
+        gt=0,
+        le=1,
+    )
     audit: bool = optional(
         "Compute what readers can work out of each hidden cell.", default=True
     )
@@ -170,6 +181,8 @@ class JobSuppression(Section):
             public = self.previous / "public"
             ends = [[public / f"{t}.{end}" for end in ("parquet", "csv")] for t in tables]
             paths += [p for both in ends for p in [q for q in both if q.is_file()][:1]]
+            pattern = self.previous / "internal" / "pattern.parquet"
+            paths += [pattern] if pattern.is_file() else []
         return paths
 
     def add_problems_beside(self, job: Job, reading: Reading) -> None:
@@ -192,7 +205,8 @@ class JobSuppression(Section):
             )
             reading.add(_WHERE, text, Message("publish quantiles in a job with noise"))
         has_amounts = any(":" in measure for measure in measures)
-        counts = any(not measure.startswith("sum:") for measure in measures)
+        public = {"count"} if job.report.has_public_counts else set[str]()
+        counts = any(not measure.startswith("sum:") for measure in measures - public)
         names = (
             "dominance",
             "p_percent",
@@ -203,6 +217,8 @@ class JobSuppression(Section):
         )
         of_amounts = [name for name in names if getattr(self, name) is not None]
         self._add_problems_of_contributors(job, reading)
+        if job.report.has_public_counts:
+            self._add_problems_of_public_counts(job, reading)
         is_said = bool(self.cells) or bool({*of_amounts} - {"holding"})
         if self.threshold is None and (counts or not is_said):
             hint = Message("threshold = 3 hides counts of 1 and 2")
@@ -270,6 +286,42 @@ class JobSuppression(Section):
             text = Message("holdings, requests and amounts below 0 are tabulated by duckdb.")
             reading.add(_WHERE, text, Message("remove engine"))
 
+    def _add_problems_of_public_counts(self, job: Job, reading: Reading) -> None:
+        """Note where a number of records is what has to be hidden, or is none."""
+        alone = [
+            table.name
+            for table in job.table
+            if "count" in table.measures and not any(":" in m for m in table.measures)
+        ]
+        of_cells = [f.table for f in self.cells if f.measure in {None, "count"}]
+        keys = [k for k in ("zero_margin", "zero_cost") if getattr(self, k) is not None]
+        if alone:
+            text = Message(
+                "Counts are public by [[report.exceptions]], and tables show them alone, as "
+                "what the threshold protects: {names}.",
+                names=Name.each(alone),
+            )
+            hint = Message("publish these tables in another job, or remove public_counts")
+            reading.add(_WHERE, text, hint)
+        if of_cells:
+            text = Message(
+                "Counts are public by [[report.exceptions]], and files of cells may call some "
+                "unsafe, of the tables {names}.",
+                names=Name.each(dict.fromkeys(of_cells)),
+            )
+            hint = Message('name another measure for these files, such as "sum:turnover"')
+            reading.add(_WHERE, text, hint)
+        for key in keys:
+            text = Message(
+                "Counts are public by [[report.exceptions]], and would tell of sums of 0 that "
+                "{key} hides.",
+                key=Name(key),
+            )
+            reading.add(_WHERE, text, Message("remove {key}", key=Name(key)), key=key)
+        if any(amount.holdings for amount in job.data.amounts.values()):
+            text = Message("Counts of holdings are never public, and the cells count holdings.")
+            reading.add(_WHERE, text, Message("remove public_counts"))
+
     def _add_problems_of_cells(self, job: Job, reading: Reading) -> None:
         """Note tables and measures that are not there, of costs and of files of cells."""
         measures = {table.name: list(table.measures) for table in job.table}
@@ -323,6 +375,8 @@ def add_problems_without_noise(where: KeyPath, job: Job, reading: Reading) -> No
         )
         reading.add(("output",), text, Message("remove additive"), key="additive")
     for key in ("limits", "exceptions", "designs", "sensitive"):
+        if key == "exceptions" and all(e.public_counts for e in job.report.exceptions):
+            continue  # if any
         if getattr(job.report, key) != type(job.report).model_fields[key].default:
             text = Message(
                 "{key} is for noise, and {where} has none.", key=Name(key), where=heading(where)

@@ -26,7 +26,7 @@ _LEAST = 1e-6
 
 
 class Attackers:
-    """The largest contributors of the finest cells, and pairs of them from different ones.
+    """The largest contributors of the finest cells, and pairs of them.
 
     Each knows what he gave himself: a cell with him is worth that or more, and a cell of
     nobody else is known. What the rules ask for against him is what they ask of the rest of a
@@ -284,8 +284,7 @@ class _Side:
 
     def _is_unguarded(self, group: tuple[Who, ...]) -> bool:
         need = self._needs(group)
-        is_one = len({place for place, _ in group}) < len(group)
-        return need > 0 and not is_one and self._first(group, need) is None
+        return need > 0 and self._first(group, need) is None
 
     def _first(self, group: tuple[Who, ...], need: float) -> tuple[Integers, Floats] | None:
         """Return the first change that a group believes in, so far."""
@@ -327,15 +326,23 @@ class _Side:
             np.where(is_whole, 0.0, remainder - gave)[doubtful].tolist(),
             strict=True,
         ):
-            contributors |= set(self._above(cell, least))
+            contributors |= set(self._above(cell, least, beside=beside))
         return sorted(contributors - {beside})
 
-    def _above(self, cell: int, least: float) -> Iterator[Who]:
+    def _above(self, cell: int, least: float, *, beside: Who | None = None) -> Iterator[Who]:
         """Yield the contributors of a cell who gave more than something."""
         for who in self.attackers.largest(cell, least):
-            # of the contributors of a cell elsewhere, the largest knows most
-            if who[1] < 1 or self._is_inside(who):
+            # of the contributors of a cell elsewhere, the largest knows most; then the second
+            is_next = beside == (who[0], 0) and self.given.number[who[0]] > 1
+            if who[1] < 1 or is_next or self._is_inside(who):
                 yield who
+
+    def _second(self, who: Who, cell: int, least: float) -> Iterator[Who]:
+        """Yield the second largest of the finest cell of the largest, if he gave as much."""
+        other = (who[0], 1)
+        is_there = who[1] == 0 and self.given.number[who[0]] > 1
+        if is_there and other in self.attackers.largest(cell, least):
+            yield other
 
     def _together(self, way: tuple[Integers, Floats], need: float) -> Iterator[tuple[Who, Who]]:
         """Yield pairs in one cell that moves, of whom one alone may believe in the change."""
@@ -348,7 +355,9 @@ class _Side:
         for cell, least, most in zip(
             cells[doubtful].tolist(), rest[doubtful], remainder[doubtful], strict=True
         ):
-            for one, other in itertools.combinations(sorted(self._above(cell, least)), 2):
+            single = [*self._above(cell, least)]
+            both_of = {second for one in single for second in self._second(one, cell, least)}
+            for one, other in itertools.combinations(sorted({*single} | both_of), 2):
                 if (
                     not least
                     or sum(self.attackers.gave(who, cell) for who in (one, other)) > most

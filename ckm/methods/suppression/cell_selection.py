@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ckm.engine.request import TableRequest
     from ckm.methods.settings import SuppressionSettings
     from ckm.methods.suppression.original_cells import Finest
+    from ckm.methods.suppression.release_pattern import EarlierPatterns
     from footing.arrays import Codes, Flags, Floats, Integers
     from footing.progress import Progress
     from tables import Cells
@@ -111,6 +112,8 @@ class HiddenCells:
     relations: Relations
     status: NDArray[np.int8]
     systems: tuple[MeasureSystem, ...]
+    #: whether counts are published of cells whose other numbers are hidden
+    has_public_counts: bool = False
 
     @property
     def hidden(self) -> Flags:
@@ -169,13 +172,15 @@ class HiddenCells:
         report_progress("audit", len(self.systems), len(self.systems))
         return by_measure
 
-    def publish(self, name: str) -> PublishedTable:
+    def publish(self, name: str, *, missing_label: str | None = None) -> PublishedTable:
         """Publish the true numbers of a table's cells that are not hidden.
 
         Parameters
         ----------
         name
             The table.
+        missing_label
+            What a missing category is called, so that none repeats the cell above it.
 
         Examples
         --------
@@ -190,13 +195,21 @@ class HiddenCells:
             self.requests[name].measures, dimensions
         ).items():
             is_mean = measure.startswith("mean:")  # there is none where nobody has a value
+            if measure == "count" and self.has_public_counts:
+                columns[column] = np.ma.array(np.append(0, cells.count))
+                continue
             masked = hidden | (_divisor(cells, measure) <= 0) if is_mean else hidden
-            numbers = np.where(hidden, 0, _numbers(cells, measure))
+            numbers = np.where(hidden, 0, numbers_of(cells, measure))
             columns[column] = np.ma.array(
                 np.append(0, numbers), mask=np.append(is_mean, masked)
             )
         empty = self.requests[name].empty_cells
-        return publish_masked(cells, columns, is_listed=is_listed, empty_cells=empty)
+        return publish_masked(
+            *(cells, columns),
+            is_listed=is_listed,
+            empty_cells=empty,
+            missing_label=missing_label,
+        )
 
 
 def choose_hidden(
@@ -207,7 +220,9 @@ def choose_hidden(
     groups: Sequence[Groups] = (),
     whole: Sequence[tuple[str, Cells]] = (),
     finest: Finest | None = None,
-    pattern: Flags | None = None,
+    pattern: Sequence[Flags] = (),
+    earlier: EarlierPatterns | None = None,
+    is_bound: bool = False,
     progress: Progress | None = None,
 ) -> HiddenCells:
     """Choose the cells to hide, for all tables and measures together.
@@ -220,15 +235,19 @@ def choose_hidden(
     of another: whatever as a set of records is a combination of others is linked to them, see
     `additive_relations`. The margins between are cells that nobody sees.
 
-    With a `pattern`, these cells of the first table are hidden, and no other is looked for.
+    With a `pattern`, these cells of the tables are hidden, and no other is looked for. What
+    `earlier` releases of the same records hid stays hidden; where one `is_bound` by them, what
+    they showed is known.
     """
     report_progress = progress or no_progress
     links = _Links(tables, groups, whole, finest)
     relations = links.of(range(len(links.tables)))
     status = np.zeros(relations.n_cells, np.int8)
-    if pattern is not None:
-        status[relations.numbers[0][pattern]] = SECONDARY
-    measures = _wanted(requests, tables)
+    for number, flags in zip(relations.numbers, pattern, strict=False):
+        status[number[flags]] = SECONDARY
+    if earlier is not None:
+        status[earlier.hidden(relations)] = SECONDARY
+    measures = tables_by_measure(requests, tables, public_counts=rules.public_counts)
     a_priori = APriori(
         rules, tables, requests, numbers=relations.numbers, n_cells=relations.n_cells
     )
@@ -248,7 +267,10 @@ def choose_hidden(
             a_priori,
             names=[list(tables)[m] for m in members],
             hidden=status > 0,
-            is_given=pattern is not None,
+            published=earlier.shown(measure, relations)
+            if earlier is not None and is_bound
+            else np.zeros(relations.n_cells, bool),
+            is_given=bool(pattern),
             progress=progress,
         )
         status[system.cells[system.suppression.hidden & system.is_shown]] = SECONDARY
@@ -262,6 +284,7 @@ def choose_hidden(
         relations=relations,
         status=status,
         systems=tuple(systems),
+        has_public_counts=rules.public_counts,
     )
 
 
@@ -298,10 +321,16 @@ class _Links:
         return self._found[key]
 
 
-def _wanted(
-    requests: Mapping[str, TableRequest], tables: Mapping[str, Cells]
+def tables_by_measure(
+    requests: Mapping[str, TableRequest],
+    tables: Mapping[str, Cells],
+    *,
+    public_counts: bool = False,
 ) -> dict[str, tuple[int, ...]]:
-    """Return measure → the tables that show it; a mean shows the sum and what divides it."""
+    """Return measure → the tables that show it; a mean shows the sum and what divides it.
+
+    Counts that are public are no measure: nobody has to be kept from them.
+    """
     by_measure: dict[str, list[int]] = {}
     for number, (name, request) in enumerate(requests.items()):
         divisor = "count" if tables[name].weight is None else "weighted"
@@ -311,6 +340,8 @@ def _wanted(
                 measures |= {divisor: None, f"sum:{variable_of(measure)}": None}
         for measure in measures:
             by_measure.setdefault(measure, []).append(number)
+    if public_counts:
+        by_measure.pop("count", None)
     return {measure: tuple(members) for measure, members in by_measure.items()}
 
 
@@ -323,6 +354,7 @@ def _solved(
     *,
     names: Sequence[str],
     hidden: Flags,
+    published: Flags,
     is_given: bool,
     progress: Progress | None,
 ) -> MeasureSystem:
@@ -347,7 +379,7 @@ def _solved(
     def completed(values: NDArray[Any]) -> NDArray[Any]:
         return own.with_remainders(values[: own.n_cells - len(own.left)])
 
-    values = completed(laid_out([_numbers(c, measure) for c in own_tables]))
+    values = completed(laid_out([numbers_of(c, measure) for c in own_tables]))
     contributors = laid_out([_contributors(c, measure) for c in own_tables])
 
     def named(numbers: Integers, what: str) -> Places:
@@ -364,16 +396,16 @@ def _solved(
         size = completed(amounts.total) if amounts.is_signed else values  # as rules read it
         amounts = replace(amounts, total=size)
         own_a_priori = a_priori.of(measure, cells, is_shown)
-        primary = _among(mask, is_shown, _primary(measure, amounts, rules))
+        uncounted = own.remainders if rules.public_counts else np.flatnonzero(~is_shown)
+        primary = _among(mask, is_shown, _primary(measure, amounts, rules), uncounted)
         primary = _with_held(primary, links.held.get(str(variable_of(measure))), own.numbers)
         primary = own_a_priori.primary(primary, values, margin=rules.margin)
         is_there = laid_out([_known_to_be_there(c, rules) for c in own_tables])
         primary = replace(primary, floor=primary.floor * is_there)
-        visible = None if is_given else own_a_priori.kept
-        _require_open(primary, visible)
+        visible = None if is_given else own_a_priori.kept | (published[cells] & is_shown)
+        _require_open(primary, visible, published[cells] & is_shown)
         before, prior = primary, rules.prior
-        if prior is not None:
-            primary = known(1)
+        primary = primary if prior is None else known(1)
         price = values if rules.costs == "value" else np.ones(len(values))
         if rules.costs not in {"value", "one"}:
             price = completed(laid_out([cell_costs(c, rules.costs) for c in own_tables]))
@@ -472,8 +504,18 @@ def _known_to_be_there(cells: Cells, rules: SuppressionSettings) -> Flags:
     return np.asarray((rules.zero_cost is None) | ((below == 1) & (number == 1)))
 
 
-def _require_open(primary: Primary, visible: Flags | None) -> None:
+def _require_open(primary: Primary, visible: Flags | None, published: Flags) -> None:
     """Refuse to publish what the rules call unsafe, unless the office calls it safe."""
+    both = np.flatnonzero(primary.is_primary & published)
+    if both.size:
+        raise UnprotectedError(
+            both,
+            Message(
+                "{size:,} cells are unsafe now, and were published of the same records.",
+                size=both.size,
+            ),
+            hint=None,
+        )
     both = np.flatnonzero(primary.is_primary & (False if visible is None else visible))
     if both.size:
         raise UnprotectedError(
@@ -485,14 +527,16 @@ def _require_open(primary: Primary, visible: Flags | None) -> None:
         )
 
 
-def _among(mask: Flags, is_shown: Flags, primary: Primary) -> Primary:
+def _among(mask: Flags, is_shown: Flags, primary: Primary, uncounted: Integers) -> Primary:
     """Leave out margins that nobody sees; that a remainder is not empty, no table tells.
 
-    Nor does anybody know that he is alone in what no table shows.
+    Nor does anybody know that he is alone where no table shows it and no public counts may
+    tell; of a remainder, what they tell of its groups is all.
     """
     contributions = primary.contributions
     if contributions is not None:
-        number = np.where(is_shown, contributions.number, _MANY)
+        number = contributions.number.copy()
+        number[uncounted] = _MANY
         contributions = replace(contributions, number=number)
     return replace(
         primary,
@@ -638,7 +682,7 @@ def _divisor(cells: Cells, mean: str) -> Floats:
     return _magnitudes(cells, str(variable_of(mean))).weight
 
 
-def _numbers(cells: Cells, measure: str) -> NDArray[Any]:
+def numbers_of(cells: Cells, measure: str) -> NDArray[Any]:
     """Return the true numbers of a measure."""
     if measure == "count":
         return cells.count

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import logging
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,23 +18,34 @@ from ckm.errors import CheckFailedError, ConfigError, InternalError
 from ckm.ledger.protection import CellProtection
 from ckm.methods.internal_files import record_file
 from ckm.methods.method import InternalRecord, Statement
-from ckm.methods.suppression.cell_selection import HiddenCells, choose_hidden
+from ckm.methods.suppression.cell_selection import HiddenCells, choose_hidden, numbers_of
+from ckm.methods.suppression.hidden_share import HiddenShare, hidden_share, require_share
 from ckm.methods.suppression.overview import overview, public_overview
-from footing.messages import Message, Name
+from ckm.methods.suppression.release_pattern import (
+    PATTERN_FILE,
+    CellDigests,
+    EarlierPatterns,
+    ReleasePattern,
+    demands_of,
+    folders_beside,
+)
+from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ckm.engine.request import TableRequest
     from ckm.methods.settings import SuppressionSettings
     from ckm.methods.suppression import Audit
     from ckm.methods.suppression.cell_selection import MeasureSystem
-    from ckm.methods.suppression.original_cells import Originals
-    from footing.arrays import Flags
+    from ckm.methods.suppression.original_cells import Finest, Originals
+    from footing.arrays import Flags, Integers
     from footing.progress import Progress
     from reports.facts.release import FileFact
     from reports.facts.suppression import PublicSuppressionFacts, SuppressionFacts
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,16 +54,16 @@ class _Outcome:
 
     hidden_cells: HiddenCells
     audits: Mapping[str, Audit]
+    release_pattern: ReleasePattern
+    #: the releases whose pattern it is, or goes on with
+    earlier: tuple[str, ...] = ()
 
     @cached_property
     def pattern(self) -> str:
         """What tells this choice of hidden cells, in these data, from any other."""
-        digest = hashlib.sha256(self.hidden_cells.hidden.tobytes())
-        for name, cells in self.hidden_cells.tables.items():
-            digest.update(f"{len(name)} {name}".encode())
-            amounts = [each.total for each in (cells.magnitudes or {}).values()]
-            for numbers in (*cells.ranks, cells.count, *amounts):
-                digest.update(np.ascontiguousarray(numbers).tobytes())
+        pattern = self.release_pattern
+        digest = hashlib.sha256(pattern.shown.tobytes())
+        digest.update(pattern.hidden.tobytes())
         return digest.hexdigest()
 
 
@@ -64,13 +76,24 @@ class CellSuppression:
         Which cells are unsafe, and how others are chosen.
     shown
         Tells a path as people wrote it.
+    exceptions
+        Who allowed what, when and why: for the internal manifest.
     """
 
     def __init__(
-        self, settings: SuppressionSettings, *, shown: Callable[[Path], str] = str
+        self,
+        settings: SuppressionSettings,
+        *,
+        shown: Callable[[Path], str] = str,
+        exceptions: Sequence[Mapping[str, str]] = (),
     ) -> None:
-        self.settings, self._shown = settings, shown
+        self.settings, self._shown, self._exceptions = settings, shown, exceptions
         self._outcome: _Outcome | None = None
+        self._target: Path | None = None
+
+    def place(self, target: Path) -> None:
+        """Tell where the release will lie, and so where earlier ones of its records may."""
+        self._target = target
 
     def require(self, tables: Mapping[str, TableRequest]) -> None:
         """Refuse quantiles, and counts without a threshold."""
@@ -102,6 +125,7 @@ class CellSuppression:
                 )
                 for name, measure in measures
                 if self.settings.threshold is None
+                and not (measure == "count" and self.settings.public_counts)
                 and not measure.startswith("sum:")
                 and not quantile_of(measure)
             ]
@@ -115,35 +139,118 @@ class CellSuppression:
         progress: Progress | None = None,
     ) -> Iterator[Protected]:
         """Choose the cells to hide, audit the choice, and give one table after the other."""
-        cells, finest = data.cells(progress=progress), data.finest()
-        hidden_cells = choose_hidden(
+        cells, finest, whole = data.cells(progress=progress), data.finest(), data.whole()
+        if self.settings.public_counts:
+            self._require_known_links(requests, finest)
+        digests = CellDigests.of(
+            cells,
+            requests,
+            whole=whole,
+            keys=data.key_identity,
+            public_counts=self.settings.public_counts,
+        )
+        earlier = EarlierPatterns.read(self._folders(), digests)
+        choose = partial(
+            choose_hidden,
             cells,
             requests,
             rules=self.settings,
             groups=data.groups() if finest is None else (),
-            whole=data.whole(),
+            whole=whole,
             finest=finest,
             progress=progress,
         )
-        audits = hidden_cells.audits(progress=progress) if self.settings.audit else {}
-        _require_safe(hidden_cells, audits)
-        self._outcome = _Outcome(hidden_cells=hidden_cells, audits=audits)
+        self._outcome = self._chosen(choose, earlier, progress)
+        hidden_cells = self._outcome.hidden_cells
+        require_share(_hidden_shares(hidden_cells), self.settings.largest_hidden_share)
         for number, name in enumerate(requests):
-            hidden = hidden_cells.hidden[hidden_cells.relations.numbers[number]]
+            hidden = self._hidden(hidden_cells, number) & (not self.settings.public_counts)
             yield Protected(
                 name=name,
                 request=requests[name],
                 cells=cells[name],
-                table=hidden_cells.publish(name),
+                table=hidden_cells.publish(name, missing_label=data.job.output.missing_label),
                 counts=np.ma.array(cells[name].count, mask=hidden),
             )
+
+    @staticmethod
+    def _hidden(hidden_cells: HiddenCells, number: int) -> Flags:
+        return hidden_cells.hidden[hidden_cells.relations.numbers[number]]
+
+    def _require_known_links(
+        self, requests: Mapping[str, TableRequest], finest: Finest | None
+    ) -> None:
+        """Refuse public counts of tables whose common groups are too many to be looked at."""
+        is_one = len(requests) == 1 and self.settings.holding is None
+        if finest is None and not is_one:
+            raise CheckFailedError(
+                Message(
+                    "Public counts of linked tables may tell contributors that they are alone "
+                    "in groups that no table shows, and these groups are too many to protect."
+                ),
+                hint=Message(
+                    "publish fewer tables together, tables of fewer categories, or no counts "
+                    "of hidden cells"
+                ),
+            )
+
+    def _folders(self) -> Iterator[Path]:
+        """Yield where earlier releases of the same records may lie."""
+        if self.settings.previous is not None:
+            yield self.settings.previous
+        if self._target is not None:
+            yield from folders_beside(self._target)
+
+    def _chosen(
+        self,
+        choose: Callable[..., HiddenCells],
+        earlier: EarlierPatterns,
+        progress: Progress | None,
+    ) -> _Outcome:
+        """Take the pattern of an earlier release with the same demands, or choose another."""
+        demands = demands_of(self.settings)
+
+        def outcome(
+            hidden_cells: HiddenCells, audits: Mapping[str, Audit], folders: tuple[str, ...]
+        ) -> _Outcome:
+            pattern = ReleasePattern.of(hidden_cells, earlier.digests, demands=demands)
+            return _Outcome(
+                hidden_cells=hidden_cells,
+                audits=audits,
+                release_pattern=pattern,
+                earlier=folders,
+            )
+
+        same = earlier.equal(demands)
+        if same is not None:
+            hidden_cells = choose(pattern=earlier.flags(same))
+            audits = hidden_cells.audits(progress=progress)
+            if not _failed_cells(hidden_cells, audits).size:
+                logger.warning(
+                    "%s",
+                    Message(
+                        "The pattern is that of the release {folder!r}, of the same records "
+                        "with the same demands. Remove its folder, if nobody has seen it, for "
+                        "another one.",
+                        folder=Name(same.folder),
+                    ),
+                    extra={"event": "earlier pattern"},
+                )
+                own_audits = audits if self.settings.audit else {}
+                return outcome(hidden_cells, own_audits, (same.folder,))
+        hidden_cells = choose() if not earlier else _beside(choose, earlier)
+        audits = hidden_cells.audits(progress=progress) if self.settings.audit else {}
+        _require_safe(hidden_cells, audits)
+        return outcome(hidden_cells, audits, earlier.folders)
 
     def cell_protection(self, protected: Protected) -> CellProtection:
         """Return which cells are hidden, and together with which others."""
         outcome = self._require_outcome()
         return CellProtection(
             method="suppression",
-            hidden=np.ma.getmaskarray(np.ma.asarray(protected.counts)),
+            hidden=self._hidden(
+                outcome.hidden_cells, list(outcome.hidden_cells.tables).index(protected.name)
+            ),
             pattern=outcome.pattern,
         )
 
@@ -186,9 +293,17 @@ class CellSuppression:
         """Write what readers can work out of hidden cells, and tell the rules."""
         outcome = self._require_outcome()
         files = _write_audits(folder, outcome.hidden_cells, outcome.audits)
+        path = folder / PATTERN_FILE
+        outcome.release_pattern.write(path)
+        files = (*files, record_file(path, name=path.name))
         measures = [dict(measure) for measure in self.statement().measures]
         return InternalRecord(
-            method={"suppression": self.settings.record(self._shown), "measures": measures},
+            method={
+                "suppression": self.settings.record(self._shown),
+                "exceptions": [dict(entry) for entry in self._exceptions],
+                "earlier": list(outcome.earlier),
+                "measures": measures,
+            },
             inside={"inside": [asdict(file) for file in files]},
         )
 
@@ -199,15 +314,7 @@ def _require_safe(hidden_cells: HiddenCells, audits: Mapping[str, Audit]) -> Non
         failed = hidden_cells.unproven()
         reason = Message("the protection of {number} cells is not proven", number=failed.size)
     else:
-        failed = np.unique(
-            np.concatenate(
-                [
-                    system.cells[np.append(audit.under_protected, audit.exposed).astype(int)]
-                    for system in hidden_cells.systems
-                    for audit in [audits[system.measure]]
-                ]
-            )
-        )
+        failed = _failed_cells(hidden_cells, audits)
         reason = Message("{number} cells are not protected as demanded", number=failed.size)
     if failed.size:
         raise CheckFailedError(
@@ -220,6 +327,62 @@ def _require_safe(hidden_cells: HiddenCells, audits: Mapping[str, Audit]) -> Non
             ),
             places=hidden_cells.places(failed),
         )
+
+
+def _failed_cells(hidden_cells: HiddenCells, audits: Mapping[str, Audit]) -> Integers:
+    """List the unsafe cells that are published, or not protected as demanded."""
+    parts = []
+    for system in hidden_cells.systems:
+        audit = audits[system.measure]
+        own = np.concatenate([audit.under_protected, audit.exposed, system.disclosed])
+        parts.append(system.cells[own.astype(int)])
+    return np.unique(np.concatenate(parts))
+
+
+def _beside(choose: Callable[..., HiddenCells], earlier: EarlierPatterns) -> HiddenCells:
+    """Choose what hides no less than earlier releases of the same records.
+
+    Where it shows nothing that they had not, it may hide more: readers have no more than
+    they had. Where it does, what they showed is known, whatever is hidden now.
+    """
+    logger.warning(
+        "%s",
+        Message(
+            "Releases of the same records have other tables or demands: {folders}. What they "
+            "hid stays hidden, and what they show is known. Remove those that nobody has seen.",
+            folders=Name.each(earlier.folders),
+        ),
+        extra={"event": "earlier pattern"},
+    )
+    is_bound = not earlier.has_all
+    try:
+        return choose(earlier=earlier, is_bound=is_bound)
+    except CheckFailedError as error:
+        if not is_bound:
+            raise
+        raise CheckFailedError(
+            Message(
+                "Another pattern of the same records was published by {folders}, and beside "
+                "it these tables cannot be protected. {problem}",
+                folders=Name.each(earlier.folders),
+                problem=said(error.problem),
+            ),
+            hint=Message(
+                "publish tables without the new cells, or with the demands of that release; "
+                "or remove its folder, if nobody has seen it"
+            ),
+            places=error.places,
+        ) from None
+
+
+def _hidden_shares(hidden_cells: HiddenCells) -> Iterator[HiddenShare]:
+    """Yield the share that is hidden of every table, measure by measure."""
+    for system in hidden_cells.systems:
+        for number, name in enumerate(hidden_cells.tables):
+            if number in system.members:
+                values = numbers_of(hidden_cells.tables[name], system.measure)
+                hidden = hidden_cells.hidden[hidden_cells.relations.numbers[number]]
+                yield HiddenShare(name, system.measure, hidden_share(values, hidden))
 
 
 def _value_share(system: MeasureSystem, hidden: Flags) -> float:

@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _KEPT_LARGEST = 2
+#: Not secret: keys made with it stay inside, where true numbers are.
+_COMMON_SECRET = b"keys of releases without a ledger"
 _MAX_GROUPS = 2_000_000
 #: Groups of records that are cells of their own, which nobody sees.
 _MAX_FINEST = 2_000
@@ -122,6 +124,13 @@ class Originals:
         if self.job.suppression is not None and self.job.suppression.zero_cost is not None:
             own_cells = list(map(_with_empty, own_cells))
         return dict(zip(self.requests, own_cells, strict=True))
+
+    @property
+    def key_identity(self) -> str:
+        """What keys depend on: those of two releases are compared where it is the same."""
+        if isinstance(self.keys, HashedKeys):
+            return f"{self.keys.version} {self.keys.secret.derive('release patterns').hex()}"
+        return f"stored {self.keys.column}"
 
     def require_some(self) -> None:
         """Refuse data without a record, unless the job expects them."""
@@ -313,10 +322,11 @@ def open_originals(
         if cells is not None:
             keys = cells.keys
         elif data.id is not None:
-            # No number depends on these keys: they show records that are there twice.
+            # No number depends on these keys: they show records that are there twice, and that
+            # two releases are of the same records.
             keys = HashedKeys(
                 column=data.id,
-                secret=secret or Secret.generate(),
+                secret=secret or Secret(_COMMON_SECRET),
                 version=job.keys.version,
             )
         else:

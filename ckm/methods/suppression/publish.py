@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ckm.engine.published_table import PublishedTable, measure_columns, publish
 from ckm.errors import ConfigError
+from ckm.methods.settings import LARGEST_HIDDEN_SHARE
+from ckm.methods.suppression.grid import Grid
+from ckm.methods.suppression.hidden_share import HiddenShare, hidden_share, require_share
 from ckm.methods.suppression.secondary.search import Suppression
 from footing.arrays import Flags
 from footing.messages import Message
 from tables import Cells
+from tables.cells.places import tree_of
+
+_Paths: TypeAlias = set[tuple[str, ...]]
 
 
 def publish_true_numbers(
@@ -23,6 +29,7 @@ def publish_true_numbers(
     table: int = 0,
     measures: Mapping[str, ArrayLike] | None = None,
     empty_cells: str = "auto",
+    largest_hidden_share: float = LARGEST_HIDDEN_SHARE,
 ) -> PublishedTable:
     """Publish the originals of the cells that are not hidden.
 
@@ -42,6 +49,8 @@ def publish_true_numbers(
         alike.
     empty_cells
         ``"auto"``, ``"grid"`` or ``"drop"``, as a request has it.
+    largest_hidden_share
+        How much of a measure's value over all cells, totals among them, may be hidden.
 
     Returns
     -------
@@ -52,6 +61,8 @@ def publish_true_numbers(
     ------
     ConfigError
         If the cells are not those of the table.
+    CheckFailedError
+        If more of the value is hidden than somebody wants.
 
     Examples
     --------
@@ -92,6 +103,9 @@ def publish_true_numbers(
     columns = {}
     for column, values in measures.items():
         numbers = suppression.masked(values, table=table)
+        own = np.asarray(values)[suppression.problem.relations.numbers[table]]
+        share = hidden_share(own, np.ma.getmaskarray(numbers))
+        require_share([HiddenShare(f"table {table}", column, share)], largest_hidden_share)
         columns[column] = np.ma.zeros(n + 1, numbers.dtype)
         columns[column][1:] = numbers
     return publish_masked(cells, columns, empty_cells=empty_cells)
@@ -103,8 +117,13 @@ def publish_masked(
     *,
     is_listed: Flags | bool = True,
     empty_cells: str,
+    missing_label: str | None = None,
 ) -> PublishedTable:
-    """Lay out columns of true numbers: one for cells not listed, then one for each cell."""
+    """Lay out columns of true numbers: one for cells not listed, then one for each cell.
+
+    With the label of missing categories, branches that end above the finest level are shown
+    once.
+    """
     # published in the place of counts, the cells' own numbers tell how the table is ordered
     frame = publish(
         cells,
@@ -118,4 +137,55 @@ def publish_masked(
     measures = {
         c: array if np.ma.is_masked(array) else array.data for c, array in arrays.items()
     }
-    return PublishedTable(dimensions=frame.dimensions, measures=measures)
+    table = PublishedTable(dimensions=frame.dimensions, measures=measures)
+    repeats = [] if missing_label is None else list(_repeats(cells, missing_label))
+    return _without(table, repeats) if repeats else table
+
+
+def _repeats(cells: Cells, missing_label: str) -> Iterator[tuple[tuple[str, ...], _Paths]]:
+    """Yield, for axes of several columns, the paths that repeat the one above them.
+
+    Below a category that has no finer ones, records have nothing in the finer column: the cell
+    of the missing category is that of the category itself, where the table shows this one.
+    """
+    grid = Grid.of(cells)
+    for number, axis in enumerate(cells.axes):
+        if len(axis.columns) < 2 or axis.is_declared:
+            continue
+        tree = tree_of(axis)
+        children = np.bincount(tree[tree >= 0], minlength=axis.size)
+        paths = list(zip(*(map(str, texts) for texts in axis.labels), strict=True))
+        shown = set(cells.ranks[number][grid.above(number) >= 0].tolist())
+        own = {
+            paths[rank]
+            for rank in shown
+            if children[tree[rank]] == 1
+            and all(
+                text in {above, missing_label}
+                for text, above in zip(paths[rank], paths[tree[rank]], strict=True)
+            )
+        }
+        if own:
+            yield axis.columns, own
+
+
+def _without(
+    table: PublishedTable, repeats: Sequence[tuple[tuple[str, ...], _Paths]]
+) -> PublishedTable:
+    """Leave out rows of some paths."""
+    keep = np.ones(table.n_rows, bool)
+    for columns, paths in repeats:
+        own = [table.dimensions[column] for column in columns]
+        rows, place = np.unique(
+            np.stack([codes for codes, _ in own]), axis=1, return_inverse=True
+        )
+        texts = zip(
+            *([str(c[code]) for code in row] for (_, c), row in zip(own, rows, strict=True)),
+            strict=True,
+        )
+        is_repeat = np.array([path in paths for path in texts], bool)
+        keep &= ~is_repeat[place.ravel()]
+    return PublishedTable(
+        dimensions={n: (codes[keep], c) for n, (codes, c) in table.dimensions.items()},
+        measures={name: values[keep] for name, values in table.measures.items()},
+    )

@@ -192,6 +192,17 @@ class Relations:
         return np.repeat(np.arange(self.n_relations), np.diff(self.starts))
 
     @property
+    def remainders(self) -> Integers:
+        """The numbers of what is left of cells, which no table shows.
+
+        Examples
+        --------
+        >>> Relations.of_grids([Grid.full([[-1, 0, 0]])]).remainders.size
+        0
+        """
+        return np.array([cell[-1] for cell, _ in self.left], np.int64)
+
+    @property
     def matrix(self) -> Any:
         """The relations as a sparse matrix of scipy, one column for each cell.
 

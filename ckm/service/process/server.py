@@ -26,7 +26,7 @@ from footing import files
 from footing.messages import Message, Name, said
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from types import FrameType
     from typing import Unpack
 
@@ -227,9 +227,8 @@ def _record_official(service: Service, *, is_kept: bool, quick: bool, step: Step
 def run(service: Service, *, ready: Callable[[str], None], logs_json: bool = False) -> None:
     """Serve until asked to stop; what is being answered then is answered first."""
     quiet_others()
-    sock = _listen(service)
-    host, port = sock.getsockname()[:2]
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    sock = listen(service.about.listen, service.about.port)
+    address = address_of(sock)
     with tempfile.TemporaryDirectory(prefix="ckm-service-") as folder:
         callback = partial(ready, address)
         _require_shared(service, is_made=True)  # before records are read
@@ -267,9 +266,7 @@ def serve_tables(
     quiet_others()
     with open_table_service(service, folder=folder) as table_service:
         config = _config(service, make_app(table_service))
-        server = _server(config, ready=ready, is_worker=is_worker)
-        with _ours_to_stop(server):
-            server.run(sockets=[sock])
+        serve_app(config, sock, ready=ready, is_worker=is_worker)
 
 
 def grace_s(service: Service) -> float:
@@ -340,47 +337,79 @@ def _server(
 
 
 def _config(service: Service, app: ASGIApp) -> uvicorn.Config:
+    limits, access = service.limits, service.access
+    return web_config(
+        app,
+        connections=limits.connections,
+        grace_s=grace_s(service),
+        proxies=access.trusted_proxies,
+    )
+
+
+def web_config(
+    app: ASGIApp, *, connections: int, grace_s: float, proxies: Sequence[str] = ()
+) -> uvicorn.Config:
+    """Return the settings of a web server, with limits on connections."""
     from uvicorn import Config
 
     from ckm.service.http.connection_limits import limited
 
-    limits, access = service.limits, service.access
     return Config(
-        **limited(app, connections=limits.connections),
+        **limited(app, connections=connections),
         log_config=None,
         access_log=False,
         server_header=False,
         date_header=True,
-        proxy_headers=bool(access.trusted_proxies),
-        forwarded_allow_ips=list(access.trusted_proxies) or None,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies) or None,
         timeout_keep_alive=15,
-        timeout_graceful_shutdown=math.ceil(grace_s(service)),
+        timeout_graceful_shutdown=math.ceil(grace_s),
         h11_max_incomplete_event_size=_HEADER_BYTES,
         ws="none",
         lifespan="off",
     )
 
 
-def _listen(service: Service) -> socket.socket:
-    family = socket.AF_INET6 if ":" in service.about.listen else socket.AF_INET
+def listen(host: str, port: int) -> socket.socket:
+    """Open a socket that a web server answers at."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named, so that answers are sent at once (asyncio sets TCP_NODELAY for TCP alone).
     sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        sock.bind((service.about.listen, service.about.port))
+        sock.bind((host, port))
         sock.listen(_BACKLOG)
     except OSError as error:
         sock.close()
         raise ConfigError(
             Message(
                 "The service cannot listen on {listen}, port {port}: {reason}.",
-                listen=Name(service.about.listen),
-                port=service.about.port,
+                listen=Name(host),
+                port=port,
                 reason=said(error.strerror or Message("no such address")),
             ),
             hint=Message("choose another with listen and port in [service]"),
         ) from None
     return sock
+
+
+def address_of(sock: socket.socket) -> str:
+    """Return the address of a socket, as a browser takes it."""
+    host, port = sock.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def serve_app(
+    config: uvicorn.Config,
+    sock: socket.socket,
+    *,
+    ready: Callable[[], object],
+    is_worker: bool = False,
+) -> None:
+    """Answer at a socket until asked to stop; what is being answered then is answered first."""
+    server = _server(config, ready=ready, is_worker=is_worker)
+    with _ours_to_stop(server):
+        server.run(sockets=[sock])
 
 
 @contextlib.contextmanager

@@ -11,7 +11,13 @@ import pyarrow as pa
 import pytest
 
 from tables import DataError, RequestError, open_source
-from tables.mobility import TripColumns, count_trips
+from tables.mobility import (
+    TripColumns,
+    count_trips,
+    draw_points,
+    hourly_points,
+    period_start,
+)
 
 MONDAY = dt.datetime(2027, 3, 1)  # noqa: DTZ001
 PLANE = TripColumns(person="who", time="at", x="x", y="y")
@@ -243,3 +249,56 @@ def test_a_file_without_points_is_refused():
     trips = visits(("a", 1, "x")).slice(0, 0)
     with pytest.raises(DataError, match="No row has"):
         counted(trips)
+
+
+def drawn(table, *, hours=24, key="abc", **columns):
+    with open_source(table) as source:
+        batches = draw_points(source, TripColumns(**columns), hours=hours, key=key, rows=7)
+        return [row for batch in batches for row in batch.to_pylist()]
+
+
+def test_one_point_of_each_person_and_period_is_drawn_by_the_key():
+    day = dt.datetime(2027, 3, 1)  # noqa: DTZ001
+    times = [day + dt.timedelta(hours=3 * n) for n in range(24)] * 2
+    table = pa.table(
+        {
+            "who": ["ann"] * 24 + ["bob"] * 24,
+            "at": times,
+            "x": [float(n) for n in range(48)],
+            "y": [0.0] * 47 + [None],
+            "where": [f"p{n}" for n in range(48)],
+        }
+    )
+    columns = {"person": "who", "time": "at", "x": "x", "y": "y"}
+    rows = drawn(table, **columns)
+    assert [row["who"] for row in rows] == ["ann", "bob"] * 3  # periods in order
+    starts = [period_start(row["period"], hours=24) for row in rows]
+    assert starts[::2] == [day + dt.timedelta(days=n) for n in range(3)]
+    assert rows == drawn(table, **columns)
+    assert rows == drawn(table.take(list(range(47, -1, -1))), **columns)
+    assert rows != drawn(table, key="other", **columns)
+    for place, row in enumerate(rows):  # each of a period's own points
+        number = row["x"] - (24 if row["who"] == "bob" else 0)
+        assert number // 8 == place // 2
+    names = drawn(table, person="who", time="at", place="where")
+    assert [row["place"][0] for row in names] == ["p"] * 6
+    assert len(drawn(table, hours=168, **columns)) == 2  # the first of March was a Monday
+    with pytest.raises(RequestError, match="letters and digits"):
+        drawn(table, key="'", **columns)
+
+
+def test_sampled_persons_are_followed_by_the_last_point_of_each_hour():
+    day = dt.datetime(2027, 3, 1)  # noqa: DTZ001
+    times = [day + dt.timedelta(minutes=20 * n) for n in range(6)]
+    table = pa.table(
+        {"who": ["ann"] * 6, "at": times, "x": [float(n) for n in range(6)], "y": [0.0] * 6}
+    )
+    columns = TripColumns(person="who", time="at", x="x", y="y")
+    with open_source(table) as source:
+        counts, points = hourly_points(source, columns, most_persons=5, seed=1)
+        assert points.column("x").to_pylist() == [2.0, 5.0]
+        assert points.column("person").to_pylist() == [0, 0]
+        assert counts["points"] == 6
+    empty = table.slice(0, 0)
+    with open_source(empty) as source, pytest.raises(DataError, match="No row"):
+        hourly_points(source, columns, most_persons=5, seed=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,11 +52,11 @@ def choice_of_pattern(job: Job, path: Path, *, progress: Progress | None = None)
         return choose_hidden(
             tables,
             job.tables,
-            rules=job.suppression.settings,
+            rules=replace(job.suppression.settings, public_counts=job.report.has_public_counts),
             groups=originals.groups() if finest is None else (),
             whole=originals.whole(),
             finest=finest,
-            pattern=pattern,
+            pattern=[pattern],
             progress=progress,
         )
 

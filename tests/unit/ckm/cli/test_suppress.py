@@ -49,6 +49,7 @@ id = "person_id"
 threshold = 3
 dominance = { n = 2, percent = 80.0 }
 p_percent = 10.0
+largest_hidden_share = 1.0
 [[table]]
 name = "income"
 dimensions = ["region", "job"]
@@ -324,6 +325,7 @@ def test_the_manifests_say_what_was_done_and_the_public_one_no_more(folder):
         "overview.en.html",
         "overview.fr.html",
         "overview.json",
+        "pattern.parquet",
     }
 
 
@@ -574,7 +576,8 @@ def test_cells_that_nothing_can_hide_are_told(folder):
     data = {name: values[:2] for name, values in people().items()}
     pq.write_table(pa.table(data), "people.parquet")
     (folder / "job.toml").write_text(
-        JOB.partition("[hierarchies]")[0] + '[[table]]\nname = "t"\ndimensions = ["sex"]\n'
+        JOB.partition("[hierarchies]")[0]
+        + 'largest_hidden_share = 1.0\n[[table]]\nname = "t"\ndimensions = ["sex"]\n'
     )
     done = run("suppress", "job.toml", "-o", "out")
     # every cell is small: either all of them can be hidden, or a reason is given
@@ -695,7 +698,7 @@ dimensions = ["geo", "RAC1P"]
 FIRMS = """
 schema = 1
 data = { path = "firms.parquet", id = "id" }
-suppression = { threshold = 3, p_percent = 10.0 }
+suppression = { threshold = 3, largest_hidden_share = 1.0, p_percent = 10.0 }
 hierarchies = { act = ["sec", "sub"] }
 table = [{ name = "t", dimensions = ["act"], measures = ["sum:turnover"] }]
 """

@@ -80,15 +80,13 @@ class Drawn:
         return (need, need) if need > 0 else None
 
     def groups(self, coalition):
-        """Yield nobody, every contributor and every two from different finest cells."""
+        """Yield nobody, every contributor and every two."""
         yield ()
         n = len(self.amounts)
         if coalition:
             yield from ((r,) for r in range(n))
         if coalition > 1:
-            for a, b in itertools.combinations(range(n), 2):
-                if self.first[a] != self.first[b]:
-                    yield a, b
+            yield from itertools.combinations(range(n), 2)
 
     def failures(self, hidden, coalition=2):
         """List the cells, sides and groups for whom a cell is not far enough from known."""

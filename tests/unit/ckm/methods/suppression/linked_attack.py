@@ -20,7 +20,7 @@ from ckm.release.suppressed import release_true_numbers
 LEAST, P, MARGIN = 3, 10.0, 10.0
 JOB = """schema = 1
 data = {{ path = "firms.parquet", id = "id" }}
-suppression = {{ threshold = 3{rules} }}
+suppression = {{ threshold = 3, largest_hidden_share = 1.0{rules} }}
 hierarchies = {{ geo = ["region", "town"], zones = ["zone", "town"] }}
 {tables}"""
 #: dimensions and a filter by sex of the tables of a job
@@ -55,10 +55,10 @@ def drawn(seed, *, least=30, most=90, sigma=2.0):
     }
 
 
-def released(folder, data, tables, *, measures=("count", "sum:turnover"), rules=""):
+def released(folder, data, tables, *, measures=("count", "sum:turnover"), rules="", more=""):
     """Release, and return for every row of every table the row, and who stands in it."""
     pq.write_table(pa.table({k: list(v) for k, v in data.items()}), folder / "firms.parquet")
-    text = ""
+    text = more
     for number, (dimensions, sex) in enumerate(tables):
         text += f"[[table]]\nname = 't{number}'\ndimensions = {dimensions}\n"
         text += f"measures = {list(measures)}\n" + f'where = "sex = {sex!r}"\n' * bool(sex)
@@ -80,13 +80,15 @@ def released(folder, data, tables, *, measures=("count", "sum:turnover"), rules=
 class Attack:
     """One measure of a release, and what its contributors work out."""
 
-    def __init__(self, rows, data, column, *, holding=False, knows_alone="table"):
+    def __init__(
+        self, rows, data, column, *, holding=False, knows_alone="table", finest=FINEST
+    ):
         self.is_count = column == "count"
         self.value = np.ones(len(data["id"])) if self.is_count else data["turnover"]
         names = data["holding"] if holding and not self.is_count else data["id"]
         _, self.unit = np.unique(names, return_inverse=True)
         self.n_units = int(self.unit.max()) + 1
-        place = np.array(list(zip(*(data[c].tolist() for c in FINEST), strict=True)))
+        place = np.array(list(zip(*(data[c].tolist() for c in finest), strict=True)))
         self.group = np.unique(place, axis=0, return_inverse=True)[1].ravel()
         self.n_groups = int(self.group.max()) + 1
         self.truth = np.bincount(self.group, self.value)

@@ -24,6 +24,7 @@ schema = 1
 path = "{path}"
 {data}
 [suppression]
+largest_hidden_share = 1.0
 {rules}
 [hierarchies]
 geo = ["region", "town"]

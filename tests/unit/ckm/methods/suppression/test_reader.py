@@ -108,7 +108,7 @@ def suppressed(tmp_path, monkeypatch, frame, tables, *, rules="threshold = 3", m
     frame.assign(person_id=np.arange(len(frame))).to_parquet("people.parquet")
     (tmp_path / "job.toml").write_text(
         "schema = 1\ndata = { path = 'people.parquet', id = 'person_id' }\n"
-        f"suppression = {{ {rules} }}\n{more}" + "".join(tables)
+        f"suppression = {{ {rules}, largest_hidden_share = 1.0 }}\n{more}" + "".join(tables)
     )
     done = CliRunner().invoke(app, ["suppress", "job.toml", "-o", "out"])
     if done.exit_code:

@@ -67,6 +67,7 @@ def hidden(folder, rules="", measures='["count"]', *, more="", out="out", column
     """Release, and return the cells that are not shown."""
     (folder / "job.toml").write_text(JOB.format(rules=rules, measures=measures, more=more))
     release_true_numbers(read_job(folder / "job.toml"), folder / out)
+    (folder / out / "internal" / "pattern.parquet").unlink()  # as if nobody had seen it
     with (folder / out / "public" / "work.csv").open(newline="") as file:
         return {
             row["region"] + row["branch"] for row in csv.DictReader(file) if not row[column]

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from ckm_engine.footing.arrays import Floats, Integers
-from ckm_engine.rappor.client.bernoulli import bytes_source, flip
-from ckm_engine.rappor.client.permanent import permanent
-from ckm_engine.rappor.errors import RapporError
-from ckm_engine.rappor.parameters import Parameters
+
+from footing.arrays import Floats, Integers
+from footing.messages import Message
+from rappor.client.bernoulli import bytes_source, flip
+from rappor.client.permanent import permanent
+from rappor.errors import RapporError
+from rappor.parameters import Parameters
 
 
 def averaging_attack(
@@ -42,7 +44,7 @@ def averaging_attack(
     """
     steps = list(reports)
     if not steps or steps[0] < 1 or any(a >= b for a, b in pairwise(steps)):
-        raise RapporError("The numbers of reports must rise from 1 or more.")
+        raise RapporError(Message("The numbers of reports must rise from 1 or more."))
     k = parameters.n_bits
     truth = rng.integers(0, k, n_people)
     bloom = np.arange(k) == truth[:, None]

@@ -1,11 +1,41 @@
 """Ways to share places that hide people in crowds, areas or fakes."""
 
+from dataclasses import replace
+
 import numpy as np
-from ckm_engine.footing.arrays import Flags
-from ckm_engine.rappor.errors import RapporError
-from ckm_engine.rappor.location.areas import Grid
-from outcome import Outcome, Seen, judge, seen_cells, shares_of
-from people import Traces
+
+from footing.arrays import Flags
+from footing.messages import Argument, Message
+from rappor.errors import RapporError
+from rappor.location.areas import Grid
+from rappor.location.simulation.outcome import (
+    Observations,
+    Outcome,
+    judge,
+    observed_cells,
+    shares_of,
+)
+from rappor.location.simulation.people import Traces
+
+
+def named_traces(traces: Traces, *, grid: Grid, rng: np.random.Generator) -> Outcome:
+    """Publish every hour's cell with its person's name: what the others are compared with.
+
+    Parameters
+    ----------
+    traces
+        The people.
+    grid
+        The cells.
+    rng
+        Source of chance, which is not drawn from: other ways keep their figures.
+    """
+    n_cells = grid.areas().n_cells(len(grid.levels) - 1)
+    always = np.ones(traces.cells.shape, bool)
+    views = observed_cells(traces, traces.cells, n_cells=n_cells, kept=always)
+    (own,) = rng.spawn(1)
+    outcome = judge(views, traces, name=Message("names"), guarantee=Message("none"), rng=own)
+    return replace(outcome, linked=1.0)  # by the name itself
 
 
 def open_traces(traces: Traces, *, grid: Grid, rng: np.random.Generator) -> Outcome:
@@ -21,10 +51,10 @@ def open_traces(traces: Traces, *, grid: Grid, rng: np.random.Generator) -> Outc
         Source of chance.
     """
     n_cells = grid.areas().n_cells(len(grid.levels) - 1)
-    seen = seen_cells(
+    views = observed_cells(
         traces, traces.cells, n_cells=n_cells, kept=np.ones(traces.cells.shape, bool)
     )
-    return judge(seen, traces, name="pseudonyms", guarantee="none", rng=rng)
+    return judge(views, traces, name=Message("pseudonyms"), guarantee=Message("none"), rng=rng)
 
 
 def mix_zones(traces: Traces, *, grid: Grid, n_zones: int, rng: np.random.Generator) -> Outcome:
@@ -51,11 +81,15 @@ def mix_zones(traces: Traces, *, grid: Grid, n_zones: int, rng: np.random.Genera
     is_out = ~np.isin(traces.cells, busiest[:n_zones])
     middle = traces.cells.shape[1] // 2
     kept = np.concatenate([_longest(is_out[:, :middle]), _longest(is_out[:, middle:])], axis=1)
-    seen = seen_cells(traces, traces.cells, n_cells=n_cells, kept=kept)
+    views = observed_cells(traces, traces.cells, n_cells=n_cells, kept=kept)
     shares = shares_of(traces.cells[is_out], n_cells)
-    seen = Seen(night=seen.night, halves=seen.halves, shares=shares)
+    views = Observations(night=views.night, halves=views.halves, shares=shares)
     return judge(
-        seen, traces, name="mix-zones", guarantee="pseudonyms change in crowds", rng=rng
+        views,
+        traces,
+        name=Message("{n_zones} mix-zones", n_zones=n_zones),
+        guarantee=Message("pseudonyms change in crowds"),
+        rng=rng,
     )
 
 
@@ -74,7 +108,11 @@ def cloaking(traces: Traces, *, grid: Grid, k: int, rng: np.random.Generator) ->
         Source of chance.
     """
     if not 1 <= k <= traces.n_people:
-        raise RapporError(f"k must lie in 1..{traces.n_people}, not {k}.")
+        raise RapporError(
+            Message(
+                "k must lie in 1..{n_people}, not {k}.", n_people=traces.n_people, k=Argument(k)
+            )
+        )
     deepest = grid.levels[-1]
     n_cells = 4**deepest
     night, halves = (
@@ -97,12 +135,12 @@ def cloaking(traces: Traces, *, grid: Grid, k: int, rng: np.random.Generator) ->
             halves[int(2 * hour >= traces.cells.shape[1]), person, area] += weight
             if traces.is_night[hour]:
                 night[person, area] += weight
-    seen = Seen(night=night, halves=(halves[0], halves[1]), shares=total / total.sum())
+    views = Observations(night=night, halves=(halves[0], halves[1]), shares=total / total.sum())
     return judge(
-        seen,
+        views,
         traces,
-        name=f"cloaking, k = {k}",
-        guarantee=f"among {k} people, each hour alone",
+        name=Message("cloaking, k = {k}", k=k),
+        guarantee=Message("among {k} people, each hour alone", k=k),
         rng=rng,
     )
 
@@ -125,13 +163,17 @@ def dummies(traces: Traces, *, grid: Grid, n_dummies: int, rng: np.random.Genera
     always = np.ones(traces.cells.shape, bool)
     layers = [traces.cells]
     layers += [rng.integers(0, n_cells, traces.cells.shape) for _ in range(n_dummies)]
-    parts = [seen_cells(traces, layer, n_cells=n_cells, kept=always) for layer in layers]
+    parts = [observed_cells(traces, layer, n_cells=n_cells, kept=always) for layer in layers]
     counts = sum(part.shares for part in parts) - n_dummies / n_cells
     early, late = (np.sum([part.halves[i] for part in parts], axis=0) for i in (0, 1))
     night = np.sum([part.night for part in parts], axis=0)
-    seen = Seen(night=night, halves=(early, late), shares=np.asarray(counts))
+    views = Observations(night=night, halves=(early, late), shares=np.asarray(counts))
     return judge(
-        seen, traces, name=f"{n_dummies} dummies", guarantee="none that lasts", rng=rng
+        views,
+        traces,
+        name=Message("{n_dummies} dummies", n_dummies=n_dummies),
+        guarantee=Message("none that lasts"),
+        rng=rng,
     )
 
 

@@ -4,17 +4,25 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from attacks import averaging_attack
-from ckm_engine.footing.arrays import Floats
-from ckm_engine.rappor.client.permanent import SecretKey
-from ckm_engine.rappor.errors import RapporError
-from ckm_engine.rappor.location.areas import Grid
-from ckm_engine.rappor.location.collect import Collection, collect
-from ckm_engine.rappor.location.map import LevelMap, finest_shares, population_map
-from noisy import geo_indistinguishable, rappor_cells
-from outcome import Outcome, shares_of
-from people import HOURS, Traces, moving_people
-from strategies import cloaking, dummies, mix_zones, open_traces
+
+from footing.arrays import Floats
+from footing.messages import Message
+from rappor.client.permanent import SecretKey
+from rappor.errors import RapporError
+from rappor.location.areas import Grid
+from rappor.location.collect import Collection, collect
+from rappor.location.map import LevelMap, finest_shares, population_map
+from rappor.location.simulation.attacks import averaging_attack
+from rappor.location.simulation.noisy import geo_indistinguishable, rappor_cells
+from rappor.location.simulation.outcome import Outcome, shares_of
+from rappor.location.simulation.people import HOURS, Traces, moving_people
+from rappor.location.simulation.strategies import (
+    cloaking,
+    dummies,
+    mix_zones,
+    named_traces,
+    open_traces,
+)
 
 _REPORTS = (1, 10, 30, 100, 300)
 _ATTACKED = 300
@@ -127,7 +135,7 @@ def experiment(
     """
     areas = collection.areas
     n_cells = areas.n_cells(areas.n_levels - 1)
-    _check_size(n_people=n_people, population=population, n_days=n_days, n_cells=n_cells)
+    check_size(n_people=n_people, population=population, n_days=n_days, n_cells=n_cells)
     few = moving_people(n_people, n_days=n_days, grid=grid, rng=rng)
     outcomes = compare(few, grid=grid, collection=collection, secret=secret, rng=rng, **ways)
     many = moving_people(population, n_days=n_days, grid=grid, rng=rng)
@@ -163,7 +171,7 @@ def compare(
     n_dummies: int = 5,
     epsilon: float = 0.5,
 ) -> tuple[Outcome, ...]:
-    """Judge pseudonyms, mix-zones, cloaking, dummies, geo-indistinguishability and RAPPOR.
+    """Judge names, pseudonyms, mix-zones, cloaking, dummies, planar noise and RAPPOR.
 
     Parameters
     ----------
@@ -187,6 +195,7 @@ def compare(
         Loss of one geo-indistinguishable report per unit of distance.
     """
     return (
+        named_traces(traces, grid=grid, rng=rng),
         open_traces(traces, grid=grid, rng=rng),
         mix_zones(traces, grid=grid, n_zones=n_zones, rng=rng),
         cloaking(traces, grid=grid, k=k, rng=rng),
@@ -227,18 +236,27 @@ def _published(level: LevelMap) -> list[dict[str, float] | None]:
     ]
 
 
-def _check_size(*, n_people: int, population: int, n_days: int, n_cells: int) -> None:
+def check_size(*, n_people: int, population: int, n_days: int, n_cells: int) -> None:
+    """Refuse simulations that are empty or would not fit into memory."""
     if min(n_people, population, n_days) < 1:
-        raise RapporError("A simulation needs at least one person and one day.")
+        raise RapporError(Message("A simulation needs at least one person and one day."))
     if n_people > _MAX_JUDGED:
         raise RapporError(
-            f"At most {_MAX_JUDGED:,} people are judged, not {n_people:,}.",
-            hint="take fewer people, and a larger population for the map",
+            Message(
+                "At most {most:,} people are judged, not {n_people:,}.",
+                most=_MAX_JUDGED,
+                n_people=n_people,
+            ),
+            hint=Message("take fewer people, and a larger population for the map"),
         )
     hours = n_days * HOURS
     largest = max(population * hours, n_people * hours, n_people * n_cells, _ATTACKED * n_cells)
     if largest > _LARGEST:
         raise RapporError(
-            f"The simulation would hold {largest:,} places at once, more than {_LARGEST:,}.",
-            hint="take fewer people, days or levels",
+            Message(
+                "The simulation would hold {largest:,} places at once, more than {most:,}.",
+                largest=largest,
+                most=_LARGEST,
+            ),
+            hint=Message("take fewer people, days or levels"),
         )

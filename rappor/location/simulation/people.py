@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from ckm_engine.footing.arrays import Flags, Floats, Integers
-from ckm_engine.rappor.errors import RapporError
-from ckm_engine.rappor.location.areas import Grid
+
+from footing.arrays import Flags, Floats, Integers
+from footing.messages import Message
+from rappor.errors import RapporError
+from rappor.location.areas import Grid
 
 HOURS = 24
 _EVENING, _MORNING = 22, 6  # the hours between are night
@@ -68,7 +70,7 @@ def moving_people(
         Source of chance: same seed, same people.
     """
     if n_people < 1 or n_days < 1:
-        raise RapporError("A simulation needs at least one person and one day.")
+        raise RapporError(Message("A simulation needs at least one person and one day."))
     towns = rng.uniform(0.15, 0.85, (_TOWNS, 2))
     home = _around(towns[rng.integers(0, _TOWNS, n_people)], _SPREAD, rng)
     work = _around(towns[rng.integers(0, 2, n_people)], _SPREAD, rng)  # two towns have jobs
@@ -83,6 +85,52 @@ def moving_people(
     y = grid.south + points[..., 1] * (grid.north - grid.south)
     cells = grid.cells(x, y)
     return Traces(x=x, y=y, cells=cells, homes=cells[:, 0])
+
+
+def traces_of(people: Integers, hours: Integers, x: Floats, y: Floats, *, grid: Grid) -> Traces:
+    """Follow real people hour by hour: where they were last, or will be first.
+
+    Parameters
+    ----------
+    people
+        The number of each point's person, from 0; points of one person are in order of time.
+    hours
+        Of each point; hour 0 is a midnight, and days are whole.
+    x, y
+        The points; those outside the grid are moved to its edge.
+    grid
+        The cells.
+
+    Notes
+    -----
+    Home is the cell in which a person is most hours of the nights.
+
+    Examples
+    --------
+    >>> box = Grid(west=0, south=0, east=2, north=2, levels=(1,))
+    >>> one = traces_of(
+    ...     np.array([0, 0]), np.array([3, 9]), np.array([0.5, 1.5]), np.zeros(2), grid=box
+    ... )
+    >>> one.n_days, one.homes.tolist(), one.cells[0, 8:10].tolist()
+    (1, [0], [0, 1])
+    """
+    if not people.size:
+        raise RapporError(Message("A simulation needs at least one person and one day."))
+    n_people, n_hours = int(people.max()) + 1, HOURS * (int(hours.max()) // HOURS + 1)
+    number = np.full((n_people, n_hours), -1, np.int64)
+    number[people, hours] = np.arange(people.size)
+    number = np.maximum.accumulate(number, axis=1)  # points of a person are in order
+    first = np.full(n_people, people.size, np.int64)
+    np.minimum.at(first, people, np.arange(people.size))
+    number = np.maximum(number, first[:, None])
+    places = (
+        np.clip(x, grid.west, grid.east)[number],
+        np.clip(y, grid.south, grid.north)[number],
+    )
+    cells = grid.cells(*places)
+    night = cells[:, _is_night(np.arange(n_hours))]
+    homes = np.array([np.bincount(row).argmax() for row in night], np.int64)
+    return Traces(x=places[0], y=places[1], cells=cells, homes=homes)
 
 
 def _is_night(hours: Integers) -> Flags:

@@ -1,9 +1,5 @@
 """Simulated people: attacks find what they should, and ways to share places differ."""
 
-import json
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,14 +7,11 @@ from rappor.accounting import epsilon_after
 from rappor.errors import RapporError
 from rappor.location.areas import Grid
 from rappor.location.collect import Collection
+from rappor.location.simulation.attacks import averaging_attack, linkage_attack, linked
+from rappor.location.simulation.experiment import compare, experiment
+from rappor.location.simulation.people import moving_people, traces_of
 from rappor.parameters import Parameters
 from tables.secret import Secret
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples" / "location"))
-from attacks import averaging_attack, linkage_attack, linked
-from experiment import compare, experiment
-from people import moving_people
-from run import main
 
 SECRET = Secret(b"a secret for the tests of places")
 GRID = Grid(west=0, south=0, east=16, north=16, levels=(1, 2, 4))
@@ -75,7 +68,8 @@ def test_ways_to_share_places_differ_as_they_should():
         outcome.name: outcome
         for outcome in compare(people, grid=grid, collection=design, secret=SECRET, rng=rng())
     }
-    assert len(found) == 6
+    assert len(found) == 7
+    assert (found["names"].homes_found, found["names"].linked) == (1, 1)
     homes = {name: outcome.homes_found for name, outcome in found.items()}
     assert homes["pseudonyms"] == 1
     assert homes["5 dummies"] > 0.95
@@ -104,7 +98,7 @@ def test_an_experiment_withholds_cells_and_repeats_by_its_seed():
     found = an_experiment().to_dict()
     small = {"n_people": 10, "population": 300, "k": 5}
     assert an_experiment(**small).to_dict() == an_experiment(**small).to_dict()
-    assert len(found["ways"]) == 6
+    assert len(found["ways"]) == 7
     for level in found["map"]:
         shown = [cell for cell in level["estimates"] if cell is not None]
         assert len(shown) == level["shown"]
@@ -124,12 +118,14 @@ def test_experiments_that_are_too_large_or_empty_are_refused(changes):
         an_experiment(**changes)
 
 
-@pytest.mark.slow
-def test_the_program_compares_ways_to_share_places(capsys, tmp_path):
-    sizes = ["--people", "30", "--population", "2000", "--days", "2", "--levels", "1,3"]
-    main(["--seed", "1", *sizes, "--cap", "3", "-o", str(tmp_path / "places.json")])
-    assert "withheld" in capsys.readouterr().out
-    found = json.loads((tmp_path / "places.json").read_text())
-    assert [level["cells"] for level in found["map"]] == [4, 64]
-    assert found["ways"][-1]["name"] == "RAPPOR"
-    assert found["ways"][-1]["loss"] <= 3
+def test_real_people_are_where_they_were_last_and_sleep_at_home():
+    box = Grid(west=0, south=0, east=4, north=4, levels=(2,))
+    people, hours = np.array([0, 0, 0, 1]), np.array([5, 9, 30, 20])
+    x, y = np.array([0.5, 3.5, 1.5, 9.0]), np.array([0.5, 0.5, 3.5, 2.5])
+    traces = traces_of(people, hours, x, y, grid=box)
+    assert (traces.n_people, traces.n_days) == (2, 2)
+    assert traces.cells[0, [0, 8, 9, 29, 30, 47]].tolist() == [0, 0, 3, 3, 13, 13]
+    assert set(traces.cells[1]) == {11}  # a point outside lies at the edge
+    assert traces.homes.tolist() == [3, 11]  # nights from 22 to 6 of both days
+    with pytest.raises(RapporError):
+        traces_of(people[:0], hours[:0], x[:0], y[:0], grid=box)

@@ -3,16 +3,18 @@
 import math
 
 import numpy as np
-from ckm_engine.dp.mechanisms.planar import PlanarLaplace
-from ckm_engine.footing.arrays import Flags, Floats
-from ckm_engine.rappor.client.bernoulli import bytes_source, flip
-from ckm_engine.rappor.client.permanent import SecretKey, permanent, permanent_key
-from ckm_engine.rappor.errors import RapporError
-from ckm_engine.rappor.location.areas import Grid
-from ckm_engine.rappor.location.collect import Collection, charged, collect, sampled_hours
-from ckm_engine.rappor.location.map import finest_shares, population_map
-from outcome import Outcome, Seen, judge, shares_of
-from people import HOURS, Traces
+
+from dp.mechanisms.planar import PlanarLaplace
+from footing.arrays import Flags, Floats
+from footing.messages import Argument, Message
+from rappor.client.bernoulli import bytes_source, flip
+from rappor.client.permanent import SecretKey, permanent, permanent_key
+from rappor.errors import RapporError
+from rappor.location.areas import Grid
+from rappor.location.collect import Collection, charged, collect, sampled_hours
+from rappor.location.map import finest_shares, population_map
+from rappor.location.simulation.outcome import Observations, Outcome, judge, shares_of
+from rappor.location.simulation.people import HOURS, Traces
 
 _POINTS = 64  # of the grid of reports along the side of a finest cell
 
@@ -44,7 +46,9 @@ def geo_indistinguishable(
     Andrés, Bordenabe, Chatzikokolakis, Palamidessi: Geo-indistinguishability, CCS 2013.
     """
     if not epsilon > 0:
-        raise RapporError(f"epsilon must be above 0, not {epsilon!r}.")
+        raise RapporError(
+            Message("epsilon must be above 0, not {epsilon!r}.", epsilon=Argument(epsilon))
+        )
     n_cells = grid.areas().n_cells(len(grid.levels) - 1)
     when = sampled_hours(traces.n_people, n_periods=traces.n_days, hours=HOURS, rng=rng)
     true = np.column_stack(
@@ -62,14 +66,16 @@ def geo_indistinguishable(
     night = traces.is_night[when]
     half = when >= traces.cells.shape[1] // 2
     cells = grid.cells(x, y)
-    seen = Seen(
+    views = Observations(
         night=_nearness(x, y, night, grid),
         halves=(_nearness(x, y, ~half, grid), _nearness(x, y, half, grid)),
         shares=shares_of(cells, n_cells),
         loss=epsilon * side * traces.n_days,
     )
-    promise = f"{epsilon:g} per unit of distance and report"
-    return judge(seen, traces, name="geo-indistinguishability", guarantee=promise, rng=rng)
+    promise = Message("{epsilon:g} per unit of distance and report", epsilon=epsilon)
+    return judge(
+        views, traces, name=Message("geo-indistinguishability"), guarantee=promise, rng=rng
+    )
 
 
 def rappor_cells(
@@ -114,14 +120,14 @@ def rappor_cells(
         night += shown * traces.is_night[when[:, day]][:, None]
     days = collect(traces.cells, collection=collection, secret=secret, hours=HOURS, rng=rng)
     areas = collection.areas
-    seen = Seen(
+    views = Observations(
         night=night,
         halves=halves,
         shares=finest_shares(population_map(days, areas=areas), areas=areas),
         loss=float(losses.max()),
     )
-    promise = f"{parameters.epsilon_permanent:.3g} a cell, for ever"
-    return judge(seen, traces, name="RAPPOR", guarantee=promise, rng=rng)
+    promise = Message("{loss:.3g} a cell, for ever", loss=parameters.epsilon_permanent)
+    return judge(views, traces, name=Message("RAPPOR"), guarantee=promise, rng=rng)
 
 
 def _nearness(x: Floats, y: Floats, kept: Flags, grid: Grid) -> Floats:

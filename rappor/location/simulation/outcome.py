@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from attacks import best_guess, linked
-from ckm_engine.footing.arrays import Flags, Floats, Integers
-from people import Traces
+
+from footing.arrays import Flags, Floats, Integers
+from rappor.location.simulation.attacks import best_guess, linked
+from rappor.location.simulation.people import Traces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Seen:
+class Observations:
     """What an attacker holds of each person, and the map.
 
     Parameters
@@ -59,26 +60,28 @@ class Seen:
 
 
 def judge(
-    seen: Seen, traces: Traces, *, name: str, guarantee: str, rng: np.random.Generator
+    views: Observations, traces: Traces, *, name: str, guarantee: str, rng: np.random.Generator
 ) -> Outcome:
     """Attack what was seen, and compare the map with where people were."""
-    truth = shares_of(traces.cells, seen.shares.size)
-    shares = np.clip(seen.shares, 0, None)
+    truth = shares_of(traces.cells, views.shares.size)
+    shares = np.clip(views.shares, 0, None)
     shares = shares / shares.sum() if shares.sum() else np.full(shares.size, 1 / shares.size)
     return Outcome(
         name=name,
         guarantee=guarantee,
-        loss=seen.loss,
-        homes_found=float(np.mean(best_guess(seen.night, rng=rng) == traces.homes)),
-        linked=linked(*seen.halves, rng=rng),
+        loss=views.loss,
+        homes_found=float(np.mean(best_guess(views.night, rng=rng) == traces.homes)),
+        linked=linked(*views.halves, rng=rng),
         map_error=float(np.abs(shares - truth).sum() / 2),
     )
 
 
-def seen_cells(traces: Traces, cells: Integers, *, n_cells: int, kept: Flags) -> Seen:
+def observed_cells(
+    traces: Traces, cells: Integers, *, n_cells: int, kept: Flags
+) -> Observations:
     """Count cells by person, at night and in both halves of the time."""
     late = np.arange(cells.shape[1]) >= cells.shape[1] // 2
-    return Seen(
+    return Observations(
         night=_count_histogram(cells, kept & traces.is_night, n_cells),
         halves=(
             _count_histogram(cells, kept & ~late, n_cells),
