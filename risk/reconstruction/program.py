@@ -134,6 +134,21 @@ class Program:
         low, high = (np.asarray(bound, dtype=np.float64) for bound in (lower, upper))
         self._solver.changeColsBounds(len(where), where, low, high)
 
+    def start_from(self, columns: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        """Begin at a basis of some columns, and of all rows but as many.
+
+        Other columns are at their least. A basis that is none is mended by the solver.
+        """
+        solver, states = self._solver, self._highs.HighsBasisStatus
+        both = np.array([states.kLower, states.kBasic], dtype=object)
+        of_columns = np.zeros(solver.getNumCol(), np.int8)
+        of_rows = np.ones(solver.getNumRow(), np.int8)
+        of_columns[columns], of_rows[rows] = 1, 0
+        basis = self._highs.HighsBasis()
+        basis.col_status, basis.row_status = both[of_columns].tolist(), both[of_rows].tolist()
+        basis.valid = True
+        solver.setBasis(basis)
+
     def add(self, rows: Rows) -> None:
         """Add constraints."""
         self._solver.addRows(

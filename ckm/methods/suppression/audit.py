@@ -22,6 +22,8 @@ from risk.reconstruction.search import Search, tightened
 #: Intervals are computed in units of which the largest hidden value has so many.
 _UNITS = 1e6
 _TOLERANCE = 1e-6
+#: So many changes are checked at once.
+_MANY = 1_000
 #: In larger parts only demands are looked at: two programs a cell would take an hour.
 MOST_INTERVALS = 5_000
 
@@ -220,7 +222,7 @@ class _Moves:
     def unmet(self, changes: Sequence[Change]) -> tuple[Integers, Integers]:
         """List the cells that an outsider, and that a contributor, comes too near."""
         demands, attackers = self.problem.demands, Attackers(self.problem)
-        self.seen = valid_changes = [c for c in changes if _holds(self.problem, self.hidden, c)]
+        self.seen = valid_changes = _holding(self.problem, self.hidden, changes)
         under: set[int] = set()
         exposed: set[int] = set()
         while True:
@@ -373,18 +375,29 @@ def check_changes(problem: Problem, hidden: ArrayLike, changes: Sequence[Change]
     """
     mask = np.asarray(hidden, bool) | (problem.must_hide & ~problem.primary.is_primary)
     proven = Cover(problem)
-    for change in changes:
-        if _holds(problem, mask, change):
-            proven.add(change)
+    for change in _holding(problem, mask, changes):
+        proven.add(change)
     return proven.open_demands()
 
 
-def _holds(problem: Problem, hidden: Flags, change: Change) -> bool:
-    """Tell whether a change moves hidden cells only, and no sum."""
+def _holding(problem: Problem, hidden: Flags, changes: Sequence[Change]) -> list[Change]:
+    """List the changes that move hidden cells only, and no sum."""
+    from scipy.sparse import csc_array
+
     matrix: Any = problem.relations.matrix
-    full = np.zeros(problem.relations.n_cells)
-    full[change.cells] = change.moves
-    scale = float(np.abs(change.moves).max(initial=0.0))
-    return bool(
-        hidden[change.cells].all() and np.abs(matrix @ full).max(initial=0) <= 1e-6 * scale
-    )
+    valid = []
+    for start in range(0, len(changes), _MANY):
+        part = changes[start : start + _MANY]
+        sizes = [len(change.cells) for change in part]
+        cells = np.concatenate([change.cells for change in part])
+        moves = np.concatenate([change.moves for change in part])
+        ends, owner = np.cumsum([0, *sizes]), np.repeat(np.arange(len(part)), sizes)
+        shape = (problem.relations.n_cells, len(part))
+        off = np.abs((matrix @ csc_array((moves, cells, ends), shape=shape)).tocsc())
+        far, scale = np.zeros(len(part)), np.zeros(len(part))
+        np.maximum.at(far, np.repeat(np.arange(len(part)), np.diff(off.indptr)), off.data)
+        np.maximum.at(scale, owner, np.abs(moves))
+        visible = np.bincount(owner, ~hidden[cells], minlength=len(part))
+        is_valid = (visible == 0) & (far <= 1e-6 * scale)
+        valid += [part[number] for number in np.flatnonzero(is_valid).tolist()]
+    return valid

@@ -36,7 +36,7 @@ class Doubters:
         self.given: Any = problem.primary.contributions
         self.by_cell = gifts.T.tocsr()
         self.by_cell.sort_indices()
-        self._limits: dict[int, tuple[Change, Any, Any]] = {}
+        self._limits: dict[tuple[int, bool], tuple[Change, float, Any]] = {}
 
     def unguarded(
         self, cell: int, sign: int, changes: Sequence[Change]
@@ -54,19 +54,25 @@ class Doubters:
         nobody = np.zeros(0, np.int64)
         if largest <= 0:
             return nobody, []
-        ways = []
-        for number, change in enumerate(changes):
-            move = float(change.moves[np.searchsorted(change.cells, cell)])
-            reach, limits = self._of(change, is_forth=sign * move > 0)
-            ways.append((number, abs(move), reach * abs(move) * (1 + _NEAR), limits))
-        first = next((n for n, _, far, _ in ways if far >= largest), None)
+        ways: dict[int, tuple[float, float, Any]] = {}
+
+        def way(number: int) -> tuple[float, float, Any]:
+            if number not in ways:
+                change = changes[number]
+                move = float(change.moves[np.searchsorted(change.cells, cell)])
+                reach, limits = self._of(change, is_forth=sign * move > 0)
+                ways[number] = abs(move), reach * abs(move) * (1 + _NEAR), limits
+            return ways[number]
+
+        first = next((n for n in range(len(changes)) if way(n)[1] >= largest), None)
         if first is None:
             return nobody, None
-        left = ways[first][3][0]
+        left = way(first)[2][0]
         needs = self._of_each(left, need, inside, most)
         left, needs = left[needs > 0], needs[needs > 0]
         used = []
-        for number, move, far, limits in [ways[first], *ways[:first], *ways[first + 1 :]]:
+        for number in [first, *range(first), *range(first + 1, len(changes))]:
+            move, far, limits = way(number)
             used.append(number)
             doubts = (needs > far) | self._doubt(left, needs / move, cell, limits)
             left, needs = left[doubts], needs[doubts]
@@ -114,16 +120,13 @@ class Doubters:
 
     def _of(self, change: Change, *, is_forth: bool) -> tuple[float, Any]:
         """Return how often a change may be taken, and by whom how often at most."""
-        if id(change) not in self._limits:
+        key = id(change), is_forth
+        if key not in self._limits:
             falls, rises = change.reach(self.problem)
-            self._limits[id(change)] = (
-                change,
-                (rises, self._limited(change, change.moves, rises)),
-                (falls, self._limited(change, -change.moves, falls)),
-            )
-        entry: Any = self._limits[id(change)][1 if is_forth else 2]
-        reach, limits = entry
-        return float(reach), limits
+            reach, moves = (rises, change.moves) if is_forth else (falls, -change.moves)
+            self._limits[key] = change, reach, self._limited(change, moves, reach)
+        _, own_reach, limits = self._limits[key]
+        return own_reach, limits
 
     def _limited(self, change: Change, moves: Floats, reach: float) -> Any:
         """Return contributors, their two least numbers of times, and the cells of the first."""

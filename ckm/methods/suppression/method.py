@@ -408,7 +408,7 @@ def _measure_record(
         "seconds": round(suppression.seconds, 3),
         "work": round(suppression.work),
         "ended_by": suppression.ended_by,
-        "is_out_of_time": suppression.ended_by is not None,
+        "is_out_of_time": suppression.ended_by in {"work", "clock"},
         "value_hidden": _value_share(system, status > 0),
         "audit": None,
     }

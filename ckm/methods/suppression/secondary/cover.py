@@ -79,7 +79,7 @@ class Cover:
         """Hide the cells of a change, and note what it proves."""
         self.hidden[change.cells] = True
         self.changes.append(change)
-        for number, sign in self.proven_by(change):
+        for number, sign in self.proven_by(change, is_open=True):
             (self.is_high_met if sign > 0 else self.is_low_met)[number] = True
 
     def proofs(self) -> dict[Side, Change]:
@@ -90,31 +90,34 @@ class Cover:
                 by_side.setdefault(side, change)
         return by_side
 
-    def proven_by(self, change: Change) -> list[Side]:
-        """List the demands, up (1) and down (-1), that a change proves met."""
+    def proven_by(self, change: Change, *, is_open: bool = False) -> list[Side]:
+        """List demands, up (1) and down (-1), that a change proves met: all, or open ones."""
         numbers, place = self.demands.of_cells(change.cells)
         falls, rises = change.reach(self.problem)
         own = change.moves[place]
         far = np.abs(own) * (1 + _TOLERANCE)
         sides: list[Side] = []
-        full = np.zeros(len(self.problem.value))
-        full[change.cells] = change.moves
-        for sign, reached, need in (
-            (1, far * np.where(own > 0, rises, falls), self.demands.upper[numbers]),
-            (-1, far * np.where(own > 0, falls, rises), self.demands.lower[numbers]),
+        for sign, reached, need, is_met in (
+            (1, np.where(own > 0, rises, falls), self.demands.upper, self.is_high_met),
+            (-1, np.where(own > 0, falls, rises), self.demands.lower, self.is_low_met),
         ):
-            at = np.flatnonzero((reached >= need) & (need > 0))
-            believed = self._suits(numbers[at], full, sign * need[at] / own[at])
+            needs = need[numbers]
+            mask = (far * reached >= needs) & (needs > 0)
+            at = np.flatnonzero(mask & ~is_met[numbers] if is_open else mask)
+            believed = self._suits(numbers[at], change, sign * needs[at] / own[at])
             sides += [(number, sign) for number in numbers[at][believed].tolist()]
         return sides
 
-    def _suits(self, numbers: Integers, moves: Floats, factors: Floats) -> Flags:
+    def _suits(self, numbers: Integers, change: Change, factors: Floats) -> Flags:
         """Tell which demands' readers believe in a change, each so many times."""
         starts = self.demands.starts
         sizes = starts[numbers + 1] - starts[numbers]
         entries = ranges(starts, numbers, np.arange(len(self.demands.known)))
         owner = np.repeat(np.arange(len(numbers)), sizes)
-        moved = moves[self.demands.known[entries]] * factors[owner]
+        known_cells = self.demands.known[entries]
+        place = np.minimum(np.searchsorted(change.cells, known_cells), len(change.cells) - 1)
+        is_here = change.cells[place] == known_cells
+        moved = np.where(is_here, change.moves[place], 0.0) * factors[owner]
         far = np.where(moved < 0, self.demands.fall[entries], self.demands.rise[entries])
         doubts = np.bincount(owner, np.abs(moved) > far * (1 + _TOLERANCE), len(numbers))
         return np.asarray(doubts == 0)

@@ -12,15 +12,20 @@ from ckm.methods.suppression.relations import Relations
 from ckm.methods.suppression.secondary.cover import Change
 from ckm.methods.suppression.secondary.problem import Demands, Problem, ranges
 from ckm.methods.suppression.secondary.work import Work
-from footing.arrays import Floats, Integers
+from footing.arrays import Flags, Floats, Integers
 from footing.messages import Message
 from risk.reconstruction.program import Program, Rows
 
 #: No cell needs to move by so many times what another one must.
 FARTHEST = 1e3
 _NOTHING = 1e-7
+#: What a cell that stays hidden costs, so that changes move few of them.
+STAYS = 1e-2
+#: What moving a hidden cell costs beside hiding a usual one, and so many times that where a
+#: contributor is alone, who does not believe in the move.
+_HIDDEN, _ALONE = 1e-3, 10.0
 #: How many cells the programs see that look for one change, until one finds it.
-_SIZES = (500, 4_000, 32_000)
+_SIZES = (500, 1_500, 4_000, 32_000)
 #: A part that is so many times smaller than the table is worth a try.
 _NEARLY = 1.3
 
@@ -126,10 +131,27 @@ class Incidence:
         order = np.argsort(relations.cells, kind="stable")
         self._rows = relations.rows[order]
         self._starts = np.searchsorted(relations.cells[order], np.arange(relations.n_cells + 1))
+        #: for every cell, the sum of the fewest parts of which it is the total; -1 for none
+        self.own_row = _own_rows(relations)
 
     def rows_of(self, cells: Integers) -> Integers:
         """List the relations of some cells, one cell after another."""
         return ranges(self._starts, cells, self._rows)
+
+
+def _own_rows(relations: Relations) -> Integers:
+    """Find for cells a sum each of which they are the total, and all other cells are parts."""
+    rows, signs, n_rows = relations.rows, relations.signs, relations.n_relations
+    is_total = signs == 1
+    n_totals = np.bincount(rows, is_total, minlength=n_rows)
+    n_parts = np.bincount(rows, signs == -1, minlength=n_rows)
+    sizes = np.diff(relations.starts)
+    is_sum = (n_totals == 1) & (n_totals + n_parts == sizes) & (sizes > 1)
+    entries = np.flatnonzero(is_total & is_sum[rows])
+    entries = entries[np.argsort(-sizes[rows[entries]], kind="stable")]
+    own = np.full(relations.n_cells, -1)
+    own[relations.cells[entries]] = rows[entries]  # the last one stays
+    return own
 
 
 class Region:
@@ -145,11 +167,19 @@ class Region:
         Of the problem's relations.
     cells
         The cells, rising.
+    is_free
+        Which of all cells are hidden, now and later, so that their moves cost next to nothing;
+        by default none.
     work
         Where the work is counted.
+
+    Notes
+    -----
+    Each cell has two columns, its rise and its fall; but a total that is free has one, and the
+    solver starts where these take what moves in their sums. What is left are sums whose total
+    is published, or dear, which are far fewer.
     """
 
-    # each cell has two columns, its rise and its fall
     def __init__(
         self,
         problem: Problem,
@@ -157,6 +187,7 @@ class Region:
         incidence: Incidence,
         cells: Integers,
         *,
+        is_free: Flags | None = None,
         work: Work | None = None,
     ) -> None:
         self.work = work or Work()
@@ -165,15 +196,25 @@ class Region:
         relations = problem.relations
         place = np.full(relations.n_cells, -1)
         place[cells] = np.arange(len(cells))
-        rows = np.unique(incidence.rows_of(cells))
+        rows = _distinct(incidence.rows_of(cells), relations.n_relations)
         entries = ranges(relations.starts, rows, np.arange(len(relations.cells)))
         column, sign = place[relations.cells[entries]], relations.signs[entries]
         row = np.repeat(np.arange(len(rows)), np.diff(relations.starts)[rows])
         row, column, sign = (part[column >= 0] for part in (row, column, sign))
-        row, column = np.tile(row, 2), np.concatenate([column, column + len(cells)])
-        weight = np.concatenate([sign, -sign]).astype(np.float64)
-        order = np.lexsort((column, row))
-        nothing = np.zeros(len(rows))
+        own_row = incidence.own_row[cells]
+        is_single = np.zeros(len(cells), bool) if is_free is None else is_free[cells]
+        is_single = is_single & (own_row >= 0)
+        #: the cells with a column of their fall, which follow those of all cells
+        self._split, n = np.flatnonzero(~is_single), len(cells)
+        self._is_split = ~is_single
+        second = np.full(n, -1)
+        second[self._split] = n + np.arange(len(self._split))
+        falls = ~is_single[column]
+        row = np.concatenate([row, row[falls]])
+        weight = np.concatenate([sign, -sign[falls]]).astype(np.float64)
+        column = np.concatenate([column, second[column[falls]]])
+        order = np.argsort(row, kind="stable")
+        nothing, n_columns = np.zeros(len(rows)), n + len(self._split)
         self.program = Program(
             Rows(
                 starts=np.searchsorted(row[order], np.arange(len(rows) + 1)),
@@ -182,50 +223,61 @@ class Region:
                 lower=nothing,
                 upper=nothing,
             ),
-            lower=np.zeros(2 * len(cells)),
-            upper=np.zeros(2 * len(cells)),
+            lower=np.zeros(n_columns),
+            upper=np.zeros(n_columns),
             bounds_move=True,
         )
-        self.size = len(rows) + 2 * len(cells)
+        if is_single.any():
+            basic = np.flatnonzero(is_single)
+            self.program.start_from(basic, np.searchsorted(rows, own_row[basic]))
+        self.size = len(rows) + n_columns
         self.work.laid_out(self.size)
 
     def change(self, numbers: Integers, sign: int, cost: Floats) -> Change | None:
         """Find the cheapest change per unit moved that meets demands for one cell together."""
         n = len(self.cells)
         need = float((self.demands.upper if sign > 0 else self.demands.lower)[numbers].max())
-        price = cost[self.cells]
-        is_fixed = np.isinf(price)
-        most = np.minimum(np.concatenate([self.rise, self.room]) / need, FARTHEST)
-        self._limit(numbers, need, most)
-        most[np.tile(is_fixed, 2)] = 0.0
-        least = np.zeros(2 * n)
         own = int(np.searchsorted(self.cells, self.demands.cell[numbers[0]]))
         if sign > 0 and self.rise[own] < need * (1 - _NOTHING):
             return None  # readers know that it is no larger
-        forth, back = (own, own + n) if sign > 0 else (own + n, own)
-        least[forth] = most[forth] = 1.0
-        most[back] = 0.0
-        self.program.hold(np.arange(2 * n), least, most)
+        price = cost[self.cells]
+        is_fixed = np.isinf(price)
+        up = np.minimum(self.rise / need, FARTHEST)
+        down = np.minimum(self.room / need, FARTHEST)
+        self._limit(numbers, need, down, up)
+        up[is_fixed] = down[is_fixed] = 0.0
+        low = np.where(self._is_split, 0.0, -down)
+        up[own] = low[own] = 0.0
+        least = np.append(low, np.zeros(len(self._split)))
+        most = np.append(up, down[self._split])
+        if self._is_split[own]:
+            second = n + int(np.searchsorted(self._split, own))
+            forth, back = (own, second) if sign > 0 else (second, own)
+            least[forth] = most[forth] = 1.0
+            least[back] = most[back] = 0.0
+        else:
+            least[own] = most[own] = sign
+        self.program.hold(np.arange(len(most)), least, most)
         price = np.where(is_fixed, 0.0, price)
         price /= max(1.0, float(price.max(initial=0.0)))
-        answer = self.program.least(np.arange(2 * n), np.tile(price, 2))
+        prices = np.append(np.where(self._is_split, price, 0.0), price[self._split])
+        answer = self.program.least(np.arange(len(most)), prices)
         self.work.asked(self.program, self.size)
         if answer is None:
             return None
-        moves = answer.point[:n] - answer.point[n:]
+        moves = answer.point[:n].copy()
+        moves[self._split] -= answer.point[n:]
         mask = np.abs(moves) > _NOTHING
         return Change(cells=self.cells[mask], moves=moves[mask])
 
-    def _limit(self, numbers: Integers, need: float, most: Floats) -> None:
-        """Lower how far cells may rise and fall to what all readers of demands believe."""
-        starts, n = self.demands.starts, len(self.cells)
-        part = ranges(starts, numbers, np.arange(len(self.demands.known)))
+    def _limit(self, numbers: Integers, need: float, down: Floats, up: Floats) -> None:
+        """Lower how far cells may fall and rise to what all readers of demands believe."""
+        part = ranges(self.demands.starts, numbers, np.arange(len(self.demands.known)))
         own_cells = self.demands.known[part]
-        place = np.minimum(np.searchsorted(self.cells, own_cells), n - 1)
+        place = np.minimum(np.searchsorted(self.cells, own_cells), len(self.cells) - 1)
         is_here = self.cells[place] == own_cells
-        for start, far in ((0, self.demands.rise[part]), (n, self.demands.fall[part])):
-            at = start + place[is_here]
-            np.minimum.at(most, at, far[is_here] / need)
+        for line, far in ((up, self.demands.rise[part]), (down, self.demands.fall[part])):
+            np.minimum.at(line, place[is_here], far[is_here] / need)
 
 
 class Neighbourhood:
@@ -243,6 +295,7 @@ class Neighbourhood:
         self.problem, self.incidence = problem, Incidence(problem.relations)
         self.work = work or Work()
         self.can_move = problem.is_open | problem.must_hide
+        self.stays = _stays(problem)
         self._whole: Region | None = None
 
     def change(
@@ -267,7 +320,7 @@ class Neighbourhood:
                 return result
         if self._whole is None:
             every = np.flatnonzero(self.can_move)
-            self._whole = Region(self.problem, demands, self.incidence, every, work=self.work)
+            self._whole = self._region_of(demands, every, cost)
         return self._whole.change(numbers, sign, cost)
 
     def region(self, demands: Demands, cells: Sequence[int], size: int, cost: Floats) -> Region:
@@ -277,12 +330,43 @@ class Neighbourhood:
         inside[cells] = True
         edge, n_inside = np.unique(cells), int(inside.sum())
         while edge.size and n_inside < size:
-            rows = np.unique(self.incidence.rows_of(edge))
-            new = np.unique(ranges(relations.starts, rows, relations.cells))
-            new = new[~inside[new] & np.isfinite(cost[new])]
+            rows = _distinct(self.incidence.rows_of(edge), relations.n_relations)
+            near = ranges(relations.starts, rows, relations.cells)
+            near = near[~inside[near] & np.isfinite(cost[near])]
+            new = _distinct(near, relations.n_cells)
             if n_inside + len(new) > size:
                 new = new[np.argsort(cost[new], kind="stable")][: size - n_inside]
             inside[new] = True
             edge, n_inside = new, n_inside + len(new)
-        every = np.flatnonzero(inside)
-        return Region(self.problem, demands, self.incidence, every, work=self.work)
+        return self._region_of(demands, np.flatnonzero(inside), cost)
+
+    def _region_of(self, demands: Demands, cells: Integers, cost: Floats) -> Region:
+        return Region(
+            self.problem,
+            demands,
+            self.incidence,
+            cells,
+            is_free=(cost <= self.stays) | ((cost <= STAYS) & self.problem.must_hide),
+            work=self.work,
+        )
+
+
+def _stays(problem: Problem) -> Floats:
+    """Return what it costs to move each cell where it is hidden.
+
+    It is little beside hiding another one, so that changes move few cells, and of these few
+    that a contributor knows.
+    """
+    cost = problem.cost[problem.is_open & (problem.cost > 0)]
+    price = np.full(len(problem.cost), _HIDDEN * (float(np.median(cost)) if cost.size else 1.0))
+    contributions = problem.primary.contributions
+    if contributions is not None and problem.coalition:
+        price[contributions.number <= problem.coalition] *= _ALONE
+    return price
+
+
+def _distinct(numbers: Integers, n: int) -> Integers:
+    """List distinct numbers below `n`, rising."""
+    mask = np.zeros(n, bool)
+    mask[numbers] = True
+    return np.flatnonzero(mask)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ckm.methods.suppression.secondary.cover import Change, Cover, Side
-from ckm.methods.suppression.secondary.region import Neighbourhood
+from ckm.methods.suppression.secondary.region import STAYS, Neighbourhood
 from ckm.methods.suppression.secondary.work import Work
-from footing.arrays import Floats
+from footing.arrays import Flags, Floats, Integers
 
-#: What a cell that stays hidden costs, so that changes move few of them.
-_NOTHING = 1e-2
+#: Every so many cells it is asked whether the rest is worth it.
+_OFTEN = 25
 #: How many cells around those that need another change a program sees, by the table's size.
 _SIZES = ((12_000, 1_500), (np.inf, 600))
 
@@ -22,9 +22,14 @@ def reverse_delete(
     *,
     work: Work | None = None,
     is_wide: bool = False,
+    needed: Flags | None = None,
+    crumbs: float = 0.0,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Cover:
     """Publish secondary cells again, the dearest first, where every demand stays met.
+
+    Cells that are `needed` are not tried: they were before, with fewer demands. Nor are the
+    cheapest that together cost less than a share, `crumbs`, of all that are hidden.
 
     Notes
     -----
@@ -47,7 +52,7 @@ def reverse_delete(
         choice.hidden |= cover.problem.is_open
     if not choice.prove_all():
         return cover
-    return min(cover, choice.reduced(), key=Cover.cost)
+    return min(cover, choice.reduced(needed, crumbs), key=Cover.cost)
 
 
 class _Choice:
@@ -80,20 +85,24 @@ class _Choice:
                 self._keep(side, change)
         return True
 
-    def reduced(self) -> Cover:
+    def reduced(self, needed: Flags | None = None, crumbs: float = 0.0) -> Cover:
         """Try once to do without each secondary cell; give what stays hidden, with proofs."""
-        secondary = np.flatnonzero(self.hidden & ~self.problem.must_hide)
+        stays = self.problem.must_hide if needed is None else self.problem.must_hide | needed
+        secondary = np.flatnonzero(self.hidden & ~stays)
         order = np.argsort(-self.problem.cost[secondary], kind="stable")
-        price = np.where(self.hidden, self.problem.cost + _NOTHING, np.inf)
-        price[self.problem.must_hide] = _NOTHING
+        price = np.where(self.hidden, self.problem.cost + STAYS, np.inf)
+        price[self.problem.must_hide] = STAYS
         for done, cell in enumerate(secondary[order].tolist()):
             self.progress(done, len(order))
             if self.work.is_over:
                 break
+            is_asked = crumbs > 0 and done % _OFTEN == 0
+            if is_asked and self._are_crumbs(secondary[order[done:]], crumbs):
+                break
             price[cell] = np.inf
             fresh = self._without(cell, price)
             self.hidden[cell] = fresh is None
-            price[cell] = _NOTHING if fresh is None else np.inf
+            price[cell] = STAYS if fresh is None else np.inf
             for side, change in (fresh or {}).items():
                 self._keep(side, change)
         cover = Cover(self.problem, self.original.demands)
@@ -102,6 +111,15 @@ class _Choice:
         for number, sign in self.proofs:  # by the programs' own account
             (cover.is_high_met if sign > 0 else cover.is_low_met)[number] = True
         return cover
+
+    def _are_crumbs(self, cells: Integers, share: float) -> bool:
+        """Tell whether cells cost less than a share of what proofs hide."""
+        is_used = np.zeros(len(self.hidden), bool)
+        is_used[[cell for cell, sides in self.users.items() if sides]] = True
+        is_used &= ~self.problem.must_hide
+        cost = self.problem.cost
+        left = cost[cells[is_used[cells]]].sum()
+        return bool(left <= share * cost[is_used].sum())
 
     def _without(self, cell: int, price: Floats) -> dict[Side, Change] | None:
         """Prove the demands whose proofs move a cell without it, if that is possible."""
@@ -122,7 +140,7 @@ class _Choice:
             numbers = numbers[np.array(is_open, bool)]
             change = region.change(numbers, sign, price) if numbers.size else None
             if change is not None:
-                price[change.cells] = _NOTHING
+                price[change.cells] = STAYS
                 own = dict.fromkeys([(number, sign) for number in numbers.tolist()], change)
                 proven = {*self.original.proven_by(change)} & sides
                 fresh = dict.fromkeys(proven, change) | fresh | own

@@ -35,6 +35,12 @@ PUBLISHED, PRIMARY, SECONDARY = 0, 1, 2
 _EXACT_GAP = 1e-6
 #: What "auto" solves exactly.
 _EXACT_CELLS = 300
+#: How long "auto" improves a first choice: so many times its work, but some seconds at least.
+_SHARE, _LEAST_S = 0.25, 12.0
+#: A search among all that may be hidden takes so many times as long as one among what is.
+_WIDER = 1.5
+#: Cells that are cheaper than such a share of all, together, "auto" does not try.
+_CRUMBS = 0.01
 
 
 class UnprotectedError(CheckFailedError):
@@ -68,7 +74,8 @@ class Suppression:
     work
         How much it did, in units that are the same on every machine.
     ended_by
-        What ended the search before it was done, ``"work"`` or ``"clock"``; or None.
+        What ended the search before it was done: ``"work"`` or ``"clock"`` for `limit_s`,
+        ``"share"`` where a first choice was improved as long as is worth it; or None.
 
     Examples
     --------
@@ -189,7 +196,8 @@ def suppress(
     method
         ``"exact"`` looks for the cheapest choice; ``"sequential"`` protects one cell after
         another by a linear program, and publishes again what cheaper cells make needless.
-        ``"auto"`` takes the first that suits the size.
+        ``"auto"`` takes what suits the size, and improves large choices no longer than is
+        worth it; ``"sequential"`` does so until all is tried.
     limit_s
         When the search stops with the best found: after the work that takes so long on one
         core of a usual machine, so that the same problem has the same answer on all of them.
@@ -240,8 +248,14 @@ def suppress(
     search = _Search(merging, Work(limit_s), progress or no_progress)
     own_method = _chosen(problem, method)
     search.choose()
+    if method == "auto" and own_method == "sequential":
+        search.work.share(_SHARE, least_s=_LEAST_S)
+        search.crumbs = _CRUMBS
+    before = search.work.units
     search.improve()
-    search.improve(is_wide=True)
+    # the wide search takes longer, and gives nothing before it is done
+    if search.work.has(_WIDER * (search.work.units - before)):
+        search.improve(is_wide=True)
     if own_method == "exact":
         search.improve_exactly()
     cover = search.best
@@ -279,23 +293,23 @@ class _Search:
         self.merging, self.problem = merging, merging.problem
         self.work, self.progress = work, progress
         self.attackers, self.insiders = Attackers(self.problem), self.problem.insiders
-        self.best, self.least = Cover(self.problem), 0.0
+        self.best, self.least, self.crumbs = Cover(self.problem), 0.0, 0.0
 
     def choose(self) -> None:
         """Find a first choice that nobody breaks, however long it takes."""
-        free = Work()
-        self.best = self._settled(Cover(self.problem), free)
-        self.work.add(free.units)
+        self.best = self._settled(Cover(self.problem), self.work.apart())
         logger.info("demands met", extra={"demands": len(self.best.demands)})
 
     def improve(self, *, is_wide: bool = False) -> None:
         """Publish again what is needless, and repair what that opens, while work is left."""
-        cover = self._again(self.best)
-        while not self.work.is_over:
+        cover, needed, work = self._again(self.best), None, self.work
+        while not work.is_over:
             lighter = reverse_delete(
                 cover,
-                work=self.work,
+                work=work,
                 is_wide=is_wide,
+                needed=needed,
+                crumbs=self.crumbs,
                 progress=partial(self.progress, "publish again"),
             )
             if lighter is cover:
@@ -304,11 +318,13 @@ class _Search:
             if more is None:
                 self._offer(lighter)
                 break
-            cover = self._settled(self._with(lighter, more), Work())
+            # from now on only what is hidden anew may be needless, which is soon told
+            needed, is_wide = lighter.hidden.copy(), False
+            work = self.work.rest() if work is self.work else work
+            cover = self._settled(self._with(lighter, more), self.work.apart())
             self._offer(cover)
-            if cover is not self.best and is_wide:
-                break
-            is_wide = False
+        if work.ended_by is not None:
+            _ = self.work.is_over  # what ended the rest is told of the whole
 
     def improve_exactly(self) -> None:
         """Find a cheaper choice that no attacker breaks, if there is one, and a least cost.

@@ -39,7 +39,7 @@ def protect_in_turn(
     near, failed = Neighbourhood(cover.problem, work), []
     price = (cover.problem.cost if cost is None else cost) + _NOTHING
     price[~near.can_move] = np.inf
-    price[cover.hidden] = 0.0
+    price[cover.hidden] = near.stays[cover.hidden]
     open_demands = cover.open_demands()
     _, first, times = np.unique(
         cover.demands.cell[open_demands], return_index=True, return_counts=True
@@ -68,7 +68,7 @@ def _met(
         change = near.change(cover.demands, own, sign, price, is_quick=is_part)
         if change is not None:
             cover.add(change)
-            price[change.cells] = 0.0
+            price[change.cells] = near.stays[change.cells]
             is_met[own] = True  # by the program's own account, to its tolerance
         elif len(own) == 1:
             failed += own.tolist()

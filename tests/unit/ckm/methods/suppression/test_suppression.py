@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from dataclasses import replace
@@ -26,9 +27,11 @@ from ckm.methods.suppression import (
     publish_true_numbers,
 )
 from ckm.methods.suppression.audit import check_changes
+from ckm.methods.suppression.secondary import search
 from ckm.methods.suppression.secondary.cover import Cover
 from ckm.methods.suppression.secondary.exact import protect_exactly
 from ckm.methods.suppression.secondary.merging import merged
+from ckm.methods.suppression.secondary.region import Incidence, Region
 from ckm.methods.suppression.secondary.reverse_delete import reverse_delete
 from ckm.methods.suppression.secondary.search import suppress
 from ckm.methods.suppression.secondary.sequential import protect_in_turn
@@ -441,6 +444,108 @@ def test_a_search_ends_by_the_same_work_and_the_same_choice_on_a_slower_machine(
     again = suppress(problem, method="sequential", limit_s=max(limit, 1e-3))
     assert first.ended_by == again.ended_by == "work"
     assert (first.work, first.status.tolist()) == (again.work, again.status.tolist())
+
+
+def test_auto_improves_a_large_choice_as_long_as_is_worth_it_and_sequential_until_the_end(
+    monkeypatch,
+):
+    problem = random_problem(np.random.default_rng(3), (17, 18), mean=6)
+    every = suppress(problem, method="sequential")
+    assert every.ended_by is None
+    monkeypatch.setattr(search, "_LEAST_S", 1e-9)
+    monkeypatch.setattr(search, "_SHARE", 1e-3)
+    part = suppress(problem)
+    assert part.ended_by == "share"
+    assert part.work < every.work
+    assert part.cost >= every.cost
+    assert part.audit().is_safe
+
+
+def test_work_done_apart_is_counted_and_does_not_end():
+    work = Work(1.0)
+    apart = work.apart()
+    apart.add(2 * PER_SECOND)
+    assert work.units == apart.units
+    assert work.is_over
+    assert not apart.is_over
+
+
+def test_a_share_is_of_the_work_done_and_ends_what_it_does_not_leave_time_for():
+    work = Work(9.0)
+    assert work.has(99 * PER_SECOND)  # there is no share yet, and limit_s is asked otherwise
+    work.add(4 * PER_SECOND)
+    work.share(0.5, least_s=1.0)
+    assert work.has(1.9 * PER_SECOND)
+    assert not work.is_over
+    assert not work.has(2.1 * PER_SECOND)
+    assert work.ended_by == "share"
+    rest = work.rest()
+    rest.add(2.9 * PER_SECOND)
+    assert not rest.is_over
+    rest.add(0.2 * PER_SECOND)
+    assert rest.is_over
+    assert work.units == rest.units
+
+
+def test_the_cheapest_change_is_the_same_with_one_column_for_each_free_total():
+    """Starting from totals that move with their parts changes no answer."""
+    rng = np.random.default_rng(5)
+    problem = random_problem(rng, (6, 7), mean=4)
+    tried = 0
+    for _ in range(6):
+        is_free = (rng.random(len(problem.value)) < 0.5) & (problem.value > 0)
+        price = np.where(is_free, 0.0, problem.cost + 1.0)
+        price[~(problem.is_open | problem.must_hide)] = np.inf
+        cells = np.flatnonzero(np.isfinite(price))
+        both = [
+            Region(problem, problem.demands, Incidence(problem.relations), cells, is_free=free)
+            for free in (is_free, None)
+        ]
+        for number, sign in itertools.product(range(len(problem.demands)), (1, -1)):
+            if (problem.demands.upper if sign > 0 else problem.demands.lower)[number] <= 0:
+                continue
+            found = [region.change(np.array([number]), sign, price) for region in both]
+            assert (found[0] is None) == (found[1] is None)
+            if found[0] is None:
+                continue
+            tried += 1
+            own = problem.demands.cell[number]
+            costs = []
+            for change in found:
+                move = change.moves[change.cells == own]
+                assert move == pytest.approx(sign)
+                full = np.zeros(len(problem.value))
+                full[change.cells] = change.moves
+                assert np.abs(problem.relations.matrix @ full).max() < 1e-6
+                costs.append(np.abs(full[cells]) @ price[cells])
+            assert costs[0] == pytest.approx(costs[1])
+    assert tried > 20
+
+
+def test_cells_that_are_needed_are_not_tried_again():
+    problem = random_problem(np.random.default_rng(1), (5, 6), mean=5)
+    cover = Cover(problem)
+    assert not protect_in_turn(cover).size
+    cover.hidden |= problem.is_open
+    assert reverse_delete(cover).cost() < cover.cost()
+    assert reverse_delete(cover, needed=cover.hidden).cost() <= cover.cost()
+    needed = np.flatnonzero(cover.hidden & ~problem.must_hide)[:3]
+    mask = np.isin(np.arange(len(cover.hidden)), needed)
+    found = reverse_delete(cover, needed=mask)
+    assert check_changes(problem, found.hidden, found.changes).size == 0
+
+
+def test_changes_of_published_cells_or_sums_prove_nothing_among_many():
+    problem = investments(5, 5)
+    found = suppress(problem)
+    published = np.flatnonzero(~found.hidden)[:2]
+    hidden = np.flatnonzero(found.hidden)[:2]
+    wrong = [
+        Change(cells=published, moves=np.array([1.0, -1.0])),
+        Change(cells=hidden, moves=np.array([1.0, 1.0])),
+    ]
+    assert check_changes(problem, found.hidden, wrong).size
+    assert not check_changes(problem, found.hidden, [*wrong, *found.changes]).size
 
 
 def test_a_total_of_one_part_is_hidden_with_it_and_asked_about_once():
