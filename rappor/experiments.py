@@ -148,7 +148,9 @@ def _exponential() -> SourceExperiment:
         is_candidate=(True,) * (_VALUES + n_unheld),
         n_reports=1_000_000,
         printed=(
-            Message("the paper: 47 found, 2 of them false; every one above 1 % is found"),
+            Message(
+                "the paper: 47 found, 2 of them false; every one above 1 per cent is found"
+            ),
             Message(
                 "its decoder on 200 such populations: 45.5 ± 3.0 found by "
                 "Benjamini-Hochberg, 1.7 of them false; 33.8 ± 2.0 by Bonferroni"
