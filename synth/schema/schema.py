@@ -166,8 +166,10 @@ class Schema:
 
     def __post_init__(self) -> None:
         if self.amounts is not None:
-            named: tuple[Amount | str, ...] = tuple(self.amounts)
-            amounts = (one if isinstance(one, Amount) else Amount(column=one) for one in named)
+            entries: tuple[Amount | str, ...] = tuple(self.amounts)
+            amounts = (
+                one if isinstance(one, Amount) else Amount(column=one) for one in entries
+            )
             object.__setattr__(self, "amounts", tuple(amounts))
         object.__setattr__(self, "columns", tuple(self.columns))
         object.__setattr__(self, "ignored", tuple(self.ignored))
