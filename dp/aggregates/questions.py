@@ -348,8 +348,8 @@ class Question:
             return ()
         reaches = self._reaches(scope, self.noises(scope, cost)["count"])
         widths = Message(
-            "a cell is as wide as {share:.1f} per cent of its values at most, or {least:g}; none "
-            "is wider than {most:g}",
+            "a cell is as wide as {share:.1f} per cent of its values at most, or {least:g}; "
+            "none is wider than {most:g}",
             share=100 / 2**DIGITS_OF_CELLS,
             least=self._step,
             most=self._step * 2**self.cells.widest,
