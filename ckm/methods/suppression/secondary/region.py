@@ -26,6 +26,8 @@ STAYS = 1e-2
 _HIDDEN, _ALONE = 1e-3, 10.0
 #: How many cells the programs see that look for one change, until one finds it.
 _SIZES = (500, 1_500, 4_000, 32_000)
+#: The part of a table in which a change that hides further cells is looked for again.
+_WIDE = 4_000
 #: A part that is so many times smaller than the table is worth a try.
 _NEARLY = 1.3
 
@@ -306,11 +308,16 @@ class Neighbourhood:
         cost: Floats,
         *,
         is_quick: bool = False,
+        is_careful: bool = False,
     ) -> Change | None:
         """Find a cheap change that meets demands: in a part of the table, or else in all.
 
-        A quick search tries the smallest part alone.
+        A quick search tries the smallest part alone. In a careful one, a change that hides
+        further cells is compared with that of a wider part, while there is time for it: a first
+        choice then hides up to a third less.
         """
+        if is_careful and self.work.has_care:
+            return self._compared(demands, numbers, sign, cost)
         for size in _SIZES:
             if _NEARLY * size >= self.problem.relations.n_cells:
                 break
@@ -318,10 +325,37 @@ class Neighbourhood:
             result = region.change(numbers, sign, cost)
             if result is not None or is_quick:
                 return result
+        return self._in_all(demands, cost).change(numbers, sign, cost)
+
+    def _compared(
+        self, demands: Demands, numbers: Integers, sign: int, cost: Floats
+    ) -> Change | None:
+        """Find a change in the smallest part; where it hides further cells, in a wider one."""
+        cell, n_cells = [int(demands.cell[numbers[0]])], self.problem.relations.n_cells
+        best, least = None, np.inf
+        for size in (_SIZES[0], _WIDE):
+            is_part = _NEARLY * size < n_cells
+            region = (
+                self.region(demands, cell, size, cost)
+                if is_part
+                else self._in_all(demands, cost)
+            )
+            result = region.change(numbers, sign, cost)
+            if result is not None:
+                price = cost[result.cells]
+                new = float(price[price > self.stays[result.cells]].sum())
+                best, least = (result, new) if new < least else (best, least)
+            if least == 0 or not is_part:
+                return best
+        if best is not None:
+            return best
+        return self._in_all(demands, cost).change(numbers, sign, cost)
+
+    def _in_all(self, demands: Demands, cost: Floats) -> Region:
         if self._whole is None:
             every = np.flatnonzero(self.can_move)
             self._whole = self._region_of(demands, every, cost)
-        return self._whole.change(numbers, sign, cost)
+        return self._whole
 
     def region(self, demands: Demands, cells: Sequence[int], size: int, cost: Floats) -> Region:
         """Collect cells by their distance in relations, cheap ones first on the last round."""

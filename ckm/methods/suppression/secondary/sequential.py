@@ -65,7 +65,9 @@ def _met(
         if not own.size:
             continue
         is_part = 1 < len(own) < len(numbers)  # of what one change does not meet
-        change = near.change(cover.demands, own, sign, price, is_quick=is_part)
+        change = near.change(
+            cover.demands, own, sign, price, is_quick=is_part, is_careful=not is_part
+        )
         if change is not None:
             cover.add(change)
             price[change.cells] = near.stays[change.cells]

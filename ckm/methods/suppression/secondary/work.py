@@ -20,6 +20,8 @@ PER_SECOND = 1_000_000.0
 _LAID_OUT, _ASKED = (2_000.0, 2.0), (1_000.0, 0.7)
 #: Units of a step of the simplex method, and for each row and column.
 _STEP = (9.0, 0.005)
+#: A search is careful until it did this share of its limit, or the work of so many seconds.
+_CARE, _CARE_S = 0.25, 30.0
 #: The thread's own clock ends a search after so many times the seconds that it was given, and
 #: so many more; other programs on the machine do not move it.
 _CLOCK, _MORE_S = 5.0, 10.0
@@ -42,6 +44,7 @@ class Work:
         self.clock = time.thread_time() + _CLOCK * limit_s + _MORE_S
         self.ended_by: Ending | None = None
         self._share = self._most = np.inf
+        self._care = min(_CARE * self.limit, _CARE_S * PER_SECOND)
 
     def add(self, units: float) -> None:
         """Count some units."""
@@ -78,6 +81,11 @@ class Work:
         self.add(_ASKED[0] + size * _ASKED[1] + program.steps * (_STEP[0] + size * _STEP[1]))
 
     @property
+    def has_care(self) -> bool:
+        """Whether so little was done that changes are looked for with care."""
+        return self.units < self._care
+
+    @property
     def is_over(self) -> bool:
         """Whether the limit is reached; from then on it stays so."""
         if self.ended_by is None:
@@ -106,3 +114,8 @@ class _Apart(Work):
         """Count some units on both."""
         super().add(units)
         self._whole.add(units)
+
+    @property
+    def has_care(self) -> bool:
+        """Whether the other one has."""
+        return self._whole.has_care
