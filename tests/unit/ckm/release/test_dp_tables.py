@@ -326,7 +326,7 @@ def test_a_dry_run_tells_cells_and_intervals_of_quantiles(folder):
     more = '{ kind = "quantiles", column = "age", lower = 0, upper = 10_000_000, at = [0.5] },'
     (folder / "plan.toml").write_text(PLAN.replace('{ kind = "units" },', more))
     said = run("plan.toml", "--dry-run").stdout
-    assert "3.1 % of its values at most, or 0.01; none is wider than 20971.5" in said
+    assert "3.1 per cent of its values at most, or 0.01; none is wider than 20971.5" in said
     assert "0.5, among 1,000 rows: from the quantile" in said
 
 

@@ -148,7 +148,7 @@ def test_noise_that_is_not_looked_at_changes_no_distribution(monkeypatch):
 def test_a_plan_tells_how_wide_intervals_are_before_any_data():
     made, _ = asked_of(amounts(100), epsilon=1, lower=0, upper=10**7)
     cells, *shares = made.parts[0].notes
-    assert "3.1 % of its values at most, or 0.01; none is wider than 20971.5" in cells
+    assert "3.1 per cent of its values at most, or 0.01; none is wider than 20971.5" in cells
     assert len(shares) == len(SHARES)
     assert "0.5, among 1,000 rows: from the quantile 0.4" in shares[2]
 
