@@ -21,7 +21,7 @@ from synth.schema.columns import Category, Column, Date, Real, Whole
 from synth.schema.grid import LAWS
 from synth.schema.nesting import Parents
 from synth.schema.rules.rules import EditRule
-from synth.schema.schema import Schema, Unit
+from synth.schema.schema import Amount, Schema, Unit
 
 #: What the JSON Schema for editors is called beside a skeleton.
 EDITOR_FILE = "ckm-synth.schema.json"
@@ -120,10 +120,11 @@ def editor_schema() -> dict[str, Any]:
     Examples
     --------
     >>> sorted(editor_schema()["properties"])[:3]
-    ['$schema', 'about', 'columns']
+    ['$schema', 'about', 'amounts']
     """
     columns = [_of(kind, kind=kind.kind) for kind in (Category, Whole, Real, Date)]
     rule = {"anyOf": [{"type": "string"}, _of(EditRule)]}
+    amount = {"anyOf": [{"type": "string"}, _of(Amount)]}
     whole = _of(Schema)
     whole["properties"] |= {
         "$schema": {"type": "string"},
@@ -131,6 +132,7 @@ def editor_schema() -> dict[str, Any]:
         "version": {"const": 1},
         "columns": {"type": "array", "minItems": 1, "items": {"anyOf": columns}},
         "rules": {"type": "array", "items": rule},
+        "amounts": {"type": ["array", "null"], "items": amount},
         "parents": {"type": ["array", "null"], "items": _of(Parents)},
         "unit": _of(Unit),
     }
