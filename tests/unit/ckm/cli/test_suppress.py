@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 
 import ckm.methods.suppression.cell_selection
 import ckm.methods.suppression.method
+import ckm.methods.suppression.secondary.search
 from ckm.cli import app
 from ckm.config import read_job
 from ckm.errors import CheckFailedError, ConfigError
@@ -76,6 +77,8 @@ def people(n=300, seed=7):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
+    # The exact search takes seconds; `test_every_method_can_be_asked_for` asks for it.
+    monkeypatch.setattr(ckm.methods.suppression.secondary.search, "_EXACT_CELLS", 0)
     pq.write_table(pa.table(people()), tmp_path / "people.parquet")
     (tmp_path / "job.toml").write_text(JOB)
     monkeypatch.chdir(tmp_path)
