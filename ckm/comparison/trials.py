@@ -16,6 +16,7 @@ from ckm._packages import PACKAGES
 from ckm.comparison.bench import Bench, answer_of, answering, tables_of
 from ckm.engine.published_table import measure_columns
 from ckm.errors import CkmError, ConfigError
+from ckm.formats.words import MISSING
 from ckm.methods.additivity.method import Additivity
 from ckm.methods.additivity.release_step import Restorer
 from ckm.release.job_inputs import silent
@@ -416,6 +417,16 @@ class SingleTable:
 
     name: str
     table: Cells
+
+    @property
+    def key_identity(self) -> str:
+        """That of no release: the keys of a trial are its own."""
+        return "trial"
+
+    @property
+    def missing_label(self) -> str:
+        """What missing values are called."""
+        return MISSING
 
     def cells(self, *, progress: Progress | None = None) -> dict[str, Cells]:
         """Return the cells."""

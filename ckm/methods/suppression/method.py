@@ -169,7 +169,7 @@ class CellSuppression:
                 name=name,
                 request=requests[name],
                 cells=cells[name],
-                table=hidden_cells.publish(name, missing_label=data.job.output.missing_label),
+                table=hidden_cells.publish(name, missing_label=data.missing_label),
                 counts=np.ma.array(cells[name].count, mask=hidden),
             )
 

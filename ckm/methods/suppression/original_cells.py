@@ -132,6 +132,11 @@ class Originals:
             return f"{self.keys.version} {self.keys.secret.derive('release patterns').hex()}"
         return f"stored {self.keys.column}"
 
+    @property
+    def missing_label(self) -> str:
+        """What missing values are called in the files."""
+        return self.job.output.missing_label
+
     def require_some(self) -> None:
         """Refuse data without a record, unless the job expects them."""
         if not self.job.data.allow_empty:

@@ -169,7 +169,7 @@ class ReleasePattern(Disclosive):
                 return None
             head = json.loads((pq.read_schema(path).metadata or {})[b"ckm_pattern"])
             wholes = np.array(head["wholes"], np.uint64)
-            is_same = head["keys"] == digests.keys and np.isin(wholes, digests.wholes).any()
+            is_same = head["keys"] == digests.keys and _is_in(wholes, digests.wholes).any()
             if head["version"] != _VERSION or not is_same:
                 return None
             table = pq.read_table(path)
@@ -224,7 +224,7 @@ class EarlierPatterns(Disclosive):
                     extra={"event": "pattern damaged"},
                 )
                 continue
-            if pattern is not None and np.isin(pattern.numbers, digests.numbers()).any():
+            if pattern is not None and _is_in(pattern.numbers, digests.numbers()).any():
                 patterns.append(pattern)
         return cls(patterns=tuple(patterns), digests=digests)
 
@@ -240,7 +240,7 @@ class EarlierPatterns(Disclosive):
         """Return the pattern of a release with the same demands that had all of these cells."""
         numbers = self.digests.numbers()
         for pattern in self.patterns:
-            if pattern.demands == demands and np.isin(numbers, pattern.numbers).all():
+            if pattern.demands == demands and _is_in(numbers, pattern.numbers).all():
                 return pattern
         return None
 
@@ -250,7 +250,7 @@ class EarlierPatterns(Disclosive):
         n_tables = 1 + max(number for own in tables for number in own)
         return [
             np.logical_or.reduce(
-                [np.isin(own[number], pattern.hidden) for own in tables if number in own]
+                [_is_in(own[number], pattern.hidden) for own in tables if number in own]
             )
             for number in range(n_tables)
         ]
@@ -259,7 +259,7 @@ class EarlierPatterns(Disclosive):
     def has_all(self) -> bool:
         """Whether earlier releases had all cells of this one, so that it shows nothing new."""
         numbers = np.concatenate([pattern.numbers for pattern in self.patterns])
-        return bool(np.isin(self.digests.numbers(), numbers).all())
+        return bool(_is_in(self.digests.numbers(), numbers).all())
 
     def hidden(self, relations: Relations) -> Flags:
         """Tell which cells one of the releases hid, whatever the measure."""
@@ -277,7 +277,7 @@ class EarlierPatterns(Disclosive):
     def _among(self, measure: str, words: Words, relations: Relations) -> Flags:
         flags = np.zeros(relations.n_cells, bool)
         for number, own in self.digests.by_measure.get(measure, ()):
-            flags[relations.numbers[number][np.isin(own, words)]] = True
+            flags[relations.numbers[number][_is_in(own, words)]] = True
         return flags
 
 
@@ -343,3 +343,8 @@ def _mixed(words: Words) -> Words:
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))
+
+
+def _is_in(words: Words, others: Words) -> Flags:
+    """Tell which words are among others; NumPy's other way overflows with unsigned ones."""
+    return np.isin(words, others, kind="sort")

@@ -25,7 +25,7 @@ STAYS = 1e-2
 #: contributor is alone, who does not believe in the move.
 _HIDDEN, _ALONE = 1e-3, 10.0
 #: How many cells the programs see that look for one change, until one finds it.
-_SIZES = (500, 4_000, 32_000)
+_SIZES = (500, 1_500, 4_000, 32_000)
 #: The part of a table in which a change that hides further cells is looked for again.
 _WIDE = 4_000
 #: A part that is so many times smaller than the table is worth a try.

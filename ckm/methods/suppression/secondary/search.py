@@ -37,6 +37,8 @@ _EXACT_GAP = 1e-6
 _EXACT_CELLS = 300
 #: How long "auto" improves a first choice: so many times its work, but some seconds at least.
 _SHARE, _LEAST_S = 0.25, 12.0
+#: How long "auto" takes care of its first choice: see `Neighbourhood.change`.
+_CARE_S = 30.0
 #: A search among all that may be hidden takes so many times as long as one among what is.
 _WIDER = 1.5
 #: Cells that are cheaper than such a share of all, together, "auto" does not try.
@@ -245,7 +247,11 @@ def suppress(
     if not limit_s > 0:
         raise ConfigError(Message("limit_s must be above 0, not {limit_s:g}.", limit_s=limit_s))
     merging = merged(problem)
-    search = _Search(merging, Work(limit_s), progress or no_progress)
+    search = _Search(
+        merging,
+        Work(limit_s, care_s=_CARE_S if method == "auto" else np.inf),
+        progress or no_progress,
+    )
     own_method = _chosen(problem, method)
     search.choose()
     if method == "auto" and own_method == "sequential":

@@ -20,8 +20,8 @@ PER_SECOND = 1_000_000.0
 _LAID_OUT, _ASKED = (2_000.0, 2.0), (1_000.0, 0.7)
 #: Units of a step of the simplex method, and for each row and column.
 _STEP = (9.0, 0.005)
-#: A search is careful until it did this share of its limit, or the work of so many seconds.
-_CARE, _CARE_S = 0.25, 30.0
+#: A search is careful until it did this share of its limit, if not the work of fewer seconds.
+_CARE = 0.25
 #: The thread's own clock ends a search after so many times the seconds that it was given, and
 #: so many more; other programs on the machine do not move it.
 _CLOCK, _MORE_S = 5.0, 10.0
@@ -37,14 +37,16 @@ class Work:
     ----------
     limit_s
         The seconds of which the limit is made.
+    care_s
+        The seconds of which care lasts, at most.
     """
 
-    def __init__(self, limit_s: float = np.inf) -> None:
+    def __init__(self, limit_s: float = np.inf, *, care_s: float = np.inf) -> None:
         self.units, self.limit = 0.0, limit_s * PER_SECOND
         self.clock = time.thread_time() + _CLOCK * limit_s + _MORE_S
         self.ended_by: Ending | None = None
         self._share = self._most = np.inf
-        self._care = min(_CARE * self.limit, _CARE_S * PER_SECOND)
+        self._care = min(_CARE * self.limit, care_s * PER_SECOND)
 
     def add(self, units: float) -> None:
         """Count some units."""
