@@ -38,20 +38,20 @@ class RefusedError(RapporError):
 
     Parameters
     ----------
-    reason
-        Why, in a word that a program knows.
     problem
-        The same in a sentence.
+        Why, in a sentence.
+    reason
+        The same in a word that a program knows.
 
     Examples
     --------
-    >>> RefusedError("period", Message("The period is another.")).reason
+    >>> RefusedError(Message("The period is another."), reason="period").reason
     'period'
     """
 
     code = "rappor-refused"
 
-    def __init__(self, reason: Reason, problem: str) -> None:
+    def __init__(self, problem: str, *, reason: Reason) -> None:
         self.reason: Reason = reason
         super().__init__(problem)
 
@@ -179,20 +179,24 @@ def unpack_sending(body: bytes, *, parameters: Parameters, metric: str, period: 
     except (ValueError, KeyError, TypeError, RecursionError):
         is_ours, own = False, ("", "", "")
     if not (mark and is_ours):
-        raise RefusedError("format", Message("The body is no sending of reports."))
+        raise RefusedError(Message("The body is no sending of reports."), reason="format")
     reasons: tuple[Reason, ...] = ("parameters", "metric", "period")
     expected = (parameters.fingerprint, metric, period)
     for reason, mine, theirs in zip(reasons, expected, own, strict=True):
         if mine != theirs:
-            raise RefusedError(reason, _ANOTHER[reason])
+            raise RefusedError(_ANOTHER[reason], reason=reason)
     content, digest = body[:-_DIGEST_BYTES], body[-_DIGEST_BYTES:]
     start = len(line) + 1
     if len(content) < start or hashlib.sha256(content).digest() != digest:
-        raise RefusedError("truncated", Message("The body was cut off or changed on its way."))
+        raise RefusedError(
+            Message("The body was cut off or changed on its way."), reason="truncated"
+        )
     form = _record(parameters)
     size = len(content) - start
     if not size or size % form.itemsize:
-        raise RefusedError("length", Message("The body holds no whole number of reports."))
+        raise RefusedError(
+            Message("The body holds no whole number of reports."), reason="length"
+        )
     records = np.frombuffer(content, form, offset=start)
     try:
         reports = Reports(
@@ -200,7 +204,8 @@ def unpack_sending(body: bytes, *, parameters: Parameters, metric: str, period: 
         )
     except RapporError:
         raise RefusedError(
-            "report", Message("A report is none of this collection: its cohort or its bits.")
+            Message("A report is none of this collection: its cohort or its bits."),
+            reason="report",
         ) from None
     return Sending(tokens=[token.tobytes() for token in records["token"]], reports=reports)
 

@@ -340,7 +340,7 @@ BROUGHT = {
     "howto/release.md": {"job.toml"},
     "howto/suppress.md": {"hiding.toml"},
     "howto/upgrades.md": {"job.toml"},
-    "howto/synthetic-file.md": {"people.parquet", "schema.json"},
+    "howto/synthetic-file.md": {"people.parquet", "people.csv"},
     "howto/your-data.md": {"survey.csv", "survey.toml"},
     "tutorial/first-release.md": {"people.parquet"},
 }
