@@ -203,7 +203,7 @@ def test_hundreds_of_permitted_requests_leave_no_more_memory_than_is_documented(
     grown = resident() - before
     assert statuses[5] <= {202, 503}
     assert statuses[9] == {400}
-    assert statuses[10] == {401}
+    assert statuses[10] == {401, 429}  # of one token 20 in an hour
     assert all(statuses[place] == {200} for place in (0, 1, 2, 3, 4, 6, 7, 8)), statuses
     assert served.answerer.cubes.cache.used > CACHE_BYTES / 20
     assert grown < CACHE_BYTES + 32_000_000 + UNDER_WAY, grown
