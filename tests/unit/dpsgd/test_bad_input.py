@@ -228,7 +228,7 @@ def test_a_run_that_stops_within_a_pass_resumes_with_its_account(tmp_path):
     assert again.cost() == Plan(**RUN).cost()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_run_leaves_a_file_that_resumes(tmp_path):
     file = tmp_path / "run.safetensors"
     code = f"""

@@ -546,7 +546,7 @@ def test_advice_ends_where_nothing_is_left_to_close(space):
     assert len(steps) <= 12
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_more_noise_is_tried_until_it_is_enough(service_file):
     space, auditor = open_space(read_service(service_file), small=3)
     solved = replace(auditor, ptable=solve(NoiseSpec(max_noise=2, variance=1.0)))

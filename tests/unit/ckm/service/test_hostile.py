@@ -181,7 +181,7 @@ def resident():
     return 1024 * int(re.search(r"VmRSS:\s+(\d+)", status)[1])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="looks into /proc")
 def test_hundreds_of_permitted_requests_leave_no_more_memory_than_is_documented(tmp_path):
     path, names = many_areas(tmp_path)

@@ -106,7 +106,7 @@ def test_grains_and_confidence_are_checked(changed):
         audit_trips(source, columns, **changed)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_intervals_hold_the_share_of_all_as_often_as_they_say():
     everybody = trips(300, 3)
     columns = TripColumns(person="who", time="at", x="x", y="y")
@@ -127,7 +127,7 @@ def test_intervals_hold_the_share_of_all_as_often_as_they_say():
     assert np.mean(held) >= 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_million_points_take_bounded_memory(tmp_path):
     rng = np.random.default_rng(1)
     n, persons = 1_000_000, 12_000
