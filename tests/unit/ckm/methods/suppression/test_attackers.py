@@ -44,8 +44,13 @@ def test_nobody_alone_or_with_another_finds_an_unsafe_cell(seed):
     check(seed)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 240, 20))
+@pytest.mark.parametrize(
+    "first",
+    [
+        *(pytest.param(first, marks=pytest.mark.slow) for first in range(0, 80, 20)),
+        *(pytest.param(first, marks=pytest.mark.long) for first in range(80, 240, 20)),
+    ],
+)
 def test_nobody_finds_an_unsafe_cell_of_many_random_tables(first):
     """240 tables of counts and amounts, one to four dimensions, with hierarchies."""
     n_primary = 0
