@@ -30,9 +30,7 @@ def named_traces(traces: Traces, *, grid: Grid, rng: np.random.Generator) -> Out
     rng
         Source of chance, which is not drawn from: other ways keep their figures.
     """
-    n_cells = grid.areas().n_cells(len(grid.levels) - 1)
-    always = np.ones(traces.cells.shape, bool)
-    views = observed_cells(traces, traces.cells, n_cells=n_cells, kept=always)
+    views = _every_hour(traces, grid)
     (own,) = rng.spawn(1)
     outcome = judge(views, traces, name=Message("names"), guarantee=Message("none"), rng=own)
     return replace(outcome, linked=1.0)  # by the name itself
@@ -50,10 +48,7 @@ def open_traces(traces: Traces, *, grid: Grid, rng: np.random.Generator) -> Outc
     rng
         Source of chance.
     """
-    n_cells = grid.areas().n_cells(len(grid.levels) - 1)
-    views = observed_cells(
-        traces, traces.cells, n_cells=n_cells, kept=np.ones(traces.cells.shape, bool)
-    )
+    views = _every_hour(traces, grid)
     return judge(views, traces, name=Message("pseudonyms"), guarantee=Message("none"), rng=rng)
 
 
@@ -175,6 +170,13 @@ def dummies(traces: Traces, *, grid: Grid, n_dummies: int, rng: np.random.Genera
         guarantee=Message("none that lasts"),
         rng=rng,
     )
+
+
+def _every_hour(traces: Traces, grid: Grid) -> Observations:
+    """See each person's cell of every hour."""
+    n_cells = grid.areas().n_cells(len(grid.levels) - 1)
+    always = np.ones(traces.cells.shape, bool)
+    return observed_cells(traces, traces.cells, n_cells=n_cells, kept=always)
 
 
 def _longest(is_out: Flags) -> Flags:
