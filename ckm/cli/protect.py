@@ -15,6 +15,7 @@ from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.csv_options import csv_options
 from ckm.cli.terminal.secret import as_part_of_the_command
 from ckm.errors import ConfigError
+from footing.drafts import PrivateFolder
 from footing.files import write_whole
 from footing.messages import Message, Name
 from footing.places import place_of
@@ -104,7 +105,9 @@ def protect(
     with ExitStack() as stack:
         folder = output.parent
         if dry_run:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ckm-")))
+            # What a killed run leaves there is removed by the next one.
+            temporary = Path(tempfile.gettempdir())
+            folder = stack.enter_context(PrivateFolder(temporary, ".ckm-protect.partial-"))
             secret = folder / _SECRET if secret and not secret.exists() else secret
             ledger = ledger if ledger.exists() else folder / _LEDGER
         job = folder.absolute() / f"{output.name}.toml"
