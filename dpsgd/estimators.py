@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,6 +18,7 @@ from dpsgd.card import PrivacyCard, card_of
 from dpsgd.cuts import FoundCuts
 from dpsgd.encoding import column_of, features, targets
 from dpsgd.errors import DPSGDError, PlanError, TrainingDataError
+from dpsgd.features.images import ImageForm
 from dpsgd.files.model_file import read_model, write_model
 from dpsgd.networks import image_network, linear_network, started
 from dpsgd.plan import Plan
@@ -46,6 +47,7 @@ class _Estimator:
     average: float = 0.0
     device: str = "cpu"
     engine: str = "ckm"
+    images: ImageForm | Mapping[str, Any] | None = None
     network_: nn.Module = field(init=False)
     inputs_: int = field(init=False)
     steps_taken_: int = field(init=False)
@@ -231,15 +233,31 @@ class _Estimator:
                 ),
                 hint=Message("1 and 0.9 suit a linear model on a table"),
             )
+        if (form := self._form) is not None:
+            self._check_images(form)
         if any(not hasattr(width, "__index__") or width < 1 for width in self.hidden):
             raise PlanError(
                 Message("hidden lists the widths of layers, from 1."),
                 hint=Message("hidden=[32]"),
             )
 
+    @property
+    def _form(self) -> ImageForm | None:
+        return None if self.images is None else ImageForm.of(self.images)
+
+    def _check_images(self, form: ImageForm) -> None:
+        if self.plan.schema is not None:
+            raise PlanError(
+                Message("A plan has columns, or its records are images."),
+                hint=Message("plan without a schema, and give classes=…"),
+            )
+        form.build(form.channels, 2, hidden=self.hidden)
+
     def _build(self, inputs: int) -> nn.Module:
         outputs = self._outputs()
         schema = self.plan.schema
+        if (form := self._form) is not None:
+            return form.build(inputs, outputs, hidden=self.hidden)
         if self.model == "images" and schema is not None:
             raise PlanError(
                 Message(
@@ -269,6 +287,8 @@ class _Estimator:
         return names if names and all(isinstance(name, str) for name in names) else None
 
     def _inputs(self, table: Any) -> Tensor:
+        if (form := self._form) is not None:
+            return form.prepared(table)
         schema, names = self.plan.schema, self._names(table)
         if schema is not None:
             if isinstance(table, np.ndarray) and table.ndim == 2:
@@ -348,7 +368,8 @@ class DPClassifier(_Estimator):
     plan
         The plan; its schema lists the columns and the codes of the target.
     model
-        ``"linear"`` for logistic regression and layered networks, ``"images"`` for 28 x 28.
+        ``"linear"`` for logistic regression and layered networks, ``"images"`` for 28 x 28 with
+        a channel; for others see ``images``.
     hidden
         Widths of hidden layers; none is logistic regression.
     learning_rate, momentum
@@ -359,6 +380,8 @@ class DPClassifier(_Estimator):
         ``"cpu"`` or ``"cuda"``.
     engine
         Who finds gradients of records: ``"ckm"`` or ``"opacus"``.
+    images
+        The form of images, where the records are arrays of them, in place of ``model``.
     classes
         The list of labels, where the plan has no schema.
     class_weights
@@ -472,7 +495,7 @@ class DPRegressor(_Estimator):
     ----------
     plan
         The plan; the target of its schema is a `Number`.
-    model, hidden, learning_rate, momentum, average, device, engine
+    model, hidden, learning_rate, momentum, average, device, engine, images
         As for `DPClassifier`.
     bounds
         Public bounds of the target, where the plan has no schema.

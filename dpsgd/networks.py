@@ -6,6 +6,11 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import nn
 
+from dpsgd.errors import PlanError
+from footing.messages import Message
+
+_LEAST_SIDE = 14
+
 
 def linear_network(inputs: int, outputs: int, *, hidden: Sequence[int] = ()) -> nn.Sequential:
     """Return a linear model, or layers with a bounded activation between them."""
@@ -19,31 +24,53 @@ def linear_network(inputs: int, outputs: int, *, hidden: Sequence[int] = ()) -> 
     return nn.Sequential(*layers, last)
 
 
-def image_network(outputs: int = 10) -> nn.Sequential:
-    """Return the usual small network for images of 28 x 28: 26,010 parameters.
+def image_network(
+    outputs: int = 10, *, shape: tuple[int, int, int] = (1, 28, 28), hidden: int = 32
+) -> nn.Sequential:
+    """Return the usual small network for images; of 28 x 28 it has 26,010 parameters.
 
     Parameters
     ----------
     outputs
         Number of classes.
+    shape
+        Channels, height and width of an image.
+    hidden
+        Units of the layer before the last.
 
     Examples
     --------
     >>> sum(p.numel() for p in image_network().parameters())
     26010
     """
+    channels, *sides = shape
+    left = [_left(side) for side in sides]
+    if min(left) < 1:
+        raise PlanError(
+            Message(
+                "Images of {height} x {width} are too small for two convolutions.",
+                height=sides[0],
+                width=sides[1],
+            ),
+            hint=Message("{least} x {least} is the least", least=_LEAST_SIDE),
+        )
     return nn.Sequential(
-        nn.Conv2d(1, 16, 8, stride=2, padding=3),
+        nn.Conv2d(channels, 16, 8, stride=2, padding=3),
         nn.ReLU(),
         nn.MaxPool2d(2, stride=1),
         nn.Conv2d(16, 32, 4, stride=2),
         nn.ReLU(),
         nn.MaxPool2d(2, stride=1),
         nn.Flatten(),
-        nn.Linear(32 * 4 * 4, 32),
+        nn.Linear(32 * left[0] * left[1], hidden),
         nn.ReLU(),
-        nn.Linear(32, outputs),
+        nn.Linear(hidden, outputs),
     )
+
+
+def _left(side: int) -> int:
+    """Return what two convolutions and two pools leave of a side."""
+    return ((side - 2) // 2 - 4) // 2
 
 
 def started(build: Callable[[], nn.Module], seed: int | None) -> nn.Module:

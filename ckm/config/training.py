@@ -17,22 +17,27 @@ from ckm.config.section import (
     Label,
     Section,
     SettingsFile,
-    Some,
     optional,
 )
-from footing.messages import Message
+from footing.messages import Message, Name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dpsgd import Category, Number, Plan, Schema
+    from dpsgd.features.images import ImageForm
 
 
 class TrainingData(Section):
     """The records to learn from."""
 
-    path: FilePath | None = optional("A Parquet, CSV or DuckDB file, or a glob.")
+    path: FilePath | None = optional(
+        "A Parquet, CSV or DuckDB file, or a glob; of images a folder, .npz or IDX file."
+    )
     table: Label | None = optional("The table of a DuckDB file.")
+    labels: FilePath | None = optional("Of images in an IDX file: the file of their classes.")
+    test: FilePath | None = optional("Other records, on which the model is scored once.")
+    test_labels: FilePath | None = optional("Their classes, as labels.")
     about: str = optional("Which data, and what of them is public: for the card.", default="")
     touches: Items[str] = optional(
         "Other uses of these data, such as a look at their means.", default=()
@@ -83,6 +88,46 @@ class NetworkSection(Section):
     )
 
 
+class ImagesSection(Section):
+    """Images, in place of columns: their form, declared and never looked up in the data."""
+
+    classes: Items[bool | int | str] = Field(
+        description="The public list of classes: names of folders, or labels."
+    )
+    height: int = Field(ge=1, description="Rows of pixels of every image; of features 1.")
+    width: int = Field(ge=1, description="Columns of pixels; of features their number.")
+    channels: Literal[1, 3] = optional("1 for grey, 3 for colours.", default=1)
+    network: Literal["convolutions", "scattering", "features"] = optional(
+        "What is trained: the usual small network, or a head on fixed features.",
+        default="scattering",
+    )
+    factor: int = optional("By what sides are divided.", default=1, ge=1)
+    deskew: bool = optional(
+        "Shear and centre each image: for letters and digits.", default=False
+    )
+    level: bool = optional("Level scattering features by made-up strokes.", default=False)
+
+    def form(self, *, factor: int | None = None) -> ImageForm:
+        """Return the form; a DPSGDError says what it cannot be."""
+        from dpsgd.features.images import ImageForm
+
+        return ImageForm(
+            height=self.height,
+            width=self.width,
+            channels=self.channels,
+            network=self.network,
+            factor=factor or self.factor,
+            is_deskewed=self.deskew,
+            is_levelled=self.level,
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one image in a file."""
+        sides = (self.height, self.width)
+        return sides if self.channels == 1 else (*sides, self.channels)
+
+
 class ColumnSection(Section):
     """A column, declared from the questionnaire and never from the data."""
 
@@ -116,21 +161,37 @@ class TrainingJob(SettingsFile, title="A training of ckm dpsgd"):
     data: TrainingData = TrainingData()
     promise: PlanSection = Field(alias="plan", repr=False)
     network: NetworkSection = Field(default=NetworkSection(), repr=False)
-    target: ColumnSection
-    column: Some[ColumnSection] = Field(description="What the model may read.")
+    target: ColumnSection | None = optional("What is predicted of a table.")
+    column: Items[ColumnSection] = optional("What the model may read of a table.", default=())
+    images: ImagesSection | None = optional("Images, in place of columns and target.")
 
     @cached_property
     def declared(self) -> Schema:
         """The columns, and the one to predict; a DPSGDError says what they cannot be."""
         from dpsgd import Schema
 
+        assert self.target is not None  # noqa: S101 (a file without images has one)
+
         columns = tuple(column.made() for column in self.column)
         return Schema(columns=columns, target=self.target.made())
 
     def add_problems(self, reading: Reading) -> None:
-        """Note columns that cannot be."""
+        """Note columns, or images, that cannot be."""
         from dpsgd import DPSGDError
 
+        if self.images is not None:
+            self._add_problems_of_images(reading, self.images)
+            return
+        for name, is_there in (("target", self.target is not None), ("column", self.column)):
+            if not is_there:
+                reading.add(
+                    (),
+                    Message("{name} is missing.", name=Name(name)),
+                    Message("a table has a target and columns; images have [images]"),
+                    key=name,
+                )
+        if self.target is None:
+            return
         places: dict[KeyPath, ColumnSection] = {
             ("column", column.name): column for column in self.column
         }
@@ -145,21 +206,44 @@ class TrainingJob(SettingsFile, title="A training of ckm dpsgd"):
             except DPSGDError as error:
                 reading.add_error((), error)
 
+    def _add_problems_of_images(self, reading: Reading, images: ImagesSection) -> None:
+        if self.target is not None or self.column:
+            reading.add(
+                ("images",),
+                Message("images have no columns and no target."),
+                Message("list their classes under [images] classes"),
+            )
+        if len({*map(str, images.classes)}) < max(2, len(images.classes)):
+            reading.add(
+                ("images",),
+                Message("classes must be two or more, each once."),
+                key="classes",
+            )
+
     @property
     def names(self) -> list[str]:
         """The columns that the model reads, and the one it predicts, last."""
-        return [column.name for column in (*self.column, self.target)]
+        target = () if self.target is None else (self.target,)
+        return [column.name for column in (*self.column, *target)]
 
     @property
     def is_classifier(self) -> bool:
         """Whether codes are predicted, and not numbers."""
-        return self.target.values is not None
+        return self.target is None or self.target.values is not None
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The public list of what is predicted; empty for numbers."""
+        if self.images is not None:
+            return self.images.classes
+        return () if self.target is None else tuple(self.target.values or ())
 
     def plan(self, *, seed: int | None = None, **changes: Any) -> Plan:
         """Return the plan."""
         from dpsgd import Plan, PlanError
 
-        entries = {**dict(self.promise), **changes, "schema": self.declared, "seed": seed}
+        schema = self.declared if self.images is None else None
+        entries = {**dict(self.promise), **changes, "schema": schema, "seed": seed}
         epsilon, noise = entries.pop("epsilon"), entries.pop("noise_multiplier")
         if noise is not None:
             plan = Plan.for_noise(noise, **entries, epsilon=epsilon)

@@ -1,10 +1,15 @@
 """Features that no private record shaped, for a private model on top of them."""
 
+from typing import Any
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dpsgd.errors import TrainingDataError
+from dpsgd.errors import DPSGDError, TrainingDataError
+from footing.checks import require_integer
 from footing.messages import Message
 
 _LEAST = 1e-6  # ink and spread that are taken for none
@@ -178,3 +183,29 @@ def pretrained(
             functional.cross_entropy(network(inputs[rows]), classes[rows]).backward()
             optimizer.step()
     return network.eval()
+
+
+def pooled(images: NDArray[Any], factor: int) -> NDArray[np.float32]:
+    """Return images with their sides divided: each number is the mean of a square.
+
+    Parameters
+    ----------
+    images
+        Records, rows, columns; and channels, if any.
+    factor
+        By what to divide. Rows and columns that are left over are cut off.
+
+    Examples
+    --------
+    >>> pooled(np.arange(16).reshape(1, 4, 4), 2)
+    array([[[ 2.5,  4.5],
+            [10.5, 12.5]]], dtype=float32)
+    """
+    size, rows, columns, *rest = np.shape(images)
+    require_integer(factor, "factor", error=DPSGDError, minimum=1, maximum=min(rows, columns))
+    high, wide = rows // factor, columns // factor
+    core = np.asarray(images, dtype=np.float32)[:, : high * factor, : wide * factor]
+    means: NDArray[np.float32] = core.reshape(size, high, factor, wide, factor, *rest).mean(
+        (2, 4)
+    )
+    return means

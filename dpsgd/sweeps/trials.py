@@ -1,25 +1,26 @@
-"""Runs of a sweep on a table: trained by the plan, scored after each pass on other records."""
+"""Runs of a sweep: trained by the plan, scored after each pass on other records."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from dpsgd.encoding import column_of, features, targets
 from dpsgd.errors import DPSGDError, PlanError
 from dpsgd.estimators import DPClassifier
+from dpsgd.features.images import ImageForm
 from dpsgd.plan import Plan
-from dpsgd.schema import Schema
-from footing.checks import require_integer
+from dpsgd.schema import Category, Schema
 from footing.messages import Message
+
+_Records: TypeAlias = tuple[Tensor, Tensor]
 
 
 class Trials:
-    """What `dpsgd.sweeps.sweep.run_sweep` trains, for a table and its schema.
+    """What `dpsgd.sweeps.sweep.run_sweep` trains, for a table and its schema, or for images.
 
     Parameters
     ----------
@@ -27,9 +28,11 @@ class Trials:
         Gives the plan for entries that replace those of a usual one.
     table, test
         Records to learn from, and others to be scored on: the scores are statistics of those
-        without noise.
+        without noise. Of images each is a pair: the images, and their classes.
     schema
-        The columns; the target has codes.
+        The columns; the target has codes. None for images.
+    images, classes
+        The form of images, and the list of their classes.
     network
         Settings of `DPClassifier`.
     is_seeded
@@ -42,16 +45,24 @@ class Trials:
         *,
         table: Any,
         test: Any,
-        schema: Schema,
+        schema: Schema | None = None,
+        images: ImageForm | None = None,
+        classes: Sequence[Any] = (),
         network: Mapping[str, Any] | None = None,
         is_seeded: bool = False,
     ) -> None:
         self.plan, self.network, self.is_seeded = plan, dict(network or {}), is_seeded
-        column: Any = schema.target
-        if not hasattr(column, "values"):
-            raise PlanError(Message("A sweep needs codes as target, to count right answers."))
-        self._data = _tensors(table, schema=schema)
-        self._test = _tensors(test, schema=schema)
+        self.images, self.classes = images, tuple(classes)
+        self._parts = (table, test)
+        self._prepared: dict[int, tuple[_Records, _Records]] = {}
+        if schema is not None:
+            if not hasattr(schema.target, "values"):
+                raise PlanError(
+                    Message("A sweep needs codes as target, to count right answers.")
+                )
+            self._prepared[1] = (
+                _tensors(table, schema=schema), _tensors(test, schema=schema),
+            )  # fmt: skip
 
     def __repr__(self) -> str:
         return "Trials(…)"
@@ -63,13 +74,6 @@ class Trials:
         seed: int,
     ) -> Iterator[tuple[float, float | None]]:
         """Yield accuracy, and epsilon of a private run, after each pass."""
-        if "image_factor" in choices:
-            raise DPSGDError(
-                Message("A table has no images whose sides could be divided."),
-                hint=Message(
-                    "make them smaller with dpsgd.trials.pooled, in a sweep in Python"
-                ),
-            )
         changes = changes_of(choices, is_private=is_private)
         plan = self.plan(**changes, **({"seed": seed} if self.is_seeded else {}))
         network = dict(self.network)
@@ -77,20 +81,46 @@ class Trials:
             network["learning_rate"] = choices["learning_rate"]
         if "hidden_units" in choices:
             network["hidden"] = [int(choices["hidden_units"])]
-        yield from self._epochs(DPClassifier(plan, **network), is_private=is_private)
+        factor = int(choices.get("image_factor", 1))
+        if self.images is not None:
+            form = self.images
+            if "image_factor" in choices:
+                form = replace(form, factor=factor)
+            network |= {"images": form, "classes": self.classes}
+            records = self._of_images(form)
+        elif "image_factor" in choices:
+            raise DPSGDError(
+                Message("A table has no images whose sides could be divided."),
+                hint=Message("sweep a training file with [images]"),
+            )
+        else:
+            records = self._prepared[1]
+        yield from self._epochs(DPClassifier(plan, **network), records, is_private=is_private)
+
+    def _of_images(self, form: ImageForm) -> tuple[_Records, _Records]:
+        """Return what is read of the images, prepared once for each factor."""
+        if form.factor not in self._prepared:
+            column = Category(name="class", values=self.classes)
+            self._prepared.clear()  # of large images one factor at a time
+            train, test = (
+                (form.prepared(images), torch.from_numpy(targets(classes, column=column)))
+                for images, classes in self._parts
+            )
+            self._prepared[form.factor] = train, test
+        return self._prepared[form.factor]
 
     def _epochs(
-        self, model: DPClassifier, *, is_private: bool
+        self, model: DPClassifier, records: tuple[_Records, _Records], *, is_private: bool
     ) -> Iterator[tuple[float, float | None]]:
         model._check()  # noqa: SLF001
-        plan, (x, y) = model.plan, self._data
+        plan, ((x, y), test) = model.plan, records
         training = model._begun(x)  # noqa: SLF001
         model._find_cuts(training, x)  # noqa: SLF001
         each = math.ceil(1 / plan.sampling_rate - 1e-9)
         for stop in (*range(each, plan.steps, each), plan.steps):
             training.run(x, y, criterion=model._losses, until=stop)  # noqa: SLF001
             yield (
-                _accuracy(training.model, *self._test),
+                _accuracy(training.model, *test),
                 plan.cost(stop).epsilon if is_private else None,
             )
         training.close()
@@ -108,32 +138,6 @@ def changes_of(choices: Mapping[str, float], *, is_private: bool) -> dict[str, A
     if not is_private:
         changes |= {"noise_multiplier": 0.0, "clipping_norm": math.inf, "epsilon": None}
     return changes
-
-
-def pooled(images: NDArray[Any], factor: int) -> NDArray[np.float32]:
-    """Return images with their sides divided: each number is the mean of a square.
-
-    Parameters
-    ----------
-    images
-        Records, rows, columns; and channels, if any.
-    factor
-        By what to divide. Rows and columns that are left over are cut off.
-
-    Examples
-    --------
-    >>> pooled(np.arange(16).reshape(1, 4, 4), 2)
-    array([[[ 2.5,  4.5],
-            [10.5, 12.5]]], dtype=float32)
-    """
-    size, rows, columns, *rest = np.shape(images)
-    require_integer(factor, "factor", error=DPSGDError, minimum=1, maximum=min(rows, columns))
-    high, wide = rows // factor, columns // factor
-    core = np.asarray(images, dtype=np.float32)[:, : high * factor, : wide * factor]
-    means: NDArray[np.float32] = core.reshape(size, high, factor, wide, factor, *rest).mean(
-        (2, 4)
-    )
-    return means
 
 
 def _tensors(table: Any, *, schema: Schema) -> tuple[Tensor, Tensor]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpsgd.errors import DPSGDError, TrainingDataError
@@ -13,11 +15,42 @@ from tables.filtering.filters import quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import pyarrow as pa
 
+    from ckm.config.training import TrainingJob
     from tables.source.source import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRecords:
+    """The records of a table: columns, the target among them."""
+
+    path: Path
+    names: Sequence[str]
+    table: str | None = None
+
+    def check(self) -> None:
+        """Refuse a file without these columns; no value is looked at."""
+        check_columns(self.path, names=self.names, table=self.table)
+
+    def read(self) -> tuple[Any, None]:
+        """Return what a model is fitted to."""
+        return read_columns(self.path, names=self.names, table=self.table), None
+
+
+def records_of(job: TrainingJob, path: Path, *, labels: Path | None = None) -> Any:
+    """Return the records of a training file: of a table, or images with their classes.
+
+    Both have `check`, which looks at names and shapes alone, and `read`.
+    """
+    if job.images is None:
+        return TableRecords(path=path, names=job.names, table=job.data.table)
+    from dpsgd.files.image_files import ImageFile
+
+    return ImageFile(
+        path=path, labels=labels, classes=job.images.classes, shape=job.images.shape
+    )
 
 
 def read_columns(path: Path, *, names: Sequence[str], table: str | None = None) -> pa.Table:

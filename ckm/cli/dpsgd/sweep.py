@@ -1,4 +1,4 @@
-"""``ckm dpsgd sweep``: many settings tried on one table, and what it costs to keep the best."""
+"""``ckm dpsgd sweep``: many settings tried on some records, and what keeping the best costs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.dpsgd.train import on_threads, source_of, thread_option
+from ckm.cli.dpsgd.train import on_threads, plan_and_data, source_of, thread_option
 from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.output import check_output
 from footing.messages import Message
@@ -67,14 +67,15 @@ _choice_options = options(
 
 @click.command(cls=Command)
 @click.argument("data", type=PATH, required=False)
-@click.option("--plan", "plan_file", type=PATH, required=True, help="The training file.")
-@click.option("--test", type=PATH, required=True, help="Records that were not trained on.")
+@click.option("--plan", "plan_file", type=PATH, help="The training file.")
+@click.option("--test", type=PATH, help="Records that were not trained on.")
 @_choice_options
 @click.option("--repetitions", type=click.IntRange(1), default=1, help="Runs of each choice.")
 @click.option("--one-at-a-time", is_flag=True, help="Vary one choice around the usual ones.")
 @click.option("--with-plain", is_flag=True, help="Run each without privacy as well.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the first repetition.")
 @click.option("-o", "--output", type=PATH, required=True, help="A .csv file, gone on with.")
+@click.option("--page", type=PATH, help="Also a page with figures, .html.")
 @thread_option
 @with_terminal
 def sweep(
@@ -82,13 +83,14 @@ def sweep(
     /,
     *,
     data: Path | None,
-    plan_file: Path,
-    test: Path,
+    plan_file: Path | None,
+    test: Path | None,
     repetitions: int,
     one_at_a_time: bool,
     with_plain: bool,
     seed: int | None,
     output: Path,
+    page: Path | None,
     threads: int,
     **choices: list[float] | None,
 ) -> None:
@@ -100,23 +102,28 @@ def sweep(
         --noise-multiplier 1,2 --repetitions 3 --with-plain -o runs.csv
     ckm dpsgd sweep --plan plan.toml --test others.parquet --one-at-a-time \
         --learning-rate 0.5,1,2 --hidden-units 8,16 -o runs.csv
+    ckm dpsgd sweep images.toml --one-at-a-time --hidden-units 256,512 \
+        --image-factor 1,2 -o runs.csv --page sweep.html
 
     A line an epoch; the same command goes on where it was interrupted. The scores follow
     from the test records without noise: keep the file inside, and try settings on public or
     synthetic records where you can.
     """
-    from ckm.cli.dpsgd.records import read_columns
     from ckm.config.training import read_training
     from ckm.release.files.output_folder import only_writer
     from dpsgd.sweeps.sweep import Sweep, outcomes, run_sweep
 
+    data, plan_file = plan_and_data(data, plan_file)
+    if plan_file is None:
+        raise click.UsageError(Message("The training file is missing: --plan plan.toml."))
     job = read_training(plan_file)
-    source = source_of(data, job)
-    if test.exists() and source.exists() and test.samefile(source):
+    source, others = source_of(data, job), others_of(job, test)
+    if others.exists() and source.exists() and others.samefile(source):
         raise click.UsageError(
             Message("--test must hold other records than those to learn from.")
         )
-    check_output(output, force=True, endings=(".csv",), inputs=(source, test, plan_file))
+    check_output(output, force=True, endings=(".csv",), inputs=(source, others, plan_file))
+    check_page(page, inputs=(source, others, plan_file, output))
     trials = Sweep(
         values=_values(job, choices),
         repetitions=repetitions,
@@ -125,17 +132,7 @@ def sweep(
         seed=seed or 0,
     )
     with on_threads(threads), only_writer(output.absolute()):
-        from dpsgd.sweeps.trials import Trials
-
-        table, others = (
-            read_columns(file, names=job.names, table=job.data.table) for file in (source, test)
-        )
-        network = dict(job.network)
-        network.pop("average")
-        train = Trials(
-            job.plan, table=table, test=others, schema=job.declared, network=network,
-            is_seeded=seed is not None,
-        )  # fmt: skip
+        train = trials_of(job, source, others, is_test_given=test is not None, seed=seed)
         with terminal.progress() as report_progress:
             done = run_sweep(
                 trials,
@@ -147,12 +144,73 @@ def sweep(
         "sweep done",
         Message("{done} runs, the others were there; keep the file inside", done=done),
     )
-    target: Any = job.declared.target
-    results = outcomes(output, classes=len(target.values))
+    results = outcomes(output, classes=len(job.classes))
     _show(terminal, results, columns=[name for name, values in choices.items() if values])
     for line in _tuning(job, results):
         click.echo(line)
+    if page is not None:
+        write_page(page, job, results)
     click.echo(str(output))
+
+
+def others_of(job: TrainingJob, test: Path | None) -> Path:
+    """Return the file of the records that are not trained on."""
+    others = test or job.data.test
+    if others is None:
+        raise click.UsageError(Message("The test records are missing: --test, or [data] test."))
+    return others
+
+
+def check_page(page: Path | None, *, inputs: tuple[Path, ...]) -> None:
+    """Refuse a page that cannot be written."""
+    if page is not None:
+        check_output(page, force=True, endings=(".html",), inputs=inputs)
+
+
+def trials_of(
+    job: TrainingJob, source: Path, others: Path, *, is_test_given: bool, seed: int | None
+) -> Any:
+    """Return what trains the runs of a sweep, for a table or for images."""
+    from ckm.cli.dpsgd.records import records_of
+    from dpsgd.sweeps.trials import Trials
+
+    labels = None if is_test_given else job.data.test_labels
+    parts = (
+        records_of(job, source, labels=job.data.labels),
+        records_of(job, others, labels=labels),
+    )
+    for part in parts:
+        part.check()
+    network = dict(job.network)
+    network.pop("average")
+    if job.images is not None:
+        table, test = (part.read() for part in parts)
+        about = {"images": job.images.form(), "classes": job.classes}
+    else:
+        table, test = (part.read()[0] for part in parts)
+        about = {"schema": job.declared}
+    return Trials(
+        job.plan, table=table, test=test, network=network, is_seeded=seed is not None, **about
+    )
+
+
+def write_page(page: Path, job: TrainingJob, results: Sequence[Outcome]) -> None:
+    """Write the page of a sweep, with its figures."""
+    from dpsgd.pages import sweep_facts
+    from footing.version import engine_version
+    from reports import make_report
+
+    promise = job.promise
+    facts = sweep_facts(
+        results,
+        version=engine_version(),
+        delta=promise.delta,
+        dataset_size=promise.dataset_size,
+        sampling=promise.sampling,
+        adjacency=promise.adjacency,
+        classes=len(job.classes),
+    )
+    make_report(facts).write(page, overwrite=True)
 
 
 def _values(job: TrainingJob, choices: dict[str, list[float] | None]) -> dict[str, list[float]]:
@@ -168,6 +226,7 @@ def _values(job: TrainingJob, choices: dict[str, list[float] | None]) -> dict[st
         **dict(job.promise),
         "learning_rate": job.network.learning_rate,
         "hidden_units": hidden[0] if len(hidden) == 1 else None,
+        "image_factor": None if job.images is None else job.images.factor,
     }
     if (usual["epochs"] or 0.5) % 1:  # a list has whole passes
         usual["epochs"] = None

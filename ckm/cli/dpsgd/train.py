@@ -136,6 +136,13 @@ def _codes(name: str, codes: str) -> dict[str, Any]:
     return {"name": name, "values": [code.strip() for code in codes.split(",")]}
 
 
+def plan_and_data(data: Path | None, plan_file: Path | None) -> tuple[Path | None, Path | None]:
+    """Take a training file that stands in the place of the records for what it is."""
+    if plan_file is None and data is not None and data.suffix.lower() == ".toml":
+        return None, data
+    return data, plan_file
+
+
 def source_of(data: Path | None, job: TrainingJob) -> Path:
     """Return the file of the records."""
     file = data or job.data.path
@@ -165,6 +172,7 @@ def on_threads(number: int) -> Iterator[None]:
 @click.option("--seed", type=click.IntRange(min=0), help="A demonstration: NOT PRIVATE.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
 @click.option("--force", is_flag=True, help="Replace the model; begin an interrupted run anew.")
+@click.option("--test", type=PATH, help="Other records, to score the model on once.")
 @click.option("--dry-run", is_flag=True, help="Check everything, tell the cost, train nothing.")
 @thread_option
 @with_terminal
@@ -181,17 +189,19 @@ def train(
     seed: int | None,
     resume: bool,
     force: bool,
+    test: Path | None,
     dry_run: bool,
     threads: int,
     **options: Any,
 ) -> None:
-    """Train a private model on a table (Parquet, CSV or DuckDB).
+    """Train a private model on a table (Parquet, CSV or DuckDB), or on images.
 
     Examples
     --------
     ckm dpsgd train people.parquet --plan plan.toml -o model.safetensors
     ckm dpsgd train --plan plan.toml --ledger budget.db --who Ada -o model.safetensors
     ckm dpsgd train --plan plan.toml -o model.safetensors --resume
+    ckm dpsgd train images.toml -o digits.safetensors --test test/
 
     plan.toml
     ---------
@@ -211,36 +221,73 @@ def train(
     low = 0
     high = 100
 
+    images.toml
+    -----------
+    schema = 1
+    [data]
+    path = "train"
+    [plan]
+    epsilon = 1.0
+    delta = 1e-6
+    dataset_size = 60000
+    batch_size = 12000
+    steps = 80
+    [images]
+    classes = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    height = 28
+    width = 28
+
+    Images are a folder with a folder for each class, an .npz with arrays x and y, or IDX files
+    as MNIST has. A score on --test follows from its records without noise.
+
     The whole plan is paid for before the first step. An interrupted run stays paid for, and
     goes on with --resume.
     """
-    from ckm.cli.dpsgd.records import check_columns, read_columns
+    from ckm.cli.dpsgd.records import records_of
     from dp import BudgetLedger
 
+    data, plan_file = plan_and_data(data, plan_file)
     job = asked_job(plan_file, options)
     source = source_of(data, job)
     check_output(output, force=force, inputs=(source,))
+    records = records_of(job, source, labels=job.data.labels)
+    tests = _tests(job, test, source)
     budget = None if ledger is None else BudgetLedger.open(ledger)
     if budget is not None and not who.strip():
         raise click.UsageError(Message("--ledger needs --who: who trains?"))
     with on_threads(threads):
         plan = job.plan(seed=seed)
-        check_columns(source, names=job.names, table=job.data.table)
+        for part in (records, *tests):
+            part.check()
         _tell(terminal, plan)
         if dry_run:
-            table = read_columns(source, names=job.names, table=job.data.table)
-            _estimator(job, plan).check(table)
+            _estimator(job, plan).check(*records.read())
             terminal.step(
                 "dry run complete", Message("dry run: {output} would be written", output=output)
             )
             return
         _train(
-            terminal, job, plan, source, output, force=force,
+            terminal, job, plan, records, output, force=force, tests=tests,
             ledger=budget, who=who, is_resumed=resume,
         )  # fmt: skip
     if budget is not None:
         terminal.step("charged", Message("left: {left}", left=said(str(budget.left))))
     click.echo(str(output))
+
+
+def _tests(job: TrainingJob, test: Path | None, source: Path) -> tuple[Any, ...]:
+    """Return the records to score the model on, if any."""
+    from ckm.cli.dpsgd.records import records_of
+
+    path = test or job.data.test
+    if path is None:
+        return ()
+    if path.exists() and source.exists() and path.samefile(source):
+        raise click.UsageError(
+            Message("--test must hold other records than those to learn from.")
+        )
+    labels = job.data.test_labels if test is None else None
+    return (records_of(job, path, labels=labels),)
 
 
 def _tell(terminal: Terminal, plan: Plan) -> None:
@@ -261,15 +308,15 @@ def _train(
     terminal: Terminal,
     job: TrainingJob,
     plan: Plan,
-    source: Path,
+    records: Any,
     output: Path,
     *,
     force: bool,
+    tests: tuple[Any, ...],
     is_resumed: bool,
     **payment: Any,
 ) -> None:
     import dpsgd
-    from ckm.cli.dpsgd.records import read_columns
     from ckm.release.files.output_folder import only_writer
 
     checkpoint = output.with_name(f"{output.name}.run")
@@ -296,10 +343,11 @@ def _train(
                     )
                 )
             checkpoint.unlink()
-        table = read_columns(source, names=job.names, table=job.data.table)
+        table, classes = records.read()
         with terminal.progress() as report_progress:
             model = _estimator(job, plan).fit(
                 table,
+                classes,
                 **payment,
                 what=f"model {output.name}",
                 checkpoint=checkpoint,
@@ -311,6 +359,22 @@ def _train(
         "model written",
         Message("written to {output}; its card: ckm dpsgd card", output=Name(output.name)),
     )
+    for part in tests:
+        score = model.score(*part.read())
+        terminal.step(
+            "model scored",
+            Message(
+                "{share:.2%} of the test records rightly: a statistic without noise, keep it "
+                "inside",
+                share=score,
+            )
+            if job.is_classifier
+            else Message(
+                "{share:.3f} of the variance explained: a statistic without noise, keep it "
+                "inside",
+                share=score,
+            ),
+        )
 
 
 def _estimator(job: TrainingJob, plan: Plan) -> Any:
@@ -318,6 +382,8 @@ def _estimator(job: TrainingJob, plan: Plan) -> Any:
 
     network = dict(job.network)
     weights = network.pop("class_weights")
+    if job.images is not None:
+        network |= {"images": job.images.form(), "classes": job.classes}
     if job.is_classifier:
         return dpsgd.DPClassifier(plan, class_weights=weights, **network)
     return dpsgd.DPRegressor(plan, **network)
