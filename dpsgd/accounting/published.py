@@ -9,7 +9,7 @@ from dp.checking import checked_count, checked_delta, checked_positive, checked_
 from dpsgd.accounting.budget import compute_dp_sgd_privacy
 from footing.data_files import read_data
 
-_RECORDS, _DELTA = 6552, 1e-4
+RECORDS, DELTA = 6552, 1e-4
 _SPLITS = 99
 
 
@@ -19,7 +19,7 @@ class PublishedRun:
 
     Parameters
     ----------
-    batch_size, noise_multiplier, epochs
+    batch_size, noise_multiplier, epochs, clipping_norm, learning_rate
         As printed.
     printed, accuracy
         Epsilon and accuracy as printed.
@@ -30,18 +30,27 @@ class PublishedRun:
     batch_size: int
     noise_multiplier: float
     epochs: int
+    clipping_norm: float
+    learning_rate: float
     printed: float
     accuracy: float
     corrected_noise: float | None = None
 
+    @property
+    def choices(self) -> dict[str, float]:
+        """The row as choices of a sweep, with the noise that gives the epsilon printed."""
+        names = ("batch_size", "epochs", "clipping_norm", "learning_rate")
+        noise = self.corrected_noise or self.noise_multiplier
+        return {"noise_multiplier": noise, **{name: getattr(self, name) for name in names}}
+
     def epsilon(self, noise_multiplier: float | None = None) -> float:
         """Return the epsilon by the classic formula, at the delta of the publication."""
         epsilon, _ = compute_dp_sgd_privacy(
-            _RECORDS,
+            RECORDS,
             batch_size=self.batch_size,
             noise_multiplier=noise_multiplier or self.noise_multiplier,
             epochs=self.epochs,
-            delta=_DELTA,
+            delta=DELTA,
         )
         return epsilon
 

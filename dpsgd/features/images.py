@@ -1,4 +1,4 @@
-"""Images as a training file declares them: their form, and what a private network sees of them."""
+"""Images as a training file declares them: their form, and what a network sees of them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from dpsgd.errors import PlanError, TrainingDataError
 from dpsgd.features.features import deskewed, levelled, pooled
-from dpsgd.features.scattering import scattering_features
+from dpsgd.features.scattering import WIDTH, scattering_features
 from dpsgd.features.strokes import stroke_images
 from dpsgd.networks import image_network, linear_network
 from footing.checks import require_integer
@@ -116,6 +116,13 @@ class ImageForm:
         """Shape of one image in a file."""
         sides = (self.height, self.width)
         return sides if self.channels == 1 else (*sides, self.channels)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of what the network reads of one image."""
+        if self.network == "convolutions":
+            return (self.channels, *self.sides)
+        return (WIDTH if self.network == "scattering" else math.prod(self.shape),)
 
     @classmethod
     def of(cls, form: Self | Mapping[str, Any]) -> Self:

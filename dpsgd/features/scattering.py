@@ -20,6 +20,8 @@ _HALF = _SIDE // 2
 _ANGLES = 8
 _GROUPS = 27
 _AVERAGES = 64
+#: Features of an image.
+WIDTH = (1 + 2 * _ANGLES + _ANGLES**2) * _AVERAGES
 # Few enough for what lies between to stay near the processor.
 _PIECE = 16
 
@@ -61,7 +63,7 @@ def scattering_features(images: Tensor, *, piece: int = _PIECE) -> Tensor:
             hint=Message("make them grey and smaller"),
         )
     filters = _filters(images.device)
-    output = torch.empty(len(images), (1 + 2 * _ANGLES + _ANGLES**2) * _AVERAGES)
+    output = torch.empty(len(images), WIDTH)
     output = output.to(images.device)
     with torch.no_grad():
         for start in range(0, len(images), piece):

@@ -54,7 +54,7 @@ class ImageFile:
     labels: Path | None = None
 
     def check(self) -> None:
-        """Refuse a source that is not as declared; of records only names and headers are read."""
+        """Refuse what is not as declared; names and headers alone are read."""
         if not self.path.exists():
             raise TrainingDataError(
                 Message("There is no file or folder {name!r}.", name=Name(self.path.name)),
@@ -192,18 +192,20 @@ class ImageFile:
                 )
 
     def _read_folders(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        image_module, classes = _pillow(), [*self._folders()]
-        images = np.empty((sum(len(files) for _, files in classes), *self.shape), np.uint8)
-        labels, mode = [], "L" if len(self.shape) == 2 else "RGB"
-        for value, files in classes:
-            for file in files:
-                try:
-                    with image_module.open(file) as image:
-                        images[len(labels)] = np.asarray(image.convert(mode))
-                except _DAMAGE:
-                    raise _unreadable(file) from None
-                labels.append(str(value))
-        return images, np.array(labels)
+        classes = [*self._folders()]
+        labels = [str(value) for value, files in classes for _ in files]
+        return self._pixels([file for _, files in classes for file in files]), np.array(labels)
+
+    def _pixels(self, files: Sequence[Path]) -> NDArray[Any]:
+        image_module, mode = _pillow(), "L" if len(self.shape) == 2 else "RGB"
+        images = np.empty((len(files), *self.shape), np.uint8)
+        for place, file in enumerate(files):
+            try:
+                with image_module.open(file) as image:
+                    images[place] = np.asarray(image.convert(mode))
+            except _DAMAGE:
+                raise _unreadable(file) from None
+        return images
 
     # ---------------------------------------------------------------- arrays
 
@@ -233,6 +235,38 @@ class ImageFile:
                 ),
             )
         return self.path, labels
+
+
+def read_unlabelled(path: Path, *, shape: tuple[int, ...]) -> tuple[NDArray[Any], list[str]]:
+    """Return images without classes, and what to call each: its file, or its number.
+
+    A folder holds the images themselves here, or folders of them.
+    """
+    source = ImageFile(path=path, classes=(), shape=shape)
+    if not path.exists():
+        source.check()
+    if path.is_dir():
+        folders = [path, *(p for p in sorted(path.iterdir()) if p.is_dir())]
+        files = [
+            f for folder in folders for f in _visible(folder) if f.suffix.lower() in SUFFIXES
+        ]
+        source._sized(files)  # noqa: SLF001
+        images = source._pixels(files)  # noqa: SLF001
+        return images, [file.relative_to(path).as_posix() for file in files]
+    if path.suffix.lower() == ".npz":
+        with source._opened() as archive:  # noqa: SLF001
+            size = _header(archive, "x")[0]
+        source._require_shapes(size, size[:1])  # noqa: SLF001
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                images = arrays["x"]
+        except (*_DAMAGE, MemoryError):
+            raise _damaged(path) from None
+    else:
+        size = _idx_shape(path)
+        source._require_shapes(size, size[:1])  # noqa: SLF001
+        images = _read_idx(path)
+    return images, [str(number) for number in range(len(images))]
 
 
 def _visible(folder: Path) -> list[Path]:

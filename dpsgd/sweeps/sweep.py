@@ -11,7 +11,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -64,6 +64,8 @@ class Sweep:
         clipping then do not matter and are not varied.
     seed
         Of the first repetition.
+    rows
+        Combinations, in place of lists of values: the rows of a table, say.
 
     Examples
     --------
@@ -72,33 +74,43 @@ class Sweep:
     (4, 3)
     """
 
-    values: Mapping[str, Sequence[float]]
+    values: Mapping[str, Sequence[float]] = field(default_factory=dict)
     repetitions: int = 1
     one_at_a_time: bool = False
     with_plain: bool = False
     seed: int = 0
+    rows: Sequence[Mapping[str, float]] = ()
 
     def __post_init__(self) -> None:
-        unknown = [name for name in self.values if name not in CHOICES]
-        if unknown or not self.values:
+        if self.rows and self.values:
+            raise DPSGDError(Message("A sweep has lists of values, or rows."))
+        named = {name: [v] for row in self.rows for name, v in row.items()} or self.values
+        unknown = [name for name in named if name not in CHOICES]
+        if unknown or not named:
             raise DPSGDError(
                 Message("A sweep cannot vary {names!r}.", names=Name(unknown[0]))
                 if unknown
                 else Message("A sweep varies nothing."),
                 hint=Message("known: {choices}", choices=Name.each(CHOICES)),
             )
-        for name, several in self.values.items():
+        for name, several in self._lists():
             _check(name, several)
         require_integer(self.repetitions, "repetitions", error=DPSGDError, minimum=1)
-        number = math.prod(len(several) for several in self.values.values())
+        number = len(self.rows) or math.prod(len(several) for several in self.values.values())
         if number * self.repetitions > _MAX_RUNS:
             raise DPSGDError(
                 Message("{number:,} runs are too many.", number=number * self.repetitions),
                 hint=Message("vary one choice at a time"),
             )
 
+    def _lists(self) -> list[tuple[str, Sequence[float]]]:
+        rows = [(name, [value]) for row in self.rows for name, value in row.items()]
+        return [*self.values.items(), *rows]
+
     def combinations(self) -> list[dict[str, float]]:
         """Return the combinations of choices, in order."""
+        if self.rows:
+            return [dict(row) for row in self.rows]
         names = list(self.values)
         if not self.one_at_a_time:
             return [

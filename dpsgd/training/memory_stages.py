@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from dpsgd.features.images import ImageForm
 from dpsgd.networks import linear_network
 from dpsgd.plan import Plan
 from dpsgd.training.training import PrivateTraining
@@ -14,7 +15,14 @@ def table_stages(configuration: Mapping[str, Any]) -> Iterator[str]:
     """Take one step on made-up records; for `dpsgd.training.memory.measure`."""
     torch.set_num_threads(1)
     size, outputs = configuration["batch_size"], configuration["outputs"]
-    network = linear_network(configuration["inputs"], outputs, hidden=configuration["hidden"])
+    shape, hidden = (configuration["inputs"],), configuration["hidden"]
+    network: torch.nn.Module
+    if (form := configuration.get("images")) is None:
+        network = linear_network(*shape, outputs, hidden=hidden)
+    else:
+        images = ImageForm.of(form)
+        shape = images.input_shape
+        network = images.build(shape[0], outputs, hidden=hidden)
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9)
     is_private = configuration["is_private"]
     plan = Plan(
@@ -23,7 +31,7 @@ def table_stages(configuration: Mapping[str, Any]) -> Iterator[str]:
     training = PrivateTraining(plan, model=network, optimizer=optimizer) if is_private else None
     each = torch.nn.CrossEntropyLoss(reduction="none")
     yield "model"
-    x, y = torch.randn(size, configuration["inputs"]), torch.randint(0, outputs, (size,))
+    x, y = torch.randn(size, *shape), torch.randint(0, outputs, (size,))
     yield "batch"
     if training is None:
         each(network(x), y).mean().backward()

@@ -5,9 +5,11 @@ from pathlib import Path
 import click
 
 from ckm.cli.dp.dp import budget
+from ckm.cli.dpsgd.attack import attack
 from ckm.cli.dpsgd.card import card
 from ckm.cli.dpsgd.charge import charge
 from ckm.cli.dpsgd.memory import memory
+from ckm.cli.dpsgd.published import published
 from ckm.cli.dpsgd.sweep import sweep
 from ckm.cli.dpsgd.train import ADJACENCY, SAMPLING, predict, train
 from ckm.cli.terminal.click_group import Group, with_terminal
@@ -31,6 +33,8 @@ def dpsgd() -> None:
     ckm dpsgd card model.safetensors                 what the model promises
     ckm dpsgd predict model.safetensors new.parquet -o predicted.csv
     ckm dpsgd charge run.pt --ledger budget.db       pay for a training by Opacus
+    ckm dpsgd train images.toml -o digits.safetensors     on folders of images
+    ckm dpsgd attack --plan plan.toml                can one tell who was in the data?
     ckm dpsgd audit scores.csv --epsilon 1           do an attacker's scores keep the promise?
     ckm dpsgd report plan.toml -o study.html         its cost in pictures, beside other choices
     """
@@ -141,5 +145,7 @@ def _scores(file: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202
     return table[:, 0], table[:, 1] == 1
 
 
-for _command in (budget, train, predict, card, charge, sweep, memory):
+for _command in (
+    budget, train, predict, card, charge, sweep, memory, attack, published,
+):  # fmt: skip
     dpsgd.add_command(_command)

@@ -13,6 +13,7 @@ from ckm.cli.terminal.click_group import Command, with_terminal
 from ckm.cli.terminal.output_options import output_options
 from footing.files import csv_text, write_whole
 from footing.messages import Message, joined, said
+from footing.serialisation import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,13 +109,16 @@ def _measured(job: TrainingJob, batches: Sequence[int]) -> list[dict[str, Any]]:
     from dpsgd.encoding import features
     from dpsgd.training.memory import measure
 
-    nothing: dict[str, list[Any]] = {column.name: [] for column in job.declared.columns}
-    target: Any = job.declared.target
     shape = {
-        "inputs": int(features(nothing, schema=job.declared).shape[1]),
-        "outputs": len(target.values) if job.is_classifier else 2,
+        "inputs": 0,
+        "outputs": len(job.classes) if job.is_classifier else 2,
         "hidden": [*job.network.hidden],
     }
+    if job.images is None:
+        nothing: dict[str, list[Any]] = {column.name: [] for column in job.declared.columns}
+        shape["inputs"] = int(features(nothing, schema=job.declared).shape[1])
+    else:
+        shape["images"] = plain(job.images.form())
     runs = [*product(batches or (job.promise.batch_size,), (False, True))]
     configurations = [shape | {"batch_size": b, "is_private": p} for b, p in runs]
     with on_threads(1):

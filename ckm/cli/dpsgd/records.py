@@ -95,11 +95,23 @@ def _selected(source: Source, name: str) -> str:
     return quoted
 
 
+def predicted_images(model: Any, path: Path) -> pa.Table:
+    """Return for each image its file or number, its class and the probability of each."""
+    from dpsgd.features.images import ImageForm
+    from dpsgd.files.image_files import read_unlabelled
+
+    images, names = read_unlabelled(path, shape=ImageForm.of(model.images).shape)
+    return _predictions(model, images, {"image": names})
+
+
 def predicted(model: Any, records: pa.Table, *, keep: Sequence[str] = ()) -> pa.Table:
     """Return kept columns, the prediction, and for codes the probability of each."""
+    return _predictions(model, records, {name: records[name] for name in dict.fromkeys(keep)})
+
+
+def _predictions(model: Any, records: Any, columns: dict[str, Any]) -> pa.Table:
     import pyarrow as pa
 
-    columns: dict[str, Any] = {name: records[name] for name in dict.fromkeys(keep)}
     outputs: dict[str, Any] = {}
     if hasattr(model, "predict_proba"):
         chances = model.predict_proba(records)

@@ -52,6 +52,13 @@ class Numbers(click.ParamType[Any]):
             self.fail(Message("it takes numbers between commas: 64,32"), param, ctx)
 
 
+page_options = options(
+    click.option("--page", type=PATH, help="Also a page with figures, .html."),
+    click.option(
+        "--language", "--lang", type=click.Choice(["en", "fr"]), default="en",
+        help="Of the page.",
+    ),
+)  # fmt: skip
 _choice_options = options(
     *(
         click.option(
@@ -70,12 +77,15 @@ _choice_options = options(
 @click.option("--plan", "plan_file", type=PATH, help="The training file.")
 @click.option("--test", type=PATH, help="Records that were not trained on.")
 @_choice_options
+@click.option(
+    "--published", is_flag=True, help="The rows of the source's table, in their place."
+)
 @click.option("--repetitions", type=click.IntRange(1), default=1, help="Runs of each choice.")
 @click.option("--one-at-a-time", is_flag=True, help="Vary one choice around the usual ones.")
 @click.option("--with-plain", is_flag=True, help="Run each without privacy as well.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the first repetition.")
 @click.option("-o", "--output", type=PATH, required=True, help="A .csv file, gone on with.")
-@click.option("--page", type=PATH, help="Also a page with figures, .html.")
+@page_options
 @thread_option
 @with_terminal
 def sweep(
@@ -85,12 +95,14 @@ def sweep(
     data: Path | None,
     plan_file: Path | None,
     test: Path | None,
+    published: bool,
     repetitions: int,
     one_at_a_time: bool,
     with_plain: bool,
     seed: int | None,
     output: Path,
     page: Path | None,
+    language: str,
     threads: int,
     **choices: list[float] | None,
 ) -> None:
@@ -104,6 +116,7 @@ def sweep(
         --learning-rate 0.5,1,2 --hidden-units 8,16 -o runs.csv
     ckm dpsgd sweep images.toml --one-at-a-time --hidden-units 256,512 \
         --image-factor 1,2 -o runs.csv --page sweep.html
+    ckm dpsgd sweep images.toml --published -o table.csv      the source's thirteen rows
 
     A line an epoch; the same command goes on where it was interrupted. The scores follow
     from the test records without noise: keep the file inside, and try settings on public or
@@ -124,8 +137,10 @@ def sweep(
         )
     check_output(output, force=True, endings=(".csv",), inputs=(source, others, plan_file))
     check_page(page, inputs=(source, others, plan_file, output))
+    rows = _published(job, choices) if published else ()
     trials = Sweep(
-        values=_values(job, choices),
+        values={} if rows else _values(job, choices),
+        rows=rows,
         repetitions=repetitions,
         one_at_a_time=one_at_a_time,
         with_plain=with_plain,
@@ -149,7 +164,7 @@ def sweep(
     for line in _tuning(job, results):
         click.echo(line)
     if page is not None:
-        write_page(page, job, results)
+        write_page(page, job, results, language=language)
     click.echo(str(output))
 
 
@@ -194,7 +209,9 @@ def trials_of(
     )
 
 
-def write_page(page: Path, job: TrainingJob, results: Sequence[Outcome]) -> None:
+def write_page(
+    page: Path, job: TrainingJob, results: Sequence[Outcome], *, language: str = "en"
+) -> None:
     """Write the page of a sweep, with its figures."""
     from dpsgd.pages import sweep_facts
     from footing.version import engine_version
@@ -210,7 +227,22 @@ def write_page(page: Path, job: TrainingJob, results: Sequence[Outcome]) -> None
         adjacency=promise.adjacency,
         classes=len(job.classes),
     )
-    make_report(facts).write(page, overwrite=True)
+    make_report(facts, language=language).write(page, overwrite=True)
+
+
+def _published(
+    job: TrainingJob, choices: dict[str, list[float] | None]
+) -> list[dict[str, float]]:
+    """Return the rows of the source's table, with hidden units and factor of the file."""
+    from dpsgd.accounting.published import PUBLISHED
+
+    if any(choices.values()):
+        raise click.UsageError(
+            Message("--published has all its settings: give no lists beside it.")
+        )
+    usual = _values(job, {"learning_rate": [1.0]})
+    own = {n: usual[n][0] for n in ("hidden_units", "image_factor") if n in usual}
+    return [{**run.choices, **own} for run in PUBLISHED]
 
 
 def _values(job: TrainingJob, choices: dict[str, list[float] | None]) -> dict[str, list[float]]:

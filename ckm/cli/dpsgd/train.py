@@ -261,7 +261,7 @@ def train(
             part.check()
         _tell(terminal, plan)
         if dry_run:
-            _estimator(job, plan).check(*records.read())
+            estimator_of(job, plan).check(*records.read())
             terminal.step(
                 "dry run complete", Message("dry run: {output} would be written", output=output)
             )
@@ -345,7 +345,7 @@ def _train(
             checkpoint.unlink()
         table, classes = records.read()
         with terminal.progress() as report_progress:
-            model = _estimator(job, plan).fit(
+            model = estimator_of(job, plan).fit(
                 table,
                 classes,
                 **payment,
@@ -377,7 +377,8 @@ def _train(
         )
 
 
-def _estimator(job: TrainingJob, plan: Plan) -> Any:
+def estimator_of(job: TrainingJob, plan: Plan) -> Any:
+    """Return the untrained model of a training file."""
     import dpsgd
 
     network = dict(job.network)
@@ -411,27 +412,39 @@ def predict(
     dry_run: bool,
     threads: int,
 ) -> None:
-    """Predict the target of each record of a table.
+    """Predict the target of each record of a table, or the class of each image.
 
     Examples
     --------
     ckm dpsgd predict model.safetensors people.parquet -o predicted.csv
     ckm dpsgd predict model.safetensors people.csv --keep person_id -o predicted.parquet
+    ckm dpsgd predict digits.safetensors test/ -o predicted.csv
 
     Of codes, each has a column with its probability. Predictions of records follow from these
     records: they are as confidential as they are.
     """
     import dpsgd
-    from ckm.cli.dpsgd.records import check_columns, predicted, read_columns, write_table
+    from ckm.cli.dpsgd.records import (
+        check_columns,
+        predicted,
+        predicted_images,
+        read_columns,
+        write_table,
+    )
 
     facts = dpsgd.read_facts(file)
-    if facts.plan.schema is None:
+    form = facts.settings.get("images")
+    if facts.plan.schema is None and form is None:
         raise dpsgd.DPSGDError(
             Message("This model was trained on arrays, not on a table."),
             hint=Message("predict with Python"),
         )
-    names = [*dict.fromkeys([*(c.name for c in facts.plan.schema.columns), *keep])]
-    check_columns(data, names=names, table=table)
+    if form is not None and (keep or table):
+        raise click.UsageError(Message("Images have no columns to keep, and no table."))
+    names = []
+    if facts.plan.schema is not None:
+        names = [*dict.fromkeys([*(c.name for c in facts.plan.schema.columns), *keep])]
+        check_columns(data, names=names, table=table)
     with on_threads(threads):
         model = dpsgd.read_model(file)
         if dry_run:
@@ -439,7 +452,11 @@ def predict(
                 "dry run complete", Message("dry run: {output} would be written", output=output)
             )
             return
-        predictions = predicted(model, read_columns(data, names=names, table=table), keep=keep)
+        if form is not None:
+            predictions = predicted_images(model, data)
+        else:
+            records = read_columns(data, names=names, table=table)
+            predictions = predicted(model, records, keep=keep)
     write_table(predictions, output)
     if facts.plan.is_demonstration:
         terminal.warn(

@@ -24,6 +24,7 @@ def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:
         "remarks": _remarks(words, facts),
         "scheme": _holds(words, facts),
         "frontier": frontier,
+        "by_choice": _by_choice(words, facts),
         "tuning": _tuning(words, facts),
         "meanings": meanings(words, TUNING, {fact.name for fact in facts.tuning}),
         "downloads": _downloads(facts),
@@ -120,6 +121,68 @@ def _frontier(words: Words, facts: SweepFacts) -> Row | None:
         data=_outcomes(words, facts),
         notes=(words.say("The most accurate private setting is ringed."),),
     )
+
+
+def _by_choice(words: Words, facts: SweepFacts) -> Row | None:
+    """Draw accuracy along each choice that was varied, all others held."""
+    pictures, lines = [], []
+    for name in CHOICES:
+        several = _along(facts, name, is_private=True)
+        if len(several) < 2:
+            continue
+        plain = _along(facts, name, is_private=False)
+        first, last = several[0], several[-1]
+        texts = PICTURES["setting"].say(
+            words,
+            f"by-{name}",
+            choice=words.say(CHOICES[name].name),
+            first=_choice(words, name, first.choices[name]),
+            start=first.mean,
+            last=_choice(words, name, last.choices[name]),
+            end=last.mean,
+        )
+        wide = last.choices[name] > 8 * max(first.choices[name], 1e-9)
+        data = Curves(**texts, is_log_across=wide, from_zero=False)
+        curves = [
+            Curve(name=words.say(label), spots=tuple(_spot_at(o, name) for o in some))
+            for label, some in (("with privacy", several), ("without", plain))
+            if some
+        ]
+        pictures.append((data, curves))
+        lines += [(name, outcome) for outcome in (*several, *plain)]
+    if not pictures:
+        return None
+    title = words.say("Accuracy where one choice varies and all others stay")
+    trainings = {True: words.say("with privacy"), False: words.say("without")}
+    share = words.numbers.share
+    return Row(
+        id="choices-tried",
+        title=title,
+        panels=panels(words, "choices-tried", pictures),
+        data=Lines(words, lines)
+        .text("Choice", lambda line: words.say(CHOICES[line[0]].name))
+        .number("Value", lambda line: _choice(words, line[0], line[1].choices[line[0]]))
+        .text("Training", lambda line: trainings[line[1].is_private])
+        .number(
+            "accuracy", lambda x: with_interval(words, share, x[1].mean, x[1].low, x[1].high)
+        )
+        .table("choices-tried-data", title, n_heads=2),
+    )
+
+
+def _along(facts: SweepFacts, name: str, *, is_private: bool) -> list[OutcomeFact]:
+    """Return the longest row of settings that differ in one choice, of equals the best one."""
+    groups: dict[tuple[tuple[str, float], ...], list[OutcomeFact]] = {}
+    for outcome in facts.outcomes:
+        if outcome.is_private == is_private and name in outcome.choices:
+            others = tuple(sorted((n, v) for n, v in outcome.choices.items() if n != name))
+            groups.setdefault(others, []).append(outcome)
+    longest = max(groups.values(), key=len, default=[])  # the outcomes come best first
+    return sorted(longest, key=lambda outcome: outcome.choices[name])
+
+
+def _spot_at(outcome: OutcomeFact, name: str) -> Spot:
+    return Spot(x=outcome.choices[name], y=outcome.mean, low=outcome.low, high=outcome.high)
 
 
 def _spot(outcome: OutcomeFact) -> Spot:
