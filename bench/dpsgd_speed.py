@@ -1,7 +1,6 @@
-"""An epoch of private training beside the fastest plain loop, and beside Opacus at its best.
+"""An epoch of private training beside plain loops, eager and compiled, and Opacus at its best.
 
-All are fed by index, in the same pieces, by one thread. Plain is the best of eager and
-compiled, Opacus of hooks and ghost. Pieces are those that the private training takes by itself.
+All are fed by index, in the same pieces, by one thread. Opacus is the best of hooks and ghost. Pieces are those that the private training takes by itself.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from statistics import median
 
 import torch
 from torch import Tensor, nn
@@ -211,7 +211,7 @@ def ways(case: Case, *, is_compiled: bool, others: bool = True) -> dict[str, Way
 def measured(
     case: Case, known: dict[str, Way], *, repeats: int
 ) -> dict[str, tuple[float, float]]:
-    """Return the least CPU seconds and the most memory of each way, taken in turn."""
+    """Return the median of CPU seconds and the most memory of each way, taken in turn."""
     data = case.inputs, torch.randint(0, case.classes, (len(case.inputs),))
     runs: dict[str, list[tuple[float, float]]] = {name: [] for name in known}
     for name in [*known]:
@@ -226,7 +226,11 @@ def measured(
             runs[name].append(in_a_child(partial(way, *data)))
             spent, more = runs[name][-1]
             print(f"{case.name:12} {name:16} {spent:7.2f} CPU s  +{more:.0f} MB", flush=True)
-    return {name: (min(r)[0], max(m for _, m in r)) for name, r in runs.items() if r}
+    return {
+        name: (median(s for s, _ in each), max(m for _, m in each))
+        for name, each in runs.items()
+        if each
+    }
 
 
 def speed(
@@ -240,13 +244,15 @@ def speed(
             continue
         known = ways(case, is_compiled=is_compiled, others=others)
         found = measured(case, known, repeats=repeats)
-        plain = min(v for n, v in found.items() if n.startswith("plain"))
+        plain, compiled = found["plain"], found.get("plain, compiled")
         rival = min((v for n, v in found.items() if n.startswith("opacus")), default=None)
         for way, (spent, _) in found.items():
-            print(f"{name:12} {way:16} {spent / plain[0]:5.2f} x the fastest plain")
+            print(f"{name:12} {way:16} {spent / plain[0]:5.2f} x eager plain, by medians")
         ours, more = found["ours"]
         lead = "" if rival is None else f"  {rival[0] / ours:.2f} x ahead of Opacus"
+        beside = "" if compiled is None else f"  {ours / compiled[0]:.2f} x compiled plain"
         print(
-            f"{name:12} {'':16} {ours / plain[0]:.2f} x plain{lead}  {more - plain[1]:+.0f} MB",
+            f"{name:12} {'':16} {ours / plain[0]:.2f} x plain{beside}{lead}  "
+            f"{more - plain[1]:+.0f} MB  median of {repeats}",
             flush=True,
         )

@@ -1,4 +1,4 @@
-"""``ckm dpsgd attack``: can one tell who was in the data of such a training?"""
+"""``ckm dpsgd attack``: who was in the data of such a training."""
 
 from __future__ import annotations
 
@@ -74,15 +74,14 @@ def attack(
     check_page(page, inputs=(source, plan_file))
     part = records_of(job, source, labels=job.data.labels)
     part.check()
-    evidence = []
     with on_threads(threads), terminal.progress() as report_progress:
-        for is_private in (True, False)[: 1 + with_plain]:
-            evidence.append(
-                _attacked(
-                    job, part.read(), is_private=is_private, shadows=shadows, most=records,
-                    seed=seed, report_progress=report_progress,
-                )
-            )  # fmt: skip
+        evidence = [
+            _attacked(
+                job, part.read(), is_private=is_private, shadows=shadows, most=records,
+                seed=seed, report_progress=report_progress,
+            )
+            for is_private in (True, False)[: 1 + with_plain]
+        ]  # fmt: skip
     _show(terminal, evidence)
     if output is not None:
         write_whole(output, write_evidence(evidence) + "\n", is_private=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from ckm.cli.dp.dp import budget
+from ckm.cli.dpsgd.advise import advise
 from ckm.cli.dpsgd.attack import attack
 from ckm.cli.dpsgd.card import card
 from ckm.cli.dpsgd.charge import charge
@@ -34,6 +35,7 @@ def dpsgd() -> None:
     ckm dpsgd predict model.safetensors new.parquet -o predicted.csv
     ckm dpsgd charge run.pt --ledger budget.db       pay for a training by Opacus
     ckm dpsgd train images.toml -o digits.safetensors     on folders of images
+    ckm dpsgd advise --plan plan.toml                settings proposed for the budget
     ckm dpsgd attack --plan plan.toml                can one tell who was in the data?
     ckm dpsgd audit scores.csv --epsilon 1           do an attacker's scores keep the promise?
     ckm dpsgd report plan.toml -o study.html         its cost in pictures, beside other choices
@@ -146,6 +148,6 @@ def _scores(file: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202
 
 
 for _command in (
-    budget, train, predict, card, charge, sweep, memory, attack, published,
+    budget, train, predict, card, charge, sweep, memory, advise, attack, published,
 ):  # fmt: skip
     dpsgd.add_command(_command)

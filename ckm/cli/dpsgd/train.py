@@ -262,6 +262,7 @@ def train(
         _tell(terminal, plan)
         if dry_run:
             estimator_of(job, plan).check(*records.read())
+            _hint_rate(terminal, job, plan)
             terminal.step(
                 "dry run complete", Message("dry run: {output} would be written", output=output)
             )
@@ -302,6 +303,33 @@ def _tell(terminal: Terminal, plan: Plan) -> None:
         )
     if not plan.noise_multiplier:
         terminal.warn("no noise", Message("there is no noise: nobody is protected"))
+
+
+def _hint_rate(terminal: Terminal, job: TrainingJob, plan: Plan) -> None:
+    """Say where made-up records of this form want another learning rate by far."""
+    from ckm.cli.dpsgd.advise import is_advised, trial_records_of
+    from dpsgd.sweeps.proposal import better_rate
+
+    if not is_advised(job):
+        return
+    network = job.network
+    better = better_rate(
+        plan,
+        records=trial_records_of(job),
+        learning_rate=network.learning_rate,
+        momentum=network.momentum,
+        average=network.average,
+    )
+    if better is not None:
+        terminal.warn(
+            "learning rate",
+            Message(
+                "learning_rate {planned:g} is far from what made-up records of this form want "
+                "at this noise, some {better:.2g}: ckm dpsgd advise proposes settings",
+                planned=network.learning_rate,
+                better=better.learning_rate,
+            ),
+        )
 
 
 def _train(

@@ -1,4 +1,4 @@
-"""Images from folders, arrays and the files of MNIST; what is refused, and what is told of it."""
+"""Images from folders, arrays and the files of MNIST, and what is told of those refused."""
 
 import gzip
 import struct
