@@ -1,6 +1,7 @@
 """An epoch of private training beside plain loops, eager and compiled, and Opacus at its best.
 
-All are fed by index, in the same pieces, by one thread. Opacus is the best of hooks and ghost. Pieces are those that the private training takes by itself.
+All are fed by index, in the same pieces, by one thread. Opacus is the best of hooks and ghost.
+Pieces are those that the private training takes by itself.
 """
 
 from __future__ import annotations

