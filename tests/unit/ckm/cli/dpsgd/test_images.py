@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.cli.app import app
-from dp import BudgetLedger, Guarantee
+from dp import BudgetLedger
 
 # Few large batches: that is quick to account for.
 IMAGES = """schema = 1
@@ -30,7 +30,6 @@ classes = ["bar", "cross"]
 height = 16
 width = 16
 """
-TOTAL = Guarantee(epsilon=9.0, delta=1e-3, adjacency="add-remove", unit="record")
 PEOPLE = """schema = 1
 [data]
 path = "people.csv"
@@ -99,7 +98,9 @@ def test_a_model_of_images_is_trained_scored_once_and_used(folder):
 
 
 def test_the_ledger_pays_for_images_as_for_a_table(folder):
-    BudgetLedger.create("budget.db", total=TOTAL)
+    BudgetLedger.create(
+        "budget.db", epsilon=9.0, delta=1e-3, adjacency="add-remove", unit="record"
+    )
     paid = ("--ledger", "budget.db", "--who", "Ada")
     # What cannot be trained on is refused before anything is paid.
     before = BudgetLedger.open("budget.db").left
