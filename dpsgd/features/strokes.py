@@ -72,7 +72,8 @@ def _drawn(number: int, *, side: int, chance: torch.Generator) -> Tensor:
         nearest = torch.where(mask, torch.minimum(nearest, distance), nearest)
     ink = (width + 0.5 - nearest.sqrt()).clamp(0, 1)
     ink = ink / ink.amax(1, keepdim=True).clamp(min=1e-6)
-    return ink.unflatten(1, (side, side))
+    images: Tensor = ink.unflatten(1, (side, side))
+    return images
 
 
 def _curves(number: int, chance: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -317,7 +317,7 @@ def _header(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], np.dt
     return shape, kind
 
 
-def _stream(file: Path) -> IO[bytes]:
+def _stream(file: Path) -> Any:
     return gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb")
 
 

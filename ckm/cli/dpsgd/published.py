@@ -53,7 +53,7 @@ def published(terminal: Terminal, /, *, output: Path | None) -> None:
 def _rows() -> list[tuple[float | None, ...]]:
     from dpsgd.accounting.published import PUBLISHED
 
-    rows = []
+    rows: list[tuple[float | None, ...]] = []
     for run in PUBLISHED:
         noise = run.corrected_noise or run.noise_multiplier
         rows.append(
