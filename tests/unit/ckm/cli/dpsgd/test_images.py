@@ -224,7 +224,9 @@ def test_settings_are_proposed_without_a_look_at_the_records(folder, monkeypatch
 def test_a_dry_run_tells_of_a_learning_rate_that_is_far_off(folder):
     text = PEOPLE.replace("steps = 4", "steps = 30\n[network]\nlearning_rate = 64.0")
     text = text.replace("noise_multiplier = 8.0", "noise_multiplier = 60.0")
-    text += "".join(f'[[column]]\nname = "x{n}"\nlow = 0\nhigh = 1\ncuts = []\n' for n in "abcd")
+    text += "".join(
+        f'[[column]]\nname = "x{n}"\nlow = 0\nhigh = 1\ncuts = []\n' for n in "abcd"
+    )
     table = pd.read_csv("people.csv")
     table.assign(xa=0, xb=0, xc=0, xd=0).to_csv("people.csv", index=False)
     Path("plan.toml").write_text(text)
