@@ -39,6 +39,8 @@ logger = logging.getLogger(__name__)
 
 _MOST_SHOWN = 5  # pairs of look-alikes
 _MOST_LOOKED_AT = 100_000  # texts of a column of a filter
+_MOST_KEPT = 1_000_000  # records that are not grouped by DuckDB where most are apart
+_FEW_ALIKE = 3  # so many records in a cell on average, or more, are worth grouping
 _MAX_GROUPED = 60  # DuckDB's grouping() tells up to 63 columns apart
 
 
@@ -110,7 +112,7 @@ def cube(
     started = time.perf_counter()
     scans = _scans(requests)
     for done, batch in enumerate(scans):
-        plan = _ScanPlan(source, keys, batch, sketch=sketch)
+        plan = _ScanPlan(source, keys, batch, sketch=sketch, may_keep_records=True)
         start = time.perf_counter()
         report_progress = None if progress is None else _part_of(progress, done, len(scans))
         answer = source.arrow(plan.sql, plan.parameters, progress=report_progress)
@@ -448,6 +450,7 @@ class _ScanPlan:
         *,
         sketch: int = 0,
         within: pa.Table | None = None,
+        may_keep_records: bool = False,
     ) -> None:
         self._source = source
         self._width = sketch
@@ -482,6 +485,7 @@ class _ScanPlan:
         ]
         where = "" if everything else f"WHERE {' OR '.join(conditions.values())}"
         outer = [*self._column_alias.values(), *self._flags.values()]
+        self._outer = outer
         whole = len(self._sets) == 1
         packing, values = pack(source, self._column_alias) if whole else ("", {})
         group_columns = ["p"] * bool(packing) + [name for name in outer if name not in values]
@@ -518,9 +522,17 @@ class _ScanPlan:
             group = f"GROUP BY {', '.join(group_columns)}" if group_columns else ""
         if frozenset() in self._sets:  # the grand total has a row even when nobody is there
             group += " HAVING count(*) > 0"
-        self._outer = outer
         self.sql = f"SELECT {', '.join(selected)} FROM ({records}) {group}"
-        if packing:
+        self._is_grouped = not (
+            may_keep_records
+            and whole
+            and self._variables
+            and not sketch
+            and self._are_nearly_all_apart(records)
+        )
+        if not self._is_grouped:
+            self.sql = self._of_records(records)
+        elif packing:
             select_list = ", ".join(f"{value} AS {alias}" for alias, value in values.items())
             self.sql = f"SELECT {select_list}, * EXCLUDE (p) FROM ({self.sql})"
 
@@ -549,8 +561,32 @@ class _ScanPlan:
         )
         axes = tuple(axis for axis, _ in pairs)
         sizes = tuple(axis.levels[0].size for axis in axes)
-        is_distinct = self._wanted(request) in self._sets
+        is_distinct = self._is_grouped and self._wanted(request) in self._sets
         return axes, group(cells, sizes, self.key_range, is_distinct=is_distinct)
+
+    def _are_nearly_all_apart(self, records: str) -> bool:
+        """Whether records are few, and most alone in their cell: grouping them saves little."""
+        source = self._source
+        if not source.packs or source.cells is not None or not self._outer:
+            return False
+        if source.n_records is None or source.n_records > _MOST_KEPT:
+            return False
+        number, groups = source.fetch(
+            f"SELECT count(*), approx_count_distinct(({', '.join(self._outer)},)) "
+            f"FROM ({records})",
+            self.parameters,
+        )[0]
+        return bool(number and number < _FEW_ALIKE * groups)
+
+    def _of_records(self, records: str) -> str:
+        """Return the statement of a group for every record, for few records in many cells."""
+        selected = [*self._outer, "1::BIGINT AS n"]
+        selected.append(f"{modulo_sql('coalesce(k, 0)', self.key_range)} AS key")
+        for alias in self._weight_alias.values():
+            selected += [alias, f"({alias} > 0)::BIGINT AS {alias}_n"]
+        for variable in self._variables.values():
+            selected += variable.of_record(self.key_range)
+        return f"SELECT {', '.join(selected)} FROM ({records})"
 
     def rolled_up(self, request: Request) -> str:
         """Return the statement of the only request's cells at all of its levels."""

@@ -94,6 +94,7 @@ class SparkSource(Source):
         self._sweep = described.close
         self._numbers = itertools.count()
         self.is_prepared = True
+        self.n_records = None
         self.files = described.files
         self.label = described.label
         self.orders = described.orders
