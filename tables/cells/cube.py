@@ -523,13 +523,7 @@ class _ScanPlan:
         if frozenset() in self._sets:  # the grand total has a row even when nobody is there
             group += " HAVING count(*) > 0"
         self.sql = f"SELECT {', '.join(selected)} FROM ({records}) {group}"
-        self._is_grouped = not (
-            may_keep_records
-            and whole
-            and self._variables
-            and not sketch
-            and self._are_nearly_all_apart(records)
-        )
+        self._is_grouped = not (may_keep_records and self._are_nearly_all_apart(records))
         if not self._is_grouped:
             self.sql = self._of_records(records)
         elif packing:
@@ -567,7 +561,8 @@ class _ScanPlan:
     def _are_nearly_all_apart(self, records: str) -> bool:
         """Whether records are few, and most alone in their cell: grouping them saves little."""
         source = self._source
-        if not source.packs or source.cells is not None or not self._outer:
+        has_sums = bool(self._variables) and source.packs and source.cells is None
+        if not has_sums or self._width or len(self._sets) > 1 or not self._outer:
             return False
         if source.n_records is None or source.n_records > _MOST_KEPT:
             return False

@@ -219,7 +219,8 @@ def _look_through(source: Source, columns: Sequence[str]) -> None:
     inner = [f"{number_sql(source, c)} AS x{i}" for i, c in enumerate(new)]
     spreads = [sql for place in range(len(new)) for sql in _spread_sql(f"x{place}")]
     ((source.n_records, *row),) = source.fetch(
-        f"SELECT count(*), {', '.join(spreads)} FROM (SELECT {', '.join(inner)} FROM {source.relation})"
+        f"SELECT count(*), {', '.join(spreads)} FROM "
+        f"(SELECT {', '.join(inner)} FROM {source.relation})"
     )
     width = len(spreads) // len(new)
     for place, column in enumerate(new):

@@ -12,6 +12,7 @@ from footing import places
 from footing.addresses import Address
 from footing.messages import Message, Name
 from footing.places import PlaceKind, place_of
+from tables.secret import SecretCommand
 
 if TYPE_CHECKING:
     from tables import ReadOptions
@@ -317,6 +318,9 @@ class JobKeys(Section):
     secret: SecretPath | None = optional(
         "Path of a secret file. Without it: CKM_SECRET.", repr=False
     )
+    secret_command: Some[Label] | None = optional(
+        "A program that prints the secret, and its arguments, instead of secret.", repr=False
+    )
     checks: Literal["stop", "warn", "skip"] = optional(
         "What to do when the keys are poor.", default="stop"
     )
@@ -326,3 +330,23 @@ class JobKeys(Section):
     version: Literal[1, 2] = optional(
         "Of the record keys of identifiers; 1 goes on with a ledger of 0.1.0.", default=2
     )
+    _commands: list[SecretCommand] = PrivateAttr(default_factory=list)  # at most one
+
+    @property
+    def place(self) -> Path | SecretCommand | None:
+        """Where the secret is read; None for the environment."""
+        if self.secret_command is None:
+            return self.secret
+        if not self._commands:
+            self._commands.append(SecretCommand(self.secret_command))
+        return self._commands[0]
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note two places of one secret."""
+        if self.secret is not None and self.secret_command is not None:
+            reading.add(
+                ("keys",),
+                Message("has both secret and secret_command."),
+                Message("remove one of the two"),
+                key="secret_command",
+            )
