@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from footing.messages import Message, Name
 from tables.errors import RequestError
+from tables.spark.hashing import NAME
 
 Rule = Callable[[Any, Mapping[str, str]], exp.Expr]
 
@@ -108,7 +109,13 @@ def _cast(node: Any, columns: Mapping[str, str]) -> exp.Expr:
 
 
 def _unsigned(node: Any, inner: Any) -> exp.Expr:
-    """Write an unsigned integer as a decimal; one from hexadecimal digits knows its bits."""
+    """Write an unsigned integer as a decimal; one that was hashed knows its bits."""
+    if isinstance(inner, exp.Anonymous) and inner.name.lower() == NAME:
+        bits = inner.sql("spark")
+        upper = f"CAST({bits} AS DECIMAL(20, 0)) + IF({bits} < 0, {2**64}, 0)"
+        key = parsed(f"CAST({upper} AS DECIMAL(20, 0))")
+        key.meta["bits"] = bits
+        return key
     if not (isinstance(inner, exp.DPipe) and inner.left.name == "0x"):
         return exp.cast(node.this, "DECIMAL(20, 0)", dialect="spark")
     digits = inner.right.sql("spark")

@@ -30,6 +30,7 @@ from tables.source.columns import ALL_MISSING, NOTHING, reading_of
 from tables.source.files import file_format
 from tables.source.labels import LABELS_KEY, marked_labels, warn_of_missing
 from tables.source.source import Source, open_source
+from tables.spark import hashing
 from tables.spark.explaining import explain
 from tables.spark.session import LOCAL, open_session, quiet
 from tables.spark.types import SECRETS, as_spark, as_wanted, kept_as, read_as
@@ -114,6 +115,8 @@ class SparkSource(Source):
         self.kinds = {name: described.kinds[name] for name in self.columns}
         # DuckDB tells the types of answers alone, so any function of this type will do there.
         described.fetch("CREATE MACRO ckm_aes(message, key) AS hex(message)")
+        described.fetch(f"CREATE MACRO {hashing.NAME}(message, key) AS strlen(message)")
+        self._hashes_arrays: bool | None = None
         self._run(self._name_records)
 
     def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
@@ -201,6 +204,10 @@ class SparkSource(Source):
         if earlier:
             _refuse(Message("Spark computes no record keys of version 1; DuckDB does."))
         parameters["key"] = key
+        if self._hashes_arrays is None:
+            self._hashes_arrays = self._run(lambda: hashing.register(self._session))
+        if self._hashes_arrays:
+            return f"{hashing.NAME}({plaintext_sql(column)}, $key)::UBIGINT"
         return f"('0x' || left(ckm_aes({plaintext_sql(column)}, $key), 16))::UBIGINT"
 
     def has_rows(self, rows: str, parameters: Mapping[str, object] | None = None) -> bool:

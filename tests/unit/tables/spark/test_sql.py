@@ -201,3 +201,17 @@ def test_equal_numbers_have_one_form_in_spark():
     kept = kept_as("`x`", "DOUBLE")
     assert "ISNAN(`x`) THEN NULL" in kept
     assert "`x` = 0 THEN CAST(0 AS DOUBLE)" in kept
+
+
+def test_a_key_that_workers_hash_is_summed_as_its_bits():
+    from tables.spark.hashing import NAME
+
+    key = f'{NAME}(encode("x"::VARCHAR), $key)::UBIGINT'
+    columns, parameters = {"x": "VARCHAR"}, {"key": bytes(16)}
+    summed = spark_sql(
+        f"SELECT sum(k) AS s FROM (SELECT {key} AS k FROM t)", parameters, columns=columns
+    )
+    assert "DECIMAL(20" not in summed.partition("FROM")[2]
+    assert f"SHIFTRIGHTUNSIGNED(k, 0)" in summed
+    shown = spark_sql(f"SELECT k FROM (SELECT {key} AS k FROM t)", parameters, columns=columns)
+    assert f"< 0, {2**64}, 0)" in shown
