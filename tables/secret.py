@@ -209,7 +209,7 @@ class Secret(Disclosive):
         hint = Message("run it yourself: it must print the secret alone, and end with 0")
         output = b""
         try:
-            answer = subprocess.run(
+            answer = subprocess.run(  # noqa: S603  (no shell, and the words are the office's)
                 list(words),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -272,6 +272,7 @@ def open_engine(
     engine = Engine(
         data.place,
         **{name: getattr(data, name) for name in _OF_DATA},
+        spark=data.spark_settings or None,
         secret=load_secret(job),
         ptable=ptable,
         hierarchies=dict(job.hierarchies) or None,

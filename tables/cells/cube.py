@@ -502,14 +502,7 @@ class _ScanPlan:
         ]
         for variable in self._variables.values():
             selected += variable.aggregates(self.key_range)
-        relation = source.relation
-        if within is not None:
-            column = quote(within.column_names[0])
-            relation = (
-                f"(SELECT * FROM {relation} r SEMI JOIN {source.beside} b "
-                f"ON r.{column} IS NOT DISTINCT FROM b.{column})"
-            )
-        records = f"SELECT {', '.join(inner)} FROM {relation} {where}"
+        records = f"SELECT {', '.join(inner)} FROM {_within(source, within)} {where}"
         if sketch:
             keyed, aggregates = sketch_columns(sketch, self.key_range)
             records = f"SELECT *, {', '.join(keyed)} FROM ({records})"
@@ -700,6 +693,17 @@ class _ScanPlan:
         flags = set(self._flags.values())
         maximal = (s for s in sets if not any(s < t and s & flags == t & flags for t in sets))
         return sorted(maximal, key=sorted)
+
+
+def _within(source: Source, beside: pa.Table | None) -> str:
+    """Return the SQL of the records, or of those with a value of a table beside them."""
+    if beside is None:
+        return source.relation
+    column = quote(beside.column_names[0])
+    return (
+        f"(SELECT * FROM {source.relation} r SEMI JOIN {source.beside} b "
+        f"ON r.{column} IS NOT DISTINCT FROM b.{column})"
+    )
 
 
 def _variables(

@@ -452,15 +452,25 @@ class SparkSource(Source):
         return n_done / total if total else 0.0
 
 
-def open_spark(data: object, *, master: str = LOCAL) -> SparkSource:
-    """Open Parquet files for tabulation by Spark, of this machine or of a store of others."""
+def open_spark(
+    data: object,
+    *,
+    master: str = LOCAL,
+    settings: Mapping[str, str] | None = None,
+    session: SparkSession | None = None,
+) -> SparkSource:
+    """Open Parquet files for tabulation by Spark, of this machine or of a store of others.
+
+    `settings` and `session` are those of `open_session`.
+    """
     place = place_of(data)
+    open_own = functools.partial(open_session, master, settings=settings, session=session)
     if place is not None and place.kind is PlaceKind.STORE:
-        return _open_far(place, _far(place.uri), open_session(master))
+        return _open_far(place, _far(place.uri), open_own())
     described = open_source(data if place is None else place, threads=1)
     try:
         root = _require_plain(described, place)
-        return SparkSource(described, session=open_session(master), root=root)
+        return SparkSource(described, session=open_own(), root=root)
     except BaseException:
         described.close()
         raise
