@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -18,21 +18,20 @@ NAME = "ckm_hash"
 
 def register(session: SparkSession) -> bool:
     """Make the function known to a session; False where a worker has no Python with it."""
-    from pyspark.sql.functions import arrow_udf
-
-    session.udf.register(NAME, arrow_udf(_hashed, "bigint"))
     trial = pa.table({"message": [b"1"], "key": [bytes(16)]})
+    wanted = _hashed(*(column.combine_chunks() for column in trial.columns))
     try:
+        from pyspark.sql.functions import arrow_udf
+
+        session.udf.register(NAME, arrow_udf(_hashed, "bigint"))
         rows = session.createDataFrame(trial).selectExpr(f"{NAME}(message, key) AS k").toArrow()
     except Exception:  # noqa: BLE001  (whatever the reason is: Spark's own cipher does it, too)
         return False
-    return bool(rows["k"].to_pylist() == _hashed(trial["message"], trial["key"]).to_pylist())
+    return bool(rows["k"].to_pylist() == wanted.to_pylist())
 
 
-def _hashed(messages: Any, keys: Any) -> Any:
+def _hashed(messages: pa.Array, keys: pa.Array) -> pa.Array:
     """Hash messages; the bits of the words are those of signed integers."""
-    if isinstance(messages, pa.ChunkedArray):
-        messages, keys = messages.combine_chunks(), keys.combine_chunks()
     if not len(messages):
         return pa.array([], pa.int64())
     return _hash_of(keys[0].as_py()).words(messages).view(pa.int64())

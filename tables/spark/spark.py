@@ -117,6 +117,9 @@ class SparkSource(Source):
         described.fetch("CREATE MACRO ckm_aes(message, key) AS hex(message)")
         described.fetch(f"CREATE MACRO {hashing.NAME}(message, key) AS strlen(message)")
         self._hashes_arrays: bool | None = None
+        # Footers of files tell it; of a store Spark alone would, by a scan.
+        sql = f"SELECT count(*) FROM {described.records}"
+        self._n_described = 0 if place else described.fetch(sql)[0][0]
         self._run(self._name_records)
 
     def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
@@ -447,9 +450,24 @@ class SparkSource(Source):
         tracker = self._context.statusTracker()
         jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
         stages = [tracker.getStageInfo(s) for job in jobs if job for s in job.stageIds]
-        total = sum(stage.numTasks for stage in stages if stage)
-        n_done = sum(stage.numCompletedTasks for stage in stages if stage)
-        return n_done / total if total else 0.0
+        tasks = sum(stage.numTasks for stage in stages if stage)
+        n_done = sum(self._tasks_done(stage) for stage in stages if stage)
+        return n_done / tasks if tasks else 0.0
+
+    def _tasks_done(self, stage: Any) -> float:
+        """Return how many tasks of a stage are done, those that read records in part."""
+        if stage.numCompletedTasks == stage.numTasks or not self._n_described:
+            return float(stage.numCompletedTasks)
+        from py4j.protocol import Py4JError
+
+        context = cast("Any", self._context)
+        try:
+            store = context._jsc.sc().statusStore()  # noqa: SLF001
+            n_read = store.lastStageAttempt(stage.stageId).inputRecords()
+        except Py4JError:  # the stage is not known there any more, or not yet
+            return float(stage.numCompletedTasks)
+        share = min(n_read / self._n_described, 1.0)
+        return max(stage.numTasks * share, float(stage.numCompletedTasks))
 
 
 def open_spark(

@@ -16,5 +16,3 @@ def test_the_bits_of_the_words_are_those_of_the_keyed_hash(messages):
     bits = _hashed(array, pa.array([KEY] * len(messages), pa.binary()))
     assert bits.type == pa.int64()
     assert bits.view(pa.uint64()).to_pylist() == wanted.to_pylist()
-    chunks = pa.chunked_array([array, array.slice(1)]), pa.chunked_array([[KEY] * 7])
-    assert _hashed(*chunks).to_pylist() == (bits.to_pylist() + bits.slice(1).to_pylist())
