@@ -31,6 +31,7 @@ import numpy as np
 
 from footing.messages import Argument, Message, mark, said
 from ptable.errors import PTableError
+from ptable.solver.modelling import load_cvxpy
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -201,7 +202,7 @@ class Statement:
         rows
             The constraints on each row; where a peak may lie anywhere, its place is settled.
         """
-        import cvxpy as cp
+        cp = load_cvxpy()
 
         support = Support.of(rows)
         P = cp.Variable(len(support.noise), name="P")  # noqa: N806
@@ -342,7 +343,7 @@ def _where(flags: Iterator[bool]) -> _Int:
 
 def solved(problem: cp.Problem, solver: str, **options: Any) -> str:
     """Solve a problem of cvxpy; give its status, and ``"failed"`` where the solver gave up."""
-    import cvxpy as cp
+    cp = load_cvxpy()
 
     with warnings.catch_warnings():  # what is inaccurate is polished, or said by the status
         warnings.simplefilter("ignore")
@@ -383,7 +384,7 @@ def _parts(rows: Sequence[RowProblem]) -> Iterator[list[RowProblem]]:
 
 def programs(solver: str) -> Mapping[str, str]:
     """Name the programs that solve, with their versions."""
-    import cvxpy as cp
+    cp = load_cvxpy()
 
     packages = {"Clarabel": "clarabel", "HiGHS": "highspy"}
     return {"cvxpy": cp.__version__, solver: version(packages[solver])}
@@ -441,7 +442,7 @@ class JointStatement:
     @classmethod
     def of(cls, joint: Joint, *, own: Own | None = None) -> JointStatement:
         """State the least loss within the limits, or, with a budget, the greatest entropy."""
-        import cvxpy as cp
+        cp = load_cvxpy()
 
         P = cp.Variable(len(joint.entries), nonneg=True, name="P")  # noqa: N806
         T = None  # noqa: N806
@@ -491,7 +492,7 @@ class JointStatement:
 
     def is_feasible(self) -> bool:
         """Say whether any table keeps the limits, whatever it loses."""
-        import cvxpy as cp
+        cp = load_cvxpy()
 
         question = cp.Problem(cp.Minimize(0), self.problem.constraints)
         if is_linear(question):
@@ -530,7 +531,7 @@ def _own_constraints(
     """Ask for somebody's own constraints on the matrix of all probabilities."""
     if own is None:
         return ()
-    import cvxpy as cp
+    cp = load_cvxpy()
     from scipy.sparse import csr_array
 
     n_rows = joint.last + 1

@@ -115,7 +115,7 @@ class SparkSource(Source):
         self.kinds = {name: described.kinds[name] for name in self.columns}
         # DuckDB tells the types of answers alone, so any function of this type will do there.
         described.fetch("CREATE MACRO ckm_aes(message, key) AS hex(message)")
-        described.fetch(f"CREATE MACRO {hashing.NAME}(message, key) AS strlen(message)")
+        described.fetch(f"CREATE MACRO {hashing.NAME}(message, key) AS hex(message)")
         self._hashes_arrays: bool | None = None
         # Footers of files tell it; of a store Spark alone would, by a scan.
         sql = f"SELECT count(*) FROM {described.records}"
