@@ -16,8 +16,8 @@ def load_cvxpy() -> Any:
 
     Notes
     -----
-    cvxpy takes `entropy` from `scipy.stats` for atoms of quantum theory. Importing that package
-    takes two thirds of the time of cvxpy itself; here it is imported when the function is called.
+    cvxpy takes `entropy` from `scipy.stats` for atoms of quantum theory. Importing that
+    takes two thirds of the time; here it is imported when the function is called.
 
     Examples
     --------
