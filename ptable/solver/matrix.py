@@ -17,7 +17,6 @@ import numpy as np
 from footing.checks import is_integer
 from footing.messages import Argument, Message, Name
 from ptable.errors import InfeasibleError, PTableError
-from ptable.solver.modelling import load_cvxpy
 from ptable.solver.statement import LINEAR, TIGHT, is_linear, solved
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def solve_matrix(
     >>> design.transition.round(6).tolist()
     [[0.75, 0.25], [0.25, 0.75]]
     """
-    cp = load_cvxpy()
+    import cvxpy as cp
 
     if objective not in LOSSES:
         raise PTableError(

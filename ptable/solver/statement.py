@@ -31,7 +31,6 @@ import numpy as np
 
 from footing.messages import Argument, Message, mark, said
 from ptable.errors import PTableError
-from ptable.solver.modelling import load_cvxpy
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -202,7 +201,7 @@ class Statement:
         rows
             The constraints on each row; where a peak may lie anywhere, its place is settled.
         """
-        cp = load_cvxpy()
+        import cvxpy as cp
 
         support = Support.of(rows)
         P = cp.Variable(len(support.noise), name="P")  # noqa: N806
@@ -343,7 +342,7 @@ def _where(flags: Iterator[bool]) -> _Int:
 
 def solved(problem: cp.Problem, solver: str, **options: Any) -> str:
     """Solve a problem of cvxpy; give its status, and ``"failed"`` where the solver gave up."""
-    cp = load_cvxpy()
+    import cvxpy as cp
 
     with warnings.catch_warnings():  # what is inaccurate is polished, or said by the status
         warnings.simplefilter("ignore")
@@ -384,7 +383,7 @@ def _parts(rows: Sequence[RowProblem]) -> Iterator[list[RowProblem]]:
 
 def programs(solver: str) -> Mapping[str, str]:
     """Name the programs that solve, with their versions."""
-    cp = load_cvxpy()
+    import cvxpy as cp
 
     packages = {"Clarabel": "clarabel", "HiGHS": "highspy"}
     return {"cvxpy": cp.__version__, solver: version(packages[solver])}
@@ -442,7 +441,7 @@ class JointStatement:
     @classmethod
     def of(cls, joint: Joint, *, own: Own | None = None) -> JointStatement:
         """State the least loss within the limits, or, with a budget, the greatest entropy."""
-        cp = load_cvxpy()
+        import cvxpy as cp
 
         P = cp.Variable(len(joint.entries), nonneg=True, name="P")  # noqa: N806
         T = None  # noqa: N806
@@ -492,7 +491,7 @@ class JointStatement:
 
     def is_feasible(self) -> bool:
         """Say whether any table keeps the limits, whatever it loses."""
-        cp = load_cvxpy()
+        import cvxpy as cp
 
         question = cp.Problem(cp.Minimize(0), self.problem.constraints)
         if is_linear(question):
@@ -531,7 +530,7 @@ def _own_constraints(
     """Ask for somebody's own constraints on the matrix of all probabilities."""
     if own is None:
         return ()
-    cp = load_cvxpy()
+    import cvxpy as cp
     from scipy.sparse import csr_array
 
     n_rows = joint.last + 1
