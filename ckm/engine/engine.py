@@ -205,7 +205,7 @@ class Engine:
                 labels=(total_label, missing_label),
             )
         settings, session = (spark, None) if isinstance(spark, Mapping) else (None, spark)
-        if session is not None:
+        if spark is not None:
             engine = "spark"
         mix = mix and (cells is None or cell_key is not None)
         own_secret = find_secret(secret, is_needed=mix or id is not None)

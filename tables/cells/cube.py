@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 _MOST_SHOWN = 5  # pairs of look-alikes
 _MOST_LOOKED_AT = 100_000  # texts of a column of a filter
-_MOST_KEPT = 1_000_000  # records that are not grouped by DuckDB where most are apart
+_MOST_KEPT = 2_000_000  # amounts of records that DuckDB does not group where most are apart
 _FEW_ALIKE = 3  # so many records in a cell on average, or more, are worth grouping
 _MAX_GROUPED = 60  # DuckDB's grouping() tells up to 63 columns apart
 
@@ -557,7 +557,7 @@ class _ScanPlan:
         has_sums = bool(self._variables) and source.packs and source.cells is None
         if not has_sums or self._width or len(self._sets) > 1 or not self._outer:
             return False
-        if source.n_records is None or source.n_records > _MOST_KEPT:
+        if source.n_records is None or source.n_records * len(self._variables) > _MOST_KEPT:
             return False
         number, groups = source.fetch(
             f"SELECT count(*), approx_count_distinct(({', '.join(self._outer)},)) "

@@ -21,7 +21,7 @@ def register(session: SparkSession) -> bool:
     trial = pa.table({"message": [b"1"], "key": [bytes(16)]})
     wanted = _hashed(*(column.combine_chunks() for column in trial.columns))
     try:
-        from pyspark.sql.functions import arrow_udf
+        from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
         session.udf.register(NAME, arrow_udf(_hashed, "bigint"))
         rows = session.createDataFrame(trial).selectExpr(f"{NAME}(message, key) AS k").toArrow()

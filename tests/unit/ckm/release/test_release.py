@@ -628,6 +628,9 @@ def test_the_secret_of_a_command_makes_the_files_that_its_file_makes(folder, mon
         read_job(folder / "job.toml")
     (folder / "job.toml").write_text(text.replace('secret = "secret.key"', command))
     release(read_job(folder / "job.toml"), "two")
+    told = json.loads((folder / "two/internal/manifest.json").read_text())
+    assert "CKM_SECRET" not in json.dumps(told)
+    assert '"secret_command"' in json.dumps(told)
     name = "places.parquet"
     assert (folder / "one/public" / name).read_bytes() == (
         folder / "two/public" / name
