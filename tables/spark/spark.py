@@ -467,7 +467,7 @@ class SparkSource(Source):
         except Py4JError:  # the stage is not known there any more, or not yet
             return float(stage.numCompletedTasks)
         share = min(n_read / self._n_described, 1.0)
-        return max(stage.numTasks * share, float(stage.numCompletedTasks))
+        return float(max(stage.numTasks * share, stage.numCompletedTasks))
 
 
 def open_spark(
