@@ -141,7 +141,7 @@ def _by_choice(words: Words, facts: SweepFacts) -> Row | None:
             last=_choice(words, name, last.choices[name]),
             end=last.mean,
         )
-        wide = last.choices[name] > 8 * max(first.choices[name], 1e-9)
+        wide = 0 < 8 * first.choices[name] < last.choices[name]
         data = Curves(**texts, is_log_across=wide, from_zero=False)
         curves = [
             Curve(name=words.say(label), spots=tuple(_spot_at(o, name) for o in some))
