@@ -235,8 +235,9 @@ def test_the_passes_of_a_budget_are_the_last_that_it_allows():
 
 def test_a_published_run_costs_what_was_printed():
     run = PublishedRun(
-        batch_size=64, noise_multiplier=1, epochs=150, printed=8.3, accuracy=0.57
-    )
+        batch_size=64, noise_multiplier=1, epochs=150, clipping_norm=10, learning_rate=8e-4,
+        printed=8.3, accuracy=0.57,
+    )  # fmt: skip
     assert round(run.epsilon(), 1) == 8.3
 
 
