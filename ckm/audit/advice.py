@@ -162,10 +162,10 @@ def redrawn(
         Of the keys: the same for the same seed, whatever the p-table.
     """
     rng = np.random.default_rng(seed)
-    truth = space.lattice.sums(space.joint)
+    truth = space.truth()
     index = KeyIndex.build(ptable, ptable.key_range)
-    keys = rng.integers(1 << 63, size=space.joint.shape, dtype=np.uint64)
-    of_set = space.lattice.sums(keys * (space.joint > 0))
+    keys = rng.integers(1 << 63, size=len(space.joint.counts), dtype=np.uint64)
+    of_set = space.joint.sums(space.lattice, keys)
     tables = {
         table: replace(one, published=_published(index, truth[table], of_set[table]))
         for table, one in space.shown.items()

@@ -20,11 +20,11 @@ from ptable import PTable
 from ptable.lookup import moments
 from risk.reconstruction.attributes import FoundAttributes, found_attributes
 from risk.reconstruction.counts import possible_origins
+from risk.reconstruction.fitted_counts import most_probable_counts
 from risk.reconstruction.lattice import (
     Found,
     Guesses,
     guessed_counts,
-    most_probable_counts,
 )
 from risk.reconstruction.lattice_bounds import CountBounds, count_bounds, equal_siblings
 
@@ -192,7 +192,7 @@ class Auditor:
         estimates = most_probable_counts(
             space.lattice, space.shown, variance=self.variance, progress=progress
         )
-        truth = space.lattice.sums(space.joint)
+        truth = space.truth()
         origins = partial(possible_origins, self.ptable)
         bounds = count_bounds(space.lattice, space.shown, origins=origins, equal_noise=True)
         attacked = self._attacked(space, truth, estimates, bounds)

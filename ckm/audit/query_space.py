@@ -3,14 +3,14 @@
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ckm.audit.axes import Areas, Axes, SpaceTables
+from ckm.audit.axes import Areas, SpaceTables
 from ckm.config.service.service import Service
 from ckm.errors import ConfigError
 from ckm.service.answering.answer import Answerer, Permitted
@@ -18,6 +18,7 @@ from ckm.service.answering.query import Query, Selection
 from footing.arrays import Flags, Integers, Levels, along
 from footing.messages import Message, Name
 from footing.progress import Progress
+from risk.reconstruction.joint_cells import JointCells
 from risk.reconstruction.lattice import MAX_JOINT, Lattice, Shown
 from tables.cells.axes import Axis
 
@@ -38,7 +39,7 @@ class QuerySpace(SpaceTables):
         The places of the variables that tell something of a person: those that are sensitive,
         or where none is, all but the areas.
     joint
-        The true counts of the joint cells.
+        The joint cells that hold records.
     n_areas, n_areas_drawn
         How many of the coarsest areas there are, and how many of them were drawn.
     """
@@ -46,7 +47,7 @@ class QuerySpace(SpaceTables):
     lattice: Lattice
     mandatory: frozenset[str]
     attributes: tuple[int, ...]
-    joint: Integers
+    joint: JointCells
     n_areas: int
     n_areas_drawn: int
 
@@ -89,18 +90,22 @@ class QuerySpace(SpaceTables):
             for table, of in self.parents.items()
         }
         tables = {table: one for table, one in self.shown.items() if parents[table]}
-        groups, joint = list(self.lattice.groups), self.joint
+        groups, unused = list(self.lattice.groups), []
         for place, names in enumerate(self.level_names):
             if all(table[place] == len(names) for table in tables):
                 groups[place] = [np.zeros(1, np.int64)] * (len(names) + 1)
-                joint = joint.sum(axis=place, keepdims=True)
+                unused.append(place)
         return replace(
             self,
             lattice=Lattice(groups, list(tables)),
             shown=tables,
             parents={table: parents[table] for table in tables},
-            joint=joint,
+            joint=self.joint.without(unused),
         )
+
+    def truth(self) -> dict[Levels, Integers]:
+        """Return the true counts of all tables. Disclosive."""
+        return self.joint.sums(self.lattice)
 
 
 def query_space(
@@ -168,31 +173,26 @@ def query_space(
             Message("The rules permit no table: there is nothing that callers could find out."),
             hint=Message("see [rules], and whether the data hold any records"),
         )
-    fitting = Axes(
+    lattice = Lattice(groups, list(by_levels))
+    return QuerySpace(
         variables=names,
         level_names=(
             *(answerer.variables[name].level_names for name in names),
             *([("", *populations)] if populations else []),
         ),
-        groups=groups,
-        at=at,
         shown=by_levels,
         parents={table: frozenset(of) for table, of in parents.items()},
         area=area,
-    ).fitting()
-    lattice = Lattice(fitting.groups, list(fitting.shown))
-    joint = np.zeros(lattice.shape, np.int64)
-    np.add.at(joint, tuple(fitting.at), numbers)
-    return QuerySpace(
-        **{field.name: getattr(fitting, field.name) for field in fields(SpaceTables)},
         lattice=lattice,
         mandatory=frozenset(answerer.settings.mandatory),
         attributes=tuple(
-            place
-            for place, name in enumerate(fitting.variables)
-            if name in _attributes(answerer.service)
+            place for place, name in enumerate(names) if name in _attributes(answerer.service)
         ),
-        joint=joint,
+        joint=JointCells(
+            shape=lattice.shape,
+            places=tuple(np.asarray(one, np.int64) for one in at),
+            counts=np.asarray(numbers, np.int64),
+        ),
         n_areas=n_areas,
         n_areas_drawn=n_areas if areas is None else min(areas, n_areas),
     )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ckm.audit.query_space import QuerySpace
 from footing.arrays import Flags, Integers, Levels, along
+from risk.reconstruction.joint_cells import JointCells
 from risk.reconstruction.lattice import added
 
 
@@ -118,13 +119,11 @@ def _pairs(space: QuerySpace) -> Iterator[tuple[Levels, Levels, tuple[int, int]]
                 yield above, below, (axis, other)
 
 
-def _places(joint: Integers, axis: int, other: int) -> tuple[Integers, Integers]:
+def _places(joint: JointCells, axis: int, other: int) -> tuple[Integers, Integers]:
     """Return which finest categories of two variables, or of one, occur together."""
     if axis == other:
         return (np.arange(joint.shape[axis]),) * 2
-    rest = tuple(place for place in range(joint.ndim) if place not in {axis, other})
-    first, second = np.nonzero(joint.any(axis=rest))
-    return (first, second) if axis < other else (second, first)
+    return joint.pairs(axis, other)
 
 
 def _remainders(

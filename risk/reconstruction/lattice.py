@@ -1,4 +1,4 @@
-"""Many tables of the same records together: least squares over all their cells at once.
+"""Many tables of the same records together, and what is found of their cells.
 
 Whoever may ask for tables asks for all of them. The tables lie in a lattice: each shows every
 variable at one level, its finest or a coarser one up to the total, and all are sums of the same
@@ -7,7 +7,6 @@ joint cells.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -16,13 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.arrays import Flags, Floats, Integers, Levels
-from footing.messages import Message
-from risk.errors import RiskError
 
 #: So many joint cells are held at most.
 MAX_JOINT = 20_000_000
-_STEPS = (40, 100)
-_PASSES = 3
 _ENOUGH = 20
 
 
@@ -36,11 +31,6 @@ class Lattice:
         category. The last level is the total.
     tables
         Combinations of levels, one level for each variable.
-
-    Raises
-    ------
-    RiskError
-        If the joint cells are too many to hold.
     """
 
     def __init__(self, groups: Sequence[Sequence[Integers]], tables: Sequence[Levels]) -> None:
@@ -48,19 +38,6 @@ class Lattice:
         self.sizes = [[int(codes.max(initial=0)) + 1 for codes in one] for one in groups]
         self.shape = tuple(len(one[0]) for one in groups)
         self.tables = tuple(dict.fromkeys(tables))
-        joint = int(np.prod([float(size) for size in self.shape]))
-        if joint > MAX_JOINT:
-            raise RiskError(
-                Message(
-                    "All variables together have {joint:,} cells, more than {max_joint:,}.",
-                    joint=joint,
-                    max_joint=MAX_JOINT,
-                ),
-                hint=Message(
-                    "look at a sample of areas, or at fewer variables, or keep two large ones "
-                    "apart: exclusive in [rules]"
-                ),
-            )
         # Level by level of one variable after the other, so that tables share their sums.
         finest = (0,) * len(groups)
         self._above: dict[Levels, tuple[Levels, int]] = {}
@@ -106,6 +83,9 @@ class Lattice:
 
 def added(values: NDArray[Any], codes: Integers, *, axis: int) -> NDArray[Any]:
     """Add up along an axis what has the same code; every code up to the largest occurs."""
+    if not codes.any():  # the total: adding up is faster than by places
+        total: NDArray[Any] = values.sum(axis=axis, keepdims=True)
+        return total
     if (np.diff(codes) < 0).any():
         order = np.argsort(codes, kind="stable")
         codes, values = codes[order], values.take(order, axis=axis)
@@ -132,147 +112,6 @@ class Shown:
     def mapped(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Shown:
         """Change both arrays alike."""
         return Shown(published=change(self.published), is_shown=change(self.is_shown))
-
-
-def most_probable_counts(
-    lattice: Lattice,
-    published_cells: Mapping[Levels, Shown],
-    *,
-    variance: float,
-    progress: Callable[[int, int], None] | None = None,
-) -> dict[Levels, Floats]:
-    """Fit joint cells to all published counts together, and return what they add up to.
-
-    Parameters
-    ----------
-    lattice, shown
-        The tables, and what they show.
-    variance
-        The variance of the noise of a count.
-    progress
-        Called with the steps done and the most there are.
-
-    Returns
-    -------
-    dict
-        For every table the fitted counts, not rounded.
-
-    Notes
-    -----
-    The joint cells ``x`` that maximise the likelihood of all published counts ``p`` under
-    normal noise of variance ``s``, times a Poisson prior whose means ``m`` are those of
-    independent variables: they make ``|Ax - p|^2 / 2s + sum(x log(x / m) - x)`` least. The dual
-    has a price ``y`` for each published count, ``x = m exp(A'y)``, and is smooth with the
-    gradient ``Ax + s y - p``. Without the prior, least squares fit the noise where the tables
-    say little, and find fewer counts.
-
-    References
-    ----------
-    Csiszár 1975, I-divergence geometry of probability distributions and minimization problems;
-    Liu, Nocedal 1989, On the limited memory BFGS method.
-    """
-    from scipy import optimize
-    from threadpoolctl import threadpool_limits
-
-    minimize: Any = optimize.minimize  # its stubs know no L-BFGS with arguments
-
-    means = _independent(lattice, published_cells)
-    published = _flat(
-        {table: one.published for table, one in published_cells.items()}, published_cells
-    )
-    multipliers = np.zeros(len(published))
-    done = 0
-
-    def joint(all_multipliers: Floats) -> Floats:
-        cells: Floats = means * np.exp(
-            np.minimum(lattice.spread(_tables(all_multipliers, published_cells)), 50)
-        )
-        return cells
-
-    def dual(scaled: Floats, scale: Floats) -> tuple[float, Floats]:
-        y = scaled * scale
-        x = joint(y)
-        gradient = _flat(lattice.sums(x), published_cells) + variance * y - published
-        return float(x.sum() - published @ y + variance / 2 * (y @ y)), gradient * scale
-
-    def tell(_: Floats) -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(min(done, sum(_STEPS)), sum(_STEPS))
-
-    for steps in _STEPS:  # a price moves its count by about as much as the count and the noise
-        scale = 1 / np.sqrt(_flat(lattice.sums(joint(multipliers)), published_cells) + variance)
-        with threadpool_limits(limits=1):  # its small matrices are slower with several
-            solution = minimize(
-                dual,
-                multipliers / scale,
-                (scale,),
-                method="L-BFGS-B",
-                jac=True,
-                callback=tell,
-                options={"maxiter": steps, "maxcor": 30},
-            )
-        multipliers = scale * solution.x
-    return lattice.sums(joint(multipliers))
-
-
-def _flat(
-    tables: Mapping[Levels, NDArray[Any]], published_cells: Mapping[Levels, Shown]
-) -> Floats:
-    """Put the published cells of all tables behind each other."""
-    return np.concatenate(
-        [tables[table][one.is_shown] for table, one in published_cells.items()]
-    ).astype(np.float64)
-
-
-def _tables(values: Floats, published_cells: Mapping[Levels, Shown]) -> dict[Levels, Floats]:
-    """Put values of published cells into their tables, 0 elsewhere."""
-    tables, start = {}, 0
-    for table, one in published_cells.items():
-        tables[table] = np.zeros(one.is_shown.shape)
-        stop = start + int(one.is_shown.sum())
-        tables[table][one.is_shown] = values[start:stop]
-        start = stop
-    return tables
-
-
-def _independent(lattice: Lattice, published_cells: Mapping[Levels, Shown]) -> Floats:
-    """Return the joint cells of independent variables, from the tables of one variable each."""
-    top_level = tuple(len(one) - 1 for one in lattice.groups)
-    of_one = [
-        [
-            (published_cells[table], groups[level])
-            for level in reversed(range(top))
-            if (table := (*top_level[:axis], level, *top_level[axis + 1 :])) in published_cells
-        ]
-        for axis, (top, groups) in enumerate(zip(top_level, lattice.groups, strict=True))
-    ]
-    sums = [int(s.published[s.is_shown].sum()) for some in of_one for s, _ in some]
-    total = (
-        float(
-            published_cells[top_level].published.sum()
-            if top_level in published_cells
-            else max(sums, default=1)
-        )
-        or 1.0
-    )
-    shares = []
-    for axis, size in enumerate(lattice.shape):
-        part = np.full(size, total / size)
-        for one, codes in of_one[axis] * _PASSES:  # levels that do not nest are fitted in turn
-            part *= (_wanted(one, added(part, codes, axis=0), total))[codes]
-        shares.append(part / part.sum())
-    return functools.reduce(np.multiply.outer, shares, np.array(total))
-
-
-def _wanted(cells: Shown, sums: Floats, total: float) -> Floats:
-    """Return by what to multiply sums; what is not shown has the rest of the total."""
-    is_shown = cells.is_shown.ravel()
-    targets = np.maximum(cells.published.ravel(), 0.5)
-    rest = max(total - float(targets[is_shown].sum()), 0.5 * int((~is_shown).sum()))
-    share = rest / max(float(sums[~is_shown].sum()), 1e-9)
-    return np.where(is_shown, targets / np.maximum(sums, 1e-9), share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

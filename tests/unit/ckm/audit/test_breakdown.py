@@ -52,7 +52,7 @@ def test_areas_tables_and_variables_are_those_of_the_cells(opened, monkeypatch):
     monkeypatch.setattr("ckm.audit.breakdown._WORST", 10**6)
     space, _, attacked = opened
     found = parts_of(space, attacked)
-    truth = space.lattice.sums(space.joint)
+    truth = space.truth()
     axis = space.area.axis
     of_area = {code: [0, 0, 0, 0] for code in space.area.codes}
     groups = space.lattice.groups[axis]
@@ -104,24 +104,6 @@ def test_an_area_of_a_sample_keeps_its_name_and_its_cells(opened, service_file, 
     assert parts_of(space, ())["drawn"] == ()
     for one in drawn:
         assert numbers(one)[:2] == numbers(whole[one.name])[:2]
-
-
-def test_areas_stay_what_they_are_where_axes_are_joined(opened, service_file, monkeypatch):
-    """Two zonings that no table shows together become one axis."""
-    monkeypatch.setattr("ckm.audit.breakdown._worst", tuple)
-    space, _, attacked = opened
-    apart = 'exclusive = [["geo", "zone_2024"], ["sex", "category"]]\n'
-    file = service_file.with_name("apart.toml")
-    file.write_text(service_file.read_text() + apart)
-    monkeypatch.setattr("ckm.audit.axes.MAX_JOINT", 1)
-    joined, auditor = open_space(read_service(file), small=3)
-    assert "geo or zone_2024" in joined.variables
-    found = {one.name: one for one in parts_of(joined, auditor.attacked(joined)[1])["areas"]}
-    geo = space.area.axis
-    zone = space.variables.index("zone_2024")
-    same = [one for one in attacked if not {geo, zone} <= set(space.used(one.table))]
-    for one in parts_of(space, same)["areas"]:
-        assert numbers(one)[:3] == numbers(found[one.name])[:3]
 
 
 def test_at_most_ten_are_listed_and_none_where_nothing_is_found(opened):
