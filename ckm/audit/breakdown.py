@@ -1,5 +1,6 @@
 """Where small counts are found: by area, by variable, by table, by the number of tables."""
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -42,14 +43,38 @@ def parts_of(space: QuerySpace, attacked: Sequence[Attacked]) -> dict[str, Any]:
         _part(name, summed([one for one in attacked if place in space.used(one.table)]))
         for place, name in enumerate(space.variables)
     ]
+    areas = tuple(_areas(space, attacked))
     return {
         "variables": tuple(one for one in variables if one.n_tables),
-        "areas": _worst(_areas(space, attacked)),
+        "areas": _worst(areas),
+        "interval": _interval(areas, space.n_areas),
         "tables": _worst(tables),
         "drawn": space.area.codes
         if space.area is not None and space.n_areas_drawn < space.n_areas
         else (),
     }
+
+
+def _interval(areas: Sequence[PartFact], n_areas: int) -> tuple[float, float] | None:
+    """Bound the share found in all areas by those drawn, at 95 %; None where all were drawn.
+
+    The share is a ratio of two means over areas drawn without replacement (Cochran 1977, 6.4);
+    of one area nothing is known of the others.
+    """
+    from scipy.stats import t as student
+
+    n = len(areas)
+    if n >= n_areas:
+        return None
+    small = np.array([one.n_small for one in areas], float)
+    found = np.array([one.together for one in areas], float)
+    if n < 2 or not small.sum():
+        return 0.0, 1.0
+    share = found.sum() / small.sum()
+    rest = ((found - share * small) ** 2).sum() / (n - 1)
+    error = math.sqrt((1 - n / n_areas) * rest / n) / small.mean()
+    reach = float(student.ppf(0.975, n - 1)) * error
+    return max(0.0, share - reach), min(1.0, share + reach)
 
 
 def _worst(parts: Iterable[PartFact]) -> tuple[PartFact, ...]:
@@ -155,13 +180,14 @@ def exposure_facts(
     parts: Mapping[str, Any],
     *,
     limit: float | None,
+    limits: Mapping[str, float | None],
     steps: Iterable[Step],
     noise: Iterable[ClosureFact] = (),
     growth: GrowthFact | None,
     release: ReleaseTables | None = None,
 ) -> ExposureFacts:
     """Gather all that the page of an audit says, of a service or of a release."""
-    names = ("small", "confidence", "n_areas", "n_areas_drawn", "seed")
+    names = ("small", "confidence", "n_areas", "n_areas_drawn", "seed", "unfinished")
     values: dict[str, Any] = {name: getattr(audit, name) for name in names}
     of_all = ("guessed", "sure", "sure_wrong", "certain")
     values |= {name: getattr(audit.whole.together, name) for name in of_all}
@@ -171,6 +197,11 @@ def exposure_facts(
         **values,
         largest_share=audit.largest_share,
         limit=limit,
+        zeros=audit.whole.zeros,
+        largest_zeros_share=audit.largest_zeros_share,
+        groups=audit.groups,
+        attribute_share=audit.attribute_share,
+        **limits,
         whole=_part("", audit.whole),
         remaining=_part("", summed(audit.remainders)),
         differences=_worst(_part(one.name, one) for one in audit.remainders),

@@ -81,6 +81,13 @@ def _finite(_context: click.Context, _option: click.Parameter, value: float | No
     "default largest_share of [audit].",
 )
 @click.option(
+    "--limit-cpu",
+    type=click.FloatRange(min=0, min_open=True),
+    callback=_finite,
+    metavar="SECONDS",
+    help="Stop after so many CPU seconds with what is found by then: a lower bound, exit 1.",
+)
+@click.option(
     "-o", "--output", type=_PATH, help="All figures: .html with .json beside it, or .json."
 )
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="The language of the page.")
@@ -96,6 +103,7 @@ def audit(
     areas: int | None,
     seed: int,
     limit: float | None,
+    limit_cpu: float | None,
     output: Path | None,
     lang: str | None,
     force: bool,
@@ -109,6 +117,7 @@ def audit(
     ckm audit service.toml --areas 50 --seed 1        a sample of areas, for many records
     ckm audit service.toml --limit 0.1                what to close until 10 % are found
     ckm audit job.toml -o audit.html                  the tables of a release, and earlier ones
+    ckm audit job.toml --limit-cpu 60                 what a minute of one processor finds
 
     It builds all cells that the rules of a service permit, or the tables of a job with those
     that its ledger has of before, so it takes longer than one answer, and needs the secret.
@@ -117,6 +126,7 @@ def audit(
     from ckm.audit.advice import advise, stronger_noise
     from ckm.audit.audit import open_space
     from ckm.audit.breakdown import exposure_facts, growth_of, parts_of
+    from ckm.audit.effort import CpuLimit, estimated_cost
     from ckm.audit.job_tables import open_release
     from ckm.config.read import read_job
     from ckm.config.service.sections import ServiceAudit
@@ -139,10 +149,21 @@ def audit(
     job = read_job(file) if service is None else service.job
     own_limit = job.report.limits.all_tables if service is None else settings.largest_share
     limit = own_limit if limit is None else limit
+    limits = {
+        "zeros_limit": job.report.limits.occupied_zeros
+        if service is None
+        else settings.largest_zeros_share,
+        "attribute_limit": job.report.limits.attributes
+        if service is None
+        else settings.largest_attribute_share,
+    }
+    is_spent = CpuLimit(limit_cpu).is_over
     inputs = InputFiles({path: path.name for path in job.input_files()})
     with terminal.progress() as report_progress:
         if service is None:
-            space, auditor, release = open_release(file, **options, progress=report_progress)
+            space, auditor, release = open_release(
+                file, **options, progress=report_progress, is_over=is_spent
+            )
             plan = release.service
         else:
             plan, release = service, None
@@ -152,26 +173,46 @@ def audit(
                 areas=settings.areas if areas is None else areas,
                 seed=seed,
                 progress=report_progress,
+                is_over=is_spent,
             )
+        cost = estimated_cost(space)
+        terminal.step(
+            "cost",
+            Message(
+                "attacking {tables:,} tables together takes some {seconds:,} CPU s and "
+                "{megabytes:,} MB more",
+                tables=len(space.shown),
+                seconds=math.ceil(cost.seconds),
+                megabytes=math.ceil(cost.megabytes),
+            ),
+        )
         audit_result, attacked = auditor.attacked(
             space,
             seed=seed,
             progress=partial(report_progress, "all tables together"),
+            is_over=is_spent,
         )
-        is_over = limit is not None and audit_result.largest_share > limit
+        parts = parts_of(space, attacked)
+        share = max(audit_result.largest_share, *(parts["interval"] or (0.0,)))
+        is_over = limit is not None and share > limit
         growth = (
             growth_of(space, auditor, attacked, seed=seed, progress=report_progress)
-            if output is not None and output != _beside(output)
+            if output is not None and output != _beside(output) and not is_spent()
             else None
         )
-        again: dict[str, Any] = {"limit": limit, "progress": report_progress}
+        again: dict[str, Any] = {
+            "limit": limit,
+            "progress": report_progress,
+            "is_over": is_spent,
+        }
         steps = advise(space, auditor, is_release=is_release, **again) if is_over else ()
         noise = stronger_noise(space, auditor, seed=seed, **again) if is_over else ()
     facts = exposure_facts(
         plan,
         audit_result,
-        parts_of(space, attacked),
+        parts,
         limit=limit,
+        limits=limits,
         steps=steps,
         noise=noise,
         growth=growth,
@@ -201,6 +242,39 @@ def audit(
             ),
             hint=_way_out(steps, limit=limit),
         )
+    _require_within(facts)
+
+
+def _require_within(facts: ExposureFacts) -> None:
+    """Refuse what is above a limit of zeros or attributes, and what was cut short."""
+    from reports.pages.exposure import is_over
+
+    if is_over(facts.zeros_limit, facts.largest_zeros_share):
+        raise CheckFailedError(
+            Message(
+                "More of the non-empty cells published as 0 are named than the limit of "
+                "{limit:.1%}.",
+                limit=facts.zeros_limit,
+            ),
+            hint=Message("offer coarser levels or fewer variables together, or more noise"),
+        )
+    if is_over(facts.attribute_limit, facts.attribute_share):
+        raise CheckFailedError(
+            Message(
+                "More statements that all of a cell have one category are right than the limit "
+                "of {limit:.1%}.",
+                limit=facts.attribute_limit,
+            ),
+            hint=Message("offer coarser cells of what is sensitive, or fewer margins of it"),
+        )
+    if facts.unfinished:
+        raise CheckFailedError(
+            Message(
+                "The attack was cut short by --limit-cpu: what is found is a lower bound, and "
+                "meets no limit."
+            ),
+            hint=Message("run it with more CPU seconds, or without --limit-cpu"),
+        )
 
 
 def _way_out(steps: Sequence[Step], *, limit: float) -> str:
@@ -225,6 +299,7 @@ def _write(
 
     facts = replace(facts, finished=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
     more = ("variables", "areas", "tables", "growth", "noise", "release", "left_out", "drawn")
+    more += ("interval", "zeros_limit", "attribute_limit")
     content = {
         "kind": KIND,
         "version": engine_version(),

@@ -1,8 +1,8 @@
 """Sums of a product of tables, without the array of all variables: variables are eliminated.
 
-Cells that are ``exp`` of a sum of tables, times a number for each category, are a graphical model:
-variables that no table shows together depend on each other through others alone. Its sums are
-those of blocks of variables, which pass messages to each other.
+Cells that are ``exp`` of a sum of tables, times a number for each category, are a graphical
+model: variables that no table shows together depend on each other through others alone. Its
+sums are those of blocks of variables, which pass messages to each other.
 """
 
 from __future__ import annotations
@@ -48,12 +48,13 @@ class Blocks:
 
     Notes
     -----
-    Variables are eliminated one after the other, each time the one whose block has fewest cells.
-    Categories that no table tells apart are one.
+    Variables are eliminated one after the other, each time the one whose block has fewest
+    cells. Categories that no table tells apart are one.
 
     References
     ----------
-    Lauritzen, Spiegelhalter 1988, Local computations with probabilities on graphical structures.
+    Lauritzen, Spiegelhalter 1988, Local computations with probabilities on graphical
+    structures and their application to expert systems.
     """
 
     def __init__(self, groups: Sequence[Sequence[Integers]], tables: Sequence[Levels]) -> None:

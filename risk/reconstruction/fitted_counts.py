@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from footing.arrays import Floats, Integers, Levels
+from footing.arrays import Floats, Levels
 from risk.reconstruction.blocks import Blocks
 from risk.reconstruction.lattice import Lattice, Shown, added
 
@@ -22,6 +22,7 @@ def most_probable_counts(
     *,
     variance: float,
     progress: Callable[[int, int], None] | None = None,
+    is_over: Callable[[], bool] | None = None,
 ) -> dict[Levels, Floats]:
     """Fit joint cells to all published counts together, and return what they add up to.
 
@@ -33,6 +34,8 @@ def most_probable_counts(
         The variance of the noise of a count.
     progress
         Called with the steps done and the most there are.
+    is_over
+        Asked after each step whether to stop with the fit so far.
 
     Returns
     -------
@@ -84,6 +87,8 @@ def most_probable_counts(
         done += 1
         if progress is not None:
             progress(min(done, sum(_STEPS)), sum(_STEPS))
+        if is_over is not None and is_over():
+            raise StopIteration  # the solver returns what it has
 
     for steps in _STEPS:  # a price moves its count by about as much as the count and the noise
         scale = 1 / np.sqrt(_flat(sums(multipliers), published_cells) + variance)

@@ -182,6 +182,10 @@ class Guesses:
     is_sure: Flags
     is_certain: Flags
 
+    def part(self, cells: slice) -> Guesses:
+        """Keep the guesses of some cells."""
+        return Guesses(**{one.name: getattr(self, one.name)[cells] for one in fields(self)})
+
     @property
     def found(self) -> Found:
         """How many small counts are found."""
@@ -203,6 +207,7 @@ def guessed_counts(
     small: int,
     confidence: float,
     bounds: tuple[Floats, Floats] | None = None,
+    n_coarse: int = 0,
 ) -> Guesses:
     """Guess each count by what is most frequent among other cells with the same clues.
 
@@ -221,6 +226,9 @@ def guessed_counts(
     bounds
         The least and the largest count of each cell, shape ``(n,)``, where they are known: no
         guess leaves them.
+    n_coarse
+        How many of the first clues tell what to guess where fewer than 20 others have all of
+        them; 0 for none.
 
     Notes
     -----
@@ -231,11 +239,10 @@ def guessed_counts(
     is_small = (capped >= 1) & (capped <= small)
     if not len(truth):
         return Guesses(**dict.fromkeys((f.name for f in fields(Guesses)), is_small))
-    group = np.unique(np.stack([*clues]), axis=1, return_inverse=True)[1].ravel()
-    times = np.zeros((int(group.max()) + 1, small + 2), np.int64)
-    np.add.at(times, (group, capped), 1)
-    others = times[group]
-    others[np.arange(len(truth)), capped] -= 1
+    others = _others_alike(capped, clues, n_values=small + 2)
+    if n_coarse:
+        is_rare = others.sum(axis=1) < _ENOUGH
+        others[is_rare] = _others_alike(capped, clues[:n_coarse], n_values=small + 2)[is_rare]
     n_others = others.sum(axis=1)
     is_known = n_others >= _ENOUGH
     best = np.where(is_known, others.argmax(axis=1), np.clip(guess, 0, small + 1))
@@ -252,5 +259,122 @@ def guessed_counts(
         is_guessed=is_guessed,
         is_right=best == capped,
         is_sure=is_sure & is_guessed,
+        is_certain=is_certain,
+    )
+
+
+def _others_alike(
+    values: Integers, clues: Sequence[Integers], *, n_values: int
+) -> NDArray[np.int64]:
+    """Count the values of all others with the same clues, shape ``(n, n_values)``."""
+    group = np.unique(np.stack([*clues]), axis=1, return_inverse=True)[1].ravel()
+    times = np.zeros((int(group.max()) + 1, n_values), np.int64)
+    np.add.at(times, (group, values), 1)
+    others = times[group]
+    others[np.arange(len(values)), values] -= 1
+    return others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundZeros(Tally):
+    """How many cells published as 0 are named that hold records.
+
+    Parameters
+    ----------
+    n, n_occupied
+        How many cells are published as 0, and how many of them hold records.
+    named, right
+        How many are named, as more of the cells that look alike hold records than not, or as
+        no count of 0 fits; how often rightly.
+    sure, sure_wrong
+        How many are named by somebody who is sure enough; how often wrongly.
+    certain
+        How many cannot be empty.
+    """
+
+    n: int = 0
+    n_occupied: int = 0
+    named: int = 0
+    right: int = 0
+    sure: int = 0
+    sure_wrong: int = 0
+    certain: int = 0
+
+    @property
+    def share(self) -> float:
+        """The share of the cells that hold records which are named."""
+        return self.right / self.n_occupied if self.n_occupied else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class NamedZeros:
+    """What is said of each cell, arrays of shape ``(n,)``, False but of zeros. Disclosive.
+
+    Parameters
+    ----------
+    is_zero, is_occupied
+        Whether it is published as 0, and holds records nevertheless.
+    is_named, is_sure, is_certain
+        See `FoundZeros`.
+    """
+
+    is_zero: Flags
+    is_occupied: Flags
+    is_named: Flags
+    is_sure: Flags
+    is_certain: Flags
+
+    def part(self, cells: slice) -> NamedZeros:
+        """Keep what is said of some cells."""
+        return NamedZeros(**{one.name: getattr(self, one.name)[cells] for one in fields(self)})
+
+    @property
+    def found(self) -> FoundZeros:
+        """How many cells are named."""
+        return FoundZeros(
+            n=int(self.is_zero.sum()),
+            n_occupied=int(self.is_occupied.sum()),
+            named=int(self.is_named.sum()),
+            right=int((self.is_named & self.is_occupied).sum()),
+            sure=int(self.is_sure.sum()),
+            sure_wrong=int((self.is_sure & ~self.is_occupied).sum()),
+            certain=int(self.is_certain.sum()),
+        )
+
+
+def named_zeros(
+    truth: Integers,
+    published: Integers,
+    clues: Sequence[Integers],
+    *,
+    confidence: float,
+    lower: Floats,
+) -> NamedZeros:
+    """Name cells published as 0 that hold records, by others that look alike.
+
+    Parameters
+    ----------
+    truth, published, clues, confidence
+        See `guessed_counts`; a cell is left out of the frequencies that name it.
+    lower
+        The least count of each cell.
+    """
+    is_zero = published == 0
+    is_occupied = is_zero & (truth > 0)
+    is_certain = is_zero & (lower > 0)
+    is_named, is_sure = is_certain.copy(), is_certain.copy()
+    if is_zero.any():
+        others = _others_alike(
+            is_occupied[is_zero].astype(np.int64), [one[is_zero] for one in clues], n_values=2
+        )
+        n_others, occupied = others.sum(axis=1), others[:, 1]
+        is_known = n_others >= _ENOUGH
+        is_named[is_zero] |= is_known & (2 * occupied > n_others)
+        is_sure[is_zero] |= is_known & (occupied >= confidence * n_others)
+    return NamedZeros(
+        is_zero=is_zero,
+        is_occupied=is_occupied,
+        is_named=is_named,
+        is_sure=is_sure,
         is_certain=is_certain,
     )

@@ -240,6 +240,12 @@ class ServiceAudit(Section):
     largest_share: Annotated[float, Field(ge=0, le=1)] | None = optional(
         "Largest share of small counts found, of all tables or of those of one size."
     )
+    largest_zeros_share: Annotated[float, Field(ge=0, le=1)] | None = optional(
+        "Largest share of the cells with somebody, published as 0, that the audit names."
+    )
+    largest_attribute_share: Annotated[float, Field(ge=0, le=1)] | None = optional(
+        "Largest share of right statements that all of a cell have a category."
+    )
     small: int = optional("Counts from 1 to this are small.", default=2, ge=1, le=10)
     confidence: float = optional(
         "Share of right guesses from which on somebody is sure.", default=0.95, ge=0.5, le=1

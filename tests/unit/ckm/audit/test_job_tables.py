@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 from lxml import html as parser
 
-from ckm.audit import axes
 from ckm.audit.job_tables import open_release
 from ckm.cli import app
 from ckm.config.read import read_job
