@@ -1,5 +1,6 @@
 """How many small counts somebody finds who asks for all tables that the rules permit."""
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -217,6 +218,11 @@ class Auditor:
         rows = (table.units(row) for row in range(table.n_rows))
         return max(float(moments(units, table.key_range)[1]) for units in rows)
 
+    @property
+    def _top(self) -> int:
+        """From which published or fitted count on cells look alike."""
+        return self.small + 2 * self.ptable.max_noise + 1
+
     def audit(self, space: QuerySpace) -> Audit:
         """Attack all tables of a space together, and count what is found.
 
@@ -300,7 +306,8 @@ class Auditor:
     ) -> tuple[Attacked, ...]:
         """Tell of each table which small counts are found.
 
-        From one table alone, cells of this table look alike; from all, cells of any.
+        Cells that look alike are those of one table, or of all, whichever finds more: what is
+        frequent differs from table to table, but a table may have few cells.
         """
         beside = equal_siblings(space.lattice, space.shown)
 
@@ -311,15 +318,12 @@ class Auditor:
         published = every({table: one.published for table, one in space.shown.items()})
         lower = every({table: one.lower for table, one in bounds.items()})
         upper = every({table: one.upper for table, one in bounds.items()})
-        top = self.small + 2 * self.ptable.max_noise + 1
+        flags = [every(beside), lower > 0]
+        root = np.minimum(np.rint(_FINENESS * np.sqrt(fit)), _FINENESS * np.sqrt(self._top))
         clues = [
-            np.minimum(published, top),
-            np.minimum(np.rint(_FINENESS * np.sqrt(fit)), _FINENESS * np.sqrt(top)),
-            every(beside),
-            lower > 0,
+            one.astype(np.int64) for one in (np.minimum(published, self._top), root, *flags)
         ]
-        clues = [clue.astype(np.int64) for clue in clues]
-        guesses = guessed_counts(
+        of_all = guessed_counts(
             true,
             np.clip(np.rint(fit), lower, upper).astype(np.int64),
             clues,
@@ -329,29 +333,34 @@ class Auditor:
             n_coarse=2,
         )
         zeros = named_zeros(true, published, clues, confidence=self.confidence, lower=lower)
-        attacks, start = [], 0
-        for table, cells in space.shown.items():
-            mask = cells.is_shown
-            mine = slice(start, start + int(mask.sum()))
-            start = mine.stop
-            alone = guessed_counts(
-                true[mine],
-                published[mine],
-                [clues[0][mine]],
-                small=self.small,
-                confidence=self.confidence,
+        ends = np.cumsum([0, *(int(one.is_shown.sum()) for one in space.shown.values())])
+        parts = [slice(*pair) for pair in itertools.pairwise(ends.tolist())]
+        of_each = [
+            self._guessed(
+                true[part],
+                published[part],
+                fit[part],
+                bounds=(lower[part], upper[part]),
+                clues=[flag[part] for flag in flags],
             )
-            together = guesses.part(mine)
+            for part in parts
+        ]
+        is_by_table = sum(one.found.right for _, one in of_each) >= of_all.found.right
+        attacks = []
+        for (table, cells), part, (alone, own) in zip(
+            space.shown.items(), parts, of_each, strict=True
+        ):
+            together = own if is_by_table else of_all.part(part)
             attacks.append(
                 Attacked(
                     table=table,
                     n_variables=space.n_variables(space.used(table)),
                     n_tables=1,
-                    n_cells=int(mask.sum()),
+                    n_cells=part.stop - part.start,
                     alone=alone.found,
                     together=together.found,
-                    zeros=zeros.part(mine).found,
-                    places=np.flatnonzero(mask)[alone.is_small],
+                    zeros=zeros.part(part).found,
+                    places=np.flatnonzero(cells.is_shown)[alone.is_small],
                     is_found_alone=alone.is_right[alone.is_small],
                     is_found_together=together.is_right[alone.is_small],
                 )
@@ -399,7 +408,7 @@ class Auditor:
         clues: Sequence[Flags],
     ) -> tuple[Guesses, Guesses]:
         """Guess counts from what is published of them alone, and together with all tables."""
-        top = self.small + 2 * self.ptable.max_noise + 1
+        top = self._top
         clue = np.clip(published, -top, top)
         near = np.clip(np.rint(estimates), *bounds).astype(np.int64)
         halves = np.clip(np.rint(2 * estimates).astype(np.int64), 0, 2 * top)

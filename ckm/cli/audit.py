@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
     from ckm.audit.advice import Step
     from ckm.audit.audit import Audit, Exposure
+    from ckm.audit.query_space import QuerySpace
     from ckm.cli.terminal.console import Terminal
+    from ckm.config.job.report import JobLimits
+    from ckm.config.service.sections import ServiceAudit
     from reports.facts.exposure import ClosureFact, ExposureFacts
 
 _PATH = click.Path(path_type=Path)
@@ -126,7 +129,7 @@ def audit(
     from ckm.audit.advice import advise, stronger_noise
     from ckm.audit.audit import open_space
     from ckm.audit.breakdown import exposure_facts, growth_of, parts_of
-    from ckm.audit.effort import CpuLimit, estimated_cost
+    from ckm.audit.effort import CpuLimit
     from ckm.audit.job_tables import open_release
     from ckm.config.read import read_job
     from ckm.config.service.sections import ServiceAudit
@@ -149,14 +152,6 @@ def audit(
     job = read_job(file) if service is None else service.job
     own_limit = job.report.limits.all_tables if service is None else settings.largest_share
     limit = own_limit if limit is None else limit
-    limits = {
-        "zeros_limit": job.report.limits.occupied_zeros
-        if service is None
-        else settings.largest_zeros_share,
-        "attribute_limit": job.report.limits.attributes
-        if service is None
-        else settings.largest_attribute_share,
-    }
     is_spent = CpuLimit(limit_cpu).is_over
     inputs = InputFiles({path: path.name for path in job.input_files()})
     with terminal.progress() as report_progress:
@@ -175,17 +170,7 @@ def audit(
                 progress=report_progress,
                 is_over=is_spent,
             )
-        cost = estimated_cost(space)
-        terminal.step(
-            "cost",
-            Message(
-                "attacking {tables:,} tables together takes some {seconds:,} CPU s and "
-                "{megabytes:,} MB more",
-                tables=len(space.shown),
-                seconds=math.ceil(cost.seconds),
-                megabytes=math.ceil(cost.megabytes),
-            ),
-        )
+        _tell_cost(terminal, space)
         audit_result, attacked = auditor.attacked(
             space,
             seed=seed,
@@ -212,7 +197,7 @@ def audit(
         audit_result,
         parts,
         limit=limit,
-        limits=limits,
+        limits=_limits_of(settings if service else job.report.limits),
         steps=steps,
         noise=noise,
         growth=growth,
@@ -232,23 +217,59 @@ def audit(
     _tell(terminal, facts, release.left_out if release else {})
     for text in facts.cautions:
         terminal.warn("sums with the noise of counts", text)
-    if is_over and limit is not None:
-        _show_advice(terminal, steps, noise, limit=limit)
+    _require_within(terminal, facts, steps, noise)
+
+
+def _limits_of(settings: ServiceAudit | JobLimits) -> dict[str, float | None]:
+    """Return the limits of occupied zeros and of attributes."""
+    from ckm.config.service.sections import ServiceAudit
+
+    names = ("occupied_zeros", "attributes")
+    if isinstance(settings, ServiceAudit):
+        names = ("largest_zeros_share", "largest_attribute_share")
+    return dict(
+        zip(
+            ("zeros_limit", "attribute_limit"),
+            (getattr(settings, name) for name in names),
+            strict=True,
+        )
+    )
+
+
+def _tell_cost(terminal: Terminal, space: QuerySpace) -> None:
+    """Tell what the attack is about to cost."""
+    from ckm.audit.effort import estimated_cost
+
+    cost = estimated_cost(space)
+    message = Message(
+        "attacking {tables:,} tables together takes some {seconds:,} CPU s and {megabytes:,} "
+        "MB more",
+        tables=len(space.shown),
+        seconds=math.ceil(cost.seconds),
+        megabytes=math.ceil(cost.megabytes),
+    )
+    terminal.step("cost", message)
+
+
+def _require_within(
+    terminal: Terminal,
+    facts: ExposureFacts,
+    steps: Sequence[Step],
+    noise: Sequence[ClosureFact],
+) -> None:
+    """Refuse what is above a limit, with advice, and what was cut short."""
+    from reports.pages.exposure import is_over
+
+    if facts.is_over and facts.limit is not None:
+        _show_advice(terminal, steps, noise, limit=facts.limit)
         raise CheckFailedError(
             Message(
                 "More small counts are found, of all tables, of those of one number of "
                 "variables, or of what two tables differ by, than the limit of {limit:.1%}.",
-                limit=limit,
+                limit=facts.limit,
             ),
-            hint=_way_out(steps, limit=limit),
+            hint=_way_out(steps, limit=facts.limit),
         )
-    _require_within(facts)
-
-
-def _require_within(facts: ExposureFacts) -> None:
-    """Refuse what is above a limit of zeros or attributes, and what was cut short."""
-    from reports.pages.exposure import is_over
-
     if is_over(facts.zeros_limit, facts.largest_zeros_share):
         raise CheckFailedError(
             Message(

@@ -178,3 +178,13 @@ class ExposureFacts:
     interval: tuple[float, float] | None = None
     finished: str = ""
     digests: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def share_held(self) -> float:
+        """The share that is held to the limit: of a sample the upper end of its interval."""
+        return max(self.largest_share, *(self.interval or (0.0,)))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the share is above the limit."""
+        return self.limit is not None and self.share_held > self.limit
