@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -84,12 +85,12 @@ class _Report(BaseModel):
 
     @property
     def shares(self) -> dict[str, float]:
-        """By key of ``[audit]``, the shares that are held to a limit: 1 of what was cut short.
+        """By key of ``[audit]``, the shares held to a limit: beyond any where cut short.
 
         Of a sample of areas the upper end of its interval counts.
         """
         if self.unfinished:
-            return dict.fromkeys(_LIMITS, 1.0)
+            return dict.fromkeys(_LIMITS, math.inf)
         shares = {name: float(getattr(self, name)) for name in _LIMITS}
         if self.interval is not None:
             shares["largest_share"] = max(shares["largest_share"], self.interval[1])

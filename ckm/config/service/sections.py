@@ -271,5 +271,17 @@ class ServiceLedger(JobLedger):
 
     smallest: int = optional("Smaller cells are not compared.", default=10, ge=1)
     official: Items[FilePath] = optional(
-        "Job files whose tables are recorded before callers are heard.", default=()
+        "Job files whose tables are recorded before callers are heard; empty for none.",
+        default=(),
     )
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note a limit that is for jobs alone, too."""
+        super().add_problems(reading)
+        if self.maximum_numbers is not None:
+            reading.add(
+                ("ledger",),
+                Message("maximum_numbers is for jobs: callers ask for one table at a time."),
+                Message("keep it in the jobs of the ledger; ckm audit looks at all tables"),
+                key="maximum_numbers",
+            )

@@ -242,6 +242,16 @@ class Service(SettingsFile, title="A service of ckm"):
             )
             hint = Message('name the jobs whose tables come first: official = ["job.toml"]')
             reading.add(where, text, hint)
+        elif "official" not in ledger.model_fields_set:
+            text = Message(
+                "does not say which tables of the office come first: a table that a caller "
+                "asks for before may keep one of these from publication for ever."
+            )
+            hint = Message(
+                'official = ["job.toml"] names their jobs; official = [] says that there are '
+                "none"
+            )
+            reading.add(where, text, hint)
         for path in ledger.official:
             before, name = len(reading.problems), reading.name_of(path)
             reading.require_file(where, "official", path)

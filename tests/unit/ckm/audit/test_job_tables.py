@@ -264,3 +264,65 @@ def test_a_release_is_held_to_its_audit(tmp_path):
     assert "is of other rules, variables, populations or tables" in done.stderr
     job.write_text(text.replace("[[table]]", "[report.limits]\nall_tables = 1\n[[table]]", 1))
     assert "needs an audit" in run.invoke(app, ["release", str(job), "-o", "x"]).stderr
+
+
+def test_an_audit_that_was_cut_short_is_a_lower_bound_and_meets_no_limit(tmp_path):
+    run = CliRunner()
+    job, told = write_job(tmp_path), tmp_path / "audit.json"
+    audit = ["audit", str(job), "-o", str(told), "--limit-cpu", "0.001", "--limit", "1"]
+    done = run.invoke(app, audit)
+    assert done.exit_code == 1
+    assert "lower bound" in done.stderr
+    assert "all figures are lower bounds" in done.stdout
+    assert "CPU s and" in done.stderr  # what it would have cost
+    figures = json.loads(told.read_text())
+    assert set(figures["unfinished"]) >= {"fit", "bounds"}
+    assert figures["is_lower_bound"]
+    limits = '[report]\naudit = "audit.json"\n[report.limits]\nall_tables = 1\n'
+    job.write_text(job.read_text().replace("[[table]]", limits + "[[table]]", 1))
+    done = run.invoke(app, ["release", str(job), "-o", str(tmp_path / "out")])
+    assert done.exit_code == 1
+    assert "all-tables" in done.stderr
+
+
+def test_a_release_is_held_to_its_occupied_zeros(tmp_path):
+    """Beside one of two ages that is published unlike its zone there is somebody of the other."""
+    rng, run = np.random.default_rng(1), CliRunner()
+    job = write_job(tmp_path, {"zones": 'dimensions = ["zone", "age"]'})
+    told = tmp_path / "audit.json"
+    people = pd.DataFrame({"id": range(300), "zone": rng.integers(0, 60, 300).astype(str)})
+    people["age"] = rng.choice(["young", "old"], 300, p=[0.2, 0.8])
+    people["region"], people["town"] = "R", "T"
+    people.to_parquet(tmp_path / "people.parquet")
+    text = job.read_text()
+    assert run.invoke(app, ["audit", str(job), "-o", str(told)]).exit_code == 0
+    figures = json.loads(told.read_text())
+    share = figures["largest_zeros_share"]
+    assert figures["zeros"]["n"] > figures["zeros"]["n_occupied"] > 0
+    assert figures["zeros"]["right"] > 0
+    for limit, code in ((share, 0), (share - 1e-6, 1)):
+        limits = f'[report]\naudit = "audit.json"\n[report.limits]\noccupied_zeros = {limit}\n'
+        job.write_text(text.replace("[[table]]", limits + "[[table]]", 1))
+        done = run.invoke(app, ["release", str(job), "-o", str(tmp_path / f"out{code}")])
+        assert done.exit_code == code, done.stderr
+        assert ("occupied-zeros" in done.stderr) == bool(code)
+        assert (
+            run.invoke(app, ["audit", str(job), "-o", str(told), "--force"]).exit_code == code
+        )
+
+
+def test_a_release_that_puts_a_record_into_too_many_counts_is_refused(tmp_path):
+    """Zone by sex has four combinations of levels, place by sex six: total and sex twice."""
+    run = CliRunner()
+    job = write_job(tmp_path, {"zones": TABLES["zones"], "geo": 'dimensions = ["geo", "sex"]'})
+    text = job.read_text()
+    for maximum, code in ((7, 1), (8, 0)):
+        ledger = f'[ledger]\npath = "ledger.db"\nmaximum_numbers = {maximum}\n'
+        job.write_text(text.replace("[[table]]", ledger + "[[table]]", 1))
+        for command in (["check", str(job)], ["release", str(job), "-o", str(tmp_path / "o")]):
+            done = run.invoke(app, command)
+            assert done.exit_code == code, done.stderr
+            said = "in up to 8 published counts"
+            assert said in " ".join(done.stderr.split())
+    manifest = json.loads((tmp_path / "o" / "internal" / "manifest.json").read_text())
+    assert manifest["ledger"]["counts_of_a_record"] == 8
