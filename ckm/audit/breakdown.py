@@ -47,7 +47,9 @@ def parts_of(space: QuerySpace, attacked: Sequence[Attacked]) -> dict[str, Any]:
     return {
         "variables": tuple(one for one in variables if one.n_tables),
         "areas": _worst(areas),
-        "interval": _interval(areas, space.n_areas),
+        "interval": None
+        if space.n_areas_drawn >= space.n_areas
+        else _interval(areas, space.n_areas),
         "tables": _worst(tables),
         "drawn": space.area.codes
         if space.area is not None and space.n_areas_drawn < space.n_areas
@@ -55,8 +57,8 @@ def parts_of(space: QuerySpace, attacked: Sequence[Attacked]) -> dict[str, Any]:
     }
 
 
-def _interval(areas: Sequence[PartFact], n_areas: int) -> tuple[float, float] | None:
-    """Bound the share found in all areas by those drawn, at 95 %; None where all were drawn.
+def _interval(areas: Sequence[PartFact], n_areas: int) -> tuple[float, float]:
+    """Bound the share found in all areas by those drawn, at 95 %.
 
     The share is a ratio of two means over areas drawn without replacement (Cochran 1977, 6.4);
     of one area nothing is known of the others.
@@ -64,8 +66,6 @@ def _interval(areas: Sequence[PartFact], n_areas: int) -> tuple[float, float] | 
     from scipy.stats import t as student
 
     n = len(areas)
-    if n >= n_areas:
-        return None
     small = np.array([one.n_small for one in areas], float)
     found = np.array([one.together for one in areas], float)
     if n < 2 or not small.sum():
