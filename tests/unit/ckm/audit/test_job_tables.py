@@ -286,7 +286,7 @@ def test_an_audit_that_was_cut_short_is_a_lower_bound_and_meets_no_limit(tmp_pat
 
 
 def test_a_release_is_held_to_its_occupied_zeros(tmp_path):
-    """Beside one of two ages that is published unlike its zone there is somebody of the other."""
+    """Where one of two ages is published unlike its zone, somebody is of the other age."""
     rng, run = np.random.default_rng(1), CliRunner()
     job = write_job(tmp_path, {"zones": 'dimensions = ["zone", "age"]'})
     told = tmp_path / "audit.json"
