@@ -119,14 +119,16 @@ def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
         numbers = {"zeros": zeros.n, "occupied": zeros.n_occupied, "named": zeros.named}
         shares = {"right": zeros.right / max(zeros.named, 1), "share": zeros.share}
         sentences.append(_SAID["zeros"].say(words, {**numbers, **shares}))
-    if is_over(facts.zeros_limit, facts.largest_zeros_share):
-        limit = {"limit": facts.zeros_limit, "share": facts.largest_zeros_share}
-        sentences.append(_SAID["zeros-over"].say(words, limit))
+    limit = facts.zeros_limit
+    if limit is not None and facts.largest_zeros_share > limit:
+        over = {"limit": limit, "share": facts.largest_zeros_share}
+        sentences.append(_SAID["zeros-over"].say(words, over))
     if groups.n:
         sentences.append(_SAID["groups"].say(words, {"n": groups.n, "right": groups.share}))
-    if is_over(facts.attribute_limit, facts.attribute_share):
-        limit = {"limit": facts.attribute_limit, "share": facts.attribute_share}
-        sentences.append(_SAID["groups-over"].say(words, limit))
+    limit = facts.attribute_limit
+    if limit is not None and facts.attribute_share > limit:
+        over = {"limit": limit, "share": facts.attribute_share}
+        sentences.append(_SAID["groups-over"].say(words, over))
     if persons.n:
         ways = ("by_frequency", "alone", "together")
         shares = {name: getattr(persons, name) / persons.n for name in ways}

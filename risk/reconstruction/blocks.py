@@ -179,7 +179,7 @@ def _eliminated(scopes: set[frozenset[int]], sizes: Sequence[int]) -> list[_Bloc
             near[one] = (near[one] | others) - {one, axis}
         blocks.append(_Block(axes=frozenset({axis, *others}), axis=axis))
     place_of = {one.axis: place for place, one in enumerate(blocks)}
-    for one in blocks:
-        rest = one.axes - {one.axis}
-        one.parent = min((place_of[axis] for axis in rest), default=None)
+    for block in blocks:
+        rest = block.axes - {block.axis}
+        block.parent = min((place_of[axis] for axis in rest), default=None)
     return blocks
