@@ -1,7 +1,7 @@
 """Where small counts are found: by area, by variable, by table, by the number of tables."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -124,6 +124,7 @@ def growth_of(
     *,
     seed: int,
     progress: Progress | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> GrowthFact | None:
     """Attack more and more tables, each with its margins, and count what is found.
 
@@ -138,6 +139,8 @@ def growth_of(
         Of the order.
     progress
         Called with a stage, the attacks done and all of them.
+    is_over
+        Asked before each attack whether to give up: then there is no picture.
     """
     of_all = {one.table: one for one in attacked}
     largest = sorted(table for table, of in space.parents.items() if of == {table})
@@ -149,6 +152,8 @@ def growth_of(
     first = next(size for size in steps if n_small[size - 1] >= _FIRST * n_small[-1])
     points = []
     for done, size in enumerate(steps):
+        if is_over():
+            return None
         if progress is not None:
             progress("more and more tables", done, len(steps))
         by_table = of_all

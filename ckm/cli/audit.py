@@ -181,8 +181,15 @@ def audit(
         share = max(audit_result.largest_share, *(parts["interval"] or (0.0,)))
         is_over = limit is not None and share > limit
         growth = (
-            growth_of(space, auditor, attacked, seed=seed, progress=report_progress)
-            if output is not None and output != _beside(output) and not is_spent()
+            growth_of(
+                space,
+                auditor,
+                attacked,
+                seed=seed,
+                progress=report_progress,
+                is_over=is_spent,
+            )
+            if output is not None and output != _beside(output)
             else None
         )
         again: dict[str, Any] = {
