@@ -288,6 +288,7 @@ BOUNDS: dict[str, tuple[Any, ...]] = {
         {"path": "a.db", "threshold": 0},
         {"path": "a.db", "threshold": 5},
         {"path": "a.db", "smallest": 0},
+        {"path": "a.db", "maximum_numbers": 0},
         {"path": "a.db", "policy": "ask"},
         {"path": "a.db", "history": ""},
         {"path": "a.db", "also": [""]},
