@@ -70,9 +70,9 @@ def _interval(areas: Sequence[PartFact], n_areas: int) -> tuple[float, float]:
     found = np.array([one.together for one in areas], float)
     if n < 2 or not small.sum():
         return 0.0, 1.0
-    share = found.sum() / small.sum()
-    rest = ((found - share * small) ** 2).sum() / (n - 1)
-    error = math.sqrt((1 - n / n_areas) * rest / n) / small.mean()
+    share = float(found.sum() / small.sum())
+    rest = float(((found - share * small) ** 2).sum() / (n - 1))
+    error = math.sqrt((1 - n / n_areas) * rest / n) / float(small.mean())
     reach = float(student.ppf(0.975, n - 1)) * error
     return max(0.0, share - reach), min(1.0, share + reach)
 
