@@ -9,6 +9,9 @@ from collections.abc import Iterable, Iterator
 
 from ckm.ledger.definition import Definition
 
+#: Margins of a service's table: whatever totals the caller chose.
+_CHOSEN = "chosen"
+
 
 def n_counts_with_a_record(definitions: Iterable[Definition]) -> int:
     """Return the most published counts that contain one record.
@@ -37,11 +40,11 @@ def n_counts_with_a_record(definitions: Iterable[Definition]) -> int:
     for one in definitions:
         try:
             where, levels = _shape(one)
+            combinations = set(_combinations(one, levels))
         except (TypeError, ValueError, KeyError, IndexError):
-            n_unread += 1
+            n_unread += 2 ** len(one.dimensions)
             continue
-        whose = (one.method, one.data, where)
-        counts |= {(*whose, combination) for combination in _combinations(one, levels)}
+        counts |= {(one.method, one.data, where, some) for some in combinations}
     return len(counts) + n_unread
 
 
@@ -53,7 +56,10 @@ def _shape(one: Definition) -> tuple[str, dict[str, int]]:
     if len(content) == 2:  # a method's settings stand beside
         content = json.loads(content[0])
     where, hierarchies = content[0], content[1]
-    return str(where), {name: _n_levels(*of) for name, of in hierarchies}
+    if isinstance(hierarchies, dict):  # categories that a caller of a service chose
+        return one.shape, {}
+    filters = "" if where == repr(None) else str(where)
+    return filters, {name: _n_levels(*of) for name, of in hierarchies}
 
 
 def _n_levels(columns: list[str], tree: list[list[str]] | None) -> int:
@@ -71,11 +77,15 @@ def _combinations(one: Definition, levels: dict[str, int]) -> Iterator[frozenset
     """Give the combinations of levels of a table: dimensions, each with a level."""
     names = one.dimensions
     margins: list[tuple[str, ...]] = [names]
-    if one.margins == "all":
+    if one.margins in {"all", _CHOSEN}:
         sizes = range(len(names) + 1)
         margins = [some for size in sizes for some in itertools.combinations(names, size)]
     elif one.margins != "none":
-        margins += [tuple(some) for some in json.loads(one.margins)]
+        lists = [tuple(some) for some in json.loads(one.margins)]
+        if any(isinstance(level, int) for some in lists for level in some):
+            yield from map(frozenset, (enumerate(some) for some in lists))  # of a service
+            return
+        margins += lists
     for margin in margins:
         every = [[(name, level) for level in range(levels.get(name, 1))] for name in margin]
         if math.prod(map(len, every)) > 0:

@@ -49,3 +49,15 @@ def test_eight_hundred_bands_of_income_are_eight_hundred_counts():
         for n in itertools.islice(itertools.count(), 800)
     )
     assert n_counts_with_a_record(bands) == 800
+
+
+def test_tables_that_callers_of_a_service_chose_count_with_their_totals():
+    shape = json.dumps([None, {"sex": ["F", "M"], "age": ["1", "2"]}, {}])
+    chosen = Definition(name="s", dimensions=("sex", "age"), margins="chosen", shape=shape)
+    assert n_counts_with_a_record([chosen]) == 4
+    levels = Definition(
+        name="s", dimensions=("sex", "age"), margins="[[0, 0], [0, 1]]", shape=shape
+    )
+    assert n_counts_with_a_record([levels]) == 2
+    unread = Definition(name="s", dimensions=("sex", "age"), margins="some", shape=shape)
+    assert n_counts_with_a_record([unread]) == 4
