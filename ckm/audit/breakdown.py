@@ -185,7 +185,7 @@ def exposure_facts(
     parts: Mapping[str, Any],
     *,
     limit: float | None,
-    limits: Mapping[str, float | None],
+    limits: Mapping[str, Any],
     steps: Iterable[Step],
     noise: Iterable[ClosureFact] = (),
     growth: GrowthFact | None,

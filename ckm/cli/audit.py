@@ -326,8 +326,10 @@ def _write(
     from reports.pages.exposure import cautions
 
     facts = replace(facts, finished=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
-    more = ("variables", "areas", "tables", "growth", "noise", "release", "left_out", "drawn")
-    more += ("interval", "zeros_limit", "attribute_limit")
+    more = (
+        *("variables", "areas", "tables", "growth", "noise", "release", "left_out", "drawn"),
+        *("interval", "zeros_limit", "attribute_limit"),
+    )
     content = {
         "kind": KIND,
         "version": engine_version(),
