@@ -59,6 +59,10 @@ class ServiceAbout(Section):
     publish_noise: bool = optional(
         "Say beside every table how far counts may lie from the true ones.", default=False
     )
+    figure_margins: Literal[90, 95] | None = optional(
+        "Say beside percentages, differences and sums of areas where the true figure lies, as "
+        "often as so many per cent."
+    )
     csv_formulas: CsvFormulas = optional(
         "escape puts an apostrophe before texts of CSV that could be formulas.", default="keep"
     )
@@ -91,6 +95,19 @@ class ServicePopulation(Section):
             parse_filter(self.where)
         except FilterError as error:
             reading.add_error(("population", self.name), error)
+
+
+class ServiceRate(Section):
+    """A rate: some categories of a variable for so many persons of others."""
+
+    name: str = Field(description="Its code in requests.", pattern=_CODE)
+    title: Words = Field(description="What readers see, in one language or both.")
+    per: _Count = optional("So many persons of the denominator.", default=100)
+    variable: Label = Field(description="The variable whose categories are counted.")
+    numerator: Items[Label] = Field(description="Codes of the categories above the line.")
+    denominator: Items[Label] = Field(
+        description="Codes of the categories below the line; the code of totals for all."
+    )
 
 
 class ServiceLimits(Section):

@@ -109,7 +109,10 @@ class Endpoint:
         return route
 
 
-_SELECTION = ("lang", "outputFormat", "population", "filter")
+_SELECTION = (
+    *("lang", "outputFormat", "population", "filter"),
+    *("figure", "of", "base", "zone"),
+)
 
 ENDPOINTS = (
     Endpoint(

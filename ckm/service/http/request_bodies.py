@@ -61,6 +61,20 @@ class RequestBody(_Body):
     select: dict[str, _Codes] = Field(
         default={}, description="Variable → the codes wanted; all by default."
     )
+    figure: _Text | None = Field(
+        default=None,
+        description="What is made of the counts: count (with its margin), share, difference, "
+        "index, rank, or the name of a rate.",
+    )
+    of: list[_Text] = Field(
+        default=[], max_length=100, description="The variables that a figure is over."
+    )
+    base: _Text | None = Field(
+        default=None, description="The category that differences and indices are against."
+    )
+    zones: dict[_Text, _Codes] = Field(
+        default={}, description="Name → the areas whose published counts are added up."
+    )
     format: _Text = Field(
         default="json-stat2",
         description="Format of the answer.",
