@@ -235,9 +235,7 @@ class TableService:
         if finding is not None:
             result, outcome = explained(finding, self.variables), finding.rule
         elif result is None:
-            answer = self._answered(
-                asked, settings=rules, deadline=deadline, account=account
-            )
+            answer = self._answered(asked, settings=rules, deadline=deadline, account=account)
             if answer.refusal is not None:
                 result, outcome = answer.refusal, _outcome_of(answer)
             else:

@@ -1,9 +1,11 @@
 """The sections of a service file that a job has not."""
 
 import datetime as dt
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Literal, TypeAlias, get_args
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from ckm.config.job.ledger import JobLedger
 from ckm.config.job.output import CsvFormulas, Languages
@@ -19,6 +21,7 @@ from ckm.config.section import (
     optional,
     texts_of,
 )
+from ckm.config.service.places import Places, read_places
 from footing.messages import Message, Name
 from tables import FilterError
 from tables.filtering.filters import parse_filter
@@ -74,10 +77,24 @@ class OfferedVariable(JobVariable):
     name: Label = Field(description="A column, or the name of a hierarchy.")
     is_area: bool = optional("Rules are judged area by area.", default=False)
     is_sensitive: bool = optional("Looked at for group disclosure.", default=False)
+    _places: Places = PrivateAttr(default_factory=Places)
+
+    @property
+    def former(self) -> Mapping[str, tuple[str, ...]]:
+        """Code → names that the category had, by which it is found too."""
+        return self._places.former
+
+    @property
+    def centres(self) -> Mapping[str, tuple[float, float]]:
+        """Code of an area → its centre, by which polygons hold it or not."""
+        return self._places.centres
 
     def add_problems(self, reading: Reading) -> None:
-        """Let the name stand for labels that are not there."""
+        """Let the name stand for labels that are not there; read what is said of areas."""
         super().add_problems(reading)
+        if self.codelist is not None:
+            add = partial(reading.add, ("variable", self.name), key="codelist")
+            self._places = read_places(self.codelist, add=add)
         if not self.labels:
             object.__setattr__(self, "labels", texts_of(self.name))
 
@@ -95,6 +112,37 @@ class ServicePopulation(Section):
             parse_filter(self.where)
         except FilterError as error:
             reading.add_error(("population", self.name), error)
+
+
+class ServiceZone(Section):
+    """A zone of the office: areas whose people are counted together, a population by itself."""
+
+    name: str = Field(description="Its code in requests, as a population.", pattern=_CODE)
+    title: Words = Field(description="What readers see, in one language or both.")
+    level: Label = Field(description="The column of the areas.")
+    areas: Items[Label | int] = Field(
+        description="Codes of the areas as the column has them: texts in quotes, numbers without."
+    )
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note a zone of nothing, or of an area twice."""
+        where = ("zone", self.name)
+        if not self.areas:
+            reading.add(where, Message("has no areas."), Message('areas = ["75056"]'))
+        if len(set(map(repr, self.areas))) < len(self.areas):
+            reading.add(where, Message("names an area twice."), key="areas")
+
+    @property
+    def population(self) -> ServicePopulation:
+        """The records in it."""
+        codes = ", ".join(
+            str(one) if isinstance(one, int) else "'" + one.replace("'", "''") + "'"
+            for one in self.areas
+        )
+        column = "`" + self.level.replace("`", "``") + "`"
+        return ServicePopulation.model_construct(
+            name=self.name, title=self.title, where=f"{column} in ({codes})"
+        )
 
 
 class ServiceRate(Section):

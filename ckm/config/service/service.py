@@ -27,6 +27,7 @@ from ckm.config.service.sections import (
     ServiceLimits,
     ServicePopulation,
     ServiceRate,
+    ServiceZone,
 )
 from footing.messages import Message, Name
 
@@ -42,6 +43,9 @@ class Service(SettingsFile, title="A service of ckm"):
     categories: Categories = Field(default={})
     variable: Some[OfferedVariable] = Field(description="What may be asked for.")
     population: Items[ServicePopulation] = optional("Records that count alone.", default=())
+    zone: Items[ServiceZone] = optional(
+        "Zones of the office, counted by themselves.", default=()
+    )
     rate: Items[ServiceRate] = optional("Rates that can be asked for.", default=())
     rules: RuleSettings = RuleSettings()
     limits: ServiceLimits = ServiceLimits()
@@ -81,8 +85,9 @@ class Service(SettingsFile, title="A service of ckm"):
 
     @cached_property
     def populations(self) -> Mapping[str, ServicePopulation]:
-        """Name → a population beside all records."""
-        return {population.name: population for population in self.population}
+        """Name → a population beside all records; zones of the office are such."""
+        zones = [zone.population for zone in self.zone]
+        return {population.name: population for population in (*self.population, *zones)}
 
     @cached_property
     def rates(self) -> Mapping[str, ServiceRate]:
@@ -219,11 +224,23 @@ class Service(SettingsFile, title="A service of ckm"):
             self._official = tuple(self._official_jobs(self.ledger, reading))
 
     def _add_problems_of_populations(self, reading: Reading) -> None:
-        for name, times in Counter(p.name for p in self.population).items():
+        names = [one.name for one in (*self.population, *self.zone)]
+        for name, times in Counter(names).items():
             if times > 1:
                 reading.add(
                     ("population",),
                     Message("the name {name!r} occurs more than once.", name=Name(name)),
+                )
+        areas = self._levels_of(v.name for v in self.variable if v.is_area)
+        for zone in self.zone:
+            if zone.level not in areas:
+                reading.add(
+                    ("zone", zone.name),
+                    Message(
+                        "{level!r} is no level of the area variable.", level=Name(zone.level)
+                    ),
+                    did_you_mean(zone.level, areas),
+                    key="level",
                 )
 
     def _add_problems_of_figures(self, reading: Reading) -> None:

@@ -16,7 +16,7 @@ from ckm.engine.published_table import PublishedTable
 from ckm.service.answering.cells.lru_cache import digest_of
 from ckm.service.answering.messages import ClientError, bad_request
 from ckm.service.answering.query import Query, Selection
-from ckm.service.answering.zones import ZonedVariable, Zone
+from ckm.service.answering.zones import Zone, ZonedVariable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -260,9 +260,7 @@ class Deriver:
         numbers = _Numbers.of(answer, self.margin)
         own: dict[str, Variable] = {}
         if derivation.zones and self._area is not None:
-            selection = next(
-                s for s in derivation.query.selections if s.variable == self._area
-            )
+            selection = next(s for s in derivation.query.selections if s.variable == self._area)
             variable = ZonedVariable.over(self._variables[self._area], derivation.zones)
             own[self._area] = variable
             numbers = numbers.with_zones(
@@ -362,12 +360,16 @@ class Deriver:
             return (ratio,)
         is_part = figure.kind == "share"
         low, high = margin.ratios(
-            counts, np.broadcast_to(whole, counts.shape),
-            squares=(squares, whole_squares), part=is_part,
+            counts,
+            np.broadcast_to(whole, counts.shape),
+            squares=(squares, whole_squares),
+            part=is_part,
         )
         is_same = _is_base(numbers, figure, self._variables)
         return ratio, *(
-            _percent(np.ma.array(np.where(is_same, 1.0, end), mask=ratio.mask | ~np.isfinite(end)))
+            _percent(
+                np.ma.array(np.where(is_same, 1.0, end), mask=ratio.mask | ~np.isfinite(end))
+            )
             for end in (low, high)
         )
 
@@ -415,7 +417,10 @@ class Deriver:
             column * scale
             for column in (
                 ratio,
-                *(_percent(np.ma.array(e, mask=ratio.mask | ~np.isfinite(e))) for e in (low, high)),
+                *(
+                    _percent(np.ma.array(e, mask=ratio.mask | ~np.isfinite(e)))
+                    for e in (low, high)
+                ),
             )
         )
 

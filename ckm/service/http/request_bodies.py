@@ -83,10 +83,22 @@ class RequestBody(_Body):
     wait: bool = Field(default=True, description="false asks for a job, however small.")
 
 
+class ZoneBody(_Body):
+    """A polygon that a caller drew."""
+
+    polygon: dict[str, Any] = Field(
+        description="A Polygon or MultiPolygon of GeoJSON, or a Feature of one, in the "
+        "coordinates of the service's areas."
+    )
+    level: _Text | None = Field(
+        default=None, description="The level of the areas; the finest by default."
+    )
+
+
 def body_schemas(prefix: str) -> dict[str, Any]:
     """Return the shapes of the bodies, as JSON Schema has them, by name."""
     _, schemas = models_json_schema(
-        [(SelectionBody, "validation"), (RequestBody, "validation")],
+        [(SelectionBody, "validation"), (RequestBody, "validation"), (ZoneBody, "validation")],
         ref_template=prefix + "{model}",
     )
     return dict(schemas["$defs"])

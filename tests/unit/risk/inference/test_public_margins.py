@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from ptable import Mechanism, NoiseSpec, solve
-from ptable.errors import PTableError
 from risk import RiskError, count_intervals
 from risk.inference.public_margins import LADDER, PublicMargin
 
@@ -178,7 +177,8 @@ def test_a_whole_that_is_too_small_tells_nothing_and_ends_stay_where_figures_can
     margin = PublicMargin(width=3.65)
     low, high = margin.ratios([0, 3, 0, 40, 40], [0, 4, 100, 40, 38])
     assert (low[:2].tolist(), high[:2].tolist()) == ([0, 0], [1, 1])
-    assert low[2] == 0 and 0 < high[2] < 0.1
+    assert low[2] == 0
+    assert 0 < high[2] < 0.1
     assert high[3:].tolist() == [1, 1]
     assert np.isinf(margin.ratios([5], [3], part=False)[1])
     assert margin.sums([2], margin.squares([2]))[0] == 0
@@ -198,6 +198,7 @@ def test_ends_are_rounded_outwards_by_a_fiftieth_of_the_width_at_most():
     margin = PublicMargin(width=3.65)
     low, high = margin.ratios(part, whole)
     middle = np.where(whole > 40, part / whole, (low + high) / 2)
-    assert (low <= middle).all() and (middle <= high).all()
+    assert (low <= middle).all()
+    assert (middle <= high).all()
     digits = [len(f"{100 * n:.10g}".partition(".")[2]) for n in (*low, *high)]
     assert max(digits) <= 4

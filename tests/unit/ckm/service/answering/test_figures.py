@@ -82,7 +82,9 @@ def test_without_the_opt_in_there_are_figures_and_no_margins(web):
 def test_shares_of_the_whole_table_are_the_default(web):
     counts = cells_of(web.get(DATA + "?valuecodes[sex]=*&valuecodes[category]=*"))
     plain = {codes[:2]: number for codes, number in counts.items()}
-    shares = figures_of(web.get(DATA + "?valuecodes[sex]=F&valuecodes[category]=A&figure=share"))
+    shares = figures_of(
+        web.get(DATA + "?valuecodes[sex]=F&valuecodes[category]=A&figure=share")
+    )
     assert shares["F", "A"]["share"] == pytest.approx(
         100 * plain["F", "A"] / plain["Total", "Total"], abs=1e-6
     )
