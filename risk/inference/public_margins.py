@@ -1,8 +1,8 @@
 """Margins of figures of published counts that a service may tell everybody.
 
-An exact interval (`count_intervals`) depends on the p-table: whoever sees many of them knows the
-p-table. Here the half-width of one count is a step of a fixed ladder, found from the p-table
-before anything is published. All else follows from published counts and from that step, so
+An exact interval (`count_intervals`) depends on the p-table: whoever sees many of them knows
+the p-table. Here the half-width of one count is a step of a fixed ladder, found from the
+p-table before anything is published. All else follows from published counts and from that step, so
 that two p-tables on one step have the same intervals of the same published counts.
 """
 
@@ -107,7 +107,7 @@ class PublicMargin:
         raise RiskError(Message("The noise of this p-table is beyond the ladder of margins."))
 
     def squares(self, counts: ArrayLike) -> Floats:
-        """Say what published counts add to the square of a half-width, in widths of one count."""
+        """Say what counts add to the square of a half-width, in those of one count."""
         published = np.asarray(counts)
         return np.where(published < _SMALL * self.width, _WIDER**2, 1.0)
 

@@ -121,7 +121,7 @@ class ServiceZone(Section):
     title: Words = Field(description="What readers see, in one language or both.")
     level: Label = Field(description="The column of the areas.")
     areas: Items[Label | int] = Field(
-        description="Codes of the areas as the column has them: texts in quotes, numbers without."
+        description="Codes of the areas, as the column has them: numbers without quotes."
     )
 
     def add_problems(self, reading: Reading) -> None:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     Account = Callable[[Query], Finding | None]
 
+_MANY = 1000
 _MAX_CELLS = 40_000_000  # whatever the rules say
 
 
@@ -148,6 +149,10 @@ class Answerer:
             populations={name: one.where for name, one in service.populations.items()},
         )
         self.variables = offered_variables(service, engine, self._prepared)
+        for variable in self.variables.values():
+            if variable.axis.size > _MANY:
+                for language in service.about.languages:
+                    variable.find("", language)  # so that the first search is as fast as all
         self.planner = Planner(
             self._prepared,
             self.variables,

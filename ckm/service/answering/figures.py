@@ -8,7 +8,7 @@ same noise, and are left out again. Nothing is drawn or counted for it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
@@ -139,7 +139,7 @@ class Deriver:
         """
         made = []
         if zone is not None:
-            query, areas = self._without_areas(query, zone)
+            query, areas = self._without_areas(query)
             made.append(self.zone_of(zone, areas))
         for name, codes in (zones or {}).items():
             made.append(self.zone_of(name, self._ranks_of(codes)))
@@ -160,7 +160,7 @@ class Deriver:
             return query
         return Derivation(query=query, figure=own, zones=tuple(made))
 
-    def _without_areas(self, query: Query, name: str) -> tuple[Query, tuple[int, ...]]:
+    def _without_areas(self, query: Query) -> tuple[Query, tuple[int, ...]]:
         """Take the areas out of a query, but for the total of all."""
         selection = next((s for s in query.selections if s.variable == self._area), None)
         if self._area is None:
@@ -190,30 +190,31 @@ class Deriver:
     ) -> Figure:
         """Read a figure as a request names it; raise where the query has none such."""
         shown = [selection.variable for selection in query.selections]
-        rate = self._rates.get(name)
         kinds = [*(kind for kind in _KINDS if kind != "rate"), *self._rates]
         if name not in kinds:
             raise ClientError("no_figure", name=name, choices=kinds, listed=", ".join(kinds))
         if query.margins is not None:
             raise bad_request("figure_margins")
-        if len(query.measures) > 1 or (rate and query.measures != ("count",)):
-            raise bad_request("figure_measures")
         for variable in of:
             if variable not in shown:
                 raise ClientError("no_variable", name=variable, choices=shown)
-        if rate is not None:
-            if of or base:
-                raise ClientError("bad_parameter", name="of" if of else "base")
-            if rate.variable in [*shown, *(one.variable for one in query.within)]:
-                raise bad_request("rate_variable", name=self._label(rate.variable))
-            return Figure(kind="rate", rate=name)
-        kind: Kind = name  # type: ignore[assignment]  # one of those above
-        if (base is None) == (kind in _WITH_BASE) or (kind == "count" and of):
-            raise bad_request("figure_base" if kind in _WITH_BASE else "figure_no_base")
+        if name in self._rates:
+            return self._rate_figure(self._rates[name], of, base, query=query)
+        kind = cast("Kind", name)
+        if len(query.measures) > 1:
+            raise bad_request("figure_measures")
         if {*Figure(kind=kind).measures}.intersection(shown):
             raise bad_request("figure_name", name=name)
+        return self._plain_figure(kind, tuple(of), base, shown=tuple(shown))
+
+    def _plain_figure(
+        self, kind: Kind, of: tuple[str, ...], base: str | None, *, shown: tuple[str, ...]
+    ) -> Figure:
+        """Read a figure of one cell and another."""
+        if (base is None) == (kind in _WITH_BASE) or (kind == "count" and of):
+            raise bad_request("figure_base" if kind in _WITH_BASE else "figure_no_base")
         if kind == "share":
-            return Figure(kind=kind, of=tuple(of) or tuple(shown))
+            return Figure(kind=kind, of=of or shown)
         if kind == "count":
             return Figure(kind=kind)
         if len(of) != 1:
@@ -221,7 +222,19 @@ class Deriver:
         if base is not None and self._variables[of[0]].chosen(base) is None:
             codes = self._variables[of[0]].codes[:5000]
             raise ClientError("no_category", variable=of[0], name=base, choices=codes)
-        return Figure(kind=kind, of=tuple(of), base=base or "")
+        return Figure(kind=kind, of=of, base=base or "")
+
+    def _rate_figure(
+        self, rate: ServiceRate, of: Sequence[str], base: str | None, *, query: Query
+    ) -> Figure:
+        """Read a rate, whose own variable is not in the query."""
+        if query.measures != ("count",):
+            raise bad_request("figure_measures")
+        if of or base:
+            raise ClientError("bad_parameter", name="of" if of else "base")
+        if rate.variable in {one.variable for one in (*query.selections, *query.within)}:
+            raise bad_request("rate_variable", name=self._label(rate.variable))
+        return Figure(kind="rate", rate=rate.name)
 
     def zone_of(self, name: str, ranks: Sequence[int]) -> Zone:
         """Make a zone of areas; raise where it is none."""

@@ -1,7 +1,7 @@
-"""Polygons of GeoJSON, and which of the centres of areas they hold: geometry, no count.
+"""Polygons of GeoJSON, and which centres of areas they hold: geometry, no count.
 
-A point is inside where a ray from it crosses the rings an odd number of times, so that holes and
-several polygons need nothing of their own.
+A point is inside where a ray from it crosses the rings an odd number of times, so that holes
+and several polygons need nothing of their own.
 """
 
 from __future__ import annotations

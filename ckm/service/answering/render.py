@@ -107,7 +107,7 @@ def about_answer(
 
 
 def measure_label(name: str, answer: Answer, service: Service, language: str) -> str:
-    """Return what readers call a column of numbers: a measure, a figure, an end of its interval."""
+    """Return what readers call a column: a measure, a figure, an end of its interval."""
     figure = answer.figure
     if figure is None or name not in figure.measures:
         return say(name, language)

@@ -1,4 +1,4 @@
-"""Routes about zones that callers draw: which areas a polygon holds, before anything is asked."""
+"""Routes about zones that callers draw: which areas a polygon holds."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Zones of the office are populations; polygons are turned into areas before anything is asked."""
+"""Zones of the office are populations; polygons are turned into areas."""
 
 from __future__ import annotations
 
