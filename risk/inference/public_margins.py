@@ -2,8 +2,8 @@
 
 An exact interval (`count_intervals`) depends on the p-table: whoever sees many of them knows
 the p-table. Here the half-width of one count is a step of a fixed ladder, found from the
-p-table before anything is published. All else follows from published counts and from that step, so
-that two p-tables on one step have the same intervals of the same published counts.
+p-table before anything is published. All else follows from published counts and from that
+step, so that two p-tables on one step have the same intervals of the same published counts.
 """
 
 from __future__ import annotations
