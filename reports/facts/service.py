@@ -35,8 +35,8 @@ class Field:
     ----------
     id
         Unique on the page.
-    name, label
-        The variable.
+    name, label, definition
+        The variable, and what it means.
     shows
         Ways to show it; the first leaves it out.
     groups
@@ -55,6 +55,7 @@ class Field:
     shows: tuple[Choice, ...]
     groups: tuple[Group, ...]
     codes: str | None = None
+    definition: str = ""
     find: str = ""
     n_found: int = 0
     n_categories: int = 0

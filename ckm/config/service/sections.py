@@ -75,6 +75,7 @@ class OfferedVariable(JobVariable):
     """A variable that the service offers, with its words by language."""
 
     name: Label = Field(description="A column, or the name of a hierarchy.")
+    definition: Words = optional("What it means, for readers: a sentence or two.", default={})
     is_area: bool = optional("Rules are judged area by area.", default=False)
     is_sensitive: bool = optional("Looked at for group disclosure.", default=False)
     _places: Places = PrivateAttr(default_factory=Places)

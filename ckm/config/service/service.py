@@ -224,7 +224,7 @@ class Service(SettingsFile, title="A service of ckm"):
             self._official = tuple(self._official_jobs(self.ledger, reading))
 
     def _add_problems_of_populations(self, reading: Reading) -> None:
-        names = [one.name for one in (*self.population, *self.zone)]
+        names = [*(one.name for one in self.population), *(zone.name for zone in self.zone)]
         for name, times in Counter(names).items():
             if times > 1:
                 reading.add(

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["count", "share", "difference", "index", "rank", "rate"]
 
-_KINDS: tuple[Kind, ...] = get_args(Kind)
+#: The figures of every table, beside the rates of the service.
+KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "rate")
+
 _MAX_ZONES = 100
 _WITH_BASE = ("difference", "index")
 _HUNDRED = 100.0
@@ -190,7 +192,7 @@ class Deriver:
     ) -> Figure:
         """Read a figure as a request names it; raise where the query has none such."""
         shown = [selection.variable for selection in query.selections]
-        kinds = [*(kind for kind in _KINDS if kind != "rate"), *self._rates]
+        kinds = [*KINDS, *self._rates]
         if name not in kinds:
             raise ClientError("no_figure", name=name, choices=kinds, listed=", ".join(kinds))
         if query.margins is not None:
@@ -486,8 +488,8 @@ class _Numbers:
         axis = self.axis(name)
         return _Numbers(
             ranks={n: own for n, own in self.ranks.items() if n != name},
-            totals=self.totals.take(0, axis=axis),
-            squares=self.squares.take(0, axis=axis),
+            totals=np.asarray(self.totals.take(0, axis=axis)),
+            squares=np.asarray(self.squares.take(0, axis=axis)),
         )
 
 

@@ -54,6 +54,7 @@ def field_of(variable: Variable, state: Wanted, *, ident: str, language: str) ->
         id=ident,
         name=variable.name,
         label=variable.offer.labels[language],
+        definition=variable.offer.definition.get(language, ""),
         shows=_shows(variable, state, language),
         groups=_merged(groups),
         codes=", ".join(map(_bracketed, [*others, *rest])) if is_large or others else None,

@@ -262,3 +262,19 @@ def test_figures_stay_when_json_is_read_again(margins):
     document = json.loads(margins.web.get(BY_SEX + "&figure=share&of=sex").content)
     units = document["dimension"]["ContentsCode"]["category"]["unit"]
     assert units["share"]["label"] == "%"
+
+
+def test_variables_say_what_they_mean_and_metadata_what_figures_there_are(tmp_path):
+    path = write_service(tmp_path)
+    text = path.read_text().replace(
+        'name = "sex"\n', 'name = "sex"\ndefinition = { en = "As <said>.", fr = "Dite." }\n'
+    )
+    path.write_text(text)
+    opened = Served(path, tmp_path)
+    metadata = opened.web.get("/tables/jobseekers/metadata").json()
+    assert metadata["dimension"]["sex"]["note"] == ["As <said>."]
+    assert metadata["extension"]["figures"] == ["count", "share", "difference", "index", "rank"]
+    assert metadata["extension"]["figureMargins"] is None
+    assert "As &lt;said&gt;." in opened.web.get("/").text
+    assert "Dite." in opened.web.get("/?lang=fr").text
+    opened.close()
