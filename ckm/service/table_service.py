@@ -224,7 +224,7 @@ class TableService:
         is_job: bool = False,
     ) -> Rendered | Refusal:
         """Answer a query with the bytes of a file, or with a refusal."""
-        query = asked.query if isinstance(asked, Derivation) else asked
+        query = self._query_of(asked)
         self.require_filters(query, caller)
         rules = self.rules(caller, is_job=is_job)
         key = asked.digest, format, language, rules
@@ -254,6 +254,11 @@ class TableService:
         self._note(query, caller, form=format, outcome=outcome)
         return result
 
+    def _query_of(self, asked: Query | Derivation) -> Query:
+        """Return all that is looked at for an answer, which is what a caller is charged for."""
+        is_plain = not isinstance(asked, Derivation)
+        return asked if is_plain else self.answerer.deriver.widened(asked)
+
     def _answered(self, asked: Query | Derivation, **options: Any) -> Answer:
         if isinstance(asked, Derivation):
             return self.answerer.derive(asked, **options)
@@ -267,7 +272,7 @@ class TableService:
         deadline: Deadline | None = None,
     ) -> Answer:
         """Answer a query with a table for the eye, or with a refusal in it."""
-        query = asked.query if isinstance(asked, Derivation) else asked
+        query = self._query_of(asked)
         self.require_filters(query, caller)
         answer = self._answered(
             asked,
@@ -306,7 +311,7 @@ class TableService:
         caller: Caller,
     ) -> Job:
         """Ask for a large table."""
-        query = asked.query if isinstance(asked, Derivation) else asked
+        query = self._query_of(asked)
         self.require_filters(query, caller)
         work = partial(
             self.serve, asked, format=format, language=language, caller=caller, is_job=True

@@ -121,7 +121,7 @@ class PublicMargin:
         squares
             The sums of their `squares`.
         """
-        half = self._half(squares)
+        half = self.half(squares)
         total = np.asarray(totals, np.float64)
         return np.maximum(np.ceil(total - half), 0.0), np.floor(total + half)
 
@@ -135,7 +135,7 @@ class PublicMargin:
         """Give the ends of intervals of differences, first less second; whole numbers."""
         one, other = np.asarray(first, np.float64), np.asarray(second, np.float64)
         first_squares, second_squares = squares or (self.squares(one), self.squares(other))
-        half = self._half(np.asarray(first_squares) + np.asarray(second_squares))
+        half = self.half(np.asarray(first_squares) + np.asarray(second_squares))
         return np.ceil(one - other - half), np.floor(one - other + half)
 
     def ratios(
@@ -191,12 +191,13 @@ class PublicMargin:
         smaller = np.zeros(len(numbers), np.int64)
         for square in np.unique(own):
             others = np.sort(numbers[own == square])
-            half = self._half(own + square)
+            half = self.half(own + square)
             larger += len(others) - np.searchsorted(others, numbers + half, side="right")
             smaller += np.searchsorted(others, numbers - half, side="left")
         return larger + 1, len(numbers) - smaller
 
-    def _half(self, squares: ArrayLike) -> Floats:
+    def half(self, squares: ArrayLike) -> Floats:
+        """Give the half-widths of sums and differences, by their squares."""
         half: Floats = self.width * np.sqrt(np.asarray(squares, np.float64)) + _TOLERANCE
         return half
 

@@ -19,7 +19,7 @@ from ckm.service.answering.query import Query, Selection
 from ckm.service.answering.zones import Zone, ZonedVariable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -34,6 +34,7 @@ Kind: TypeAlias = Literal["count", "share", "difference", "index", "rank", "rate
 KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "rate")
 
 _MAX_ZONES = 100
+_FEW = 100  # categories that are ranked pair by pair
 _WITH_BASE = ("difference", "index")
 _HUNDRED = 100.0
 _DIGITS = 6  # of figures in files; ends of intervals have fewer
@@ -278,8 +279,9 @@ class Deriver:
             selection = next(s for s in derivation.query.selections if s.variable == self._area)
             variable = ZonedVariable.over(self._variables[self._area], derivation.zones)
             own[self._area] = variable
+            kept = {0, *selection.ranks, self._base_of(derivation.figure)}
             numbers = numbers.with_zones(
-                self._area, selection.ranks, derivation.zones, first=variable.axis.size
+                self._area, kept, derivation.zones, first=variable.axis.size
             )
         figure = derivation.figure or Figure(kind="count")
         measure = answer.query.measures[0]
@@ -312,6 +314,12 @@ class Deriver:
             margin=None,
             figure_margin=self.margin if is_noted else None,
         )
+
+    def _base_of(self, figure: Figure | None) -> int:
+        """Return the area that figures are against; the total where there is none."""
+        if figure is None or not figure.base or figure.of != (self._area,):
+            return 0
+        return self._variables[figure.of[0]].chosen(figure.base) or 0
 
     def _label(self, name: str) -> str:
         return self._variables[name].offer.labels["en"] if name in self._variables else name
@@ -398,16 +406,46 @@ class Deriver:
         columns = np.zeros((3, *counts.shape), np.int64)
         for level in np.unique(levels).tolist():
             places = np.flatnonzero(levels == level)
-            for index in np.ndindex(counts.shape[1:]):
-                own = counts[(places, *index)]
-                order = np.sort(own)
-                place = 1 + len(own) - np.searchsorted(order, own, side="right")
-                columns[(0, places, *index)] = place
-                if self.margin is not None:
-                    ends = self.margin.ranks(own, squares[(places, *index)])
-                    columns[(1, places, *index)], columns[(2, places, *index)] = ends
+            own = counts[places].reshape(len(places), -1)
+            own_squares = squares[places].reshape(own.shape)
+            for column, values in zip(columns, self._ranks_in(own, own_squares), strict=False):
+                column[places] = values.reshape(counts[places].shape)
         moved = [np.moveaxis(column, 0, axis) for column in columns]
         return tuple(moved if self.margin is not None else moved[:1])
+
+    def _ranks_in(
+        self, counts: NDArray[Any], squares: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], ...]:
+        """Rank the rows of each column, the largest first."""
+        ordered = np.sort(counts, axis=0)
+        columns = range(counts.shape[1])
+        place = np.zeros(counts.shape, np.int64)
+        best, worst = np.zeros_like(place), np.zeros_like(place)
+        if len(counts) <= _FEW and self.margin is not None:
+            return self._few_ranks(counts, squares)
+        for at in columns:
+            above = np.searchsorted(ordered[:, at], counts[:, at], side="right")
+            place[:, at] = 1 + len(counts) - above
+            if self.margin is not None:
+                best[:, at], worst[:, at] = self.margin.ranks(counts[:, at], squares[:, at])
+        return (place,) if self.margin is None else (place, best, worst)
+
+    def _few_ranks(
+        self, counts: NDArray[Any], squares: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], ...]:
+        """Rank few rows of many columns, row by row."""
+        assert self.margin is not None  # noqa: S101
+        ranks = []
+        for one, own in zip(counts, squares, strict=True):
+            half = self.margin.half(own + squares)
+            ranks.append(
+                (
+                    1 + (counts > one).sum(axis=0),
+                    1 + (counts - one > half).sum(axis=0),
+                    len(counts) - (one - counts > half).sum(axis=0),
+                )
+            )
+        return tuple(np.stack(column) for column in zip(*ranks, strict=True))
 
     def _rate(self, numbers: _Numbers, rate: ServiceRate) -> tuple[NDArray[Any], ...]:
         """Divide sums of published counts of the categories of a rate's variable."""
@@ -465,11 +503,11 @@ class _Numbers:
         return list(self.ranks).index(name)
 
     def with_zones(
-        self, area: str, shown: Sequence[int], zones: Sequence[Zone], *, first: int
+        self, area: str, wanted: Container[int], zones: Sequence[Zone], *, first: int
     ) -> _Numbers:
         """Put the sums of zones in the place of their areas, as far as these are published."""
         axis, places = self.axis(area), {r: at for at, r in enumerate(self.ranks[area])}
-        kept = [rank for rank in self.ranks[area] if rank in shown or rank == 0]
+        kept = [rank for rank in self.ranks[area] if rank in wanted]
         totals = [np.take(self.totals, [places[rank] for rank in kept], axis=axis)]
         squares = [np.take(self.squares, [places[rank] for rank in kept], axis=axis)]
         for zone in zones:

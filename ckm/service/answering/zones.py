@@ -39,7 +39,8 @@ class Zone:
         Only the name and the geography of the areas are looked at.
         """
         own = name.strip()
-        if not own or len(own) > _LONGEST or not own.isprintable():
+        # A name that begins with a sign could be a formula in a spreadsheet.
+        if not own or len(own) > _LONGEST or not own.isprintable() or not own[0].isalnum():
             raise bad_request("zone_name", limit=_LONGEST)
         languages = list(variable.offer.labels)
         labels = {variable.label(0, one).casefold() for one in languages}

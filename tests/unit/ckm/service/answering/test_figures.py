@@ -10,6 +10,7 @@ import pytest
 from ckm.config.problems import JobError
 from ckm.config.service.service import read_service
 from ckm.formats import FORMATS
+from ckm.service.answering.query import query_of_request
 from risk.inference.public_margins import PublicMargin
 from tests.strategies import worked_ptable
 from tests.unit.ckm.service.conftest import RULES, Served, cells_of, write_service
@@ -278,3 +279,47 @@ def test_variables_say_what_they_mean_and_metadata_what_figures_there_are(tmp_pa
     assert "As &lt;said&gt;." in opened.web.get("/").text
     assert "Dite." in opened.web.get("/?lang=fr").text
     opened.close()
+
+
+def test_ranks_of_few_rows_are_those_that_each_column_has_by_itself(margins):
+    deriver, generator = margins.answerer.deriver, np.random.default_rng(5)
+    counts = generator.integers(0, 60, (12, 30))
+    squares = deriver.margin.squares(counts)
+    place, best, worst = deriver._ranks_in(counts, squares)
+    for column in range(counts.shape[1]):
+        own = deriver.margin.ranks(counts[:, column], squares[:, column])
+        assert (best[:, column] == own[0]).all()
+        assert (worst[:, column] == own[1]).all()
+        above = (counts[:, column] > counts[:, column][:, np.newaxis]).sum(axis=1)
+        assert (place[:, column] == 1 + above).all()
+
+
+def test_a_zone_is_compared_with_an_area_that_it_holds(margins):
+    codes = [v["code"] for v in margins.web.get("/codelists/geo.region").json()["values"]]
+    url = f"{DATA}?valuecodes[geo]={codes[0]},{codes[1]}&zone=Both&of=geo&base={codes[0]}"
+    own = figures_of(margins.web.get(url + "&figure=difference"))["Both",]
+    second = cells_of(margins.web.get(f"{DATA}?valuecodes[geo]={codes[1]}"))
+    assert own["difference"] == second[codes[1], "count"]
+
+
+@pytest.mark.parametrize(
+    "name", ["=1+1", "@x", "-a", "+a", "\t=a", "<b>", "a\u202eb", "x" * 101]
+)
+def test_a_zone_cannot_be_called_as_a_formula_or_out_of_all_bounds(margins, name):
+    answer = margins.web.get(
+        DATA, params={"valuecodes[geo]": "*", "codelist[geo]": "geo.region", "zone": name}
+    )
+    assert answer.status_code == 400
+    assert "begins with a letter or a digit" in answer.json()["detail"]
+
+
+def test_what_is_charged_to_a_project_is_all_that_a_figure_is_made_of(margins):
+    deriver = margins.answerer.deriver
+    variables = margins.answerer.variables
+    query = query_of_request(
+        variables, dimensions=["sex"], select={"sex": ["F"]}, where="1 = 1"
+    )
+    asked = deriver.derivation(query, figure="share")
+    whole = margins.table_service._query_of(asked)
+    assert whole.selections[0].ranks[0] == 0
+    assert whole.where == query.where
