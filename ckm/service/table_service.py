@@ -256,8 +256,9 @@ class TableService:
 
     def _query_of(self, asked: Query | Derivation) -> Query:
         """Return all that is looked at for an answer, which is what a caller is charged for."""
-        is_plain = not isinstance(asked, Derivation)
-        return asked if is_plain else self.answerer.deriver.widened(asked)
+        if isinstance(asked, Derivation):
+            return self.answerer.deriver.widened(asked)
+        return asked
 
     def _answered(self, asked: Query | Derivation, **options: Any) -> Answer:
         if isinstance(asked, Derivation):
