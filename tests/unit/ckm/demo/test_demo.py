@@ -134,6 +134,7 @@ def test_the_demonstration_makes_a_folder_that_explains_itself(made):
         "designs.toml",
         "job.toml",
         "out",
+        "place-names.csv",
         "places.csv",
         "register.parquet",
         "secret.key",
