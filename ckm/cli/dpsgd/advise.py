@@ -68,7 +68,9 @@ def advise(
     with on_threads(1):
         records = trial_records_of(job, public=public, seed=seed)
         for budget in epsilon or [None]:
-            changes = {} if budget is None else {"epsilon": budget, "noise_multiplier": None}
+            changes: dict[str, Any] = (
+                {} if budget is None else {"epsilon": budget, "noise_multiplier": None}
+            )
             proposals.append(
                 propose(
                     job.plan(**changes),
@@ -104,7 +106,11 @@ def trial_records_of(
         part = records_of(job, public)
         part.check()
         table, y = part.read()
-        changes = {"noise_multiplier": None, "epsilon": 1.0, "adjacency": "add-remove"}
+        changes: dict[str, Any] = {
+            "noise_multiplier": None,
+            "epsilon": 1.0,
+            "adjacency": "add-remove",
+        }
         x, goal = estimator_of(job, job.plan(**changes, sampling="poisson")).check(table, y)
         return trial_records(x.numpy(), goal.numpy(), classes=len(job.classes), seed=seed)
     if job.images is None:

@@ -123,7 +123,6 @@ def _attacked(
         report_progress=lambda done, total: report_progress(str(kind), done, total),
     )
     cost = plan.cost()
-    promise = {} if not is_private else {"epsilon": cost.epsilon, "delta": plan.delta}
     return Evidence(
         name="private" if is_private else "plain",
         adjacency=str(plan.adjacency),
@@ -131,7 +130,8 @@ def _attacked(
         unit=plan.unit,
         attacks=game.attacks,
         shadows=shadows,
-        **promise,
+        epsilon=cost.epsilon if is_private else None,
+        delta=plan.delta if is_private else None,
     )
 
 
