@@ -67,7 +67,8 @@ def advise(
     proposals = []
     with on_threads(1):
         records = trial_records_of(job, public=public, seed=seed)
-        for budget in epsilon or [None]:
+        budgets: list[float | None] = [*epsilon] if epsilon else [None]
+        for budget in budgets:
             changes: dict[str, Any] = (
                 {} if budget is None else {"epsilon": budget, "noise_multiplier": None}
             )

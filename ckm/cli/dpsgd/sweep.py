@@ -200,7 +200,7 @@ def trials_of(
     network.pop("average")
     if job.images is not None:
         table, test = (part.read() for part in parts)
-        about = {"images": job.images.form(), "classes": job.classes}
+        about: dict[str, Any] = {"images": job.images.form(), "classes": job.classes}
     else:
         table, test = (part.read()[0] for part in parts)
         about = {"schema": job.declared}
@@ -241,7 +241,8 @@ def _published(
             Message("--published has all its settings: give no lists beside it.")
         )
     usual = _values(job, {"learning_rate": [1.0]})
-    own = {n: usual[n][0] for n in ("hidden_units", "image_factor") if n in usual}
+    names: tuple[str, ...] = ("hidden_units", "image_factor")
+    own = {name: usual[name][0] for name in names if name in usual}
     return [{**run.choices, **own} for run in PUBLISHED]
 
 
