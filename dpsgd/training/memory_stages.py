@@ -15,10 +15,11 @@ def table_stages(configuration: Mapping[str, Any]) -> Iterator[str]:
     """Take one step on made-up records; for `dpsgd.training.memory.measure`."""
     torch.set_num_threads(1)
     size, outputs = configuration["batch_size"], configuration["outputs"]
-    shape, hidden = (configuration["inputs"],), configuration["hidden"]
+    shape: tuple[int, ...] = (configuration["inputs"],)
+    hidden = configuration["hidden"]
     network: torch.nn.Module
     if (form := configuration.get("images")) is None:
-        network = linear_network(*shape, outputs, hidden=hidden)
+        network = linear_network(shape[0], outputs, hidden=hidden)
     else:
         images = ImageForm.of(form)
         shape = images.input_shape
