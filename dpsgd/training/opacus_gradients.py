@@ -40,7 +40,7 @@ class OpacusGradients(RecordGradients):
                 Message("engine='opacus' needs the package opacus, which is not installed."),
                 hint=Message("in the project's folder: pip install '.[dpsgd]'"),
             ) from error
-        check_model(model, may_share=True)
+        check_model(model)
         self.model, self.is_per_layer = model, is_per_layer
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
         self._layers = len({name.rpartition(".")[0] for name in self.parameters})
