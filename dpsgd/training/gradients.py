@@ -300,7 +300,10 @@ class RecordGradients:
                         "{where} does not turn what it is given into one tensor.",
                         where=said(where_of(name, layer)),
                     ),
-                    hint=Message("give its parameters to layers of torch.nn"),
+                    hint=Message(
+                        "give its parameters to layers of torch.nn; or engine='one-by-one', "
+                        "which passes each record by itself"
+                    ),
                 )
             if make is None:
                 leaves, spec = tree_flatten((args, kwargs))
@@ -315,7 +318,7 @@ class RecordGradients:
             self._keep(name, "", make, inputs, output)
             return new_output
 
-        return _uncompiled(hook)
+        return uncompiled(hook)
 
     def _is_shared(self, name: str, codes: Tensor) -> bool:
         is_one = codes.dim() == 1 or (codes.dim() == 2 and len(codes) == 1)
@@ -334,7 +337,7 @@ class RecordGradients:
                 return passed(layer, keep, *args, **kwargs)
             return type(layer).forward(layer, *args, **kwargs)
 
-        return _uncompiled(forward)
+        return uncompiled(forward)
 
     def _parts(self, losses: Tensor, copies: int) -> list[tuple[str, Part]]:
         calls, self._calls = self._calls, []
@@ -357,7 +360,10 @@ class RecordGradients:
                         "{where} does not see one row for each record.",
                         where=said(where_of(call.layer, layer)),
                     ),
-                    hint=Message("keep records on the first axis"),
+                    hint=Message(
+                        "keep records on the first axis; or engine='one-by-one', which passes "
+                        "each by itself"
+                    ),
                 )
             pair = (_in_full(v, self._first[call.layer].dtype) for v in (inputs, gradient))
             groups.setdefault((call.layer, call.part), (call.make, []))[1].append((*pair,))
@@ -388,7 +394,7 @@ class RecordGradients:
         return alone
 
 
-def _uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return what no compiler looks into; one that is not loaded has compiled nothing."""
     return torch.compiler.disable(function) if "torch._dynamo" in sys.modules else function
 

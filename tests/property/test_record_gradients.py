@@ -221,6 +221,7 @@ class Shared(nn.Module):
         self.is_pooled = draw(st.booleans())
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
         self.norms[1].bias = self.norms[0].bias
+        self.top = Top(self.head) if draw(st.booleans()) else self.head
 
     def forward(self, x):
         y = torch.tanh(self.inner(self.norms[0](self.table(x))))
@@ -230,11 +231,22 @@ class Shared(nn.Module):
             elif isinstance(other, nn.EmbeddingBag):
                 y = y + other(x)[:, None]
         y = self.norms[1](y.mean(1, keepdim=True) if self.is_pooled else y)
-        out = self.head(y)
+        out = self.top(y)
         for other in self.others:
             if not isinstance(other, nn.Embedding | nn.EmbeddingBag):
                 out = out + torch.tanh(other(y))
         return out.mean(1)
+
+
+class Top(nn.Module):
+    """A head whose weight has two more names outside of it, as those of BERT have."""
+
+    def __init__(self, head):
+        super().__init__()
+        self.weight, self.again, self.head = head.weight, head.weight, head
+
+    def forward(self, x):
+        return self.head(x) + (x @ (self.weight + self.again).T).square()
 
 
 class Product(nn.Module):

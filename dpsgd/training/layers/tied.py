@@ -8,7 +8,7 @@ written out for a record.
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import torch
 from torch import Tensor
@@ -67,11 +67,10 @@ def _products(one: Part, other: Part) -> Tensor:
         return _of_rows(other, one.expanded())
     if isinstance(other, Rows):
         return _of_rows(one, other.expanded())
-    if isinstance(one, Product) and isinstance(other, Product):
-        if one.affine.rows is None and other.affine.rows is None:
-            (a, g), (b, h) = _by_place(one), _by_place(other)
-            left = torch.bmm(a, b.transpose(1, 2))
-            return left.mul_(torch.bmm(g, h.transpose(1, 2))).sum((1, 2))
+    if _is_whole(one) and _is_whole(other):
+        (a, g), (b, h) = _by_place(one), _by_place(other)
+        left = torch.bmm(a, b.transpose(1, 2))
+        return left.mul_(torch.bmm(g, h.transpose(1, 2))).sum((1, 2))
     return (_whole(one) * _whole(other)).flatten(1).sum(1)
 
 
@@ -79,7 +78,7 @@ def _of_rows(part: Part, table: Rows) -> Tensor:
     """Return the inner product with the gradients of a table, by record."""
     if isinstance(part, Rows):
         return _of_tables(part.expanded(), table)
-    if not isinstance(part, Product) or part.affine.rows is not None:
+    if not _is_whole(part):
         products = (_whole(part)[table.records, table.codes] * table.values).sum(1)
         return _by_record(products, table)
     inputs, outputs = _by_place(part)
@@ -105,6 +104,11 @@ def _of_tables(one: Rows, other: Rows) -> Tensor:
     place = torch.searchsorted(first, second).clamp_(max=len(first) - 1)
     products = (one.values[place] * other.values).sum(1)
     return _by_record(torch.where(first[place] == second, products, 0.0), other)
+
+
+def _is_whole(part: Part) -> TypeGuard[Product]:
+    """Return whether a use is a product with all of a weight."""
+    return isinstance(part, Product) and part.has_weight and part.affine.rows is None
 
 
 def _by_record(products: Tensor, table: Rows) -> Tensor:
