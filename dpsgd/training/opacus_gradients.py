@@ -11,6 +11,7 @@ import torch
 from dpsgd.errors import DPSGDError, UnsupportedLayerError
 from dpsgd.training.gradients import RecordGradients, check_model, may_mix, where_of
 from dpsgd.training.layers.parts import Part, Written
+from dpsgd.training.of_opacus import check_pytorch_layers
 from footing.messages import Message, Shape, said
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class OpacusGradients(RecordGradients):
                 hint=Message("in the project's folder: pip install '.[dpsgd]'"),
             ) from error
         check_model(model)
+        check_pytorch_layers(model)
         self.model, self.is_per_layer = model, is_per_layer
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
         self._layers = len({name.rpartition(".")[0] for name in self.parameters})
