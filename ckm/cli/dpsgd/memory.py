@@ -39,7 +39,10 @@ _STAGES = ("start", "model", "batch", "backward", "step", "peak")
 @click.option("--formulas", is_flag=True, help="The source's formulas; nothing is measured.")
 @click.option("--hidden-units", type=click.IntRange(1), help="For the formulas.")
 @click.option(
-    "--image-factor", type=click.IntRange(1), default=1, help="Image sides divided by, likewise."
+    "--image-factor",
+    type=click.IntRange(1),
+    default=1,
+    help="Image sides divided by, likewise.",
 )
 @output_options("Also a .csv file, in bytes.")
 @with_terminal
@@ -73,9 +76,7 @@ def memory(
         options["batch_size"] = batches[0]
     if formulas:
         if hidden_units is None or not batches:
-            raise click.UsageError(
-                Message("--formulas needs --hidden-units and --batch-size.")
-            )
+            raise click.UsageError(Message("--formulas needs --hidden-units and --batch-size."))
         rows = _by_formula(hidden_units, batches, image_factor)
     else:
         rows = _measured(asked_job(plan_file, options), batches)

@@ -56,7 +56,11 @@ def test_runs_of_training_prove_three_fifths_of_the_epsilon_that_is_claimed():
 
     claim = Plan(**RUN).cost().epsilon
     result = audit(
-        world(torch.cat([OTHERS, ONE])), world(OTHERS), runs=RUNS, delta=RUN["delta"], error=0.01
+        world(torch.cat([OTHERS, ONE])),
+        world(OTHERS),
+        runs=RUNS,
+        delta=RUN["delta"],
+        error=0.01,
     )
     print(f"claimed {claim:.3f}, proved {result.epsilon:.3f} of {2 * RUNS} runs")
     assert 0.6 * claim <= result.epsilon <= claim
