@@ -310,15 +310,14 @@ def _is_changed(layer: nn.Module, state: dict[str, Any], outline: tuple[Any, ...
     if (inner or layers) and [*map(id, inner.values())] != layers:
         return True
     hooks, earlier = state["_forward_hooks"], state["_forward_pre_hooks"]
-    if (hooks or after) and [*hooks] != after:
+    if ((hooks or after) and [*hooks] != after) or (
+        (earlier or before) and [*earlier] != before
+    ):
         return True
-    if (earlier or before) and [*earlier] != before:
-        return True
-    if not (state["_backward_hooks"] or state["_backward_pre_hooks"]):
-        return bool(back_before or back_after)
-    return [*state["_backward_pre_hooks"]] != back_before or (
-        [*state["_backward_hooks"]] != back_after
-    )
+    back, earlier = state["_backward_hooks"], state["_backward_pre_hooks"]
+    if not (back or earlier or back_before or back_after):
+        return False
+    return [*earlier] != back_before or [*back] != back_after
 
 
 def _refuse_frozen(name: str) -> NoReturn:

@@ -25,7 +25,7 @@ ONE = torch.tensor([[1.0, 0.0]])
 
 
 def evidence(records, seed):
-    """Return the log-likelihood ratio of one run's steps: the most that can be learned of it."""
+    """Return the log-likelihood ratio of the steps of a run: all that it tells."""
     plan = Plan(**RUN, seed=seed)
     model = nn.Linear(2, 1, bias=False)
     training = PrivateTraining(
@@ -62,5 +62,4 @@ def test_runs_of_training_prove_three_fifths_of_the_epsilon_that_is_claimed():
         delta=RUN["delta"],
         error=0.01,
     )
-    print(f"claimed {claim:.3f}, proved {result.epsilon:.3f} of {2 * RUNS} runs")
     assert 0.6 * claim <= result.epsilon <= claim
