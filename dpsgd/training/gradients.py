@@ -129,6 +129,16 @@ def where_of(name: str, layer: nn.Module) -> str:
     )
 
 
+def not_by_record(name: str, layer: nn.Module) -> UnsupportedLayerError:
+    """Return what is said of a layer or model whose records cannot be told apart."""
+    return UnsupportedLayerError(
+        Message(
+            "{where} does not see one row for each record.", where=said(where_of(name, layer))
+        ),
+        hint=Message("keep records on the first axis"),
+    )
+
+
 def _check_watched(layers: list[tuple[str, nn.Module]]) -> None:
     for name, layer in layers:
         trains = any(p.requires_grad for p in layer.parameters())

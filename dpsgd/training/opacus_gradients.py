@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from dpsgd.errors import DPSGDError, UnsupportedLayerError
-from dpsgd.training.gradients import RecordGradients, check_model, may_mix, where_of
+from dpsgd.training.gradients import RecordGradients, check_model, may_mix, not_by_record
 from dpsgd.training.layers.parts import Part, Written
 from dpsgd.training.of_opacus import check_pytorch_layers
-from footing.messages import Message, Shape, said
+from footing.messages import Message, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,13 +103,7 @@ class OpacusGradients(RecordGradients):
                 continue
             if len(sample) != len(losses):
                 owner = name.rpartition(".")[0]
-                raise UnsupportedLayerError(
-                    Message(
-                        "{where} does not see one row for each record.",
-                        where=said(where_of(owner, self.model.get_submodule(owner))),
-                    ),
-                    hint=Message("keep records on the first axis"),
-                )
+                raise not_by_record(owner, self.model.get_submodule(owner))
             owner, _, short = name.rpartition(".")
             rows = sample.unflatten(0, (-1, copies)).sum(1) if copies > 1 else sample
             layers.setdefault(owner, {})[short] = rows

@@ -9,10 +9,14 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from dpsgd.errors import UnsupportedLayerError
-from dpsgd.training.gradients import RecordGradients, check_model, may_mix, uncompiled, where_of
+from dpsgd.training.gradients import (
+    RecordGradients,
+    check_model,
+    may_mix,
+    not_by_record,
+    uncompiled,
+)
 from dpsgd.training.layers.parts import Part, Written
-from footing.messages import Message, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,13 +151,3 @@ class SingleGradients(RecordGradients):
             [pull[row : row + 1] for _, pull in pairs for row in rows],
             materialize_grads=True,
         )
-
-
-def not_by_record(name: str, layer: nn.Module) -> UnsupportedLayerError:
-    """Return what is said of a layer or model whose records cannot be told apart."""
-    return UnsupportedLayerError(
-        Message(
-            "{where} does not see one row for each record.", where=said(where_of(name, layer))
-        ),
-        hint=Message("keep records on the first axis"),
-    )
