@@ -317,7 +317,7 @@ def _is_changed(layer: nn.Module, state: dict[str, Any], outline: tuple[Any, ...
     back, earlier = state["_backward_hooks"], state["_backward_pre_hooks"]
     if not (back or earlier or back_before or back_after):
         return False
-    return [*earlier] != back_before or [*back] != back_after
+    return ([*earlier], [*back]) != (back_before, back_after)
 
 
 def _refuse_frozen(name: str) -> NoReturn:

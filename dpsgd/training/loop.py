@@ -92,7 +92,8 @@ class _Loss:
         return self + (-other if isinstance(other, _Loss) else other)
 
     def __rsub__(self, other: Any) -> _Loss:
-        return -self + other
+        loss: _Loss = -self + other
+        return loss
 
     def __truediv__(self, number: float) -> _Loss:
         if self._losses.requires_grad and number != self._pieces:
@@ -134,7 +135,7 @@ class _Backward(torch.autograd.Function):
         return torch.full((), math.nan)
 
     @staticmethod
-    def backward(ctx: Any, factor: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, factor: Tensor) -> tuple[Tensor, None]:
         loss: _Loss = ctx.loss
         with torch.enable_grad():
             # What divides by the number of pieces knows nothing of the expected batch.
@@ -324,7 +325,7 @@ def privatise(
         loss = _Loss(training, of_records(*values), pieces=accumulation or 1)
         if not as_tensor:
             return loss
-        return _Backward.apply(torch.zeros((), requires_grad=True), loss)
+        return _Backward.apply(torch.zeros((), requires_grad=True), loss)  # type: ignore[no-untyped-call]
 
     def usual(criterion: Callable[..., Tensor], batch: Any) -> Tensor:
         return criterion(model(batch[0]), *batch[1:])

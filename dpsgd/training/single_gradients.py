@@ -124,14 +124,10 @@ class SingleGradients(RecordGradients):
         ends = [end for _, several in passes for end in several]
         if not ends:
             return []
-        pulls = torch.autograd.grad(losses.sum() / copies, ends, allow_unused=True)
+        pulls = torch.autograd.grad(losses.sum() / copies, ends, materialize_grads=True)
         if any(len(end) != len(losses) for end in ends):
             raise not_by_record("", self.model)
-        pairs = [
-            (rows, pull)
-            for rows, pull in zip((r for kept, _ in passes for r in kept), pulls, strict=True)
-            if pull is not None
-        ]
+        pairs = [*zip((rows for kept, _ in passes for rows in kept), pulls, strict=True)]
         layers: dict[str, dict[str, Tensor]] = {}
         each = [
             self._of_record(pairs, start, copies) for start in range(0, len(losses), copies)

@@ -47,8 +47,9 @@ class Affine:
     def trains(self, name: str) -> bool:
         """Return whether there is such a parameter, it is asked for and not frozen."""
         parameter = getattr(self.layer, name, None)
-        is_there = parameter is not None and name != self.without
-        return is_there and bool(parameter.requires_grad)
+        if parameter is None or name == self.without:
+            return False
+        return bool(parameter.requires_grad)
 
     def placed(self, name: str, value: Tensor) -> Tensor:
         """Return a gradient in the shape of its parameter."""
@@ -130,7 +131,8 @@ class Product(Part):
 
     def by_parameter(self) -> dict[str, Part]:
         """Return the same for each of the parameters alone."""
-        affine, parts = self.affine, {}
+        affine = self.affine
+        parts: dict[str, Part] = {}
         for name, other in ((affine.weight, affine.bias), (affine.bias, affine.weight)):
             if affine.trains(name):
                 alone = replace(affine, without=other)

@@ -60,6 +60,10 @@ class Tied(Part):
         """Return the same without the gradients of other records."""
         return Tied([use.keep(mask) for use in self.uses], name=self.name)
 
+    def by_parameter(self) -> dict[str, Part]:
+        """Return the same, of its only parameter."""
+        return {self.name: self}
+
 
 def _products(one: Part, other: Part) -> Tensor:
     """Return the inner product of two uses, by record."""
