@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reports.facts.suppression import (
+        DimensionLinkFact,
+        EquationFact,
         PatternFact,
         PublicSuppressionFacts,
         SuppressionFacts,
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 _WORDS = WordLists("suppression")
 _SENTENCES, _PUBLIC = _WORDS.sentences("sentences"), _WORDS.sentences("public")
-_RULES = _WORDS.sentences("rules")
+_RULES, _LINKS = _WORDS.sentences("rules"), _WORDS.sentences("links")
 
 
 def suppression_page(words: Words, facts: SuppressionFacts) -> tuple[str, dict[str, Any]]:
@@ -34,7 +36,12 @@ def suppression_page(words: Words, facts: SuppressionFacts) -> tuple[str, dict[s
     return "suppression.html", {
         "title": facts.title or words.say("Overview of a suppression"),
         "headings": headings(
-            words, "suppression", without=() if facts.patterns else ("pattern",)
+            words,
+            "suppression",
+            without=(
+                *(() if facts.patterns else ("pattern",)),
+                *(() if facts.links or facts.equations else ("links",)),
+            ),
         ),
         "verdict": _SENTENCES["verdict"].say(words, values),
         "audit": _SENTENCES["audited" if facts.is_audited else "unaudited"].say(words),
@@ -42,6 +49,8 @@ def suppression_page(words: Words, facts: SuppressionFacts) -> tuple[str, dict[s
         "rules": [_rule(words, name, numbers) for name, numbers in facts.rules],
         "levels": _levels(words, facts),
         "against": list(_against(words, facts)),
+        "table_links": _links(words, facts) if facts.links else None,
+        "equations": _equations(words, facts) if facts.equations else None,
         "patterns": [
             _pattern(words, pattern, place) for place, pattern in enumerate(facts.patterns)
         ],
@@ -129,6 +138,63 @@ def _levels(words: Words, facts: SuppressionFacts) -> Table:
         .number("Hidden", lambda line: line[1] / max(line[0].cells, 1), "share")
         .table("levels", words.say("Hidden cells by table and level"), n_heads=2)
     )
+
+
+def _links(words: Words, facts: SuppressionFacts) -> Table:
+    """List the tables that have cells in common, and how their dimensions nest."""
+
+    def nesting(fact: DimensionLinkFact) -> str:
+        return _LINKS[fact.nesting].say(words, {"first": fact.first, "second": fact.second})
+
+    return (
+        Lines(words, facts.links)
+        .text("Table", lambda link: link.tables[0])
+        .text("Other table", lambda link: link.tables[1])
+        .number("Common cells", lambda link: link.cells, "count")
+        .text("Dimensions", lambda link: "; ".join(map(nesting, link.dimensions)) or NOTHING)
+        .text("Office", lambda link: _status(words, "stated" if link.is_confirmed else "seen"))
+        .table(
+            "table-links",
+            words.say("Tables that have cells in common"),
+            n_heads=2,
+            notes=[words.say("Such cells are hidden in all tables or in none.")],
+        )
+    )
+
+
+def _equations(words: Words, facts: SuppressionFacts) -> Table:
+    """List which variables tell one another, and which sums are protected by it."""
+
+    def further(fact: EquationFact) -> str:
+        return "; ".join(f"{table}: {variable}" for table, variable in fact.tables) or NOTHING
+
+    return (
+        Lines(words, facts.equations)
+        .text("Equation", lambda fact: fact.equation)
+        .text("Office", lambda fact: _status(words, fact.status))
+        .text("In all records", lambda fact: _exactness(words, fact))
+        .text("Protected although not shown", further)
+        .table(
+            "equations",
+            words.say("Variables that belong together"),
+            notes=[
+                words.say(
+                    "Where a table shows all variables of an equation but one, the sums of "
+                    "this one are protected as if the table showed them."
+                )
+            ],
+        )
+    )
+
+
+def _status(words: Words, status: str) -> str:
+    return _LINKS[status].say(words)
+
+
+def _exactness(words: Words, fact: EquationFact) -> str:
+    if fact.is_exact is None:
+        return NOTHING
+    return words.say("yes") if fact.is_exact else words.say("no")
 
 
 def _pattern(words: Words, fact: PatternFact, place: int) -> Figure:
