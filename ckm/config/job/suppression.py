@@ -245,6 +245,7 @@ class JobSuppression(Section):
         )
         of_amounts = [name for name in names if getattr(self, name) is not None]
         self._add_problems_of_contributors(job, reading)
+        self._add_problems_of_shadows(job, reading)
         if job.report.has_public_counts:
             self._add_problems_of_public_counts(job, reading)
         is_said = bool(self.cells) or bool({*of_amounts} - {"holding"})
@@ -274,8 +275,8 @@ class JobSuppression(Section):
                 'request = { column = "asked", percent = 50.0 }; for cells: [data.amounts]'
             )
             reading.add(_WHERE, text, hint, key="request")
-        if self.holding is not None and (not of_records or data.weight is not None):
-            text = Message("holding adds up records, neither cells nor weighted ones.")
+        if self.holding is not None and not of_records:
+            text = Message("holding adds up records, no cells.")
             reading.add(
                 _WHERE,
                 text,
@@ -313,6 +314,28 @@ class JobSuppression(Section):
         if data.engine == "spark" and (self.holding or self.request or job.signed):
             text = Message("holdings, requests and amounts below 0 are tabulated by duckdb.")
             reading.add(_WHERE, text, Message("remove engine"))
+
+    def _add_problems_of_shadows(self, job: Job, reading: Reading) -> None:
+        """Note shadows of nothing, and those that no rule reads."""
+        if not self.shadow:
+            return
+        for variable in self.shadow:
+            if variable not in job.summed:
+                text = Message(
+                    "shadow is of {variable!r}, and no table shows sums of it.",
+                    variable=Name(variable),
+                )
+                reading.add(_WHERE, text, did_you_mean(variable, job.summed), key="shadow")
+        if not (self.dominance or self.p_percent or self.prior_posterior):
+            text = Message("shadow is read by no rule.")
+            hint = Message("dominance, p_percent and prior_posterior read it")
+            reading.add(_WHERE, text, hint, key="shadow")
+        if job.data.cells is not None:
+            text = Message("shadow is for records, and the data are cells.")
+            hint = Message(
+                "remove shadow; the largest contributions of cells are what rules read"
+            )
+            reading.add(_WHERE, text, hint, key="shadow")
 
     def _add_problems_of_public_counts(self, job: Job, reading: Reading) -> None:
         """Note where a number of records is what has to be hidden, or is none."""

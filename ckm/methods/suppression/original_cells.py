@@ -433,6 +433,15 @@ def _requests(
             n: r if costs in r.sums else replace(r, sums=(*r.sums, costs))
             for n, r in requests.items()
         }
+    shadows = {} if job.suppression is None else job.suppression.shadow
+    for variable, shadow in shadows.items():  # whether or not a table shows it
+        source.require(shadow)
+        requests = {
+            n: replace(r, sums=(*r.sums, shadow))
+            if variable in r.sums and shadow not in r.sums
+            else r
+            for n, r in requests.items()
+        }
     sizes = {name: size_column(name) for name in job.signed if job.suppression is not None}
     if sizes:
         requests = {
