@@ -332,9 +332,7 @@ class JobSuppression(Section):
             reading.add(_WHERE, text, hint, key="shadow")
         if job.data.cells is not None:
             text = Message("shadow is for records, and the data are cells.")
-            hint = Message(
-                "remove shadow; the largest contributions of cells are what rules read"
-            )
+            hint = Message("remove shadow: rules read the largest contributions of the cells")
             reading.add(_WHERE, text, hint, key="shadow")
 
     def _add_problems_of_public_counts(self, job: Job, reading: Reading) -> None:

@@ -399,8 +399,8 @@ def _solved(
         amounts = replace(amounts, total=size)
         own_a_priori = a_priori.of(measure, cells, is_shown)
         uncounted = own.remainders if rules.public_counts else np.flatnonzero(~is_shown)
-        primary = _judged(measure, amounts, rules, own_tables, laid_out, completed)
-        primary = _among(mask, is_shown, primary, uncounted)
+        judged = _judged(measure, amounts, rules, own_tables, layout=(laid_out, completed))
+        primary = _among(mask, is_shown, judged, uncounted)
         primary = _with_held(primary, links.held.get(str(variable_of(measure))), own.numbers)
         primary = own_a_priori.primary(primary, values, margin=rules.margin)
         is_there = laid_out([_known_to_be_there(c, rules) for c in own_tables])
@@ -413,13 +413,12 @@ def _solved(
         if rules.costs not in {"value", "one"}:
             price = completed(laid_out([cell_costs(c, rules.costs) for c in own_tables]))
         price = np.where(values == 0, rules.zero_cost or 0.0, np.abs(price))
-        price = own_a_priori.costs(price, preferred_cost=rules.preferred_cost)
-        cost = np.where(hidden[cells], 0.0, price)
+        cost = own_a_priori.costs(price, preferred_cost=rules.preferred_cost)
         problem = Problem(
             relations=own,
             values=values,
             primary=primary,
-            costs=cost,
+            costs=np.where(hidden[cells], 0.0, cost),
             kept=visible,
             coalition=rules.coalition,
             unseen=~is_shown,
@@ -634,10 +633,11 @@ def _judged(
     amounts: Amounts,
     rules: SuppressionSettings,
     tables: Sequence[Cells],
-    laid_out: Callable[[Sequence[NDArray[Any]]], NDArray[Any]],
-    completed: Callable[[NDArray[Any]], NDArray[Any]],
+    *,
+    layout: tuple[Callable[[Any], NDArray[Any]], Callable[[NDArray[Any]], NDArray[Any]]],
 ) -> Primary:
     """Apply the rules, to the shadow of a variable where it has one."""
+    laid_out, completed = layout
     shadow = rules.shadow.get(str(variable_of(measure)))
     if shadow is None:
         return _primary(measure, amounts, rules)

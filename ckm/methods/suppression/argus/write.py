@@ -65,10 +65,8 @@ def argus_files(job: Job, *, is_optimal: bool = False) -> dict[str, str]:
         )
     if rules.shadow:
         raise ConfigError(
-            Message(
-                "The rules of [suppression] read other variables than those shown: shadow."
-            ),
-            hint=Message("files of tau-ARGUS are written of a job without it"),
+            Message("The rules of [suppression] read other variables than those shown."),
+            hint=Message("files of tau-ARGUS are written of a job without shadow"),
         )
     with open_originals(job) as originals:
         tables = originals.cells() | dict(originals.whole())  # with all margins
