@@ -36,8 +36,11 @@ _TAU_ARGUS = "CKM_TAU_ARGUS"
 _P, _AXES = 10, ("activity", "region", "size")
 #: name → branches of the tree of each axis, records, sigma of the logarithm, seed
 TABLES: dict[str, tuple[list[list[int]], int, float, int]] = {
+    "604 cells": ([[3, 4], [6], [5]], 3_000, 1.2, 2),
     "1,423 cells": ([[4, 5], [10], [5]], 7_000, 1.2, 2),
     "1,257 cells, skewed": ([[4, 5], [10], [5]], 2_600, 1.8, 2),
+    "1,098 cells, sparse": ([[4, 5], [10], [5]], 1_200, 1.5, 2),
+    "3,587 cells, sparse": ([[5, 5], [4, 5], [7]], 3_500, 1.8, 2),
     "4,964 cells": ([[5, 5], [4, 5], [7]], 22_000, 1.2, 2),
     "20,761 cells": ([[6, 8], [6, 8], [7]], 110_000, 1.2, 2),
     "102,902 cells": ([[10, 10], [10, 10], [9]], 600_000, 1.2, 2),

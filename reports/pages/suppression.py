@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.pages import headings
 from reports.catalogues.wording import WordLists
-from reports.charts.matrix import Matrix, matrix
+from reports.charts.matrix import Matrix, matrix, shade_of
 from reports.parts import NOTHING, Figure, Lines
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _WORDS = WordLists("suppression")
 _SENTENCES, _PUBLIC = _WORDS.sentences("sentences"), _WORDS.sentences("public")
 _RULES, _LINKS = _WORDS.sentences("rules"), _WORDS.sentences("links")
+_METHODS = _WORDS.sentences("methods")
+#: Shares that are drawn in shades of their own, for what a single cell is.
+_SHARES = {"U": 1.0, "H": 0.3, "": 0.0}
 
 
 def suppression_page(words: Words, facts: SuppressionFacts) -> tuple[str, dict[str, Any]]:
@@ -104,25 +107,25 @@ def _against(words: Words, facts: SuppressionFacts) -> Iterator[str]:
 
 def _measures(words: Words, facts: SuppressionFacts) -> Table:
     say = words.say
-    return (
+    lines = (
         Lines(words, facts.measures)
         .text("Measure", lambda fact: fact.measure)
+        .text("Search", lambda fact: _METHODS[fact.method].say(words))
         .number("Cells", lambda fact: fact.cells, "count")
         .number("Unsafe", lambda fact: fact.unsafe, "count")
         .number("Hidden", lambda fact: fact.hidden, "count")
         .number("Value hidden", lambda fact: fact.lost, "share")
-        .text("Search", lambda fact: fact.method)
-        .number("Gap that is proven", lambda fact: fact.gap, "share")
-        .number("One possible value", lambda fact: fact.exact, "count")
-        .table(
-            "measures",
-            say("What was hidden for each measure"),
-            notes=[
-                say("Whatever one measure hides is hidden in all columns of all tables."),
-                say("The value hidden is a share of all cells, totals among them."),
-                say("Hidden cells of one possible value are safe ones, hidden in vain."),
-            ],
-        )
+    )
+    if any(fact.gap is not None for fact in facts.measures):
+        lines = lines.number("Gap that is proven", lambda fact: fact.gap, "share")
+    return lines.number("One possible value", lambda fact: fact.exact, "count").table(
+        "measures",
+        say("What was hidden for each measure"),
+        notes=[
+            say("Whatever one measure hides is hidden in all columns of all tables."),
+            say("The value hidden is a share of all cells, totals among them."),
+            say("Hidden cells of one possible value are safe ones, hidden in vain."),
+        ],
     )
 
 
@@ -201,8 +204,14 @@ def _pattern(words: Words, fact: PatternFact, place: int) -> Figure:
     """Draw which cells are hidden: U unsafe, H for the sake of others."""
     is_flat = all(cells == 1 for _, _, cells, _, _ in fact.cells)
     shares = {
-        (row, column): (hidden / max(cells, 1), _mark(cells, unsafe, hidden))
+        (row, column): (_SHARES[mark] if is_flat else hidden / max(cells, 1), mark)
         for row, column, cells, unsafe, hidden in fact.cells
+        for mark in (_mark(cells, unsafe, hidden),)
+    }
+    legend = {
+        shade_of(_SHARES["U"]): words.say("U: unsafe"),
+        shade_of(_SHARES["H"]): words.say("H: hidden for the sake of others"),
+        shade_of(_SHARES[""]): words.say("published"),
     }
     labels = Matrix(
         id=f"pattern-{place}",
@@ -215,20 +224,16 @@ def _pattern(words: Words, fact: PatternFact, place: int) -> Figure:
         columns=fact.columns,
         rows=fact.rows,
         home={},
+        legend=legend if is_flat else None,
     )
-    notes = [
-        words.say(
-            "U is an unsafe cell, H one that is hidden for the sake of others, P one that is "
-            "published."
-        )
-    ]
+    notes = []
     if not is_flat:
         notes = [words.say("Shades are shares of the cells over all further dimensions.")]
 
     def entry(row: tuple[int, str], column: int) -> str:
         if (row[0], column) not in shares:
             return NOTHING
-        return shares[row[0], column][1] or "P"
+        return shares[row[0], column][1] or words.say("published")
 
     return (
         Lines(words, list(enumerate(fact.rows)))

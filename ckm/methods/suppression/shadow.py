@@ -38,9 +38,9 @@ def primary_by_shadow(
     contributors they ask for no less: who they are is read from what is shown, and how much of
     the shadow one of them gave, from nothing.
     """
-    of_shares = {"dominance": None, "p_percent": None, "prior_posterior": None}
+    without_shares = replace(rules, dominance=None, p_percent=None, prior_posterior=None)
     # a threshold of 1 calls nothing unsafe
-    own = apply(amounts, replace(rules, **of_shares, threshold=rules.threshold or 1))
+    own = apply(amounts, replace(without_shares, threshold=rules.threshold or 1))
     judged = apply(shadow, replace(rules, threshold=None, request=None, zero_margin=None))
     total = np.asarray(shadow.total, np.float64)
     share = np.divide(amounts.total, total, out=np.zeros(len(total)), where=total > 0)

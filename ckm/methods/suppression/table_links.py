@@ -91,11 +91,12 @@ def _by_columns(
     axes: tuple[Axis, Axis], columns: tuple[tuple[str, ...], tuple[str, ...]]
 ) -> Nesting | None:
     """Compare dimensions by the columns that they are made of, or the groups of their codes."""
-    own, other = map(frozenset, columns)
+    own: frozenset[object] = frozenset(columns[0])
+    other: frozenset[object] = frozenset(columns[1])
     if not own & other:
         return None
     if len(own) == len(other) == 1:  # perhaps with trees over one column
-        own, other = map(_groupings, axes)
+        own, other = _groupings(axes[0]), _groupings(axes[1])
     if own == other:
         return "same"
     return "whole" if own > other else "part" if own < other else "other"
@@ -104,7 +105,7 @@ def _by_columns(
 def _groupings(axis: Axis) -> frozenset[object]:
     """Return the sets of codes of the data that categories of a tree stand for."""
     leaves = [str(axis.labels[-1][rank]) for rank in axis.levels[0].ranks]
-    codes = np.arange(axis.levels[0].size)
+    codes = np.arange(axis.levels[0].size, dtype=np.int32)
     groupings = set[frozenset[str]]()
     for level in range(len(axis.levels) - 1):
         at = axis.raised(codes, 0, level)
@@ -175,7 +176,7 @@ def _equation(fact: EquationFact) -> Message:
     if fact.status == "denied":
         return Message("not applied, as the job says: {equation}", equation=words)
     further = [
-        Message("{table}: {variable}", table=Name(table), variable=Name(variable))
+        Message("{variable} in {table}", variable=Name(variable), table=Name(table))
         for table, variable in fact.tables
     ]
     return Message(
