@@ -169,7 +169,11 @@ def _equations(words: Words, facts: SuppressionFacts) -> Table:
     """List which variables tell one another, and which sums are protected by it."""
 
     def further(fact: EquationFact) -> str:
-        return "; ".join(f"{table}: {variable}" for table, variable in fact.tables) or NOTHING
+        texts = [
+            words.say("%(variable)s in %(table)s", variable=variable, table=table)
+            for table, variable in fact.tables
+        ]
+        return "; ".join(texts) or NOTHING
 
     return (
         Lines(words, facts.equations)
