@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ckm.methods.suppression.secondary.cover import Cover
 
 #: The dual way solves a program over all cells for each cell that it adds.
-_MOST_CELLS = 1_500
+_MOST_CELLS = 1_000
 _NEARLY = 1 - 1e-6
 
 
