@@ -234,10 +234,7 @@ class Job:
             room = candidates.open(draft.sets, is_tree=is_tree)
             if not room:
                 break
-            gains = {one: self.settings.thrift * full for one, full in room.items()}
-            for one in gains.keys() & candidates.added:
-                gains[one] += self.settings.least_triple
-            columns = self._choose(expected, gains, candidates.weights, draft.total, prices)
+            columns = self._choose(expected, room, candidates, draft.total, prices)
             candidates.close(columns)
             counts, scale = self.measurer.table(columns, rho=prices.pay(columns))
             slack = self.settings.slack
@@ -258,23 +255,20 @@ class Job:
     def _choose(
         self,
         expected: Mapping[Columns, Floats],
-        gains: Mapping[Columns, float],
-        weights: Mapping[Columns, float],
+        room: Mapping[Columns, float],
+        candidates: Candidates,
         total: float,
         prices: Prices,
     ) -> Columns:
         """Choose a table by its misfit beyond noise and a least gain, a share of records."""
-        noise = {  # expected size of the noise of a cell
-            one: math.sqrt(2 / math.pi) * self.measurer.scale_of(prices.of(one))
-            for one in gains
-        }
-        handicaps = {
-            one: noise[one] * expected[one].size + gain * total for one, gain in gains.items()
-        }
+        tables = {one: expected[one] for one in room}
+        gains = self.settings.thrift * np.array([*room.values()])
+        gains[[one in candidates.added for one in room]] += self.settings.least_triple
+        noise = expected_noise(tables, prices, self.measurer)
         return self.measurer.choose(
-            {one: expected[one] for one in gains},
-            weights=weights,
-            handicaps=handicaps,
+            tables,
+            weights=np.array([candidates.weights[one] for one in room]),
+            handicaps=noise + gains * total,
             rho=self.settings.choice_price(self.rho, tables=prices.number),
         )
 
@@ -360,7 +354,11 @@ class Prices:
 
     def of(self, columns: Columns) -> float:
         """Return what a table may cost; `_least` is kept for each one that may follow."""
-        size = math.prod(self._sizes[column] for column in columns) / self._usual
+        return self.of_cells(math.prod(self._sizes[column] for column in columns))
+
+    def of_cells(self, cells: int) -> float:
+        """Return the same for a table with a number of cells."""
+        size = cells / self._usual
         full = self._settings.table_price(self._rho, tables=self.number, size=size)
         return min(max(full, self._least), self._least + self._spare)
 
@@ -369,6 +367,16 @@ class Prices:
         price = self.of(columns)
         self._spare -= price - self._least
         return price
+
+
+def expected_noise(
+    tables: Mapping[Columns, Floats], prices: Prices, measurer: Measurer
+) -> Floats:
+    """Return what noise alone makes of the misfit of each table, at what it may cost."""
+    cells = np.array([table.size for table in tables.values()])
+    kinds, places = np.unique(cells, return_inverse=True)
+    scales = [measurer.scale_of(prices.of_cells(one)) for one in kinds.tolist()]
+    return np.asarray((math.sqrt(2 / math.pi) * np.array(scales))[places] * cells)
 
 
 def _total(margins: Sequence[tuple[Floats, float]]) -> float:
