@@ -28,7 +28,9 @@ def persons(records: int, seed: int) -> tuple[pd.DataFrame, synth.Schema]:
     education = np.where(is_adult, education, "none")
     works = is_adult & (rng.random(records) < np.where(age < 65, 0.75, 0.08))
     trade = np.where(works, among(learning * 2, [-3, -2, -1, 0, 1, 2, 3], "T"), "none")
-    hours = np.where(works, np.where(rng.random(records) < 0.55, 40, rng.integers(4, 61, records)), 0)
+    hours = np.where(
+        works, np.where(rng.random(records) < 0.55, 40, rng.integers(4, 61, records)), 0
+    )
     wage = np.exp(9.8 + 0.35 * learning + rng.normal(0, 0.5, records)) * (hours / 40)
     other = np.where(rng.random(records) < 0.2, 300 * (rng.pareto(1.8, records) + 1), 0)
     state = np.where(age < 16, "child", among(age / 20.0, [1.2, 2.2, 3.6], "M"))
