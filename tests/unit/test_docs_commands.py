@@ -410,10 +410,10 @@ def test_a_synthetic_file_is_made_from_a_header_and_what_the_tutorial_prints(fol
     exec(compile(python[0].replace("5_000", "800"), "firms", "exec"), {})  # fewer: in time
     first, *rest = [one.replace("5000", "800") for one in commands(ROOT / FROM_NOTHING[0])]
     run(first)
-    draft, full = json.loads(Path("schema.json").read_text()), json.loads(schema[0])
+    draft, full = json.loads(Path("schema.json").read_text()), json.loads(schema)
     assert [one["name"] for one in draft["columns"]] == [one["name"] for one in full["columns"]]
     assert all(one["values"] is None for one in draft["columns"])
-    Path("schema.json").write_text(schema[0], encoding="utf-8")
+    Path("schema.json").write_text(schema, encoding="utf-8")
     for command in rest:
         run(command)
     records = (folder / "synthetic.csv").read_text().splitlines()[1:]
