@@ -12,6 +12,7 @@ from synth.marginals.belief import Network, cliques_of
 from synth.marginals.drawing import draw_codes
 
 _CHECKS = 3000  # columns times tables that are checked before a choice
+_LEAST_CHECKS = 20
 _TRIPLES = 12_000  # columns times triples that are looked at
 _DRAWN = 100_000
 
@@ -50,6 +51,11 @@ class Candidates:
             and math.prod(sizes[column] for column in columns) <= most_cells
         )
         self._rng = np.random.default_rng(0)  # picks what to check; public
+
+    @property
+    def checks(self) -> int:
+        """How many pairs are tried in a choice, of those that lie in no clique."""
+        return max(_LEAST_CHECKS, _CHECKS // len(self._sizes))
 
     def widen(self, tables: Sequence[Columns]) -> None:
         """Put more tables on the list, each of weight 1.
@@ -146,7 +152,7 @@ class Candidates:
         return counts.reshape(shape).astype(np.float64)
 
     def _filled(self, sets: Sequence[Columns], some: list[Columns]) -> dict[Columns, float]:
-        most = max(20, _CHECKS // len(self._sizes))
+        most = self.checks
         pairs = [columns for columns in some if len(columns) == 2]
         if len(pairs) > most:
             places = self._rng.choice(len(pairs), most, replace=False)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -27,6 +27,7 @@ from synth.marginals.draft import ModelDraft
 from synth.marginals.measuring import Measurer, Neighbours, NoiseSource, SecureNoise
 from synth.marginals.model import TableModel
 from synth.marginals.spending import LARGER, PrivacyAccountant, TableSettings
+from synth.marginals.work import Clock, Pace, stages_of
 from synth.schema.nesting import Nest, labels_under_rules
 from synth.schema.public import Published, Rule, coarse_table, patterns_of, workload_weights
 
@@ -50,6 +51,7 @@ def fit_codes(
     published: Sequence[Published] = (),
     nests: Sequence[Nest] = (),
     settings: TableSettings | None = None,
+    clock: Clock | None = None,
 ) -> TableModel:
     """Fit a model to confidential records, for a price of rho at most.
 
@@ -127,6 +129,7 @@ def fit_codes(
         tuple(nests),
         accountant.rho,
         settings,
+        Pace(clock) if clock else Pace(),
     )
     draft = job.start()
     job.choose_and_measure(draft, weights, with_triples=workload is None)
@@ -159,6 +162,7 @@ class Job:
     nests: tuple[Nest, ...]
     rho: float
     settings: TableSettings
+    pace: Pace = field(default_factory=Pace)
 
     def start(self) -> ModelDraft:
         """Measure margins, form groups, and take in what is published."""
@@ -207,6 +211,15 @@ class Job:
         first = min(len(self.sizes) - 1, number)
         rest = np.array_split(np.arange(number - first), self.settings.rounds)
         batches = [first, *(len(part) for part in rest if len(part))]
+        stages = stages_of(
+            records=draft.total,
+            columns=sum(size > 1 for size in draft.sizes),
+            cells=most,
+            batches=batches,
+            checks=candidates.checks,
+            steps=self.settings.steps,
+        )
+        self.pace.plan(stages)
         for step, batch in enumerate(batches):
             is_last = step == len(batches) - 1
             if is_last and step and with_triples:
@@ -215,7 +228,10 @@ class Job:
             self._measure_some(draft, candidates, prices, batch, is_tree=step == 0)
             if is_last:
                 self._measure_again(draft, prices)
-            draft.fit(self.settings, steps=self.settings.steps * (3 if is_last else 1))
+            self.pace.end()
+            steps = self.settings.steps * (3 if is_last else 1)
+            draft.fit(self.settings, steps=steps, progress=self.pace.part)
+            self.pace.end()
 
     def _measure_some(
         self,
@@ -230,7 +246,8 @@ class Job:
         network = draft.network()
         _, beliefs = network.calibrate(draft.potentials)
         expected = candidates.expected(network, beliefs, total=draft.total)
-        for _ in range(number):
+        for done in range(number):
+            self.pace.part(done / number)
             room = candidates.open(draft.sets, is_tree=is_tree)
             if not room:
                 break
