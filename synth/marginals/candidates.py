@@ -12,7 +12,7 @@ from synth.marginals.belief import Network, cliques_of
 from synth.marginals.drawing import draw_codes
 
 _CHECKS = 3000  # columns times tables that are checked before a choice
-_LEAST_CHECKS = 20
+_LEAST_CHECKS = 40
 _TRIPLES = 12_000  # columns times triples that are looked at
 _DRAWN = 100_000
 
