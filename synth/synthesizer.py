@@ -202,7 +202,7 @@ class Synthesizer:
         adjacency = Adjacency.REPLACE if isinstance(budget, Claim) else budget.adjacency
         unit = self.schema.unit
         neighbours = Neighbours(adjacency=adjacency, rows=unit.most_records, unit=unit.name)
-        records, container = self._taken(frame)
+        records, container = self._taken(frame, rng=noise.rng)
         schema, discovery_calls, aside = self._declared(
             records, budget, discovery, neighbours, noise
         )
@@ -371,10 +371,12 @@ class Synthesizer:
             **({"nests": nests} if nests and self.method == "tables" else {}),
         }
 
-    def _taken(self, frame: Any) -> tuple[pd.DataFrame, str]:
+    def _taken(
+        self, frame: Any, *, rng: np.random.Generator | None
+    ) -> tuple[pd.DataFrame, str]:
         """Return the records within the bound of their units, and what they came in."""
         records, container = to_records(frame)
-        records = within_bound(records, self.schema.unit, rng=np.random.default_rng())
+        records = within_bound(records, self.schema.unit, rng=rng or np.random.default_rng())
         if not len(records):
             raise DomainError(
                 Message("There are no records."),
