@@ -330,8 +330,8 @@ class Measurer:
     def _count(self, columns: tuple[int, ...]) -> Integers:
         if columns not in self._tables:
             shape = tuple(self._sizes[column] for column in columns)
-            cells = np.zeros(self._records, np.int64)
-            for column in columns:
+            cells = self._columns[columns[0]].astype(np.int64)
+            for column in columns[1:]:
                 cells *= self._sizes[column]
                 cells += self._columns[column]
             counts = np.bincount(cells, minlength=int(np.prod(shape)))
