@@ -489,9 +489,6 @@ def test_a_number_of_records_below_zero_is_refused():
 
 
 def test_the_accountant_refuses_before_anything_is_measured():
-    from synth.marginals.measuring import Measurer
-    from synth.marginals.spending import PrivacyAccountant
-
     noise = _Recording()
     measurer = Measurer(related(10), SIZES, Neighbours(), PrivacyAccountant(0.01), noise)
     measurer.margin(0, rho=0.008)
@@ -499,7 +496,7 @@ def test_the_accountant_refuses_before_anything_is_measured():
         measurer.table((0, 1), rho=0.008)
     with pytest.raises(synth.OverspentError):
         measurer.choose(
-            {(0, 1): np.zeros((5, 5))}, weights={(0, 1): 1.0}, handicaps={(0, 1): 0}, rho=0.008
+            {(0, 1): np.zeros((5, 5))}, weights=np.ones(1), handicaps=np.zeros(1), rho=0.008
         )
     assert len(noise.counts) == 1
     assert not noise.scores
