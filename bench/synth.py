@@ -193,7 +193,7 @@ def _made_up(name: str) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
     for column in schema.columns:
         if isinstance(column, synth.Whole):
             bounds[column.name] = (int(column.bounds[0]), int(column.bounds[1]))
-        else:
+        elif isinstance(column, synth.Category):
             categories[column.name] = list(column.known)
     return frame, frame, {"categories": categories, "integer_bounds": bounds}
 

@@ -53,10 +53,10 @@ def persons(records: int, seed: int) -> tuple[pd.DataFrame, synth.Schema]:
         }
     )
     bounds = {"age": 99, "hours": 80, "household": 12, "wage": 10**7, "other": 10**7}
-    columns = [
+    columns: list[synth.Whole | synth.Category] = [
         synth.Whole(name=name, low=int(name == "household"), high=bounds[name])
         if name in bounds
         else synth.Category(name=name, values=tuple(sorted(set(frame[name]))))
-        for name in frame
+        for name in map(str, frame)
     ]
     return frame, synth.Schema(columns=tuple(columns))

@@ -176,7 +176,7 @@ def fit_potentials(
 
     done = 0
 
-    def tell(_: Floats) -> None:
+    def tell(_: Any) -> None:
         nonlocal done
         done += 1
         if progress is not None:

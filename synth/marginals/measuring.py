@@ -282,8 +282,8 @@ class Measurer:
         self,
         expected: Mapping[tuple[int, ...], Floats],
         *,
-        weights: Floats,
-        handicaps: Floats,
+        weights: Mapping[tuple[int, ...], float] | Floats,
+        handicaps: Mapping[tuple[int, ...], float] | Floats,
         rho: float,
     ) -> tuple[int, ...]:
         """Choose the columns whose table the model gets wrong most, with noise.
@@ -293,18 +293,20 @@ class Measurer:
         expected
             The model's table of each candidate, in counts.
         weights
-            The weight of each misfit; only their ratios matter.
+            The weight of each misfit, by candidate or in their order; only their ratios matter.
         handicaps
-            What is taken off each misfit, from noisy numbers alone.
+            What is taken off each misfit, likewise, from noisy numbers alone.
         rho
             The price.
         """
         candidates = list(expected)
-        weight = np.ceil(weights / weights.max() * _GRAIN) / _GRAIN
+        weight = _in_order(weights, candidates)
+        weight = np.ceil(weight / weight.max() * _GRAIN) / _GRAIN
         how = self._neighbours.choosing(rho)
         self._accountant.pay(Spend.of("choice", how))
         misfits = np.array([self._misfit(one, table) for one, table in expected.items()])
-        scores = weight * (misfits - np.rint(np.clip(handicaps, -_FAR, _FAR)))
+        least = np.clip(_in_order(handicaps, candidates), -_FAR, _FAR)
+        scores = weight * (misfits - np.rint(least))
         return candidates[self._noise.choose(scores.astype(np.float64), how)]
 
     def forget(self) -> None:
@@ -337,6 +339,15 @@ class Measurer:
             counts = np.bincount(cells, minlength=int(np.prod(shape)))
             self._tables[columns] = counts.astype(np.int64).reshape(shape)
         return self._tables[columns]
+
+
+def _in_order(
+    values: Mapping[tuple[int, ...], float] | Floats, candidates: Sequence[tuple[int, ...]]
+) -> Floats:
+    """Return a number for each candidate."""
+    if isinstance(values, Mapping):
+        values = np.array([values[one] for one in candidates], np.float64)
+    return values
 
 
 @lru_cache(maxsize=256)
