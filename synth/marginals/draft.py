@@ -182,6 +182,8 @@ def fit_potentials(
         if progress is not None:
             progress(done / steps)
 
+    callback: Any = tell  # the stubs of SciPy know its parameter by another name
+
     first = np.concatenate([target.potential.ravel() for target in targets])
     # The tables are small: threads would only wait for each other, at twice the cost and more.
     with _linear_algebra().limit(limits=1, user_api="blas"):
@@ -190,7 +192,7 @@ def fit_potentials(
             np.clip(first, -_BOUND, _BOUND) * curvature,
             jac=True,
             method="L-BFGS-B",
-            callback=tell,
+            callback=callback,
             bounds=list(zip(-_BOUND * curvature, _BOUND * curvature, strict=True)),
             options={"maxiter": steps, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-7},
         )
