@@ -379,7 +379,7 @@ class DPClassifier(_Estimator):
     device
         ``"cpu"`` or ``"cuda"``.
     engine
-        Who finds gradients of records: ``"ckm"`` or ``"opacus"``.
+        Who finds gradients of records: ``"ckm"``, ``"opacus"`` or ``"one-by-one"``.
     images
         The form of images, where the records are arrays of them, in place of ``model``.
     classes

@@ -47,6 +47,8 @@ _NO_DEMANDS = {
     "audit",
     "unknown",
 }
+#: What earlier versions had no key for: where it says nothing, it demands nothing.
+_LATER = {"links", "shadow"}
 _WORD = 8
 
 
@@ -285,7 +287,11 @@ def demands_of(settings: SuppressionSettings, *more: object) -> str:
     """Digest what is asked of a protection; how it is looked for plays no part."""
     without = replace(settings, previous=None)  # a folder has no content
     record = without.record(lambda path: hashlib.sha256(path.read_bytes()).hexdigest())
-    demands = {name: value for name, value in record.items() if name not in _NO_DEMANDS}
+    demands = {
+        name: value
+        for name, value in record.items()
+        if name not in _NO_DEMANDS and (value or name not in _LATER)
+    }
     demands["zero_cost"] = settings.zero_cost is not None
     text = json.dumps([demands, *more], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
