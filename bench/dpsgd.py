@@ -183,7 +183,7 @@ def features_of(part: str, cache: Path | None) -> tuple[Tensor, np.ndarray]:
 
 # (learning rate, steps) by epsilon, chosen on the last 10,000 training records after training
 # on the others. Such a choice is not charged below; it would be in a release. Those for strokes
-# on records 20,000 to 40,000, at three times the epsilon, among seven settings.
+# on records 20,000 to 40,000, at three times the epsilon, among ten settings or more.
 MNIST_CHOICES = {0.1: (4.0, 60), 1.0: (20.0, 80), 3.0: (60.0, 100)}
 STROKES_CHOICES = {0.1: (2.0, 60), 1.0: (7.0, 80), 3.0: (15.0, 120)}
 
