@@ -103,7 +103,7 @@ def _measures(words: Words, facts: SuppressionFacts) -> Table:
         .number("Hidden", lambda fact: fact.hidden, "count")
         .number("Value hidden", lambda fact: fact.lost, "share")
         .text("Search", lambda fact: fact.method)
-        .number("Gap that is proven", lambda fact: fact.gap, "share")
+        .number("Cost not proven to be needed", lambda fact: fact.gap, "share")
         .number("One possible value", lambda fact: fact.exact, "count")
         .table(
             "measures",
@@ -112,6 +112,10 @@ def _measures(words: Words, facts: SuppressionFacts) -> Table:
                 say("Whatever one measure hides is hidden in all columns of all tables."),
                 say("The value hidden is a share of all cells, totals among them."),
                 say("Hidden cells of one possible value are safe ones, hidden in vain."),
+                say(
+                    "What is not proven to be needed may be needed all the same: beside the "
+                    "exact search, the proof looks at each sum alone."
+                ),
             ],
         )
     )

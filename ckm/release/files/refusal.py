@@ -22,9 +22,11 @@ def places_beside(target: Path, *, is_kept: bool) -> Iterator[None]:
 
     Messages are logged and sent around; so the file, of mode 0600, names them alone. A
     rehearsal writes nothing. A run that is refused again replaces the file; once the output is
-    there the question is settled, and the file goes.
+    there the question is settled, and the file goes, and so does the choice that a suppression
+    was refused for.
     """
     from ckm.ledger import ThinDifferenceError
+    from ckm.methods.suppression.release_pattern import remove_refused
 
     folder = next(folder for folder in target.parents if folder.is_dir())
     file = folder / f"{target.name}.refused.csv"
@@ -41,6 +43,7 @@ def places_beside(target: Path, *, is_kept: bool) -> Iterator[None]:
         raise
     if is_kept:
         _remove(file)
+        remove_refused(target)
 
 
 def _is_written(places: Places, file: Path) -> bool:

@@ -16,6 +16,7 @@ from ckm.methods.suppression.attackers import Attackers
 from ckm.methods.suppression.audit import Audit, audit, check_changes
 from ckm.methods.suppression.secondary.cover import Change, Cover
 from ckm.methods.suppression.secondary.exact import protect_exactly
+from ckm.methods.suppression.secondary.least_cost import least_cost
 from ckm.methods.suppression.secondary.merging import Merging, merged
 from ckm.methods.suppression.secondary.problem import Demands, Problem
 from ckm.methods.suppression.secondary.reverse_delete import reverse_delete
@@ -68,7 +69,8 @@ class Suppression:
     method
         How it was found: ``"exact"`` or ``"sequential"``.
     least
-        No choice costs less; 0 where nothing is known.
+        No choice costs less: by the exact search, or at least by `least_cost`; 0 where nothing
+        is known.
     changes
         Changed tables that a reader cannot rule out, which prove that demands are met.
     seconds
@@ -117,12 +119,25 @@ class Suppression:
     def gap(self) -> float:
         """How much dearer than the cheapest it may be, as a share of its cost; 0 is proven.
 
+        That is what is not proven to be needed. A bound from single sums, as that of the
+        sequential method is, leaves much of it open, and is no estimate.
+
         Examples
         --------
         See `suppress`.
         """
         gap = 1 - self.least / self.cost if self.cost > 0 else 0.0
         return gap if gap > _EXACT_GAP else 0.0
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether anything is known of what other choices cost.
+
+        Examples
+        --------
+        See `suppress`.
+        """
+        return self.least > 0 or self.cost == 0
 
     @property
     def is_optimal(self) -> bool:
@@ -265,6 +280,7 @@ def suppress(
     if own_method == "exact":
         search.improve_exactly()
     cover = search.best
+    least = max(search.least, min(least_cost(cover.problem), cover.cost()))
     status = np.where(merging.hidden(cover.hidden), SECONDARY, PUBLISHED).astype(np.int8)
     status[problem.primary.is_primary] = PRIMARY
     seconds = time.monotonic() - started
@@ -284,7 +300,7 @@ def suppress(
         else replace(problem, insiders=merging.demands(insiders)),
         status=status,
         method=own_method,
-        least=search.least,
+        least=least,
         changes=tuple(map(merging.change, cover.changes)),
         seconds=seconds,
         work=search.work.units,
