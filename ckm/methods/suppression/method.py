@@ -245,7 +245,7 @@ class CellSuppression:
         progress: Progress | None,
     ) -> _Outcome:
         """Take the pattern of an earlier release with the same demands, or choose another."""
-        demands = demands_of(self.settings)
+        demands, limit_s = demands_of(self.settings), self.settings.limit_s
 
         def outcome(
             hidden_cells: HiddenCells, audits: Mapping[str, Audit], folders: tuple[str, ...]
@@ -261,7 +261,7 @@ class CellSuppression:
         same = earlier.equal(demands)
         if same is not None:
             hidden_cells = choose(pattern=earlier.flags(same))
-            audits = hidden_cells.audits(progress=progress)
+            audits = hidden_cells.audits(limit_s=limit_s, progress=progress)
             if not _failed_cells(hidden_cells, audits).size:
                 logger.warning(
                     "%s",
@@ -278,12 +278,16 @@ class CellSuppression:
         refused = self._refused(earlier)
         if refused is not None:
             hidden_cells = choose(pattern=earlier.flags(refused))
-            audits = hidden_cells.audits(progress=progress)
+            audits = hidden_cells.audits(limit_s=limit_s, progress=progress)
             if not _failed_cells(hidden_cells, audits).size:
                 logger.info("refused choice taken", extra={"event": "refused choice taken"})
                 return outcome(hidden_cells, audits if self.settings.audit else {}, ())
         hidden_cells = choose() if not earlier else _beside(choose, earlier)
-        audits = hidden_cells.audits(progress=progress) if self.settings.audit else {}
+        audits = (
+            hidden_cells.audits(limit_s=limit_s, progress=progress)
+            if self.settings.audit
+            else {}
+        )
         _require_safe(hidden_cells, audits)
         return outcome(hidden_cells, audits, earlier.folders)
 
@@ -460,6 +464,7 @@ def _measure_record(
     if system.measure in audits:
         audit = audits[system.measure]
         record["audit"] = {
+            "without_interval": int(np.isnan(audit.low).sum()),
             "hidden_in_vain": int(audit.is_exact.sum()),
             "under_protected": len(audit.under_protected),
             "exposed": len(audit.exposed),

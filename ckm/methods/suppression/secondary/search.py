@@ -21,7 +21,7 @@ from ckm.methods.suppression.secondary.merging import Merging, merged
 from ckm.methods.suppression.secondary.problem import Demands, Problem
 from ckm.methods.suppression.secondary.reverse_delete import reverse_delete
 from ckm.methods.suppression.secondary.sequential import protect_in_turn
-from ckm.methods.suppression.secondary.work import PER_SECOND, Work
+from ckm.methods.suppression.secondary.work import IMPROVED, PER_SECOND, Work
 from footing.arrays import Flags, Integers
 from footing.messages import Message, Name
 from footing.progress import Progress, no_progress
@@ -36,8 +36,6 @@ PUBLISHED, PRIMARY, SECONDARY = 0, 1, 2
 _EXACT_GAP = 1e-6
 #: What "auto" solves exactly.
 _EXACT_CELLS = 300
-#: How long "auto" improves a first choice: so many times its work, but some seconds at least.
-_SHARE, _LEAST_S = 0.25, 12.0
 #: How long "auto" takes care of its first choice: see `Neighbourhood.change`.
 _CARE_S = 30.0
 #: A search among all that may be hidden takes so many times as long as one among what is.
@@ -270,7 +268,7 @@ def suppress(
     own_method = _chosen(problem, method)
     search.choose()
     if method == "auto" and own_method == "sequential":
-        search.work.share(_SHARE, least_s=_LEAST_S)
+        search.work.share(IMPROVED[0], least_s=IMPROVED[1])
         search.crumbs = _CRUMBS
     before = search.work.units
     search.improve()
