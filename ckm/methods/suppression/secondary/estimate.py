@@ -48,7 +48,7 @@ def search_estimate(problem: Problem, *, method: str, limit_s: float) -> Estimat
     n_unsafe = int(problem.primary.is_primary.sum())
     times = _CONTRIBUTORS if problem.coalition else 1.0
     first = n_unsafe * times * _UNITS / PER_SECOND
-    share, least_s = IMPROVED
+    share, least_s = 0.0 if problem.coalition else IMPROVED[0], IMPROVED[1]
     better = max(share * first, least_s) if method == "auto" else limit_s
     return Estimate(first + min(better, limit_s), _memory(problem))
 

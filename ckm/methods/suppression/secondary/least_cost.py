@@ -57,14 +57,18 @@ def least_cost(problem: Problem, demands: Demands | None = None) -> float:
     """
     demands = problem.demands if demands is None else demands
     sums = _Sums(problem, demands)
-    lines: list[tuple[Integers, Floats]] = []
+    # lines of demands against outsiders first, so that more demands never give a lower bound
+    lines: list[tuple[bool, Integers, Floats]] = []
+    has_known = np.diff(demands.starts) > 0
     for sign, need in ((1, demands.upper), (-1, demands.lower)):
-        numbers = np.flatnonzero(need > 0)
-        for start in range(0, len(numbers), _MANY):
-            part = numbers[start : start + _MANY]
-            lines += sums.lines(part, need[part], sign)
+        for is_known in (False, True):
+            numbers = np.flatnonzero((need > 0) & (has_known == is_known))
+            for start in range(0, len(numbers), _MANY):
+                part = numbers[start : start + _MANY]
+                own = sums.lines(part, need[part], sign)
+                lines += [(is_known, cells, shares) for cells, shares in own]
     left, bound = np.where(problem.is_open, problem.cost, np.inf), 0.0
-    for cells, shares in sorted(lines, key=lambda line: len(line[0])):
+    for _, cells, shares in sorted(lines, key=lambda line: (line[0], len(line[1]))):
         weight = float((left[cells] / shares).min())
         if weight > 0:
             bound += weight

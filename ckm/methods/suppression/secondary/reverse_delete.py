@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -48,34 +48,37 @@ def reverse_delete(
     """
     n_cells = cover.problem.relations.n_cells
     size = next(size for most, size in _SIZES if n_cells <= most)
-    choice = _Choice(cover, size, progress, work or Work())
+    stays = cover.problem.must_hide if needed is None else cover.problem.must_hide | needed
+    choice = _Choice(cover, size, stays, work or Work())
     if is_wide:
         if size == _SIZES[-1][1] or cover.cost() == 0:
             return cover
         choice.hidden |= cover.problem.is_open
     if not choice.prove_all():
         return cover
-    return min(cover, choice.reduced(needed, crumbs), key=Cover.cost)
+    return min(cover, choice.reduced(crumbs, progress), key=Cover.cost)
 
 
 class _Choice:
     """What is hidden, and for each demand and direction a change that proves it met."""
 
-    def __init__(
-        self, cover: Cover, size: int, progress: Callable[[int, int], None], work: Work
-    ) -> None:
-        self.progress, self.work = progress, work
+    def __init__(self, cover: Cover, size: int, stays: Flags, work: Work) -> None:
+        self.work, self.stays = work, stays
         self.original, self.problem, self.size = cover, cover.problem, size
         self.near = Neighbourhood(cover.problem, work)
         self.hidden = cover.hidden.copy()
-        self.pool = _Pool()
+        self.pool = _Pool(stays)
         #: how often a side could not be proven without a cell
         self._failures: dict[Side, int] = {}
 
     def prove_all(self) -> bool:
         """Take the smallest change at hand for every demand, or look for one."""
+        first: dict[Side, int] = {}
         for change in sorted(self.original.changes, key=lambda c: len(c.cells)):
-            self.pool.add(change, self.original.proven_by(change))
+            proven = self.original.proven_by(change)
+            number = self.pool.add(change, proven)
+            for side in proven:
+                first.setdefault(side, number)
         demands = self.original.demands
         price = np.where(self.hidden, 1.0, np.inf)
         for number in range(len(demands)):
@@ -83,7 +86,7 @@ class _Choice:
                 if need <= 0:
                     continue
                 side = (number, sign)
-                proof = self.pool.proof(side)
+                proof = first.get(side)
                 if proof is None:
                     change = self.near.change(demands, np.array([number]), sign, price)
                     if change is None:
@@ -94,15 +97,14 @@ class _Choice:
                 self.pool.use(side, proof)
         return True
 
-    def reduced(self, needed: Flags | None = None, crumbs: float = 0.0) -> Cover:
+    def reduced(self, crumbs: float, progress: Callable[[int, int], None]) -> Cover:
         """Try once to do without each secondary cell; give what stays hidden, with proofs."""
-        stays = self.problem.must_hide if needed is None else self.problem.must_hide | needed
-        secondary = np.flatnonzero(self.hidden & ~stays)
+        secondary = np.flatnonzero(self.hidden & ~self.stays)
         order = np.argsort(-self.problem.cost[secondary], kind="stable")
         price = np.where(self.hidden, self.problem.cost + STAYS, np.inf)
-        price[self.problem.must_hide] = STAYS
+        price[self.stays & self.hidden] = STAYS
         for done, cell in enumerate(secondary[order].tolist()):
-            self.progress(done, len(order))
+            progress(done, len(order))
             if self.work.is_over:
                 break
             is_asked = crumbs > 0 and done % _OFTEN == 0
@@ -115,6 +117,7 @@ class _Choice:
             else:
                 self.hidden[cell] = True
                 price[cell] = STAYS
+                self.pool.stay(cell)
         cover = Cover(self.problem, self.original.demands)
         for change in self.pool.in_use():
             cover.add(change)
@@ -140,8 +143,7 @@ class _Choice:
         if self._is_short(cell):
             return False
         # changes at hand first, of cells that stay; a program finds others of cheaper cells
-        is_staying = price <= STAYS
-        proofs = {side: self.pool.proof(side, among=is_staying) for side in sides}
+        proofs = {side: self.pool.proof(side) for side in sides}
         left = {side for side, proof in proofs.items() if proof is None}
         fresh = self._without(cell, left, price) if left else []
         if fresh is None:
@@ -250,34 +252,56 @@ class _Choice:
 
 
 class _Pool:
-    """Changes of hidden cells, which of them are in use, and what else each would prove."""
+    """Changes of hidden cells: which are in use, and what others of cells that stay prove.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    is_staying
+        Which cells stay hidden; others may, see `stay`.
+    """
+
+    def __init__(self, is_staying: Flags) -> None:
+        self.is_staying = is_staying.copy()
         #: for each side, the number of the change that proves it
         self.proofs: dict[Side, int] = {}
         self._changes: list[Change | None] = []
         self._sides: list[set[Side]] = []
+        #: what each change would prove, and how many cells of it are not known to stay
+        self._proven: list[tuple[Integers, Integers]] = []
+        self._n_open: list[int] = []
         self._moving: dict[int, list[int]] = {}
-        self._proving: dict[Side, list[int]] = {}
+        #: for each side, changes of cells that stay
+        self._ready: dict[Side, list[int]] = {}
 
-    def add(self, change: Change, sides: Iterable[Side]) -> int:
+    def add(self, change: Change, sides: Sequence[Side]) -> int:
         """Take a change that proves some sides, and return its number."""
         number = len(self._changes)
         self._changes.append(change)
         self._sides.append(set())
-        for side in sides:
-            self._proving.setdefault(side, []).append(number)
+        array = np.array(sides, np.int32).reshape(-1, 2)
+        self._proven.append((array[:, 0], array[:, 1].astype(np.int8)))
+        self._n_open.append(int(np.sum(~self.is_staying[change.cells])))
         for cell in change.cells.tolist():
             self._moving.setdefault(cell, []).append(number)
+        if not self._n_open[number]:
+            self._note_ready(number)
         return number
 
-    def proof(self, side: Side, *, among: Flags | None = None) -> int | None:
-        """Return the first change that proves a side, of some cells."""
-        for number in self._proving.get(side, ()):
-            change = self._changes[number]
-            if change is not None and (among is None or among[change.cells].all()):
-                return number
-        return None
+    def stay(self, cell: int) -> None:
+        """Note that a cell stays."""
+        self.is_staying[cell] = True
+        for number in self._moving.get(cell, ()):
+            self._n_open[number] -= 1
+            if not self._n_open[number] and self._changes[number] is not None:
+                self._note_ready(number)
+
+    def _note_ready(self, number: int) -> None:
+        for side in zip(*(part.tolist() for part in self._proven[number]), strict=True):
+            self._ready.setdefault(side, []).append(number)
+
+    def proof(self, side: Side) -> int | None:
+        """Return a change of cells that stay that proves a side."""
+        return self._ready.get(side, [None])[0]
 
     def use(self, side: Side, number: int) -> None:
         """Let a change prove a side."""

@@ -268,7 +268,9 @@ def suppress(
     own_method = _chosen(problem, method)
     search.choose()
     if method == "auto" and own_method == "sequential":
-        search.work.share(IMPROVED[0], least_s=IMPROVED[1])
+        # against contributors, most of what a longer pass saves is hidden again for them
+        times = 0.0 if problem.coalition else IMPROVED[0]
+        search.work.share(times, least_s=IMPROVED[1])
         search.crumbs = _CRUMBS
     before = search.work.units
     search.improve()
@@ -387,10 +389,7 @@ class _Search:
         """Ask of a choice whatever was asked of any."""
         if cover.problem.insiders is self.insiders:
             return cover
-        larger_cover = Cover(replace(self.problem, insiders=self.insiders))
-        for change in cover.changes:
-            larger_cover.add(change)
-        return larger_cover
+        return cover.enlarged(replace(self.problem, insiders=self.insiders))
 
     def _with(self, cover: Cover, more: Demands) -> Cover:
         """Ask for more; keep what the choice changes."""
