@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from html.parser import HTMLParser
 from typing import Literal
@@ -31,7 +31,9 @@ _ATTRIBUTES = {
 _NO_END = {"meta", "br", "hr", "img", "input", "link", "wbr"}
 #: Digits; with points and commas, and in groups of three as English and French write them.
 _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f]\d+)*")
-_GROUPED = re.compile(r"\d{1,3}(?:[,\u00a0\u202f]\d{3})+")
+_GROUPED = re.compile(r"(\d{1,3}(?:[,\u00a0\u202f]\d{3})+)(?:[.,](\d+))?")
+#: Where first rows stand: in cells of a page, and below their key in JSON.
+_ROWS = re.compile(r" > t[dh]( > small)?$|first_rows")
 _WORD = re.compile(r"\w+(?:[.-]\w+)*")
 #: What a hash, a key or a token looks like; its first characters give it away already.
 _OPAQUE = re.compile(r"[0-9a-f]{16,}|(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[\w+/=-]{16,}")
@@ -107,9 +109,14 @@ def scan(text: str, facts: PublicFacts, *, forbidden: Collection[str] = ()) -> t
     marks = [
         Mark(kind="forbidden", place=place) for place in _forbidden(text, facts, forbidden)
     ]
-    numbers = _numbers_of(facts)
+    bare = replace(facts, tables=tuple(replace(one, first_rows=None) for one in facts.tables))
+    numbers, published = _numbers_of(bare), _numbers_of(facts)
+    shown = [one.first_rows.categories for one in facts.tables if one.first_rows is not None]
+    numbers |= {str(len(rows)) for rows in shown}
     for place, words in _texts(text):
-        if not all(_is_known(number, numbers) for number in _NUMBER.findall(words)):
+        # Published numbers stand in their own table, and nowhere else.
+        allowed = published if _ROWS.search(place) else numbers
+        if not all(_is_known(number, allowed) for number in _NUMBER.findall(words)):
             marks.append(Mark(kind="number", place=place))
     return tuple(marks)
 
@@ -180,7 +187,11 @@ def _numbers_of(facts: PublicFacts) -> set[str]:
 def _is_known(number: str, numbers: set[str]) -> bool:
     if number in numbers or number.replace(",", ".") in numbers:
         return True
-    return bool(_GROUPED.fullmatch(number)) and re.sub(r"\D", "", number) in numbers
+    grouped = _GROUPED.fullmatch(number)
+    if grouped is None:
+        return False
+    whole, decimals = re.sub(r"\D", "", grouped[1]), grouped[2]
+    return (f"{whole}.{decimals}" if decimals else whole) in numbers
 
 
 def _forbidden(text: str, facts: PublicFacts, forbidden: Collection[str]) -> Iterator[str]:

@@ -269,4 +269,5 @@ def _table(record: TableRecord, assessor: Assessor, job: Job) -> TableFact:
         records=int(table.cells.count[table.cells.is_finest].sum()),
         cells=len(table.cells),
         files=record.files,
+        first_rows=record.first_rows,
     )

@@ -254,6 +254,7 @@ class ReleaseDraft:
             columns=columns,
             files=files,
             seconds=seconds,
+            first_rows=self.files.first_rows(name, table) if paths else None,
         )
         self.tables.append(record)
 

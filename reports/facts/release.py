@@ -74,6 +74,27 @@ class StatedFile(FileFact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FirstRowsFact:
+    """The first rows of a released table, as its files have them.
+
+    Parameters
+    ----------
+    dimensions, measures
+        The names of its columns, with labels where the office gave any.
+    categories
+        By row: the category of each dimension.
+    numbers
+        By row: the published number of each measure, as files write it; empty where it is not
+        published.
+    """
+
+    dimensions: tuple[Text, ...]
+    measures: tuple[Text, ...]
+    categories: tuple[tuple[Text, ...], ...]
+    numbers: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableFact:
     """A released table, as the office knows it.
 
@@ -97,6 +118,8 @@ class TableFact:
         How many of `cells` are totals over something.
     files
         What was written.
+    first_rows
+        The first published rows; None where workers wrote the table.
     """
 
     name: str
@@ -110,6 +133,7 @@ class TableFact:
     empty: int
     margins: int
     files: tuple[FileFact, ...]
+    first_rows: FirstRowsFact | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -584,6 +608,7 @@ class PublicTableFact:
     dimensions: tuple[Text, ...]
     published: int
     files: tuple[FileFact, ...]
+    first_rows: FirstRowsFact | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,9 @@ from shutil import which
 
 import pytest
 
+from ckm.comparison.explorer import explorer_facts
 from reports import make_report
+from reports.explorer import explorer_page
 from reports.i18n.languages import LANGUAGES
 from tests.reports import facts as made
 
@@ -277,4 +279,34 @@ def test_bars_of_the_internal_page_fit_a_telephone_with_what_stands_beside_them(
     )
     assert over == [0] * len(over)
     assert len(over) >= 2
+    page.context.close()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_on_the_page_of_designs_a_slider_moves_what_is_said(browser, tmp_path, language):
+    facts, _ = explorer_facts(None, {}, name_of_own="", has_field=False)
+    file = tmp_path / "designs.html"
+    file.write_text(explorer_page(facts, language=language), encoding="utf-8")
+    page = opened(browser, file, viewport=WIDE, color_scheme="light")
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text))
+    # The preset of the demonstration: published 0, original 1, with 80.3 %.
+    verdict, least = page.locator("#verdict"), page.locator("#least")
+    assert "80" in verdict.text_content()
+    page.locator("#least", has_not_text="…").wait_for()
+    before = least.text_content()
+    page.locator("#noise").fill("8")
+    page.locator("#variance").fill("6.5")
+    page.locator("#least", has_not_text="…").wait_for()
+    assert "80" not in verdict.text_content()
+    assert least.text_content() != before
+    assert "--max-noise 8 --variance 6.5 --small 2" in page.locator("#command").text_content()
+    assert page.locator("#frontier circle").count() == 1
+    page.locator("#noise").fill("1")  # one step cannot pass over two blocked counts
+    assert page.locator("#small-value").text_content() == "1"
+    assert violations(page, RULES if language == "en" else BUT_COLOURS, width=1280) == []
+    page.set_viewport_size(NARROW)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert errors == []
     page.context.close()

@@ -11,7 +11,7 @@ from jinja2 import DictLoader
 
 from reports import ReportError, make_report, scan
 from reports.facts.checking import walk
-from reports.facts.release import PublicFacts, ReleaseFacts, TableFact
+from reports.facts.release import FirstRowsFact, PublicFacts, ReleaseFacts, TableFact
 from reports.i18n.languages import LANGUAGES
 from reports.render import environment
 from tests.reports import facts as made
@@ -19,7 +19,7 @@ from tests.strategies import examples
 
 #: Members of `ReleaseFacts` and `TableFact` that the public edition may show.
 PUBLIC_MEMBERS = {"id", "title", "date", "contact", "ptable_label", "version"}
-PUBLIC_OF_TABLES = {"name", "title", "dimensions", "published", "files"}
+PUBLIC_OF_TABLES = {"name", "title", "dimensions", "published", "files", "first_rows"}
 
 
 class Markers:
@@ -268,3 +268,41 @@ def test_a_hidden_hash_that_is_also_published_stays_hidden():
     facts = made.release().public()
     page = make_report(facts, edition="public", language="en").html
     assert scan(page, facts, forbidden=[facts.tables[0].files[0].sha256])
+
+
+FIRST_ROWS = FirstRowsFact(
+    dimensions=({"en": "Region", "fr": "Région"},),
+    measures=("count", "mean_income"),
+    categories=(("Total",), ({"en": "North", "fr": "Nord"},)),
+    numbers=(("41234", "-2718281.25"), ("9417", "")),
+)
+
+
+def with_first_rows():
+    facts = made.release().public()
+    one = replace(facts.tables[0], first_rows=FIRST_ROWS)
+    return replace(facts, tables=(one, *facts.tables[1:]))
+
+
+@pytest.mark.parametrize(
+    ("language", "shown"),
+    [
+        ("en", ("Region", "North", "41,234", "\N{MINUS SIGN}2,718,281.25", "9,417")),
+        ("fr", ("Région", "Nord", "41\u202f234", "\N{MINUS SIGN}2\u202f718\u202f281,25")),
+    ],
+)
+def test_the_first_rows_of_a_table_are_on_the_public_page_as_files_have_them(language, shown):
+    facts = with_first_rows()
+    report = make_report(facts, edition="public", language=language)
+    assert all(text in report.html for text in shown)
+    assert scan(report.html, facts) == ()
+    assert scan(report.to_json(), facts) == ()
+
+
+def test_a_published_number_outside_of_its_table_is_a_mark():
+    facts = with_first_rows()
+    page = make_report(facts, edition="public", language="en").html
+    leaky = page.replace("</main>", "<p>It was 9417.</p></main>")
+    assert [mark.kind for mark in scan(leaky, facts)] == ["number"]
+    changed = page.replace("41,234", "41,235")
+    assert [mark.kind for mark in scan(changed, facts)] == ["number"]

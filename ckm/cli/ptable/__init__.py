@@ -6,6 +6,7 @@ from ckm.cli.ptable.advise import advise
 from ckm.cli.ptable.build import build
 from ckm.cli.ptable.check import check
 from ckm.cli.ptable.convert import convert
+from ckm.cli.ptable.explore import explore
 from ckm.cli.ptable.frontier import frontier
 from ckm.cli.ptable.show import show
 from ckm.cli.terminal.click_group import Group
@@ -18,5 +19,5 @@ def ptable() -> None:
     """Choose, build, look at, check and convert perturbation tables."""
 
 
-for _verb in (advise, build, check, convert, frontier, show):
+for _verb in (advise, build, check, convert, explore, frontier, show):
     ptable.add_command(_verb)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.engine.published_table import PublishedTable
-    from reports.facts.release import FileFact
+    from reports.facts.release import FileFact, FirstRowsFact
 
 KIND = "ckm-release"
 METHODS = read_data("ckm.release", "methods.toml")
@@ -30,6 +30,7 @@ class TableRecord:
     columns: tuple[tuple[str, str, str], ...]
     files: tuple[FileFact, ...]
     seconds: float
+    first_rows: FirstRowsFact | None = None
 
 
 def describe_columns(

@@ -9,23 +9,26 @@ import os
 import re
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ckm.config.problems import heading
+from ckm.config.section import one_text
 from ckm.engine.published_table import PublishedTable, measure_columns
 from ckm.errors import ConfigError, FormatError, ReleaseError
 from ckm.formats import FORMATS, to_bytes, without_repeats
 from ckm.formats.about import to_plain, with_noise
-from ckm.formats.csv_text import formulas, is_formula, without_formulas
+from ckm.formats.csv_text import formulas, is_formula, plain_numbers, without_formulas
 from ckm.formats.registry import format_named
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.opening import RELEASE_KINDS
 from ckm.release.pages.report_pages import FILES, OVERVIEWS, is_draft
 from footing.messages import Enumeration, Message, Name, named, said
 from footing.places import as_connectors_know, is_below, is_matched
+from reports.facts.release import FirstRowsFact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,13 +37,25 @@ if TYPE_CHECKING:
     from ckm.config.job.output import JobOutput
     from ckm.formats import TableAbout
     from ptable.lookup import MarginOfError
+    from reports.facts.release import Text
 
 logger = logging.getLogger(__name__)
 
 _ROOMY = ("csv", "csv-labels", "csvw", "parquet")  # they hold whatever a table holds
 _EXACT = ("csv", "csvw", "sdmx-csv", "sdmx-csv-1")  # a spreadsheet may open them
 _SHOWN = 5
+#: So many rows of each table are on the public page of a release.
+_FIRST_ROWS = 8
 _OTHERS = ("manifest.json", *FILES["public"])
+
+
+def _heading(said: Mapping[str, TableAbout], column: str) -> Text:
+    """Name a column of a table in each language, with its unit."""
+    texts = {}
+    for code, about in said.items():
+        unit = about.units.get(column, "")
+        texts[code] = about.labels.get(column, column) + (f" ({unit})" if unit else "")
+    return one_text(texts)
 
 
 def file_names(
@@ -147,6 +162,30 @@ class TableFiles:
                 self._escaped(table, kind).write(folder / names[0], format=kind, about=about)
             paths += [folder / each for each in names]
         return tuple(paths)
+
+    def first_rows(self, name: str, table: PublishedTable) -> FirstRowsFact:
+        """Give the first rows of a written table, in the words of its files."""
+        first = next(table.pieces(_FIRST_ROWS), table)
+        said = {code: self.said[name, code] for code in self._words}
+        columns = [
+            [
+                one_text(
+                    {
+                        code: about.category_labels.get(dimension, {}).get(texts[n], texts[n])
+                        for code, about in said.items()
+                    }
+                )
+                for n in codes
+            ]
+            for dimension, (codes, texts) in first.dimensions.items()
+        ]
+        numbers = [plain_numbers(values).to_pylist() for values in first.measures.values()]
+        return FirstRowsFact(
+            dimensions=tuple(map(partial(_heading, said), first.dimensions)),
+            measures=tuple(map(partial(_heading, said), first.measures)),
+            categories=tuple(zip(*columns, strict=True)),
+            numbers=tuple(zip(*numbers, strict=True)),
+        )
 
     def _say(self, name: str, table: PublishedTable) -> None:
         """Keep what the files of a table say in each language."""

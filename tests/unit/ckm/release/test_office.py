@@ -95,6 +95,13 @@ def test_labels_of_the_file_are_those_of_categories_and_codes_stay(tmp_path, job
             ("Men", "1", "North", "01"),
             ("Women", "2", "1E2", "1E2"),
         } <= rows
+    # The report has the first rows as the file has them.
+    first = json.loads((public / "report.json").read_text())["tables"][0]["first_rows"]
+    with (public / "first.csv").open(newline="") as lines:
+        _, *published = list(csv.reader(lines))[:9]
+    assert first["measures"] == [{"en": "Count", "fr": "Effectif"}]
+    assert [numbers for (numbers,) in first["numbers"]] == [row[-1] for row in published]
+    assert "Men" in (public / "report.en.html").read_text(encoding="utf-8")
 
 
 def test_labels_of_the_job_go_before_those_of_the_file(tmp_path, job):
