@@ -117,11 +117,20 @@ class Program:
         n_columns, is_whole = len(lower), most_nodes is not None
         kind = highspy.HighsVarType.kInteger if is_whole else highspy.HighsVarType.kContinuous
         self._solver.passModel(
-            *(n_columns, len(rows.lower), len(rows.columns)),
-            *(highspy.MatrixFormat.kRowwise.value, highspy.ObjSense.kMinimize.value, 0.0),
-            *(np.zeros(n_columns), np.asarray(lower, float), np.asarray(upper, float)),
-            *(rows.lower, rows.upper),
-            *(rows.starts.astype(np.int32), rows.columns.astype(np.int32), rows.weights),
+            n_columns,
+            len(rows.lower),
+            len(rows.columns),
+            highspy.MatrixFormat.kRowwise.value,
+            highspy.ObjSense.kMinimize.value,
+            0.0,
+            np.zeros(n_columns),
+            np.asarray(lower, np.float64),
+            np.asarray(upper, np.float64),
+            rows.lower,
+            rows.upper,
+            rows.starts.astype(np.int32),
+            rows.columns.astype(np.int32),
+            rows.weights,
             np.full(n_columns, kind.value, np.int32),
         )
         self.is_whole = most_nodes is not None
