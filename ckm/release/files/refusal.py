@@ -26,7 +26,6 @@ def places_beside(target: Path, *, is_kept: bool) -> Iterator[None]:
     was refused for.
     """
     from ckm.ledger import ThinDifferenceError
-    from ckm.methods.suppression.release_pattern import remove_refused
 
     folder = next(folder for folder in target.parents if folder.is_dir())
     file = folder / f"{target.name}.refused.csv"
@@ -43,7 +42,10 @@ def places_beside(target: Path, *, is_kept: bool) -> Iterator[None]:
         raise
     if is_kept:
         _remove(file)
-        remove_refused(target)
+        if file.with_suffix(".parquet").is_file():  # else nothing of suppression is imported
+            from ckm.methods.suppression.release_pattern import remove_refused
+
+            remove_refused(target)
 
 
 def _is_written(places: Places, file: Path) -> bool:
